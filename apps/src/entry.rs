@@ -1,0 +1,59 @@
+//! How an application starts: it joins the job and reads its arguments. Invariant: what is wrong on every PE alike
+//! (arguments, PE count, memory) is said once, by PE 0, before any PE leaves, and all leave with one exit code.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::prelude::*;
+
+/// The exit code of a run that could not start as it was asked.
+const USAGE_EXIT_CODE: u8 = 2;
+
+/// Joins the job, parses `args` (without the program's name) and runs `body`. Help and usage errors come from PE 0
+/// alone.
+pub(crate) fn start<A: Parser>(
+    args: &[String],
+    body: impl FnOnce(&World, A) -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
+    let world = World::init()?;
+    let command_name = A::command().get_name().to_owned();
+    match A::try_parse_from(std::iter::once(&command_name).chain(args)) {
+        Ok(parsed) => body(&world, parsed),
+        Err(error) => {
+            if world.my_pe() == 0 {
+                error.print()?;
+            }
+            world.barrier();
+            Ok(ExitCode::from(if error.use_stderr() { USAGE_EXIT_CODE } else { 0 }))
+        }
+    }
+}
+
+/// Collective: says on PE 0 why `app` cannot run as asked, and gives every PE the exit code to leave with. To be
+/// called where all PEs came to the same conclusion.
+pub(crate) fn refuse(world: &World, app: &str, reason: &dyn Display) -> ExitCode {
+    if world.my_pe() == 0 {
+        eprintln!("{app}: {reason}");
+    }
+    world.barrier();
+    ExitCode::from(USAGE_EXIT_CODE)
+}
+
+/// The candidate that `word` was most likely meant to be, letter case aside; `None` only without candidates.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    candidates.into_iter().min_by_key(|candidate| strsim::damerau_levenshtein(&word, &candidate.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_ignores_case_and_small_slips() {
+        assert_eq!(nearest("FTT", ["hello", "ring", "ft"]), Some("ft"));
+        assert_eq!(nearest("exchagne", ["all", "exchange"]), Some("exchange"));
+        assert_eq!(nearest("x", []), None);
+    }
+}

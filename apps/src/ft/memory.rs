@@ -1,0 +1,197 @@
+//! What a run needs of memory, against what there is. Asked before the run allocates, so that a class too large is a
+//! message and not an exhausted machine. Invariant: all PEs judge by the same figures, those of PE 0.
+
+use std::fmt;
+use std::fs;
+
+use num_complex::Complex64;
+use pelago::prelude::*;
+use thiserror::Error;
+
+use super::classes::{CLASSES, Class};
+use super::layout::Layout;
+use super::solver::collect;
+
+/// Symmetric heap for the small arrays beside the inbox, with room for their alignment.
+const SMALL_ARRAYS_BYTES: u64 = 64 << 10;
+
+/// What one PE needs, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Need {
+    heap_bytes: u64,
+    private_bytes: u64,
+}
+
+impl Need {
+    fn of(layout: &Layout) -> Self {
+        let field_bytes = layout.len() as u64 * size_of::<Complex64>() as u64;
+        Need { heap_bytes: field_bytes + SMALL_ARRAYS_BYTES, private_bytes: 2 * field_bytes }
+    }
+
+    fn bytes(self) -> u64 {
+        self.heap_bytes + self.private_bytes
+    }
+}
+
+/// What there is, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Supply {
+    /// Free in the symmetric heap of each PE.
+    heap_free_bytes: u64,
+    /// Available to the processes of the node.
+    node_bytes: u64,
+}
+
+impl Supply {
+    fn meets(&self, need: Need, pes: usize) -> bool {
+        need.heap_bytes <= self.heap_free_bytes && need.bytes() * pes as u64 <= self.node_bytes
+    }
+}
+
+/// The class does not fit.
+#[derive(Debug, Error)]
+#[error(
+    "class {class} on {pes} PEs needs {per_pe} a PE ({heap} of symmetric heap, {private} of private memory), \
+     {total} in total; the node has {node} available, and {heap_free} of a PE's symmetric heap are free; {remedy}"
+)]
+pub(super) struct TooLarge {
+    class: &'static str,
+    pes: usize,
+    per_pe: Bytes,
+    heap: Bytes,
+    private: Bytes,
+    total: Bytes,
+    node: Bytes,
+    heap_free: Bytes,
+    remedy: String,
+}
+
+/// Collective: whether `class` fits, as `layout` shares it out; all PEs come to the same answer.
+pub(super) fn check(world: &World, class: &Class, layout: &Layout) -> Result<std::result::Result<(), TooLarge>> {
+    let own = [world.heap_free_bytes() as u64, node_available_bytes()];
+    let of_first = &collect(world, &own)?[0];
+    Ok(judge(class, layout, &Supply { heap_free_bytes: of_first[0], node_bytes: of_first[1] }))
+}
+
+fn judge(class: &Class, layout: &Layout, supply: &Supply) -> std::result::Result<(), TooLarge> {
+    let (need, pes) = (Need::of(layout), layout.pes);
+    if supply.meets(need, pes) {
+        return Ok(());
+    }
+    Err(TooLarge {
+        class: class.name,
+        pes,
+        per_pe: Bytes(need.bytes()),
+        heap: Bytes(need.heap_bytes),
+        private: Bytes(need.private_bytes),
+        total: Bytes(need.bytes() * pes as u64),
+        node: Bytes(supply.node_bytes),
+        heap_free: Bytes(supply.heap_free_bytes),
+        remedy: remedy(need, layout, supply),
+    })
+}
+
+/// What the user can do about it.
+fn remedy(need: Need, layout: &Layout, supply: &Supply) -> String {
+    let heap_mib = need.heap_bytes.div_ceil(1 << 20) + 1;
+    if need.bytes() * layout.pes as u64 <= supply.node_bytes {
+        return format!("set PELAGO_HEAP_SIZE={heap_mib}m");
+    }
+    let fits = |class: &&Class| {
+        Layout::new(class.problem, layout.pes, layout.me)
+            .is_ok_and(|layout| supply.meets(Need::of(&layout), layout.pes))
+    };
+    match CLASSES.iter().rev().find(fits) {
+        Some(class) => format!("the largest class that fits is {}", class.name),
+        None => "no class fits".to_owned(),
+    }
+}
+
+/// Memory that processes of this node can still take: what the kernel deems available, within the limit of the
+/// control group. Unknown is taken as unlimited.
+fn node_available_bytes() -> u64 {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kernel_bytes = number_after(&meminfo, "MemAvailable:").map_or(u64::MAX, |kib| kib * 1024);
+    let group = |file: &str| fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}")).unwrap_or_default();
+    let group_bytes = match (group("max").trim().parse::<u64>(), group("current").trim().parse::<u64>()) {
+        (Ok(limit), Ok(used)) => {
+            let reclaimable = number_after(&group("stat"), "inactive_file").unwrap_or(0);
+            limit.saturating_sub(used.saturating_sub(reclaimable))
+        }
+        _ => u64::MAX,
+    };
+    kernel_bytes.min(group_bytes)
+}
+
+/// The number that follows `key` on the line that begins with it.
+fn number_after(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// A number of bytes, shown in the binary unit that fits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes(pub(super) u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = self.0 as f64;
+        let mut unit = "B";
+        for larger in ["KiB", "MiB", "GiB", "TiB"] {
+            if value < 1024.0 {
+                break;
+            }
+            (value, unit) = (value / 1024.0, larger);
+        }
+        let decimals = usize::from(value.fract() != 0.0);
+        write!(f, "{value:.decimals$} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn judge_named(name: &str, pes: usize, supply: &Supply) -> std::result::Result<(), TooLarge> {
+        let class = Class::from_name(name).unwrap();
+        judge(&class, &Layout::new(class.problem, pes, 0).unwrap(), supply)
+    }
+
+    #[test]
+    fn a_class_that_fits_is_let_through() {
+        judge_named("C", 2, &Supply { heap_free_bytes: 2 * GIB, node_bytes: 7 * GIB }).unwrap();
+    }
+
+    #[test]
+    fn a_class_too_large_for_the_node_names_need_supply_and_what_fits() {
+        let supply = Supply { heap_free_bytes: 64 * GIB, node_bytes: 16 * GIB };
+        let message = judge_named("D", 2, &supply).unwrap_err().to_string();
+        for part in ["class D on 2 PEs", "48.0 GiB a PE", "96.0 GiB in total", "16 GiB available", "fits is C"] {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+
+    #[test]
+    fn a_heap_too_small_names_the_setting() {
+        let supply = Supply { heap_free_bytes: GIB, node_bytes: 16 * GIB };
+        let message = judge_named("C", 1, &supply).unwrap_err().to_string();
+        assert!(message.contains("1 GiB of a PE's symmetric heap are free"), "{message}");
+        assert!(message.ends_with("set PELAGO_HEAP_SIZE=2050m"), "{message}");
+    }
+
+    #[test]
+    fn bytes_choose_their_unit() {
+        let shown = [0, 1023, 1024, 1536, 5 * GIB, 2048 * GIB].map(|bytes| Bytes(bytes).to_string());
+        assert_eq!(shown, ["0 B", "1023 B", "1 KiB", "1.5 KiB", "5 GiB", "2 TiB"]);
+    }
+
+    #[test]
+    fn numbers_follow_their_key() {
+        let text = "MemTotal:  100 kB\nMemAvailable:   77 kB\n";
+        assert_eq!(number_after(text, "MemAvailable:"), Some(77));
+        assert_eq!(number_after(text, "Missing:"), None);
+        assert!(node_available_bytes() > 0);
+    }
+}

@@ -1,0 +1,204 @@
+//! What a run tells: a page for people, one JSON object for programs, a table that compares variants. Invariant: both
+//! forms are written from the same `Report`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use num_complex::Complex64;
+use serde::Serialize;
+
+use super::checksum;
+use super::classes::Class;
+use super::memory::Bytes;
+use super::phases::Phase;
+use super::solver::{Outcome, PhaseSeconds};
+use super::variant::Variant;
+
+/// One variant's run, as PE 0 reports it.
+pub(super) struct Report {
+    class: Class,
+    variant: Variant,
+    pes: usize,
+    outcome: Outcome,
+    mops: f64,
+    verified: bool,
+}
+
+impl Report {
+    pub(super) fn new(class: Class, variant: Variant, pes: usize, outcome: Outcome) -> Self {
+        let mops = class.problem.mops(outcome.seconds);
+        let verified = checksum::verified(&outcome.checksums, class.reference);
+        Report { class, variant, pes, outcome, mops, verified }
+    }
+
+    /// Whether every checksum agrees with NASA's.
+    pub(super) fn verified(&self) -> bool {
+        self.verified
+    }
+
+    /// One line of JSON.
+    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&Record {
+            app: "ft",
+            class: self.class.name,
+            variant: self.variant.name(),
+            pes: self.pes,
+            verified: self.verified,
+            mops: self.mops,
+            seconds: self.outcome.seconds,
+            phases: self.phases().map(|(phase, spent)| (phase.label().replace([' ', '-'], "_"), spent)).collect(),
+            messages: self.outcome.tally.messages,
+            bytes: self.outcome.tally.bytes,
+        })
+    }
+
+    fn phases(&self) -> impl Iterator<Item = (Phase, PhaseSeconds)> {
+        Phase::ALL.into_iter().zip(self.outcome.phases.iter().copied())
+    }
+
+    fn write_checksums(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{:>9}  {:>20}  {:>20}  {:>9}", "iteration", "checksum, real", "imaginary", "deviation")?;
+        for (index, (sum, reference)) in self.outcome.checksums.iter().zip(self.class.reference).enumerate() {
+            let Complex64 { re, im } = sum;
+            let deviation = checksum::deviation(*sum, *reference);
+            writeln!(f, "{:>9}  {re:>20.12}  {im:>20.12}  {deviation:>9.1e}", index + 1)?;
+        }
+        Ok(())
+    }
+
+    fn write_phases(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{:<20}  {:>12}  {:>12}  {:>6}", "time by phase", "max, s", "mean, s", "share")?;
+        let total: f64 = self.phases().map(|(_, spent)| spent.mean).sum();
+        for (phase, PhaseSeconds { max, mean }) in self.phases() {
+            let percent = 100.0 * mean / total;
+            writeln!(f, "{:<20}  {max:>12.6}  {mean:>12.6}  {percent:>4.1} %", phase.label())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { class, outcome, .. } = self;
+        writeln!(
+            f,
+            "NAS FT class {}: grid {}, {} iterations; variant {}; {} PEs, {} z-planes each",
+            class.name,
+            class.problem,
+            class.problem.iterations,
+            self.variant.name(),
+            self.pes,
+            class.problem.nz / self.pes,
+        )?;
+        self.write_checksums(f)?;
+        self.write_phases(f)?;
+        let transferred = Bytes(outcome.tally.bytes);
+        writeln!(f, "\n{:<20}  {} from each PE, {transferred} in all", "messages", outcome.tally.messages)?;
+        writeln!(f, "{:<20}  {:.6} s on the slowest PE", "time", outcome.seconds)?;
+        writeln!(f, "{:<20}  {:.1} Mop/s by NASA's formula", "rate", self.mops)?;
+        writeln!(f, "Verification: {}", verdict(self.verified))
+    }
+}
+
+/// The variants' runs side by side.
+pub(super) struct Comparison<'a>(pub(super) &'a [Report]);
+
+impl fmt::Display for Comparison<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<10}  {:>10}  {:>10}", "variant", "seconds", "Mop/s")?;
+        write!(f, "  {:>11}  {:>11}  {:>9}", "comm start", "comm wait", "messages")?;
+        writeln!(f, "  {:>14}  verification", "bytes a message")?;
+        for report in self.0 {
+            let tally = report.outcome.tally;
+            let spent = |phase: Phase| report.outcome.phases[phase as usize].max;
+            write!(f, "{:<10}  {:>10.6}  {:>10.1}", report.variant.name(), report.outcome.seconds, report.mops)?;
+            write!(f, "  {:>11.6}", spent(Phase::CommunicationStart))?;
+            write!(f, "  {:>11.6}  {:>9}", spent(Phase::CommunicationWait), tally.messages)?;
+            writeln!(f, "  {:>14}  {}", tally.bytes / tally.messages.max(1), verdict(report.verified))?;
+        }
+        Ok(())
+    }
+}
+
+fn verdict(verified: bool) -> &'static str {
+    if verified { "VERIFIED" } else { "NOT VERIFIED" }
+}
+
+#[derive(Serialize)]
+struct Record {
+    app: &'static str,
+    class: &'static str,
+    variant: &'static str,
+    pes: usize,
+    verified: bool,
+    mops: f64,
+    seconds: f64,
+    phases: BTreeMap<String, PhaseSeconds>,
+    messages: u64,
+    bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::exchange::Tally;
+    use super::*;
+
+    /// A run of class S on 2 PEs whose checksums are the references times `factor`.
+    fn report(factor: f64) -> Report {
+        let class = Class::from_name("S").unwrap();
+        let outcome = Outcome {
+            seconds: 0.5,
+            phases: vec![PhaseSeconds { max: 0.25, mean: 0.125 }; Phase::ALL.len()],
+            checksums: class.reference.iter().map(|&(re, im)| Complex64::new(re, im) * factor).collect(),
+            tally: Tally { messages: 14, bytes: 14 << 20 },
+        };
+        Report::new(class, Variant::Exchange, 2, outcome)
+    }
+
+    #[test]
+    fn the_page_names_problem_phases_checksums_and_verdict() {
+        let page = report(1.0).to_string();
+        let parts = ["class S: grid 64 x 64 x 64, 6 iterations; variant exchange; 2 PEs, 32 z-planes each"];
+        let phases = Phase::ALL.map(Phase::label);
+        let rest = ["554.608700496400", "0.0e0", "14 from each PE, 14 MiB in all", "Verification: VERIFIED"];
+        for part in parts.into_iter().chain(phases).chain(rest) {
+            assert!(page.contains(part), "`{part}` is not in:\n{page}");
+        }
+    }
+
+    #[test]
+    fn wrong_checksums_are_not_verified() {
+        for factor in [1.0 + 1e-11, f64::NAN] {
+            let wrong = report(factor);
+            assert!(!wrong.verified() && wrong.to_string().contains("Verification: NOT VERIFIED"));
+        }
+    }
+
+    #[test]
+    fn json_is_one_object_with_all_fields() {
+        let line = report(1.0).to_json().unwrap();
+        assert!(!line.contains('\n'));
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["app"], "ft");
+        assert_eq!(value["class"], "S");
+        assert_eq!(value["variant"], "exchange");
+        assert_eq!(value["pes"], 2);
+        assert_eq!(value["verified"], true);
+        assert_eq!(value["seconds"], 0.5);
+        assert!(value["mops"].as_f64().unwrap() > 300.0);
+        assert_eq!((&value["messages"], &value["bytes"]), (&14.into(), &(14 << 20).into()));
+        let phases = value["phases"].as_object().unwrap();
+        assert_eq!(phases.len(), Phase::ALL.len());
+        assert_eq!(phases["in_memory_transfer"]["max"], 0.25);
+        assert_eq!(phases["local_fft"]["mean"], 0.125);
+    }
+
+    #[test]
+    fn the_comparison_has_a_line_a_variant() {
+        let reports = [report(1.0), report(2.0)];
+        let table = Comparison(&reports).to_string();
+        let lines: Vec<_> = table.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[1].ends_with("1048576  VERIFIED") && lines[2].ends_with("1048576  NOT VERIFIED"), "{table}");
+    }
+}

@@ -1,0 +1,23 @@
+//! `hello`: every PE says who it is and where it runs. The smallest proof that a job came up.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Print one line from every PE: its number, the number of PEs, its node and its process.
+#[derive(Parser)]
+#[command(
+    name = "hello",
+    bin_name = "pelago run -n N hello",
+    after_help = "Example:\n  pelago run -n 4 hello    four lines, in the order in which the PEs get to them"
+)]
+struct Args {}
+
+pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
+    crate::entry::start(args, |world, _: Args| {
+        let node = std::fs::read_to_string("/proc/sys/kernel/hostname")?;
+        let pid = std::process::id();
+        println!("Hello from PE {} of {} on node {}, pid {pid}", world.my_pe(), world.n_pes(), node.trim());
+        Ok(ExitCode::SUCCESS)
+    })
+}

@@ -1,0 +1,286 @@
+//! Environment variables: every setting of the runtime, in one table.
+//!
+//! Invariant: a setting exists exactly if it has a row in `settings!` below. The `Settings` struct, the parsing
+//! of the environment, the error messages and the printed help all come from that row, so they cannot disagree.
+//! To add a setting, add a row. A `PELAGO_` variable without a row is refused, with the nearest valid name.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use thiserror::Error;
+
+mod parse;
+
+/// The start of every variable that belongs to the runtime.
+const PREFIX: &str = "PELAGO_";
+
+/// Which algorithm the barrier of a world runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierKind {
+    /// The runtime chooses by the number of PEs and where they are.
+    Auto,
+    /// Every PE raises a flag of its own, one PE reads them all; PEs of one node.
+    Flags,
+    /// One counter that every PE increments; PEs of one node.
+    Counter,
+    /// Rounds of pairwise signals, logarithmic in the number of PEs.
+    Dissemination,
+}
+
+/// Who is meant to set a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingKind {
+    /// The person who runs the program.
+    User,
+    /// Pelago itself, for the processes that it starts.
+    Internal,
+}
+
+/// One row of the table of settings, as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingInfo {
+    /// The environment variable.
+    pub name: &'static str,
+    /// The value that holds when the variable is not set; empty if there is none.
+    pub default: &'static str,
+    /// What the variable accepts.
+    pub accepts: &'static str,
+    /// What the setting does.
+    pub help: &'static str,
+    /// Who sets it.
+    pub kind: SettingKind,
+}
+
+/// Why the environment was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SettingError {
+    /// The value of a known variable cannot be understood.
+    #[error("{variable}={value:?} is not valid: {variable} accepts {accepts}")]
+    Value {
+        /// The variable.
+        variable: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What it accepts.
+        accepts: &'static str,
+    },
+    /// No setting has this name.
+    #[error("{variable} is not a setting of Pelago; {}", advice(*nearest))]
+    Unknown {
+        /// The variable.
+        variable: String,
+        /// The valid name that resembles it most, if any does.
+        nearest: Option<&'static str>,
+    },
+}
+
+fn advice(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean {name}? (`pelago info --settings` lists them all)"),
+        None => "unset it (`pelago info --settings` lists the valid ones)".to_owned(),
+    }
+}
+
+/// Makes the struct, its parsing and its table from one row a setting:
+/// `field: Type = parser, "VARIABLE", "default" (empty: None), kind, accepts "...", help "..."`.
+macro_rules! settings {
+    ($($field:ident: $type:ty = $parser:path, $name:literal, $default:literal, $kind:ident,
+       accepts $accepts:literal, help $help:literal;)*) => {
+        /// The settings of this process, one field for each row of the table.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Settings {
+            $(#[doc = concat!($help, " (`", $name, "`, accepts ", $accepts, ")")] pub $field: $type,)*
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($field: $parser($default).expect(concat!("the default of ", $name, " is valid")),)* }
+            }
+        }
+
+        impl Settings {
+            /// Sets the one field that `variable` names; errors are those of [`Settings::from_pairs`].
+            fn set(&mut self, variable: &str, value: &str) -> Result<(), SettingError> {
+                match variable {
+                    $($name => match (value.is_empty(), $parser(value)) {
+                        (false, Some(parsed)) => self.$field = parsed,
+                        _ => return Err(SettingError::Value {
+                            variable: $name, value: value.to_owned(), accepts: $accepts,
+                        }),
+                    },)*
+                    _ => return Err(unknown(variable)),
+                }
+                Ok(())
+            }
+        }
+
+        static TABLE: &[SettingInfo] = &[$(SettingInfo {
+            name: $name, default: $default, accepts: $accepts, help: $help, kind: SettingKind::$kind,
+        }),*];
+    };
+}
+
+settings! {
+    heap_bytes: Option<usize> = parse::auto_bytes, "PELAGO_HEAP_SIZE", "auto", User,
+        accepts "auto, or bytes such as 4096, 64m or 1.5g",
+        help "size of the symmetric heap of each PE; auto: a share of the node's memory";
+    init_timeout: Duration = parse::seconds, "PELAGO_INIT_TIMEOUT", "60", User,
+        accepts "seconds above 0 and up to 1000000, such as 60 or 0.5",
+        help "how long a PE and the launcher wait for the others while the job forms";
+    counters: bool = parse::switch, "PELAGO_COUNTERS", "off", User,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "count operations and bytes; takes operations off the fast path";
+    barrier: BarrierKind = parse::barrier, "PELAGO_BARRIER", "auto", User,
+        accepts "auto, flags, counter or dissemination",
+        help "algorithm of the barrier";
+    spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", User,
+        accepts "auto, or a count from 0 to 4294967295",
+        help "how often a waiting PE looks before it yields its core; auto: by PEs and cores";
+    yields: Option<u32> = parse::auto_count, "PELAGO_YIELDS", "auto", User,
+        accepts "auto, or a count from 0 to 4294967295",
+        help "how often a waiting PE yields its core before it sleeps; auto: by PEs and cores";
+    ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
+        accepts "bytes, a power of two from 4k to 64m",
+        help "size of the ring of incoming messages of each PE";
+    node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", User,
+        accepts "any text",
+        help "name of the node, in place of the one found: PEs with equal names share memory";
+    test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
+        accepts "the name of a test",
+        help "set by tests of several processes: which body this process runs";
+}
+
+impl Settings {
+    /// The settings that the environment of this process asks for.
+    ///
+    /// # Errors
+    /// Those of [`Settings::from_pairs`]; a value that is not Unicode is refused like any other bad value.
+    pub fn from_env() -> Result<Self, SettingError> {
+        Self::from_os_pairs(std::env::vars_os())
+    }
+
+    /// The settings that these variables ask for; the last of two equal names holds, and variables that do not
+    /// begin with `PELAGO_` are passed over.
+    ///
+    /// # Errors
+    /// A variable that begins with `PELAGO_` but is no setting, and a value that its setting does not accept.
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, SettingError> {
+        let mut settings = Self::default();
+        for (variable, value) in pairs {
+            if variable.starts_with(PREFIX) {
+                settings.set(&variable, &value)?;
+            }
+        }
+        Ok(settings)
+    }
+
+    /// As [`Settings::from_pairs`], from the form in which the environment of a process comes.
+    pub(crate) fn from_os_pairs(
+        pairs: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, SettingError> {
+        let text = |(k, v): (OsString, OsString)| {
+            (k.to_string_lossy().into_owned(), v.to_string_lossy().into_owned())
+        };
+        Self::from_pairs(pairs.into_iter().map(text))
+    }
+}
+
+/// Every setting there is, in the order in which help prints them.
+pub fn settings_table() -> &'static [SettingInfo] {
+    TABLE
+}
+
+fn unknown(variable: &str) -> SettingError {
+    let nearest = TABLE
+        .iter()
+        .map(|row| (strsim::jaro_winkler(&variable[PREFIX.len()..], &row.name[PREFIX.len()..]), row.name))
+        .filter(|(likeness, _)| *likeness >= 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    SettingError::Unknown { variable: variable.to_owned(), nearest: nearest.map(|(_, name)| name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variable: &str, value: &str) -> Result<Settings, SettingError> {
+        Settings::from_pairs([(variable.to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_table() {
+        let settings = Settings::from_pairs([]).unwrap();
+        assert_eq!(settings, Settings::default());
+        assert_eq!(settings.heap_bytes, None);
+        assert_eq!(settings.init_timeout, Duration::from_secs(60));
+        assert!(!settings.counters);
+        assert_eq!(settings.barrier, BarrierKind::Auto);
+        assert_eq!((settings.spins, settings.yields), (None, None));
+        assert_eq!(settings.ring_bytes, 65536);
+        assert_eq!((settings.node_id, settings.test_body), (None, None));
+    }
+
+    #[test]
+    fn every_row_is_complete_and_its_default_is_accepted() {
+        for row in settings_table() {
+            assert!(row.name.starts_with(PREFIX), "{row:?}");
+            assert!(!row.help.is_empty() && !row.accepts.is_empty(), "{row:?}");
+            if !row.default.is_empty() {
+                assert_eq!(of(row.name, row.default), Ok(Settings::default()), "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_variable_sets_its_own_field() {
+        assert_eq!(of("PELAGO_HEAP_SIZE", "1.5g").unwrap().heap_bytes, Some(3 << 29));
+        assert_eq!(of("PELAGO_INIT_TIMEOUT", "0.5").unwrap().init_timeout, Duration::from_millis(500));
+        assert!(of("PELAGO_COUNTERS", "on").unwrap().counters);
+        assert_eq!(of("PELAGO_BARRIER", "dissemination").unwrap().barrier, BarrierKind::Dissemination);
+        assert_eq!(of("PELAGO_SPINS", "0").unwrap().spins, Some(0));
+        assert_eq!(of("PELAGO_YIELDS", "7").unwrap().yields, Some(7));
+        assert_eq!(of("PELAGO_RING_SIZE", "4k").unwrap().ring_bytes, 4096);
+        assert_eq!(of("PELAGO_NODE_ID", "a b").unwrap().node_id.as_deref(), Some("a b"));
+        assert_eq!(of("PELAGO_TEST_BODY", "x").unwrap().test_body.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_with_its_variable_and_what_is_accepted() {
+        for row in settings_table() {
+            let Err(SettingError::Value { variable, .. }) = of(row.name, "") else {
+                panic!("an empty {} was accepted", row.name)
+            };
+            assert_eq!(variable, row.name);
+        }
+        let text = of("PELAGO_HEAP_SIZE", "lots").unwrap_err().to_string();
+        for part in ["PELAGO_HEAP_SIZE", "\"lots\"", "64m"] {
+            assert!(text.contains(part), "{text} does not say {part}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_variable_is_refused_with_the_nearest_name() {
+        let nearest = |variable: &str| match of(variable, "1") {
+            Err(SettingError::Unknown { nearest, .. }) => nearest,
+            other => panic!("{variable} gave {other:?}"),
+        };
+        assert_eq!(nearest("PELAGO_HEAPSIZE"), Some("PELAGO_HEAP_SIZE"));
+        assert_eq!(nearest("PELAGO_HEAP"), Some("PELAGO_HEAP_SIZE"));
+        assert_eq!(nearest("PELAGO_SPIN"), Some("PELAGO_SPINS"));
+        assert_eq!(nearest("PELAGO_TIMEOUT_INIT"), Some("PELAGO_INIT_TIMEOUT"));
+        assert_eq!(nearest("PELAGO_ZZZZZZ"), None);
+        assert_eq!(nearest("PELAGO_"), None);
+        assert_eq!(nearest("PELAGO_heap_size"), None);
+        let text = of("PELAGO_HEAPSIZE", "1").unwrap_err().to_string();
+        assert!(text.contains("did you mean PELAGO_HEAP_SIZE?"), "{text}");
+    }
+
+    #[test]
+    fn other_variables_are_passed_over_and_the_last_of_two_holds() {
+        assert_eq!(of("PELAGIC", "x"), Ok(Settings::default()));
+        assert_eq!(of("PATH", ""), Ok(Settings::default()));
+        let pairs = [("PELAGO_SPINS", "1"), ("PELAGO_SPINS", "2")];
+        let settings = Settings::from_pairs(pairs.map(|(k, v)| (k.to_owned(), v.to_owned()))).unwrap();
+        assert_eq!(settings.spins, Some(2));
+    }
+}

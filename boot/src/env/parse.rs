@@ -1,0 +1,188 @@
+//! Values of settings: from the text of a variable to a Rust value, or `None` if the text does not fit.
+//!
+//! Invariant: total functions; no text makes them panic, and nothing overflows silently.
+
+use std::time::Duration;
+
+use super::BarrierKind;
+
+/// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any case
+/// (powers of 1024); 4096, 64m and 1.5g are sizes. `None` if it is something else, or above 2^63 bytes.
+fn parse_bytes(text: &str) -> Option<usize> {
+    let shift = match text.chars().last()?.to_ascii_lowercase() {
+        'k' => 10,
+        'm' => 20,
+        'g' => 30,
+        't' => 40,
+        _ => 0,
+    };
+    let number = if shift == 0 { text } else { &text[..text.len() - 1] };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || (shift == 0 && number.contains('.')) {
+        return None;
+    }
+    let unit = 1_u64 << shift;
+    let fraction: f64 = format!("0.{fraction}").parse().ok()?;
+    let bytes = whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add((fraction * unit as f64) as u64)?;
+    usize::try_from(bytes).ok().filter(|bytes| *bytes <= isize::MAX as usize)
+}
+
+pub(super) fn auto_bytes(text: &str) -> Option<Option<usize>> {
+    if is_auto(text) { Some(None) } else { parse_bytes(text).filter(|bytes| *bytes > 0).map(Some) }
+}
+
+pub(super) fn auto_count(text: &str) -> Option<Option<u32>> {
+    if is_auto(text) { Some(None) } else { text.parse().ok().map(Some) }
+}
+
+pub(super) fn ring_bytes(text: &str) -> Option<usize> {
+    parse_bytes(text).filter(|bytes| bytes.is_power_of_two() && (4096..=64 << 20).contains(bytes))
+}
+
+pub(super) fn seconds(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.parse().ok()?;
+    let duration = (seconds > 0.0 && seconds <= 1e6).then(|| Duration::from_secs_f64(seconds))?;
+    (!duration.is_zero()).then_some(duration)
+}
+
+pub(super) fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => Some(true),
+        "off" | "0" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+pub(super) fn barrier(text: &str) -> Option<BarrierKind> {
+    match text.to_ascii_lowercase().as_str() {
+        "auto" => Some(BarrierKind::Auto),
+        "flags" => Some(BarrierKind::Flags),
+        "counter" => Some(BarrierKind::Counter),
+        "dissemination" => Some(BarrierKind::Dissemination),
+        _ => None,
+    }
+}
+
+/// Any text; the empty default of the table stands for "not set".
+pub(super) fn text(text: &str) -> Option<Option<String>> {
+    Some((!text.is_empty()).then(|| text.to_owned()))
+}
+
+fn is_auto(text: &str) -> bool {
+    text.eq_ignore_ascii_case("auto")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_in_bytes() {
+        let good: &[(&str, usize)] = &[
+            ("0", 0),
+            ("1", 1),
+            ("4096", 4096),
+            ("007", 7),
+            ("1k", 1024),
+            ("1K", 1024),
+            ("64m", 64 << 20),
+            ("64M", 64 << 20),
+            ("1.5g", 3 << 29),
+            ("0.5G", 1 << 29),
+            ("2t", 2 << 40),
+            ("1.25T", 5 << 38),
+            ("0.0001k", 0),
+            ("9007199254740993", 9007199254740993),
+        ];
+        for (text, bytes) in good {
+            assert_eq!(parse_bytes(text), Some(*bytes), "{text}");
+        }
+        let bad = [
+            "",
+            "k",
+            ".",
+            ".5g",
+            "5.g",
+            "1.5",
+            "-1",
+            "+1",
+            "1 k",
+            " 1",
+            "1kb",
+            "1kk",
+            "1e3",
+            "0x10",
+            "inf",
+            "nan",
+            "1.5.5g",
+            "é",
+            "1é",
+            "18446744073709551616",
+            "18446744073709551615",
+            "99999999999t",
+        ];
+        for text in bad {
+            assert_eq!(parse_bytes(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn heap_sizes() {
+        assert_eq!(auto_bytes("auto"), Some(None));
+        assert_eq!(auto_bytes("AUTO"), Some(None));
+        assert_eq!(auto_bytes("2m"), Some(Some(2 << 20)));
+        assert_eq!((auto_bytes("0"), auto_bytes("0.0001k"), auto_bytes("x")), (None, None, None));
+    }
+
+    #[test]
+    fn counts() {
+        assert_eq!(auto_count("auto"), Some(None));
+        assert_eq!(auto_count("0"), Some(Some(0)));
+        assert_eq!(auto_count("4294967295"), Some(Some(u32::MAX)));
+        for text in ["4294967296", "-1", "1k", "many", "1.0"] {
+            assert_eq!(auto_count(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn ring_sizes_are_powers_of_two_within_bounds() {
+        for (text, bytes) in [("4k", 4096), ("4096", 4096), ("64k", 65536), ("64m", 64 << 20)] {
+            assert_eq!(ring_bytes(text), Some(bytes), "{text}");
+        }
+        for text in ["2k", "2048", "5k", "65535", "128m", "1g", "auto", "0"] {
+            assert_eq!(ring_bytes(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_in_seconds() {
+        assert_eq!(seconds("60"), Some(Duration::from_secs(60)));
+        assert_eq!(seconds("0.25"), Some(Duration::from_millis(250)));
+        for text in ["0", "-1", "nan", "inf", "1e7", "10s", "x", "-0.0", "1e-30"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn switches() {
+        for text in ["on", "1", "true", "YES", "On"] {
+            assert_eq!(switch(text), Some(true), "{text}");
+        }
+        for text in ["off", "0", "False", "no"] {
+            assert_eq!(switch(text), Some(false), "{text}");
+        }
+        for text in ["2", "enable", "of", " on"] {
+            assert_eq!(switch(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn barriers() {
+        assert_eq!(barrier("auto"), Some(BarrierKind::Auto));
+        assert_eq!(barrier("Flags"), Some(BarrierKind::Flags));
+        assert_eq!(barrier("counter"), Some(BarrierKind::Counter));
+        assert_eq!(barrier("dissemination"), Some(BarrierKind::Dissemination));
+        assert_eq!(barrier("tree"), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! Errors of joining a job and of talking to its launcher.
+
+use thiserror::Error;
+
+use crate::env::SettingError;
+use crate::pmi::client::PmiError;
+
+/// Why a process could not join its job or exchange data in it.
+#[derive(Debug, Error)]
+pub enum BootError {
+    /// The process has joined a job before.
+    #[error(
+        "this process has joined its job already, and a process can join once only; keep the first world"
+    )]
+    Twice,
+    /// A setting in the environment is not valid.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The launcher speaks another protocol.
+    #[error("this process was started {how}, which Pelago does not speak; {remedy}")]
+    Launcher {
+        /// How the process was started, and how that was seen.
+        how: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// A variable that the launcher sets does not hold what it should.
+    #[error(
+        "{variable}={value:?} in the environment is not {expected}; start this program by mpiexec.hydra, \
+         srun --mpi=pmi2 or pelago run, or unset PMI_FD to run one PE alone"
+    )]
+    Environment {
+        /// The variable.
+        variable: &'static str,
+        /// Its value, or what stands for it if it is not set.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// A key that cannot travel.
+    #[error("PE {pe} cannot use the key {key:?}: a key has 1 to {max_chars} letters, digits, '-' or '_'")]
+    Key {
+        /// The PE.
+        pe: usize,
+        /// The key.
+        key: String,
+        /// The longest key, in characters.
+        max_chars: usize,
+    },
+    /// An exchange with the launcher failed.
+    #[error("PE {pe}, {operation}: {source}")]
+    Exchange {
+        /// The PE.
+        pe: usize,
+        /// What it was doing.
+        operation: String,
+        /// What went wrong.
+        source: PmiError,
+    },
+}

@@ -1,0 +1,300 @@
+//! Job: the processing elements (PEs) that were started together, and the words they exchange before they share
+//! memory.
+//!
+//! Invariant: a process joins once, and every wait on the launcher ends within `PELAGO_INIT_TIMEOUT`. Launchers
+//! take milliseconds for a barrier, so callers need one put, one barrier and a few gets, and do the rest over
+//! their own memory or fabric.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::sockopt::socket_type;
+
+use crate::detect::{Found, detect};
+use crate::env::Settings;
+use crate::error::BootError;
+use crate::pmi::client::{Client, Link, PmiError};
+
+/// The longest key of a job without a launcher, in characters; the same as that of the usual launchers.
+const KEY_MAX_CHARS: usize = 56;
+
+/// What started the PEs of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// Nothing did: a job of one PE.
+    Alone,
+    /// `pelago run`.
+    Pelago,
+    /// Another launcher that speaks PMI-1, such as hydra or Slurm.
+    Pmi1,
+}
+
+/// This process as a member of its job.
+#[derive(Debug)]
+pub struct Job {
+    rank: usize,
+    size: usize,
+    launcher: Launcher,
+    means: Means,
+}
+
+/// How a PE reaches the others.
+#[derive(Debug)]
+enum Means {
+    /// There are no others.
+    Own(Mutex<HashMap<String, Vec<u8>>>),
+    /// Through the launcher.
+    Pmi { client: Mutex<Client>, link: Arc<Link>, key_max: usize },
+}
+
+/// Tells the launcher why this PE is about to die; usable from any thread, and from a panic hook.
+#[derive(Clone, Debug, Default)]
+pub struct Notifier(Option<Arc<Link>>);
+
+impl Notifier {
+    /// Gives `pelago run` the message of a panic; it shows the last one if this PE then dies. Keeps 1024 bytes,
+    /// does not wait, and does nothing under another launcher.
+    pub fn note(&self, text: &str) {
+        if let Some(link) = &self.0 {
+            link.note(text);
+        }
+    }
+}
+
+impl Job {
+    /// Joins the job that this process was started for, or a job of one PE if no launcher is seen.
+    ///
+    /// # Errors
+    /// A second call in a process; a launcher that speaks another protocol (the error says what to do); variables
+    /// of a launcher that make no sense; a launcher that does not answer within `settings.init_timeout`.
+    pub fn join(settings: &Settings) -> Result<Self, BootError> {
+        static JOINED: OnceLock<()> = OnceLock::new();
+        JOINED.set(()).map_err(|()| BootError::Twice)?;
+        match detect(|variable| std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned()))?
+        {
+            Found::Alone => {
+                Ok(Self { rank: 0, size: 1, launcher: Launcher::Alone, means: Means::Own(Mutex::default()) })
+            }
+            Found::Pmi { descriptor, rank, size } => {
+                let failed = |source| exchange(rank, "joining the job".to_owned(), source);
+                let socket = take_socket(descriptor)?;
+                let client = Client::join(socket, settings.init_timeout).map_err(failed)?;
+                let launcher = if client.launcher_is_ours() { Launcher::Pelago } else { Launcher::Pmi1 };
+                let (link, key_max) = (client.link(), client.key_max());
+                let means = Means::Pmi { client: Mutex::new(client), link, key_max };
+                Ok(Self { rank, size, launcher, means })
+            }
+        }
+    }
+
+    /// The number of this PE, from 0.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of PEs in the job.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// What started the job.
+    pub fn launcher(&self) -> Launcher {
+        self.launcher
+    }
+
+    /// Publishes bytes of any length and content under `key`; other PEs can get them after the next barrier.
+    ///
+    /// # Errors
+    /// A key that is empty, too long, or holds more than letters, digits, `-` and `_`; a launcher that refuses,
+    /// is gone, or does not answer in time.
+    pub fn put(&self, key: &str, value: &[u8]) -> Result<(), BootError> {
+        self.check_key(key)?;
+        match &self.means {
+            Means::Own(values) => {
+                values
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(key.to_owned(), value.to_owned());
+                Ok(())
+            }
+            Means::Pmi { client, .. } => {
+                lock(client).put(key, value).map_err(|e| self.failed(format!("putting the key {key:?}"), e))
+            }
+        }
+    }
+
+    /// Returns when every PE of the job has called it.
+    ///
+    /// # Errors
+    /// A launcher that is gone, or does not answer in time because a PE is missing.
+    pub fn barrier(&self) -> Result<(), BootError> {
+        match &self.means {
+            Means::Own(_) => Ok(()),
+            Means::Pmi { client, .. } => lock(client)
+                .barrier()
+                .map_err(|e| self.failed("waiting in the launcher's barrier".to_owned(), e)),
+        }
+    }
+
+    /// The bytes that some PE put under `key` before the last barrier, or `None` if none did.
+    ///
+    /// # Errors
+    /// Those of [`Job::put`], and a value that [`Job::put`] did not write.
+    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, BootError> {
+        self.check_key(key)?;
+        match &self.means {
+            Means::Own(values) => Ok(values.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()),
+            Means::Pmi { client, .. } => {
+                lock(client).get(key).map_err(|e| self.failed(format!("getting the key {key:?}"), e))
+            }
+        }
+    }
+
+    /// The ranks that the launcher placed on the node of this PE, ascending and with this PE's own; `None` if the
+    /// launcher does not say. A claim, not a proof: whoever shares memory finds out by opening it.
+    ///
+    /// # Errors
+    /// A launcher that is gone, or does not answer in time.
+    pub fn local_ranks(&self) -> Result<Option<Vec<usize>>, BootError> {
+        let Means::Pmi { client, .. } = &self.means else { return Ok(Some(vec![0])) };
+        let nodes = lock(client).nodes(self.size);
+        let nodes = nodes.map_err(|e| self.failed("asking for the process mapping".to_owned(), e))?;
+        Ok(nodes.map(|nodes| (0..self.size).filter(|rank| nodes[*rank] == nodes[self.rank]).collect()))
+    }
+
+    /// Gives `pelago run` the message of a panic; see [`Notifier::note`].
+    pub fn note(&self, text: &str) {
+        self.notifier().note(text);
+    }
+
+    /// A handle by which any thread can do what [`Job::note`] does.
+    pub fn notifier(&self) -> Notifier {
+        match &self.means {
+            Means::Pmi { link, .. } if self.launcher == Launcher::Pelago => Notifier(Some(Arc::clone(link))),
+            _ => Notifier(None),
+        }
+    }
+
+    /// Whether the launcher has died or closed its end; looks and does not wait.
+    pub fn launcher_gone(&self) -> bool {
+        match &self.means {
+            Means::Own(_) => false,
+            Means::Pmi { link, .. } => link.peer_gone(),
+        }
+    }
+
+    /// Leaves the job in an orderly way. A PE that exits without having done so ends the job for all.
+    ///
+    /// # Errors
+    /// A launcher that is gone, or does not answer in time.
+    pub fn finalize(self) -> Result<(), BootError> {
+        match &self.means {
+            Means::Own(_) => Ok(()),
+            Means::Pmi { client, .. } => {
+                lock(client).finalize().map_err(|e| self.failed("leaving the job".to_owned(), e))
+            }
+        }
+    }
+
+    /// Ends the job for all PEs, with exit status `code` and words for the user, and this process at once: Rust's
+    /// standard output is flushed, but no destructor and no `atexit` handler runs, because one that waits for
+    /// other PEs would wait for ever.
+    pub fn abort(&self, code: i32, message: &str) -> ! {
+        let ours = self.launcher == Launcher::Pelago;
+        if !ours && !message.is_empty() {
+            eprintln!("PE {}: {message}", self.rank);
+        }
+        if let Means::Pmi { link, .. } = &self.means {
+            // A launcher that cannot be told is gone, and its job with it.
+            let _ = link.abort(code, (ours && !message.is_empty()).then_some(message));
+        }
+        let _ = std::io::stdout().flush();
+        // SAFETY: `_exit` has no precondition; it ends the process.
+        unsafe { libc::_exit(code) }
+    }
+
+    fn check_key(&self, key: &str) -> Result<(), BootError> {
+        let max_chars = match &self.means {
+            Means::Own(_) => KEY_MAX_CHARS,
+            Means::Pmi { key_max, .. } => *key_max,
+        };
+        let fits = (1..=max_chars).contains(&key.len());
+        if fits && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
+            return Ok(());
+        }
+        Err(BootError::Key { pe: self.rank, key: key.to_owned(), max_chars })
+    }
+
+    fn failed(&self, operation: String, source: PmiError) -> BootError {
+        exchange(self.rank, operation, source)
+    }
+}
+
+fn exchange(pe: usize, operation: String, source: PmiError) -> BootError {
+    BootError::Exchange { pe, operation, source }
+}
+
+fn lock(client: &Mutex<Client>) -> MutexGuard<'_, Client> {
+    client.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the descriptor that the launcher left us our own, so that programs started from here do not inherit it.
+fn take_socket(descriptor: RawFd) -> Result<OwnedFd, BootError> {
+    let closed = |_| BootError::Environment {
+        variable: "PMI_FD",
+        value: descriptor.to_string(),
+        expected: "the number of an open socket",
+    };
+    // SAFETY: only asked what it is, by a call that fails if it is not open; `detect` refuses -1.
+    let seen = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    socket_type(seen).map_err(closed)?;
+    fcntl_setfd(seen, FdFlags::CLOEXEC).map_err(closed)?;
+    // SAFETY: it is an open socket, as just seen, and the launcher named it in PMI_FD for the one that joins to
+    // own; a process joins once, so no second owner comes from here.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alone() -> Job {
+        Job { rank: 0, size: 1, launcher: Launcher::Alone, means: Means::Own(Mutex::default()) }
+    }
+
+    #[test]
+    fn a_job_of_one_keeps_its_own_values() {
+        let job = alone();
+        job.put("address-0", &[1, 2, 3]).unwrap();
+        job.barrier().unwrap();
+        assert_eq!(job.get("address-0").unwrap(), Some(vec![1, 2, 3]));
+        assert_eq!(job.get("address-1").unwrap(), None);
+        assert_eq!(job.local_ranks().unwrap(), Some(vec![0]));
+        assert_eq!((job.rank(), job.size(), job.launcher()), (0, 1, Launcher::Alone));
+        assert!(!job.launcher_gone());
+        job.note("heard by nobody");
+        job.finalize().unwrap();
+    }
+
+    #[test]
+    fn keys_that_cannot_travel_are_refused() {
+        let job = alone();
+        for key in ["", "a.1", "a b", "a=b", "é", "a\n", &"k".repeat(KEY_MAX_CHARS + 1)] {
+            let error = job.put(key, &[]).unwrap_err();
+            assert!(matches!(error, BootError::Key { .. }), "{key:?}: {error}");
+            assert!(matches!(job.get(key), Err(BootError::Key { .. })), "{key:?}");
+        }
+        job.put(&"k".repeat(KEY_MAX_CHARS), &[]).unwrap();
+    }
+
+    #[test]
+    fn a_descriptor_that_is_no_socket_is_refused() {
+        use std::os::fd::AsRawFd;
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(take_socket(file.as_raw_fd()).unwrap_err().to_string().contains("PMI_FD"));
+        assert!(take_socket(i32::MAX).unwrap_err().to_string().contains("PMI_FD"));
+    }
+}

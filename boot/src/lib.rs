@@ -1,0 +1,20 @@
+//! How processes become a job: settings, launching, joining, and where each process is.
+//!
+//! [`Settings`] is the environment as one struct; [`Job`] is this process among those that were started with it;
+//! [`launch`] starts such processes and watches over them; [`node_id`] and its neighbours say what the machine
+//! offers. This crate knows nothing of shared memory, fabrics or worlds.
+
+mod detect;
+mod env;
+mod error;
+mod job;
+mod locality;
+mod pmi;
+mod spawn;
+
+pub use env::{BarrierKind, SettingError, SettingInfo, SettingKind, Settings, settings_table};
+pub use error::BootError;
+pub use job::{Job, Launcher, Notifier};
+pub use locality::{cores, cpus, memory_available_bytes, memory_total_bytes, node_id};
+pub use pmi::client::PmiError;
+pub use spawn::{Captured, Cause, Failure, JobReport, JobSpec, LaunchError, launch, resolve};

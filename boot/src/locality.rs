@@ -1,0 +1,204 @@
+//! Locality: which node this process is on, and what that node offers to it.
+//!
+//! Invariant: two processes have equal node names only if they may share memory: one kernel, one network namespace
+//! (abstract sockets live in it) and one user. Simulated nodes are kept apart by `PELAGO_NODE_ID` or by Slurm.
+//! Memory is what the kernel and the control groups (versions 1 and 2) leave to this process.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::env::Settings;
+
+/// The name of the node of this process, a short text.
+pub fn node_id(settings: &Settings) -> String {
+    if let Some(name) = &settings.node_id {
+        return format!("named-{name}");
+    }
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned());
+    let boot = boot.unwrap_or_else(|_| rustix::system::uname().nodename().to_string_lossy().into_owned());
+    let network = fs::read_link("/proc/self/ns/net").map(|link| link.to_string_lossy().into_owned());
+    let network = network.unwrap_or_default();
+    let network: String = network.chars().filter(char::is_ascii_digit).collect();
+    let user = rustix::process::geteuid().as_raw();
+    let slurm = std::env::var("SLURMD_NODENAME").map(|name| format!("-{name}")).unwrap_or_default();
+    format!("{boot}-{network}-{user}{slurm}")
+}
+
+/// The processors that this process may run on, ascending; never empty.
+pub fn cpus() -> Vec<usize> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    let known = sched_getaffinity(None)
+        .map(|set| (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect::<Vec<_>>())
+        .unwrap_or_default();
+    if known.is_empty() {
+        // More processors than the set can hold: count them at least.
+        return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
+    }
+    known
+}
+
+/// The number of processors that this process may run on.
+pub fn cores() -> usize {
+    cpus().len()
+}
+
+/// The memory of this node that is free for use, in bytes; `None` if the system does not say.
+pub fn memory_available_bytes() -> Option<usize> {
+    let free = meminfo_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable")?;
+    Some(control_groups(Path::new("/")).iter().map(Group::available_bytes).fold(free, usize::min))
+}
+
+/// The memory of this node, in bytes, or of the control group if that has less; `None` if the system does not say.
+pub fn memory_total_bytes() -> Option<usize> {
+    let total = meminfo_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")?;
+    Some(control_groups(Path::new("/")).iter().map(|group| group.limit_bytes).fold(total, usize::min))
+}
+
+/// The limit of one control group that this process is in.
+#[derive(Debug, PartialEq, Eq)]
+struct Group {
+    limit_bytes: usize,
+    /// What counts against the limit and cannot be had back by dropping caches.
+    used_bytes: usize,
+}
+
+impl Group {
+    fn available_bytes(&self) -> usize {
+        self.limit_bytes.saturating_sub(self.used_bytes)
+    }
+
+    /// Reads the group in `folder`; `None` if it sets no limit.
+    fn read(folder: &Path, limit: &str, usage: &str) -> Option<Self> {
+        let number = |file| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<usize>().ok();
+        let (limit_bytes, usage_bytes) = (number(limit)?, number(usage).unwrap_or(0));
+        let statistics = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+        let value = |line: &str| {
+            let words = line.strip_prefix("total_inactive_file ").or(line.strip_prefix("inactive_file "));
+            words.and_then(|words| words.trim().parse::<usize>().ok())
+        };
+        let cache_bytes = statistics.lines().filter_map(value).max().unwrap_or(0);
+        Some(Self { limit_bytes, used_bytes: usage_bytes.saturating_sub(cache_bytes) })
+    }
+}
+
+/// The limited memory groups of this process and all above them, under the file system at `root`.
+fn control_groups(root: &Path) -> Vec<Group> {
+    let membership = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let mut groups = Vec::new();
+    for line in membership.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        let (mounts, limit, usage): (&[&str], _, _) = if controllers.is_empty() {
+            (&["sys/fs/cgroup", "sys/fs/cgroup/unified"], "memory.max", "memory.current")
+        } else if controllers.split(',').any(|controller| controller == "memory") {
+            (&["sys/fs/cgroup/memory"], "memory.limit_in_bytes", "memory.usage_in_bytes")
+        } else {
+            continue;
+        };
+        for mount in mounts.iter().map(|mount| root.join(mount)) {
+            // Inside a container the path may be one of the host; the mount itself is then the container's group.
+            let path = Path::new(path.trim_start_matches('/'));
+            let folders = path.ancestors().map(|up| mount.join(up)).collect::<Vec<PathBuf>>();
+            groups.extend(folders.iter().filter_map(|folder| Group::read(folder, limit, usage)));
+        }
+    }
+    groups
+}
+
+/// The field of /proc/meminfo, in bytes.
+fn meminfo_bytes(meminfo: &str, field: &str) -> Option<usize> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with the given files, removed when dropped.
+    struct Tree(PathBuf);
+
+    impl Tree {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("pelago-{name}-{}", std::process::id()));
+            for (path, text) in files {
+                let path = root.join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Self(root)
+        }
+    }
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_node_can_be_given() {
+        let mut settings = Settings::default();
+        let found = node_id(&settings);
+        assert!(!found.is_empty());
+        assert_eq!(found, node_id(&settings));
+        settings.node_id = Some("left".to_owned());
+        assert_eq!(node_id(&settings), "named-left");
+    }
+
+    #[test]
+    fn this_machine_has_processors_and_memory() {
+        assert!(cores() >= 1);
+        assert!(cpus().is_sorted());
+        let (free, all) = (memory_available_bytes().unwrap(), memory_total_bytes().unwrap());
+        assert!(0 < free && free <= all, "{free} of {all} bytes");
+    }
+
+    #[test]
+    fn fields_of_meminfo() {
+        let text = "MemTotal:       16384 kB\nMemFree:         1 kB\nMemAvailable:    8192 kB\n";
+        assert_eq!(meminfo_bytes(text, "MemTotal"), Some(16 << 20));
+        assert_eq!(meminfo_bytes(text, "MemAvailable"), Some(8 << 20));
+        assert_eq!(meminfo_bytes(text, "Mem"), None);
+        assert_eq!(meminfo_bytes("MemTotal: many kB", "MemTotal"), None);
+    }
+
+    #[test]
+    fn limits_of_version_2_count_at_every_level() {
+        let tree = Tree::new(
+            "cgroup2",
+            &[
+                ("proc/self/cgroup", "0::/a/b\n"),
+                ("sys/fs/cgroup/a/memory.max", "1000\n"),
+                ("sys/fs/cgroup/a/memory.current", "900\n"),
+                ("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 300\n"),
+                ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ],
+        );
+        assert_eq!(control_groups(&tree.0), [Group { limit_bytes: 1000, used_bytes: 600 }]);
+        assert_eq!(control_groups(&tree.0)[0].available_bytes(), 400);
+    }
+
+    #[test]
+    fn limits_of_version_1_and_paths_of_the_host() {
+        let tree = Tree::new(
+            "cgroup1",
+            &[
+                ("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/17\n0::/\nnonsense\n"),
+                ("sys/fs/cgroup/memory/memory.limit_in_bytes", "500"),
+                ("sys/fs/cgroup/memory/memory.usage_in_bytes", "700"),
+            ],
+        );
+        let groups = control_groups(&tree.0);
+        assert_eq!(groups, [Group { limit_bytes: 500, used_bytes: 700 }]);
+        assert_eq!(groups[0].available_bytes(), 0);
+    }
+
+    #[test]
+    fn no_groups_no_limits() {
+        assert_eq!(control_groups(Path::new("/nonexistent")), []);
+    }
+}

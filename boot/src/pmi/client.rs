@@ -1,0 +1,419 @@
+//! PMI-1, the side of a process: one request, one answer, each within a time limit.
+//!
+//! Invariant: at most one request is under way, because only the owner of the [`Client`] sends requests; lines
+//! without an answer (`note`, `abort`) may come from any thread at any time, through the [`Link`] alone. Every
+//! line is written whole, under a lock, and no wait is longer than the limit.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use thiserror::Error;
+
+use super::value::{head, hex, part_key, split, unhex};
+use super::wire::{Lines, Message};
+use super::{MAPPING_KEY, OURS, mapping};
+
+/// The longest text that travels as a last word, in bytes.
+const TEXT_MAX_BYTES: usize = 1024;
+
+/// Why an exchange with the launcher failed.
+#[derive(Debug, Error)]
+pub enum PmiError {
+    /// No answer came in time.
+    #[error(
+        "no {awaited} from the launcher within {} s; see whether every PE has started, \
+         or raise PELAGO_INIT_TIMEOUT", limit.as_secs_f64()
+    )]
+    Timeout {
+        /// The answer that was waited for.
+        awaited: &'static str,
+        /// How long.
+        limit: Duration,
+    },
+    /// The launcher has closed its end.
+    #[error("the launcher is gone (its end of PMI_FD is closed) while this PE waited for {0}")]
+    Gone(&'static str),
+    /// The socket failed.
+    #[error("the socket to the launcher (PMI_FD) failed: {0}")]
+    Socket(#[from] Errno),
+    /// The launcher said no.
+    #[error("the launcher refused {request:?} by {answer:?}")]
+    Refused {
+        /// What was sent.
+        request: String,
+        /// What came back.
+        answer: String,
+    },
+    /// The launcher said something that is no answer to the request.
+    #[error(
+        "the launcher answered {request:?} by {answer:?}, which is not PMI-1; start this program by \
+             mpiexec.hydra, srun --mpi=pmi2 or pelago run"
+    )]
+    Unexpected {
+        /// What was sent.
+        request: String,
+        /// What came back.
+        answer: String,
+    },
+    /// A value was found under the key that this library did not put there, or not whole.
+    #[error("what the launcher keeps under the key {0:?} was not put there by Pelago, or is not complete")]
+    Foreign(String),
+}
+
+/// The socket to the launcher, and the order of the lines written to it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: OwnedFd,
+    writing: Mutex<()>,
+}
+
+impl Link {
+    /// Tells the launcher why this process is about to die. Never waits and never fails: the process has
+    /// something worse to report.
+    pub(crate) fn note(&self, text: &str) {
+        let message = Message::new("note").with("text", text_hex(text));
+        let _ = self.write(&message, "room for a note", Duration::ZERO);
+    }
+
+    /// Asks the launcher to end the job.
+    pub(crate) fn abort(&self, status: i32, words: Option<&str>) -> Result<(), PmiError> {
+        let message = Message::new("abort").with("exitcode", status);
+        let message = match words {
+            Some(words) => message.with("message", text_hex(words)),
+            None => message,
+        };
+        self.write(&message, "room for an abort", Duration::from_secs(1))
+    }
+
+    /// Whether the launcher has closed its end; looks and does not wait.
+    pub(crate) fn peer_gone(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1))
+    }
+
+    fn write(&self, message: &Message, awaited: &'static str, limit: Duration) -> Result<(), PmiError> {
+        let line = message.line();
+        let mut rest = line.as_bytes();
+        let deadline = Instant::now() + limit;
+        // Nothing is left half done by a thread that panics here: a line is written by one call but for a full
+        // socket, whose reader has then stopped reading anyway.
+        let _order = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        while !rest.is_empty() {
+            match send(&self.socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, awaited, deadline, limit)?,
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(PmiError::Gone(awaited)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns when the socket is ready for `what`, has an error or is closed.
+    fn wait(
+        &self,
+        what: PollFlags,
+        awaited: &'static str,
+        deadline: Instant,
+        limit: Duration,
+    ) -> Result<(), PmiError> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).map_err(|_| Errno::OVERFLOW)?;
+            match poll(&mut [PollFd::new(&self.socket, what)], Some(&left)) {
+                Ok(0) => return Err(PmiError::Timeout { awaited, limit }),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// A process that has joined a job by PMI-1.
+#[derive(Debug)]
+pub(crate) struct Client {
+    link: Arc<Link>,
+    lines: Lines,
+    limit: Duration,
+    kvs_name: String,
+    key_max: usize,
+    value_max: usize,
+    ours: bool,
+}
+
+impl Client {
+    /// Joins the job at the other end of `socket`; no answer may take longer than `limit`.
+    pub(crate) fn join(socket: OwnedFd, limit: Duration) -> Result<Self, PmiError> {
+        let link = Arc::new(Link { socket, writing: Mutex::new(()) });
+        let lines = Lines::default();
+        let (kvs_name, ours) = (String::new(), false);
+        let mut client = Self { link, lines, limit, kvs_name, key_max: 64, value_max: 1024, ours };
+        let hello = Message::new("init").with("pmi_version", 1).with("pmi_subversion", 1);
+        let answer = client.request(&hello, "response_to_init")?;
+        client.ours = answer.get(OURS).is_some();
+        let maxes = client.request(&Message::new("get_maxes"), "maxes")?;
+        let limit_of = |field, at_most| {
+            maxes
+                .number(field)
+                .and_then(|number| usize::try_from(number).ok())
+                .map_or(at_most, |n| n.min(at_most))
+        };
+        client.key_max = limit_of("keylen_max", 64);
+        client.value_max = limit_of("vallen_max", 1024);
+        let ask = Message::new("get_my_kvsname");
+        let answer = client.request(&ask, "my_kvsname")?;
+        client.kvs_name =
+            answer.get("kvsname").ok_or_else(|| unexpected(&ask, &answer.to_string()))?.to_owned();
+        Ok(client)
+    }
+
+    /// The socket, for words that need no answer.
+    pub(crate) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.link)
+    }
+
+    /// Whether the launcher is our own.
+    pub(crate) fn launcher_is_ours(&self) -> bool {
+        self.ours
+    }
+
+    /// The longest key that [`Client::put`] takes, in characters: what is left beside the number of a part.
+    pub(crate) fn key_max(&self) -> usize {
+        self.key_max.saturating_sub(8)
+    }
+
+    /// Publishes bytes under a key; others see them after the next barrier.
+    pub(crate) fn put(&mut self, key: &str, value: &[u8]) -> Result<(), PmiError> {
+        for (index, text) in split(value, self.value_max).into_iter().enumerate() {
+            let request = Message::new("put").with("kvsname", &self.kvs_name);
+            let request = request.with("key", part_key(key, index)).with("value", text);
+            let answer = self.request(&request, "put_result")?;
+            if !answer.succeeded() {
+                return Err(PmiError::Refused { request: request.to_string(), answer: answer.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes under a key, or `None` if nobody has put any.
+    pub(crate) fn get(&mut self, key: &str) -> Result<Option<Vec<u8>>, PmiError> {
+        let foreign = || PmiError::Foreign(key.to_owned());
+        let Some(first) = self.get_text(key)? else { return Ok(None) };
+        let (count, first) = head(&first).ok_or_else(foreign)?;
+        let mut text = first.to_owned();
+        for index in 1..count {
+            text += &self.get_text(&part_key(key, index))?.ok_or_else(foreign)?;
+        }
+        unhex(&text).map(Some).ok_or_else(foreign)
+    }
+
+    /// The node of each rank, if the launcher says.
+    pub(crate) fn nodes(&mut self, size: usize) -> Result<Option<Vec<usize>>, PmiError> {
+        Ok(self.get_text(MAPPING_KEY)?.and_then(|text| mapping::nodes(&text, size)))
+    }
+
+    /// Returns when every process of the job has called it.
+    pub(crate) fn barrier(&mut self) -> Result<(), PmiError> {
+        self.request(&Message::new("barrier_in"), "barrier_out").map(drop)
+    }
+
+    /// Leaves the job.
+    pub(crate) fn finalize(&mut self) -> Result<(), PmiError> {
+        self.request(&Message::new("finalize"), "finalize_ack").map(drop)
+    }
+
+    fn get_text(&mut self, key: &str) -> Result<Option<String>, PmiError> {
+        let request = Message::new("get").with("kvsname", &self.kvs_name).with("key", key);
+        let answer = self.request(&request, "get_result")?;
+        Ok(answer.get("value").filter(|_| answer.succeeded()).map(str::to_owned))
+    }
+
+    fn request(&mut self, request: &Message, awaited: &'static str) -> Result<Message, PmiError> {
+        self.link.write(request, awaited, self.limit)?;
+        let deadline = Instant::now() + self.limit;
+        let line = loop {
+            match self.lines.pop() {
+                Some(line) => break line,
+                None => self.read(request, awaited, deadline)?,
+            }
+        };
+        match Message::parse(&line) {
+            Some(answer) if answer.command == awaited => Ok(answer),
+            _ => Err(unexpected(request, &line)),
+        }
+    }
+
+    fn read(&mut self, request: &Message, awaited: &'static str, deadline: Instant) -> Result<(), PmiError> {
+        self.link.wait(PollFlags::IN, awaited, deadline, self.limit)?;
+        let mut bytes = [0_u8; 2048];
+        match recv(&self.link.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((0, _)) | Err(Errno::CONNRESET) => Err(PmiError::Gone(awaited)),
+            Ok((count, _)) if self.lines.push(&bytes[..count]) => Ok(()),
+            Ok(_) => Err(unexpected(request, "a line without end")),
+            Err(Errno::INTR | Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn unexpected(request: &Message, answer: &str) -> PmiError {
+    PmiError::Unexpected { request: request.to_string(), answer: answer.to_owned() }
+}
+
+/// The text, cut to what a line may hold, as hexadecimal digits.
+fn text_hex(text: &str) -> String {
+    let mut end = text.len().min(TEXT_MAX_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    hex(&text.as_bytes()[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc;
+    use std::thread::{self, JoinHandle};
+
+    use super::super::server::{Event, Server};
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// Runs `body` as each PE of a job that our server serves; gives what each returned, and the server's events.
+    fn job<R: Send + 'static>(
+        size: usize,
+        body: impl Fn(usize, Client) -> R + Clone + Send + 'static,
+    ) -> (Vec<R>, Vec<Event>) {
+        let (lines, incoming) = mpsc::channel();
+        let mut outgoing = Vec::new();
+        let mut pes: Vec<JoinHandle<R>> = Vec::new();
+        for pe in 0..size {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let (reader, lines) = (BufReader::new(ours.try_clone().unwrap()), lines.clone());
+            thread::spawn(move || {
+                reader.lines().map_while(Result::ok).try_for_each(|line| lines.send((pe, line)))
+            });
+            outgoing.push(ours);
+            let body = body.clone();
+            pes.push(thread::spawn(move || body(pe, Client::join(theirs.into(), LIMIT).unwrap())));
+        }
+        drop(lines);
+        let mut server = Server::new(size);
+        let (mut events, mut answers) = (Vec::new(), Vec::new());
+        for (pe, line) in incoming {
+            events.push(server.handle(pe, &line, &mut answers));
+            for (to, answer) in answers.drain(..) {
+                outgoing[to].write_all(answer.line().as_bytes()).unwrap();
+            }
+        }
+        (pes.into_iter().map(|pe| pe.join().unwrap()).collect(), events)
+    }
+
+    /// A client whose launcher answers each line by the next of `answers` and then closes its end.
+    fn against(answers: &'static [&'static str]) -> Result<Client, PmiError> {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        thread::spawn(move || {
+            let reader = BufReader::new(ours.try_clone().unwrap());
+            for (_, answer) in reader.lines().zip(answers) {
+                ours.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        Client::join(theirs.into(), LIMIT)
+    }
+
+    #[test]
+    fn values_of_all_lengths_reach_every_pe() {
+        let value = |pe: usize| vec![pe as u8; [0, 1, 500, 506, 507, 5000][pe]];
+        let (all, events) = job(6, move |pe, mut client| {
+            assert!(client.launcher_is_ours());
+            client.put(&format!("address-{pe}"), &value(pe)).unwrap();
+            client.barrier().unwrap();
+            let all: Vec<_> = (0..6).map(|from| client.get(&format!("address-{from}")).unwrap()).collect();
+            assert_eq!(client.get("nothing").unwrap(), None);
+            assert_eq!(client.nodes(6).unwrap(), Some(vec![0; 6]));
+            client.finalize().unwrap();
+            all
+        });
+        for seen in all {
+            assert_eq!(seen, (0..6).map(|pe| Some(value(pe))).collect::<Vec<_>>());
+        }
+        assert!(!events.contains(&Event::Broken));
+    }
+
+    #[test]
+    fn last_words_pass_a_request_that_waits() {
+        let (_, events) = job(2, |pe, mut client| {
+            if pe == 0 {
+                client.link().note("an é and\na newline");
+                client.link().abort(3, Some("why not")).unwrap();
+                client.link().note(&"é".repeat(TEXT_MAX_BYTES));
+            }
+            client.barrier().unwrap();
+        });
+        assert!(events.contains(&Event::Note("an é and\na newline".to_owned())));
+        assert!(events.contains(&Event::Note("é".repeat(TEXT_MAX_BYTES / 2))));
+        assert!(events.contains(&Event::Abort { status: 3, message: Some("why not".to_owned()) }));
+    }
+
+    #[test]
+    fn a_launcher_in_other_words() {
+        let client = against(&[
+            "pmi_subversion=1 cmd=response_to_init rc=0 pmi_version=1\n",
+            "cmd=maxes vallen_max=40 keylen_max=30 kvsname_max=256\n",
+            "kvsname=kvs_7_0 cmd=my_kvsname\n",
+            "cmd=get_result rc=-1 msg=key_x_not_found value=unknown\n",
+            "cmd=get_result rc=0 value=unknown\n",
+            "cmd=put_result rc=1\n",
+        ]);
+        let mut client = client.unwrap();
+        assert!(!client.launcher_is_ours());
+        assert_eq!((client.key_max(), client.value_max, client.kvs_name.as_str()), (22, 40, "kvs_7_0"));
+        assert_eq!(client.get("x").unwrap(), None);
+        assert!(matches!(client.get("x"), Err(PmiError::Foreign(key)) if key == "x"));
+        assert!(matches!(client.put("x", b"1"), Err(PmiError::Refused { .. })));
+        let error = client.barrier().unwrap_err();
+        assert!(matches!(error, PmiError::Gone("barrier_out" | "put_result")), "{error}");
+        assert!(client.link().peer_gone());
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for answers in [
+            &["hello\n"][..],
+            &["cmd=maxes\n"],
+            &["cmd=response_to_init\n", "cmd=maxes\n", "cmd=my_kvsname\n"],
+        ] {
+            let error = against(answers).unwrap_err();
+            assert!(matches!(error, PmiError::Unexpected { .. }), "{answers:?}: {error}");
+        }
+        assert!(matches!(against(&[]), Err(PmiError::Gone("response_to_init"))));
+    }
+
+    #[test]
+    fn silence_ends_with_the_limit_and_says_what_was_awaited() {
+        let (_ours, theirs) = UnixStream::pair().unwrap();
+        let error = Client::join(theirs.into(), Duration::from_millis(5)).unwrap_err();
+        assert!(matches!(error, PmiError::Timeout { awaited: "response_to_init", .. }), "{error}");
+        assert!(error.to_string().contains("PELAGO_INIT_TIMEOUT"), "{error}");
+    }
+
+    #[test]
+    fn an_open_launcher_is_not_gone() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let link = Link { socket: theirs.into(), writing: Mutex::new(()) };
+        assert!(!link.peer_gone());
+        (&ours).write_all(b"unread").unwrap();
+        assert!(!link.peer_gone());
+        drop(ours);
+        assert!(link.peer_gone());
+        link.note("nobody hears this");
+    }
+}

@@ -1,0 +1,252 @@
+//! PMI-1, the launcher's side: a state machine that takes lines and gives lines, and does no input or output.
+//!
+//! Invariant: every request has exactly one answer, except `abort` and `note`, which have none, and `barrier_in`,
+//! whose answer comes to all PEs when the last of them has sent it. A PE between `init` and `finalize` is in the
+//! job; nothing else may be asked before `init`.
+
+use std::collections::HashMap;
+
+use super::value::unhex;
+use super::wire::Message;
+use super::{MAPPING_KEY, OURS, mapping};
+
+/// The name of the one key-value space of a job.
+const KVS_NAME: &str = "pelago";
+/// The limits that we announce and hold others to, in characters.
+const KEY_MAX: usize = 64;
+const VALUE_MAX: usize = 1024;
+
+/// What a line means for the one who supervises the processes, besides the answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Nothing beyond its answers.
+    Served,
+    /// The PE joined the job.
+    Joined,
+    /// The PE ends the job for all, with this status and, perhaps, words.
+    Abort { status: i32, message: Option<String> },
+    /// The PE says why it is about to die.
+    Note(String),
+    /// The line is not one that a PE may send.
+    Broken,
+}
+
+/// Where a PE stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It has not joined.
+    Outside,
+    /// It has joined.
+    Inside,
+    /// It waits in the barrier.
+    InBarrier,
+    /// It has left in an orderly way.
+    Finalized,
+}
+
+/// The server of one job.
+pub(crate) struct Server {
+    stages: Vec<Stage>,
+    values: HashMap<String, String>,
+}
+
+impl Server {
+    /// A server of `size` PEs that share this node.
+    pub(crate) fn new(size: usize) -> Self {
+        let values = HashMap::from([(MAPPING_KEY.to_owned(), mapping::one_node(size))]);
+        Self { stages: vec![Stage::Outside; size], values }
+    }
+
+    pub(crate) fn stage(&self, pe: usize) -> Stage {
+        self.stages[pe]
+    }
+
+    /// Takes a line of `pe`; appends (PE, message) for each answer that is due.
+    pub(crate) fn handle(&mut self, pe: usize, line: &str, answers: &mut Vec<(usize, Message)>) -> Event {
+        let Some(request) = Message::parse(line) else { return Event::Broken };
+        let early = ["init", "abort", "note"];
+        let inside = self.stages[pe] == Stage::Inside || early.contains(&request.command.as_str());
+        if !inside || (request.command == "init" && self.stages[pe] != Stage::Outside) {
+            return Event::Broken;
+        }
+        let answer = match request.command.as_str() {
+            "init" => {
+                self.stages[pe] = Stage::Inside;
+                let answer = Message::new("response_to_init").with("pmi_version", 1);
+                answers.push((pe, answer.with("pmi_subversion", 1).with("rc", 0).with(OURS, 1)));
+                return Event::Joined;
+            }
+            "note" => return Event::Note(text_of(&request, "text").unwrap_or_default()),
+            "abort" => {
+                let status =
+                    request.number("exitcode").and_then(|code| i32::try_from(code).ok()).unwrap_or(1);
+                return Event::Abort { status, message: text_of(&request, "message") };
+            }
+            "barrier_in" => {
+                self.enter_barrier(pe, answers);
+                return Event::Served;
+            }
+            "finalize" => {
+                self.stages[pe] = Stage::Finalized;
+                Message::new("finalize_ack").with("rc", 0)
+            }
+            "get_maxes" => Message::new("maxes")
+                .with("rc", 0)
+                .with("kvsname_max", 256)
+                .with("keylen_max", KEY_MAX)
+                .with("vallen_max", VALUE_MAX),
+            "get_appnum" => Message::new("appnum").with("rc", 0).with("appnum", 0),
+            "get_universe_size" => {
+                Message::new("universe_size").with("rc", 0).with("size", self.stages.len())
+            }
+            "get_my_kvsname" => Message::new("my_kvsname").with("rc", 0).with("kvsname", KVS_NAME),
+            "put" => self.put(&request),
+            "get" => self.get(&request),
+            other => refusal(&format!("{other}_result"), "unknown_command"),
+        };
+        answers.push((pe, answer));
+        Event::Served
+    }
+
+    fn enter_barrier(&mut self, pe: usize, answers: &mut Vec<(usize, Message)>) {
+        self.stages[pe] = Stage::InBarrier;
+        if self.stages.iter().all(|stage| *stage == Stage::InBarrier) {
+            self.stages.fill(Stage::Inside);
+            let all = (0..self.stages.len()).map(|pe| (pe, Message::new("barrier_out").with("rc", 0)));
+            answers.extend(all);
+        }
+    }
+
+    fn put(&mut self, request: &Message) -> Message {
+        match (request.get("kvsname"), request.get("key"), request.get("value")) {
+            (Some(KVS_NAME), Some(key), Some(value)) if key.len() <= KEY_MAX && value.len() <= VALUE_MAX => {
+                self.values.insert(key.to_owned(), value.to_owned());
+                Message::new("put_result").with("rc", 0)
+            }
+            (Some(KVS_NAME), Some(_), Some(_)) => refusal("put_result", "too_long"),
+            _ => refusal("put_result", "bad_request"),
+        }
+    }
+
+    fn get(&self, request: &Message) -> Message {
+        match (request.get("kvsname"), request.get("key")) {
+            (Some(KVS_NAME), Some(key)) => match self.values.get(key) {
+                Some(value) => Message::new("get_result").with("rc", 0).with("value", value),
+                None => refusal("get_result", "no_such_key"),
+            },
+            _ => refusal("get_result", "bad_request"),
+        }
+    }
+}
+
+fn refusal(command: &str, why: &str) -> Message {
+    Message::new(command).with("rc", -1).with("msg", why)
+}
+
+fn text_of(request: &Message, field: &str) -> Option<String> {
+    let bytes = unhex(request.get(field)?)?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(server: &mut Server, pe: usize, line: &str) -> Vec<(usize, String)> {
+        let mut answers = Vec::new();
+        assert_ne!(server.handle(pe, line, &mut answers), Event::Broken, "{line}");
+        answers.into_iter().map(|(pe, answer)| (pe, answer.to_string())).collect()
+    }
+
+    fn event(server: &mut Server, pe: usize, line: &str) -> Event {
+        server.handle(pe, line, &mut Vec::new())
+    }
+
+    fn joined(size: usize) -> Server {
+        let mut server = Server::new(size);
+        for pe in 0..size {
+            assert_eq!(event(&mut server, pe, "cmd=init pmi_version=1 pmi_subversion=1"), Event::Joined);
+        }
+        server
+    }
+
+    #[test]
+    fn questions_about_the_job() {
+        let mut server = joined(3);
+        let mut answer = |line: &str| ask(&mut server, 1, line).remove(0).1;
+        assert_eq!(answer("cmd=get_maxes"), "cmd=maxes keylen_max=64 kvsname_max=256 rc=0 vallen_max=1024");
+        assert_eq!(answer("cmd=get_appnum"), "cmd=appnum appnum=0 rc=0");
+        assert_eq!(answer("cmd=get_universe_size"), "cmd=universe_size rc=0 size=3");
+        assert_eq!(answer("cmd=get_my_kvsname"), "cmd=my_kvsname kvsname=pelago rc=0");
+        assert_eq!(
+            answer("cmd=get kvsname=pelago key=PMI_process_mapping"),
+            "cmd=get_result rc=0 value=(vector,(0,1,3))"
+        );
+        assert_eq!(answer("cmd=get_ranks2hosts"), "cmd=get_ranks2hosts_result msg=unknown_command rc=-1");
+    }
+
+    #[test]
+    fn values_are_kept_and_limits_are_held() {
+        let mut server = joined(2);
+        let (long_key, long_value) = ("k".repeat(KEY_MAX + 1), "v".repeat(VALUE_MAX + 1));
+        let mut rc = |pe, line: &str| Message::parse(&ask(&mut server, pe, line).remove(0).1).unwrap();
+        assert!(rc(0, "cmd=put kvsname=pelago key=a value=1").succeeded());
+        assert_eq!(rc(1, "cmd=get kvsname=pelago key=a").get("value"), Some("1"));
+        assert!(!rc(1, "cmd=get kvsname=pelago key=b").succeeded());
+        assert!(!rc(1, "cmd=get kvsname=other key=a").succeeded());
+        assert!(!rc(1, "cmd=get key=a").succeeded());
+        assert!(!rc(1, "cmd=put kvsname=other key=a value=2").succeeded());
+        assert!(!rc(1, "cmd=put kvsname=pelago key=a").succeeded());
+        assert!(!rc(1, &format!("cmd=put kvsname=pelago key={long_key} value=1")).succeeded());
+        assert!(!rc(1, &format!("cmd=put kvsname=pelago key=a value={long_value}")).succeeded());
+        assert_eq!(rc(0, "cmd=get kvsname=pelago key=a").get("value"), Some("1"));
+    }
+
+    #[test]
+    fn the_barrier_opens_for_all_when_the_last_arrives() {
+        let mut server = joined(3);
+        for _ in 0..2 {
+            assert_eq!(ask(&mut server, 2, "cmd=barrier_in"), []);
+            assert_eq!(ask(&mut server, 0, "cmd=barrier_in"), []);
+            let out = ask(&mut server, 1, "cmd=barrier_in");
+            assert_eq!(out.iter().map(|(pe, _)| *pe).collect::<Vec<_>>(), [0, 1, 2]);
+            assert!(out.iter().all(|(_, line)| line == "cmd=barrier_out rc=0"));
+        }
+    }
+
+    #[test]
+    fn the_barrier_waits_for_those_who_have_not_joined() {
+        let mut server = Server::new(2);
+        assert_eq!(event(&mut server, 0, "cmd=init pmi_version=1 pmi_subversion=1"), Event::Joined);
+        assert_eq!(ask(&mut server, 0, "cmd=barrier_in"), []);
+        assert_eq!(server.stage(0), Stage::InBarrier);
+        assert_eq!(server.stage(1), Stage::Outside);
+    }
+
+    #[test]
+    fn the_last_words_of_a_pe() {
+        let mut server = joined(1);
+        assert_eq!(event(&mut server, 0, "cmd=note text=6e6f20c3a9"), Event::Note("no é".to_owned()));
+        let abort =
+            |status, message: Option<&str>| Event::Abort { status, message: message.map(str::to_owned) };
+        assert_eq!(event(&mut server, 0, "cmd=abort exitcode=7"), abort(7, None));
+        assert_eq!(event(&mut server, 0, "cmd=abort exitcode=0 message=6869"), abort(0, Some("hi")));
+        assert_eq!(event(&mut server, 0, "cmd=abort"), abort(1, None));
+        assert_eq!(ask(&mut server, 0, "cmd=finalize"), [(0, "cmd=finalize_ack rc=0".to_owned())]);
+        assert_eq!(server.stage(0), Stage::Finalized);
+    }
+
+    #[test]
+    fn lines_out_of_place_are_broken() {
+        let mut server = Server::new(2);
+        for line in ["cmd=barrier_in", "cmd=put kvsname=pelago key=a value=1", "hello", "", "mcmd=spawn"] {
+            assert_eq!(event(&mut server, 0, line), Event::Broken, "{line} before init");
+        }
+        let mut server = joined(2);
+        assert_eq!(event(&mut server, 0, "cmd=init"), Event::Broken);
+        assert_eq!(event(&mut server, 0, "cmd=barrier_in"), Event::Served);
+        assert_eq!(event(&mut server, 0, "cmd=barrier_in"), Event::Broken);
+        assert_eq!(event(&mut server, 1, "cmd=finalize"), Event::Served);
+        assert_eq!(event(&mut server, 1, "cmd=get_maxes"), Event::Broken);
+    }
+}

@@ -1,0 +1,181 @@
+//! Lines of PMI-1: `cmd=NAME key=value ...`, ended by a newline.
+//!
+//! Invariant: fields are a map. Launchers order them differently and leave some out, so nothing here depends on
+//! their order. A value ends at the next space; words without `=` (free text of some answers) are passed over.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+/// The longest line that is accepted, in bytes; honest ones stay below 3 KiB.
+const LINE_MAX_BYTES: usize = 16 << 10;
+
+/// One request or answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) command: String,
+    fields: BTreeMap<String, String>,
+}
+
+impl Message {
+    pub(crate) fn new(command: &str) -> Self {
+        Self { command: command.to_owned(), fields: BTreeMap::new() }
+    }
+
+    /// Adds a field. Neither part may hold a space or a newline, nor the key an `=`.
+    pub(crate) fn with(mut self, key: &str, value: impl fmt::Display) -> Self {
+        let value = value.to_string();
+        debug_assert!(!key.contains([' ', '\n', '=']) && !value.contains([' ', '\n']), "{key}={value}");
+        self.fields.insert(key.to_owned(), value);
+        self
+    }
+
+    /// Understands one line without its newline; `None` if it names no command.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut fields: BTreeMap<String, String> = line
+            .split_ascii_whitespace()
+            .filter_map(|word| word.split_once('='))
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        let command = fields.remove("cmd").filter(|command| !command.is_empty())?;
+        Some(Self { command, fields })
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.fields.get(key).map(String::as_str)
+    }
+
+    /// The field as a number, if it is there and is one.
+    pub(crate) fn number(&self, key: &str) -> Option<i64> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// Whether the answer reports success; an answer that leaves the return code out does.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.get("rc").is_none_or(|rc| rc == "0")
+    }
+
+    /// The line with its newline, as it travels.
+    pub(crate) fn line(&self) -> String {
+        format!("{self}\n")
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cmd={}", self.command)?;
+        self.fields.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+/// Cuts a stream of bytes into lines.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    complete: VecDeque<String>,
+    partial: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes bytes as they come; false if a line grows beyond all reason.
+    #[must_use]
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.partial.extend_from_slice(piece);
+            if self.partial.last() == Some(&b'\n') {
+                self.partial.pop();
+                self.complete.push_back(String::from_utf8_lossy(&self.partial).into_owned());
+                self.partial.clear();
+            }
+        }
+        self.partial.len() <= LINE_MAX_BYTES
+    }
+
+    /// The oldest complete line, without its newline.
+    pub(crate) fn pop(&mut self) -> Option<String> {
+        self.complete.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_a_map() {
+        let message = Message::parse("cmd=get_result rc=0 msg=success value=a=b").unwrap();
+        assert_eq!(message.command, "get_result");
+        assert_eq!(message.get("value"), Some("a=b"));
+        assert_eq!(message.get("nothing"), None);
+        assert!(message.succeeded());
+        let turned = Message::parse("  value=a=b   msg=success rc=0 cmd=get_result ").unwrap();
+        assert_eq!(message, turned);
+    }
+
+    #[test]
+    fn words_without_a_sign_and_empty_values() {
+        let message = Message::parse("cmd=get_result rc=-1 msg=no such key value=").unwrap();
+        assert_eq!((message.get("msg"), message.get("value")), (Some("no"), Some("")));
+        assert!(!message.succeeded());
+        assert_eq!(message.number("rc"), Some(-1));
+        assert_eq!(message.number("value"), None);
+    }
+
+    #[test]
+    fn a_missing_return_code_is_success() {
+        assert!(Message::parse("cmd=barrier_out").unwrap().succeeded());
+        assert!(!Message::parse("cmd=x rc=1").unwrap().succeeded());
+        assert!(!Message::parse("cmd=x rc=").unwrap().succeeded());
+    }
+
+    #[test]
+    fn lines_without_a_command_are_refused() {
+        for line in ["", " ", "rc=0", "cmd", "cmd=", "mcmd=spawn", "garbage \u{1f40b}"] {
+            assert_eq!(Message::parse(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_cut_wherever_the_bytes_were() {
+        let mut lines = Lines::default();
+        assert!(lines.push(b"cmd=a"));
+        assert_eq!(lines.pop(), None);
+        assert!(lines.push(b" b=1\ncmd=c\ncm"));
+        assert_eq!(lines.pop().as_deref(), Some("cmd=a b=1"));
+        assert_eq!(lines.pop().as_deref(), Some("cmd=c"));
+        assert_eq!(lines.pop(), None);
+        assert!(lines.push(b"d=e\n\n"));
+        assert_eq!(lines.pop().as_deref(), Some("cmd=e"));
+        assert_eq!(lines.pop().as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let mut lines = Lines::default();
+        assert!(lines.push(&[b'x'; LINE_MAX_BYTES]));
+        assert!(!lines.push(b"x"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(command in "[a-z_]{1,12}",
+                                   fields in proptest::collection::btree_map("[a-bd-z]{1,8}", "[!-~]{0,20}", 0..6)) {
+            let mut message = Message::new(&command);
+            for (key, value) in &fields {
+                message = message.with(key, value);
+            }
+            let mut lines = Lines::default();
+            prop_assert!(lines.push(message.line().as_bytes()));
+            prop_assert_eq!(Message::parse(&lines.pop().unwrap()), Some(message));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut lines = Lines::default();
+            prop_assert!(lines.push(&bytes));
+            while let Some(line) = lines.pop() {
+                let _ = Message::parse(&line);
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Poller: what the launcher waits for, as one epoll set.
+//!
+//! Invariant: whatever is closed is taken out first. A sibling that is being forked may hold a copy of a descriptor
+//! for a moment, and epoll would go on reporting the copy.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::{Errno, Result};
+
+/// Where an event comes from. The order is the order in which events that come together are handled: what a PE
+/// said goes before its death.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// A signal to the launcher.
+    Signal,
+    /// The PMI socket of a PE.
+    Pmi(usize),
+    /// The standard output of a PE.
+    Stdout(usize),
+    /// The standard error of a PE.
+    Stderr(usize),
+    /// The end of a PE.
+    Exit(usize),
+    /// The terminal has input.
+    Terminal,
+    /// The standard input of PE 0 has room.
+    Room,
+}
+
+impl Source {
+    fn data(self) -> epoll::EventData {
+        let (kind, pe) = match self {
+            Self::Signal => (0, 0),
+            Self::Pmi(pe) => (1, pe),
+            Self::Stdout(pe) => (2, pe),
+            Self::Stderr(pe) => (3, pe),
+            Self::Exit(pe) => (4, pe),
+            Self::Terminal => (5, 0),
+            Self::Room => (6, 0),
+        };
+        epoll::EventData::new_u64(kind << 32 | pe as u64)
+    }
+
+    fn of(data: epoll::EventData) -> Self {
+        let (kind, pe) = (data.u64() >> 32, (data.u64() & 0xffff_ffff) as usize);
+        match kind {
+            0 => Self::Signal,
+            1 => Self::Pmi(pe),
+            2 => Self::Stdout(pe),
+            3 => Self::Stderr(pe),
+            4 => Self::Exit(pe),
+            5 => Self::Terminal,
+            _ => Self::Room,
+        }
+    }
+}
+
+/// The set of descriptors that are watched.
+pub(super) struct Poller {
+    fd: OwnedFd,
+    events: Vec<epoll::Event>,
+}
+
+impl Poller {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self { fd: epoll::create(epoll::CreateFlags::CLOEXEC)?, events: Vec::with_capacity(256) })
+    }
+
+    /// Watches for input, and the end of it.
+    pub(super) fn add(&self, source: Source, fd: impl AsFd) -> Result<()> {
+        epoll::add(&self.fd, fd, source.data(), epoll::EventFlags::IN)
+    }
+
+    /// Watches for room to write.
+    pub(super) fn add_room(&self, source: Source, fd: impl AsFd) -> Result<()> {
+        epoll::add(&self.fd, fd, source.data(), epoll::EventFlags::OUT)
+    }
+
+    /// Stops watching; to be called before the descriptor is closed.
+    pub(super) fn remove(&self, fd: impl AsFd) {
+        // It fails only if the descriptor is not watched, which is what is asked for.
+        let _ = epoll::delete(&self.fd, fd);
+    }
+
+    /// Waits until something happens, at most for `limit`, and appends it to `found`, in order.
+    pub(super) fn wait(&mut self, limit: Option<Duration>, found: &mut Vec<Source>) -> Result<()> {
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        self.events.clear();
+        match epoll::wait(&self.fd, spare_capacity(&mut self.events), limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        found.extend(self.events.iter().map(|event| Source::of(event.data)));
+        found.sort_unstable();
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! Report: how a job ended, in words and as an exit status.
+
+use std::time::Duration;
+
+/// Why a job ended before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A PE exited with this status, not 0.
+    Exit(i32),
+    /// A PE was killed by this signal.
+    Signal(i32),
+    /// A PE that had joined exited with status 0 and without leaving the job.
+    NotFinalized,
+    /// A PE exited with status 0 and without joining a job that another had joined.
+    NotJoined,
+    /// These PEs did not join within `PELAGO_INIT_TIMEOUT` of the first one that did.
+    Missing(Vec<usize>),
+    /// A PE asked for the end of the job with this status, not 0.
+    Abort(i32),
+    /// A PE sent something on PMI_FD that is not PMI-1.
+    Protocol,
+    /// The time that was given to the job is over.
+    Timeout,
+    /// The launcher received this signal.
+    Interrupted(i32),
+    /// A PE did not end although it was killed.
+    Unkillable,
+}
+
+/// One reason, with its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The PE at fault, if it was one.
+    pub pe: Option<usize>,
+    /// What happened.
+    pub cause: Cause,
+    /// What the PE said before: the message of its panic or of its abort.
+    pub note: Option<String>,
+    /// All of it in one line for the user.
+    pub text: String,
+}
+
+/// What one PE wrote, if it was captured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// Its standard output; bytes that are not UTF-8 are replaced.
+    pub stdout: String,
+    /// Its standard error, likewise.
+    pub stderr: String,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobReport {
+    /// The exit status for the launcher: 0 if all went well, else that of the PE, or 128 + the signal.
+    pub status: i32,
+    /// What ended the job before its time; empty if nothing did.
+    pub failures: Vec<Failure>,
+    /// What each PE wrote; empty unless it was captured.
+    pub output: Vec<Captured>,
+}
+
+impl Failure {
+    /// Puts the words together.
+    pub(super) fn of_pe(pe: usize, pid: i32, cause: Cause, note: Option<String>) -> Self {
+        let mut text = match &cause {
+            Cause::Exit(status) => format!("PE {pe} exited with status {status}"),
+            Cause::Signal(signal) => {
+                format!("PE {pe} (pid {pid}) was killed by signal {signal} ({})", signal_name(*signal))
+            }
+            Cause::NotFinalized => {
+                format!(
+                    "PE {pe} exited with status 0 before it had left the job, which others may still be in"
+                )
+            }
+            Cause::NotJoined => {
+                format!("PE {pe} exited with status 0 without joining the job that other PEs have joined")
+            }
+            Cause::Abort(status) => format!("PE {pe} aborted the job with status {status}"),
+            Cause::Protocol => format!("PE {pe} (pid {pid}) does not speak PMI-1 on PMI_FD"),
+            Cause::Unkillable => format!("PE {pe} (pid {pid}) has not ended although it was killed; see ps"),
+            Cause::Missing(_) | Cause::Timeout | Cause::Interrupted(_) => format!("PE {pe}"),
+        };
+        if let Some(note) = &note {
+            text += if matches!(cause, Cause::Abort(_)) { ": " } else { ": panicked: " };
+            text += note;
+        }
+        Self { pe: Some(pe), cause, note, text }
+    }
+
+    /// PEs that have not joined.
+    pub(super) fn missing(pes: Vec<usize>, limit: Duration) -> Self {
+        let plural = if pes.len() == 1 { "PE" } else { "PEs" };
+        let list = ranges(&pes);
+        let text = format!(
+            "{plural} {list} did not join within {} s of the first; \
+             see what holds them up, or raise PELAGO_INIT_TIMEOUT",
+            limit.as_secs_f64()
+        );
+        Self { pe: None, cause: Cause::Missing(pes), note: None, text }
+    }
+
+    /// The time-out of the job.
+    pub(super) fn timeout(limit: Duration) -> Self {
+        let text = format!("the job was ended after {} s, the time it was given", limit.as_secs_f64());
+        Self { pe: None, cause: Cause::Timeout, note: None, text }
+    }
+
+    /// A signal to the launcher.
+    pub(super) fn interrupted(signal: i32) -> Self {
+        let text = format!("the job was ended by signal {signal} ({}) to the launcher", signal_name(signal));
+        Self { pe: None, cause: Cause::Interrupted(signal), note: None, text }
+    }
+
+    /// The exit status for the launcher, never 0.
+    pub(super) fn status(&self) -> i32 {
+        match &self.cause {
+            Cause::Exit(status) | Cause::Abort(status) => {
+                // The system keeps eight bits; a failure must not become a success.
+                if status & 0xff == 0 { 1 } else { status & 0xff }
+            }
+            Cause::Signal(signal) | Cause::Interrupted(signal) => 128 + signal,
+            Cause::Timeout => 124,
+            Cause::NotFinalized
+            | Cause::NotJoined
+            | Cause::Missing(_)
+            | Cause::Protocol
+            | Cause::Unkillable => 1,
+        }
+    }
+}
+
+/// Ascending numbers as text: `0-2, 5`.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
+
+fn signal_name(signal: i32) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    ];
+    let name = usize::try_from(signal - 1).ok().and_then(|index| NAMES.get(index));
+    name.map_or_else(|| "a real-time signal".to_owned(), |name| format!("SIG{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_each_cause() {
+        let text = |cause, note: Option<&str>| Failure::of_pe(3, 77, cause, note.map(str::to_owned)).text;
+        assert_eq!(text(Cause::Signal(9), None), "PE 3 (pid 77) was killed by signal 9 (SIGKILL)");
+        assert_eq!(text(Cause::Exit(101), Some("no")), "PE 3 exited with status 101: panicked: no");
+        assert_eq!(text(Cause::Abort(2), Some("no")), "PE 3 aborted the job with status 2: no");
+        let missing = Failure::missing(vec![0, 1, 2, 5], Duration::from_millis(500));
+        assert!(missing.text.starts_with("PEs 0-2, 5 did not join within 0.5 s"), "{}", missing.text);
+        assert_eq!(missing.status(), 1);
+    }
+
+    #[test]
+    fn a_failure_is_never_a_success() {
+        let status = |cause| Failure::of_pe(0, 1, cause, None).status();
+        assert_eq!(status(Cause::Exit(101)), 101);
+        assert_eq!(status(Cause::Abort(256)), 1);
+        assert_eq!(status(Cause::Abort(-1)), 255);
+        assert_eq!(status(Cause::Signal(9)), 137);
+        assert_eq!(Failure::interrupted(2).status(), 130);
+        assert_eq!(Failure::interrupted(15).status(), 143);
+        assert_eq!(Failure::timeout(Duration::from_secs(1)).status(), 124);
+    }
+
+    #[test]
+    fn names_of_signals() {
+        for (signal, name) in
+            [(1, "SIGHUP"), (6, "SIGABRT"), (9, "SIGKILL"), (11, "SIGSEGV"), (15, "SIGTERM")]
+        {
+            assert_eq!(signal_name(signal), name);
+        }
+        assert_eq!(signal_name(31), "SIGSYS");
+        assert_eq!(signal_name(40), "a real-time signal");
+        assert_eq!(signal_name(0), "a real-time signal");
+    }
+}

@@ -1,0 +1,95 @@
+//! Signals to the launcher: Ctrl-C and its like become readable events instead of ending the process.
+//!
+//! Invariant: the signals are blocked in the launching thread alone and no handler is installed, so a test that
+//! launches jobs from several threads is not disturbed. A signal that is ignored stays ignored (nohup). SIGTTIN is
+//! blocked too: reading the terminal from the background then fails instead of stopping the launcher.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+/// The signals that end a job.
+const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Holds the signals back while it lives.
+pub(super) struct Signals {
+    fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+impl Signals {
+    pub(super) fn block() -> io::Result<Self> {
+        let ending = set_of(ENDING.into_iter().filter(|signal| !is_ignored(*signal)));
+        let mut blocked = ending;
+        let mut before = set_of([]);
+        // SAFETY: the sets are initialised and outlive the calls; `signalfd` with -1 makes a new descriptor, which
+        // nobody else owns.
+        unsafe {
+            libc::sigaddset(&mut blocked, libc::SIGTTIN);
+            let fd = libc::signalfd(-1, &ending, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let fd = OwnedFd::from_raw_fd(fd);
+            match libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, &mut before) {
+                0 => Ok(Self { fd, before }),
+                error => Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+    }
+
+    /// The mask that children should have: the one from before.
+    pub(super) fn mask_before(&self) -> libc::sigset_t {
+        self.before
+    }
+
+    /// A signal that has arrived, if one has.
+    pub(super) fn take(&self) -> Option<i32> {
+        let mut bytes = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        let count = rustix::io::read(&self.fd, &mut bytes).ok()?;
+        // The record begins with the number of the signal, 32 bits.
+        (count == bytes.len()).then(|| i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        restore(&self.before);
+    }
+}
+
+/// Makes `mask` the signal mask of the calling thread; usable between fork and exec.
+pub(super) fn restore(mask: &libc::sigset_t) {
+    // SAFETY: `mask` is initialised, a null pointer asks for no answer, and the call is async-signal-safe.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut());
+    }
+}
+
+fn set_of(signals: impl IntoIterator<Item = i32>) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set before it is added to and read.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action only asks; the old one is written where zeroes are valid.
+    unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}

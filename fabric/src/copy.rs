@@ -1,0 +1,165 @@
+//! Copies into and out of memory that other PEs may access at the same moment.
+//!
+//! Invariant: the compiler never sees a plain load or store of such memory. One word of 1, 2, 4 or 8 bytes moves
+//! as a relaxed atomic; anything longer goes through an opaque call of the C library's `memcpy`, which for the
+//! compiler is foreign machine code (docs/decisions/0003-opaque-copy.md).
+
+use crate::sync::Ordering::Relaxed;
+use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::mem::{MaybeUninit, align_of, size_of, transmute_copy};
+
+/// Whether a `T` moves as one word: its size is that of an atomic and its alignment is not less.
+const fn is_word<T>() -> bool {
+    matches!(size_of::<T>(), 1 | 2 | 4 | 8) && align_of::<T>() == size_of::<T>()
+}
+
+/// Stores one value where other PEs may look: in one piece if it is a word.
+///
+/// # Safety
+/// `target` is valid for writes of a `T`, aligned for it, and accessed by others only through this module,
+/// atomics or other processes. `T` has no padding.
+#[inline(always)]
+pub unsafe fn store<T: Copy>(target: *mut T, value: T) {
+    if !is_word::<T>() {
+        // SAFETY: the caller vouches for `target`; `value` is a local of the same size.
+        return unsafe { copy(target.cast(), (&raw const value).cast(), size_of::<T>()) };
+    }
+    // SAFETY: `is_word` gives size and alignment of the atomic that is chosen by size, so `transmute_copy` reads
+    // just the value and `target` is aligned for it; the caller vouches that it is valid.
+    unsafe {
+        match size_of::<T>() {
+            1 => AtomicU8::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
+            2 => AtomicU16::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
+            4 => AtomicU32::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
+            _ => AtomicU64::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
+        }
+    }
+}
+
+/// Loads one value that other PEs may be writing: in one piece if it is a word.
+///
+/// # Safety
+/// `source` is valid for reads of a `T`, aligned for it, written by others only through this module, atomics or
+/// other processes, and every bit pattern is a valid `T`.
+#[inline(always)]
+pub unsafe fn load<T: Copy>(source: *const T) -> T {
+    if !is_word::<T>() {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: the caller vouches for `source`; `value` has room for a `T`, and any bit pattern is valid.
+        return unsafe {
+            copy(value.as_mut_ptr().cast(), source.cast(), size_of::<T>());
+            value.assume_init()
+        };
+    }
+    // SAFETY: as in `store`; every bit pattern is a valid `T`.
+    unsafe {
+        match size_of::<T>() {
+            1 => transmute_copy(&AtomicU8::from_ptr(source.cast_mut().cast()).load(Relaxed)),
+            2 => transmute_copy(&AtomicU16::from_ptr(source.cast_mut().cast()).load(Relaxed)),
+            4 => transmute_copy(&AtomicU32::from_ptr(source.cast_mut().cast()).load(Relaxed)),
+            _ => transmute_copy(&AtomicU64::from_ptr(source.cast_mut().cast()).load(Relaxed)),
+        }
+    }
+}
+
+/// Copies a run of bytes when either end may be accessed by other PEs. Nothing is promised about the order or
+/// the size of the pieces.
+///
+/// # Safety
+/// `source` is valid for reads and `target` for writes of `bytes` bytes, and they do not overlap.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: the C calling convention: three arguments in rdi, rsi, rdx, all caller-saved registers declared
+    // clobbered, the stack aligned by the compiler as `nostack` is absent; memcpy's own demands are the caller's.
+    unsafe {
+        std::arch::asm!(
+            "call qword ptr [rip + {memcpy}@GOTPCREL]",
+            memcpy = sym libc::memcpy,
+            inout("rdi") target => _,
+            inout("rsi") source => _,
+            inout("rdx") bytes => _,
+            clobber_abi("C"),
+        );
+    }
+}
+
+/// Copies a run of bytes when either end may be accessed by other PEs. Nothing is promised about the order or
+/// the size of the pieces.
+///
+/// # Safety
+/// `source` is valid for reads and `target` for writes of `bytes` bytes, and they do not overlap.
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+#[inline(always)]
+pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: the C calling convention: three arguments in x0, x1, x2, all caller-saved registers and the link
+    // register declared clobbered, the stack aligned as always; memcpy's own demands are the caller's.
+    unsafe {
+        std::arch::asm!(
+            "bl {memcpy}",
+            memcpy = sym libc::memcpy,
+            inout("x0") target => _,
+            inout("x1") source => _,
+            inout("x2") bytes => _,
+            clobber_abi("C"),
+        );
+    }
+}
+
+/// Copies a run of bytes when either end may be accessed by other PEs, byte by byte through atomics: the form
+/// that the Miri interpreter can follow, and the one for other processors.
+///
+/// # Safety
+/// `source` is valid for reads and `target` for writes of `bytes` bytes, and they do not overlap.
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
+    for i in 0..bytes {
+        // SAFETY: the caller vouches for both ranges.
+        unsafe {
+            let byte = AtomicU8::from_ptr(source.add(i).cast_mut()).load(Relaxed);
+            AtomicU8::from_ptr(target.add(i)).store(byte, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
+    struct Triple(u32, u32, u32);
+
+    #[test]
+    fn words_and_structs_go_there_and_back() {
+        fn round<T: Copy + PartialEq + std::fmt::Debug>(value: T, other: T) {
+            let mut place = other;
+            // SAFETY: `place` is a live local that nobody else touches, and all bit patterns are valid here.
+            let back = unsafe {
+                store(&raw mut place, value);
+                load(&raw const place)
+            };
+            assert_eq!((back, place), (value, value));
+        }
+        round(7u8, 0);
+        round(-7i16, 0);
+        round(1.5f32, 0.0);
+        round(u64::MAX, 0);
+        round([1u8, 2, 3, 4], [0; 4]);
+        round(Triple(1, 2, 3), Triple(0, 0, 0));
+        round([9u64; 5], [0; 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn copy_equals_the_slice_copy(source in prop::collection::vec(any::<u8>(), 0..600), shift in 0usize..16) {
+            let mut model = vec![0xA5u8; source.len() + 32];
+            let mut ours = model.clone();
+            model[shift..shift + source.len()].copy_from_slice(&source);
+            // SAFETY: the target range lies inside `ours`, which is 32 bytes longer than the source.
+            unsafe { copy(ours.as_mut_ptr().add(shift), source.as_ptr(), source.len()) };
+            prop_assert_eq!(ours, model);
+        }
+    }
+}

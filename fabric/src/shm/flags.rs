@@ -1,0 +1,67 @@
+//! Where the PEs of a node meet: two forms of a barrier in shared memory.
+//!
+//! * [`Arrival`]: every PE has a word of its own that counts its arrivals, and looks at everybody's. One transfer
+//!   of a cache line from the latest PE to the others; for PEs that all run at once.
+//! * [`Meeting`]: one counter and one generation word. The last to arrive lets all go; for more PEs than cores,
+//!   where the number of times that a PE must run counts more than the number of transfers.
+//!
+//! Invariant of both: a PE never is more than one round ahead of another, so counts need no reset and no second
+//! copy. Loom models of both are in `models.rs`.
+
+use crate::sync::{AtomicU32, AtomicU64, CacheLine, Ordering};
+
+/// A PE's count of arrivals, alone on its cache line. All zero bytes are the start.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Arrival {
+    round: CacheLine<AtomicU64>,
+}
+
+impl Arrival {
+    /// Says that this PE has arrived in `round`, and orders all it did before it: everything it wrote is visible
+    /// to whoever sees the arrival, and its own later loads (of the sleepers' announcements) come after.
+    #[inline]
+    pub fn arrive(&self, round: u64) {
+        // SYNC POINT arrival: releases what this PE did before; one exchange is release, acquire and full fence.
+        self.round.swap(round, Ordering::SeqCst);
+    }
+
+    /// Whether this PE has arrived in `round`.
+    #[inline]
+    pub fn has_arrived(&self, round: u64) -> bool {
+        // SYNC POINT arrival: acquires what the PE did before it arrived.
+        self.round.load(Ordering::Acquire) >= round
+    }
+}
+
+/// A counter and a generation, each on a cache line of its own. All zero bytes are the start.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Meeting {
+    arrived: CacheLine<AtomicU32>,
+    generation: CacheLine<AtomicU64>,
+}
+
+impl Meeting {
+    /// Says that one more of `n_pes` has arrived in `round` (1, 2, ...). Returns whether it was the last, which
+    /// has let everybody go and should wake the sleepers.
+    #[inline]
+    pub fn arrive(&self, n_pes: u32, round: u64) -> bool {
+        // SYNC POINT meeting-arrive: a chain of exchanges: the last acquires what all others did before.
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < n_pes {
+            return false;
+        }
+        self.arrived.store(0, Ordering::Relaxed);
+        // SYNC POINT meeting-leave: releases all of that, and the counter's reset, to those who leave. The
+        // exchange is a full fence, so that the look at the sleepers comes after it.
+        self.generation.swap(round, Ordering::SeqCst);
+        true
+    }
+
+    /// Whether everybody has arrived in `round`.
+    #[inline]
+    pub fn is_over(&self, round: u64) -> bool {
+        // SYNC POINT meeting-leave: acquires what all did before they arrived.
+        self.generation.load(Ordering::Acquire) >= round
+    }
+}

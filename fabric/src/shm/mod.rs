@@ -1,0 +1,22 @@
+//! Shared memory of the PEs of one node: one memfd, a slot for each PE, one mapping in each process.
+//!
+//! Invariant: after `connect` every PE maps the same [`Segment`], and a put is complete when it returns. Protocols
+//! and their states: README.md beside this file.
+
+pub mod doorbell;
+pub mod flags;
+#[cfg(not(loom))]
+mod handout;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod segment;
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(not(loom))]
+mod provider;
+
+#[cfg(not(loom))]
+pub use provider::Shm;
+#[cfg(not(loom))]
+pub use segment::{Layout, Segment};

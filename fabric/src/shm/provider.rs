@@ -1,0 +1,170 @@
+//! The shared memory endpoint: puts and gets are copies, complete when they return; messages go through the
+//! receiver's inbox.
+
+use super::handout::{Handout, fetch};
+use super::segment::{Layout, Segment};
+use crate::contract::Provider;
+use crate::copy;
+use crate::types::{Completions, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A PE's endpoint in the memory of its node. PEs are numbered within the node, from 0; PE 0 makes the memory.
+pub struct Shm {
+    me: Pe,
+    layout: Layout,
+    limit: Duration,
+    handout: Option<Handout>,
+    segment: Option<Arc<Segment>>,
+    /// Start and length of each region, relative to the heap.
+    regions: HashMap<Key, (usize, usize)>,
+    completions: Cell<Completions>,
+    message: RefCell<Vec<u8>>,
+}
+
+impl Shm {
+    /// Opens the endpoint of PE `me`; PE 0 makes the node's memory now, and its sizes hold for all. `limit` bounds
+    /// the wait in `connect`.
+    ///
+    /// # Errors
+    /// If the node's memory cannot be made.
+    pub fn open(me: Pe, layout: Layout, limit: Duration) -> FabricResult<Shm> {
+        let mut shm = Shm::unconnected(me, layout, limit);
+        if me == 0 {
+            let (segment, fd) = Segment::create(me, layout)?;
+            shm.segment = Some(Arc::new(segment));
+            shm.handout = (layout.n_pes > 1).then(|| Handout::open(me, fd)).transpose()?;
+        }
+        Ok(shm)
+    }
+
+    /// Opens and connects the endpoints of PEs that are threads of this process, over one mapping.
+    ///
+    /// # Errors
+    /// If the node's memory cannot be made.
+    pub fn threads(layout: Layout) -> FabricResult<Vec<Shm>> {
+        let segment = Arc::new(Segment::create(0, layout)?.0);
+        let endpoint = |me| {
+            let mut shm = Shm::unconnected(me, layout, Duration::ZERO);
+            shm.segment = Some(Arc::clone(&segment));
+            shm
+        };
+        Ok((0..layout.n_pes).map(endpoint).collect())
+    }
+
+    /// The node's memory, after `connect`.
+    ///
+    /// # Panics
+    /// Before `connect`.
+    pub fn segment(&self) -> &Arc<Segment> {
+        self.segment.as_ref().expect("the endpoint is connected before its memory is used")
+    }
+
+    fn unconnected(me: Pe, layout: Layout, limit: Duration) -> Shm {
+        Shm {
+            me,
+            layout,
+            limit,
+            handout: None,
+            segment: None,
+            regions: HashMap::new(),
+            completions: Cell::default(),
+            message: RefCell::default(),
+        }
+    }
+
+    /// Where a remote address is mapped here.
+    fn address_of(&self, pe: Pe, remote: Remote, bytes: usize) -> *mut u8 {
+        let (start, length) = self.regions[&remote.key];
+        debug_assert!(remote.offset_bytes + bytes <= length, "{remote:?} + {bytes} lies outside the region");
+        // SAFETY: the region lies in the heap (checked by `register`) and the caller of the data plane has
+        // promised that the range lies in the region.
+        unsafe { self.segment().heap(pe).add(start + remote.offset_bytes).as_ptr() }
+    }
+}
+
+impl Provider for Shm {
+    const NAME: &'static str = "shm";
+
+    fn limits(&self) -> Limits {
+        let message_bytes = self.segment().inbox(self.me).message_bytes();
+        Limits { inject_bytes: usize::MAX, message_bytes, transfer_bytes: usize::MAX }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.handout.as_ref().map_or_else(Vec::new, |handout| handout.address().to_vec())
+    }
+
+    fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+        if self.segment.is_none() {
+            let fd = fetch(self.me, &lookup(0)?, self.limit)?;
+            let segment = Segment::attach(self.me, fd, self.layout.n_pes)?;
+            self.layout = segment.layout();
+            self.segment = Some(Arc::new(segment));
+        }
+        match self.handout.take() {
+            Some(handout) => handout.serve(self.me, (1..self.layout.n_pes).collect(), self.limit),
+            None => Ok(()),
+        }
+    }
+
+    fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
+        let heap = self.segment().heap(self.me);
+        let offset = (start.as_ptr() as usize).wrapping_sub(heap.as_ptr() as usize);
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.layout.heap_bytes);
+        if !inside || self.regions.contains_key(&key) {
+            return Err(FabricError::System {
+                pe: self.me,
+                operation: format!("registering {bytes} bytes at {start:p} under key {key}"),
+                reason: "the memory is not in this PE's heap, or the key is taken".into(),
+                remedy: "Shared memory exposes the node's segment only",
+            });
+        }
+        self.regions.insert(key, (offset, bytes));
+        Ok(())
+    }
+
+    unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
+        // SAFETY: the caller vouches for the source; the target is mapped; private and shared memory are apart.
+        unsafe { copy::copy(self.address_of(pe, target, bytes), source, bytes) };
+        let done = self.completions.get();
+        self.completions.set(Completions { puts: done.puts + 1, ..done });
+        Status::Done
+    }
+
+    unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
+        // SAFETY: the caller vouches for the target; the source is mapped; private and shared memory are apart.
+        unsafe { copy::copy(target, self.address_of(pe, source, bytes), bytes) };
+        let done = self.completions.get();
+        self.completions.set(Completions { gets: done.gets + 1, ..done });
+        Status::Done
+    }
+
+    fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
+        if !self.segment().inbox(pe).send(self.me, header, payload) {
+            return Status::Again;
+        }
+        self.segment().block(pe).doorbell.ring();
+        Status::Done
+    }
+
+    fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize> {
+        let inbox = self.segment().inbox(self.me);
+        let mut message = self.message.borrow_mut();
+        let mut delivered = 0;
+        // No more than a ring's worth at once, so that a flood of small messages cannot hold the caller for ever.
+        while delivered < self.layout.ring_bytes / super::ring::CELL_BYTES
+            && inbox.receive(&mut message, |e, payload| deliver(e.from, e.header, payload)).is_some()
+        {
+            delivered += 1;
+        }
+        Ok(delivered)
+    }
+
+    fn completions(&self) -> Completions {
+        self.completions.get()
+    }
+}

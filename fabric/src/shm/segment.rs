@@ -1,0 +1,294 @@
+//! The node's memory: what lies where, and how it is made and mapped.
+//!
+//! ```text
+//! | header | one block a PE | one ring a PE | heap of PE 0 | heap of PE 1 | ...
+//! ```
+//! Invariant: all zero bytes are a valid start of everything but the header's identity, so that pages come into
+//! being when they are first touched and a large heap costs nothing until it is used. Heaps start at multiples of
+//! 2 MiB, where huge pages can serve them.
+
+use super::doorbell::Doorbell;
+use super::flags::{Arrival, Meeting};
+use super::ring::{CELL_BYTES, Cell, Positions, Ring};
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering};
+use crate::types::{FabricError, FabricResult, Pe};
+use rustix::fs::MemfdFlags;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// Identifies a node's memory of this layout.
+const MAGIC: u64 = u64::from_be_bytes(*b"pelago01");
+/// Heaps are multiples of this and start at multiples of it.
+const HEAP_ALIGN_BYTES: usize = 2 << 20;
+/// Words in a PE's notice: what it says of itself to the others when they must agree.
+pub const NOTICE_WORDS: usize = 72;
+/// Words of the bit set of CPUs.
+const CPU_WORDS: usize = 16;
+/// Room for the text of a failure.
+const FAILURE_BYTES: usize = 1024;
+
+/// The sizes that determine the layout; the same at every PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// PEs on this node.
+    pub n_pes: usize,
+    /// Memory of one PE that peers reach, in bytes; a multiple of 2 MiB.
+    pub heap_bytes: usize,
+    /// A PE's message ring, in bytes; a power of two.
+    pub ring_bytes: usize,
+}
+
+impl Layout {
+    /// A layout for `n_pes` PEs: the heap is rounded up to a multiple of 2 MiB, the ring to a power of two.
+    pub fn new(n_pes: usize, heap_bytes: usize, ring_bytes: usize) -> Layout {
+        Layout {
+            n_pes,
+            heap_bytes: heap_bytes.max(1).next_multiple_of(HEAP_ALIGN_BYTES),
+            ring_bytes: ring_bytes.max(16 * CELL_BYTES).next_power_of_two(),
+        }
+    }
+
+    fn blocks_offset(&self) -> usize {
+        size_of::<Header>().next_multiple_of(64)
+    }
+
+    fn rings_offset(&self) -> usize {
+        (self.blocks_offset() + self.n_pes * size_of::<Block>()).next_multiple_of(4096)
+    }
+
+    fn heaps_offset(&self) -> usize {
+        (self.rings_offset() + self.n_pes * self.ring_bytes).next_multiple_of(HEAP_ALIGN_BYTES)
+    }
+
+    fn total_bytes(&self) -> Option<usize> {
+        self.heaps_offset().checked_add(self.n_pes.checked_mul(self.heap_bytes)?)
+    }
+}
+
+/// What all PEs of the node share.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Header {
+    identity: CacheLine<Identity>,
+    /// How many PEs sleep, or are about to.
+    pub sleepers: CacheLine<AtomicU32>,
+    /// How many PEs have mapped this memory and filled in their part.
+    pub joined: CacheLine<AtomicU32>,
+    /// The CPUs that the node's PEs may run on: one bit each, set by every PE when it joins.
+    pub cpus: CacheLine<[AtomicU64; CPU_WORDS]>,
+    /// How many PEs have begun to leave the job.
+    pub leaving: CacheLine<AtomicU32>,
+    /// The barrier of a node with more PEs than cores.
+    pub meeting: Meeting,
+    /// The first failure of a PE, if there was one.
+    pub failure: Failure,
+}
+
+#[derive(Debug)]
+#[repr(C)]
+struct Identity {
+    magic: AtomicU64,
+    n_pes: AtomicU64,
+    heap_bytes: AtomicU64,
+    ring_bytes: AtomicU64,
+}
+
+/// What one PE shares with the others, beside its heap.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Block {
+    /// Its arrivals at barriers.
+    pub arrival: Arrival,
+    /// Where it sleeps.
+    pub doorbell: Doorbell,
+    /// 0 while it takes part, 1 once it has begun to leave.
+    pub left: CacheLine<AtomicU32>,
+    /// The two ends of its inbox.
+    pub inbox: Positions,
+    /// What it says when all must agree; two, used in turn.
+    pub notices: [CacheLine<[AtomicU64; NOTICE_WORDS]>; 2],
+}
+
+/// The record of the first failure: who, and what it said. It is written once.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Failure {
+    /// 0 none, 1 being written, 2 there.
+    state: AtomicU32,
+    pe: AtomicU32,
+    length: AtomicU32,
+    text: [AtomicU8; FAILURE_BYTES],
+}
+
+impl Failure {
+    /// Records a failure unless there is one already. The text is cut to 1 KiB.
+    pub fn record(&self, pe: Pe, text: &str) {
+        if self.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return;
+        }
+        self.pe.store(pe as u32, Ordering::Relaxed);
+        let length = text.len().min(FAILURE_BYTES);
+        for (cell, byte) in self.text.iter().zip(text.bytes()) {
+            cell.store(byte, Ordering::Relaxed);
+        }
+        self.length.store(length as u32, Ordering::Relaxed);
+        // SYNC POINT failure: releases who and what.
+        self.state.store(2, Ordering::Release);
+    }
+
+    /// The first failure, if one is recorded: the PE and its text.
+    pub fn read(&self) -> Option<(Pe, String)> {
+        // SYNC POINT failure: acquires who and what.
+        if self.state.load(Ordering::Acquire) != 2 {
+            return None;
+        }
+        let length = self.length.load(Ordering::Relaxed) as usize;
+        let text: Vec<u8> = self.text[..length].iter().map(|b| b.load(Ordering::Relaxed)).collect();
+        Some((self.pe.load(Ordering::Relaxed) as Pe, String::from_utf8_lossy(&text).into_owned()))
+    }
+}
+
+/// The node's memory, mapped into this process.
+#[derive(Debug)]
+pub struct Segment {
+    start: NonNull<u8>,
+    bytes: usize,
+    layout: Layout,
+}
+
+// SAFETY: the segment is a range of shared memory; all its parts are atomics, or heaps that are only handed out as
+// raw pointers.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// Makes the node's memory. The descriptor is for the other processes of the node.
+    ///
+    /// # Errors
+    /// If the system refuses the memory or its mapping.
+    pub fn create(pe: Pe, layout: Layout) -> FabricResult<(Segment, OwnedFd)> {
+        let remedy = "Lower PELAGO_HEAP_SIZE or the number of PEs on this node";
+        let fail = |operation: String, reason: String| FabricError::System { pe, operation, reason, remedy };
+        let total = layout
+            .total_bytes()
+            .ok_or_else(|| fail("laying out the node's memory".into(), "it exceeds the address space".into()))?;
+        let fd = rustix::fs::memfd_create("pelago", MemfdFlags::CLOEXEC)
+            .map_err(|e| fail("memfd_create".into(), e.to_string()))?;
+        rustix::fs::ftruncate(&fd, total as u64)
+            .map_err(|e| fail(format!("sizing the node's memory to {total} bytes"), e.to_string()))?;
+        let segment = Segment::map(pe, &fd, layout, total)?;
+        let identity = &segment.header().identity;
+        identity.n_pes.store(layout.n_pes as u64, Ordering::Relaxed);
+        identity.heap_bytes.store(layout.heap_bytes as u64, Ordering::Relaxed);
+        identity.ring_bytes.store(layout.ring_bytes as u64, Ordering::Relaxed);
+        // SYNC POINT segment-identity: releases the sizes.
+        identity.magic.store(MAGIC, Ordering::Release);
+        Ok((segment, fd))
+    }
+
+    /// Maps the node's memory that another process has made. The sizes are those its maker has chosen.
+    ///
+    /// # Errors
+    /// If it is not of this version or not for `n_pes` PEs, or the mapping fails.
+    pub fn attach(pe: Pe, fd: impl AsFd, n_pes: usize) -> FabricResult<Segment> {
+        let foreign = |what: String| FabricError::Foreign { pe, what };
+        let first = Layout { n_pes: 0, heap_bytes: 0, ring_bytes: 0 };
+        let probe = Segment::map(pe, &fd, first, first.heaps_offset())?;
+        let identity = &probe.header().identity;
+        // SYNC POINT segment-identity: acquires the sizes.
+        let magic = identity.magic.load(Ordering::Acquire);
+        let layout = Layout {
+            n_pes: identity.n_pes.load(Ordering::Relaxed) as usize,
+            heap_bytes: identity.heap_bytes.load(Ordering::Relaxed) as usize,
+            ring_bytes: identity.ring_bytes.load(Ordering::Relaxed) as usize,
+        };
+        if magic != MAGIC || layout.n_pes != n_pes {
+            return Err(foreign(format!("the node's memory is for {} PEs, not {n_pes}", layout.n_pes)));
+        }
+        let total = layout.total_bytes().ok_or_else(|| foreign(format!("{layout:?} is too large")))?;
+        let found = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_size as usize);
+        if found != total {
+            return Err(foreign(format!("the node's memory has {found} bytes where {layout:?} takes {total}")));
+        }
+        Segment::map(pe, &fd, layout, total)
+    }
+
+    fn map(pe: Pe, fd: impl AsFd, layout: Layout, bytes: usize) -> FabricResult<Segment> {
+        // SAFETY: a fresh mapping at an address of the system's choice touches no memory of ours.
+        let start = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                fd,
+                0,
+            )
+        };
+        let start = start.map_err(|e| FabricError::System {
+            pe,
+            operation: format!("mapping the node's memory of {bytes} bytes"),
+            reason: e.to_string(),
+            remedy: "Lower PELAGO_HEAP_SIZE, or raise the limit of virtual memory (ulimit -v)",
+        })?;
+        let start = NonNull::new(start.cast()).expect("the system maps nothing at address 0");
+        Ok(Segment { start, bytes, layout })
+    }
+
+    /// The sizes of this segment.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// What all PEs of the node share.
+    pub fn header(&self) -> &Header {
+        // SAFETY: the mapping starts with a header, which is made of atomics, for which any bytes are valid.
+        unsafe { self.start.cast().as_ref() }
+    }
+
+    /// What `pe` shares beside its heap.
+    pub fn block(&self, pe: Pe) -> &Block {
+        &self.blocks()[pe]
+    }
+
+    /// The blocks of all PEs of the node.
+    pub fn blocks(&self) -> &[Block] {
+        // SAFETY: the layout has `n_pes` blocks at this offset, 64-byte aligned, made of atomics.
+        unsafe {
+            let first = self.start.add(self.layout.blocks_offset()).cast::<Block>();
+            std::slice::from_raw_parts(first.as_ptr(), self.layout.n_pes)
+        }
+    }
+
+    /// The inbox of `pe`.
+    pub fn inbox(&self, pe: Pe) -> Ring<'_> {
+        let positions = &self.block(pe).inbox;
+        // SAFETY: the layout has a ring of `ring_bytes` bytes for each PE at this offset, page-aligned, made of
+        // atomics; `block` has checked `pe`.
+        let cells = unsafe {
+            let first = self.start.add(self.layout.rings_offset() + pe * self.layout.ring_bytes).cast::<Cell>();
+            std::slice::from_raw_parts(first.as_ptr(), self.layout.ring_bytes / CELL_BYTES)
+        };
+        Ring::new(positions, cells)
+    }
+
+    /// The start of `pe`'s heap.
+    ///
+    /// # Panics
+    /// If there is no such PE on the node.
+    pub fn heap(&self, pe: Pe) -> NonNull<u8> {
+        assert!(pe < self.layout.n_pes, "PE {pe} is not among the {} PEs of this node", self.layout.n_pes);
+        // SAFETY: the layout has `n_pes` heaps of `heap_bytes` bytes from this offset on.
+        unsafe { self.start.add(self.layout.heaps_offset() + pe * self.layout.heap_bytes) }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `map` and nothing borrowed from this segment outlives it. An error
+        // leaves the range mapped, which harms nobody.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,35 @@
+//! The only import of atomics. Everything that synchronises takes its atomics, cells and fences from here, so
+//! that the loom model checker can replace them (`RUSTFLAGS="--cfg loom"`).
+
+#[cfg(not(loom))]
+pub use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+#[cfg(loom)]
+pub use loom::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+/// One turn of a spinning wait: a processor hint, or under loom a chance for the other threads to run.
+#[inline]
+pub fn spin_once() {
+    #[cfg(not(loom))]
+    std::hint::spin_loop();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}
+
+/// A value alone on its cache line, so that two writers of neighbouring values do not slow each other.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct CacheLine<T>(pub T);
+
+impl<T> std::ops::Deref for CacheLine<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

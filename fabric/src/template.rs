@@ -1,0 +1,169 @@
+//! The smallest provider that keeps the contract: copy this file to begin a new one.
+//!
+//! PEs of one process, joined through a [`Hub`]. Puts and gets are queued and move in `progress`, as on a network:
+//! they answer `Pending`, and `Again` when the queue is full. Nothing here is fast.
+
+use crate::contract::Provider;
+use crate::copy;
+use crate::types::{Completions, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+/// Puts and gets that an endpoint queues before it answers `Again`.
+const QUEUE_COUNT: usize = 8;
+const INJECT_BYTES: usize = 64;
+
+/// What the endpoints share: the place of the "network".
+#[derive(Default)]
+pub struct Hub {
+    ports: Vec<Mutex<Port>>,
+}
+
+/// One PE as the others see it.
+#[derive(Default)]
+struct Port {
+    regions: HashMap<Key, Region>,
+    inbox: VecDeque<(Pe, u64, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy)]
+struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the registering PE has promised that the memory outlives the endpoints; it is accessed by `copy` only.
+unsafe impl Send for Region {}
+
+/// A queued transfer. `kept` holds the data of an injected put.
+struct Transfer {
+    pe: Pe,
+    local: *mut u8,
+    kept: Option<Vec<u8>>,
+    bytes: usize,
+    remote: Remote,
+    is_put: bool,
+}
+
+/// A PE's endpoint.
+pub struct Template {
+    me: Pe,
+    hub: Arc<Hub>,
+    queue: RefCell<VecDeque<Transfer>>,
+    completions: Cell<Completions>,
+}
+
+impl Template {
+    /// Opens the endpoints of `n_pes` PEs.
+    pub fn open(n_pes: usize) -> Vec<Template> {
+        let hub = Arc::new(Hub { ports: (0..n_pes).map(|_| Mutex::default()).collect() });
+        let endpoint =
+            |me| Template { me, hub: Arc::clone(&hub), queue: RefCell::default(), completions: Cell::default() };
+        (0..n_pes).map(endpoint).collect()
+    }
+
+    fn port(&self, pe: Pe) -> std::sync::MutexGuard<'_, Port> {
+        self.hub.ports[pe].lock().expect("no endpoint panics while it holds a port")
+    }
+
+    fn enqueue(&self, transfer: Transfer) -> Status {
+        let mut queue = self.queue.borrow_mut();
+        if queue.len() == QUEUE_COUNT {
+            return Status::Again;
+        }
+        queue.push_back(transfer);
+        Status::Pending
+    }
+
+    /// Moves one transfer.
+    fn complete(&self, transfer: &Transfer) -> FabricResult<()> {
+        let port = self.port(transfer.pe);
+        let region = port.regions.get(&transfer.remote.key).copied();
+        let end = transfer.remote.offset_bytes.checked_add(transfer.bytes);
+        let Some(region) = region.filter(|region| end.is_some_and(|end| end <= region.bytes)) else {
+            return Err(FabricError::Foreign {
+                pe: self.me,
+                what: format!("{:?} + {} bytes is not registered by PE {}", transfer.remote, transfer.bytes, transfer.pe),
+            });
+        };
+        let local = transfer.kept.as_ref().map_or(transfer.local.cast_const(), |kept| kept.as_ptr());
+        let mut done = self.completions.get();
+        // SAFETY: the caller of the data plane has vouched for the local range until completion; the remote one
+        // was just checked against the region, which its owner keeps alive.
+        unsafe {
+            let remote = region.start.as_ptr().add(transfer.remote.offset_bytes);
+            if transfer.is_put {
+                copy::copy(remote, local, transfer.bytes);
+                done.puts += 1;
+            } else {
+                copy::copy(transfer.local, remote, transfer.bytes);
+                done.gets += 1;
+            }
+        }
+        self.completions.set(done);
+        Ok(())
+    }
+}
+
+impl Provider for Template {
+    const NAME: &'static str = "template";
+
+    fn limits(&self) -> Limits {
+        Limits { inject_bytes: INJECT_BYTES, message_bytes: 4096, transfer_bytes: usize::MAX }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        (self.me as u64).to_ne_bytes().to_vec()
+    }
+
+    fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+        for pe in 0..self.hub.ports.len() {
+            if lookup(pe)? != (pe as u64).to_ne_bytes() {
+                return Err(FabricError::Foreign { pe: self.me, what: format!("the address of PE {pe} is wrong") });
+            }
+        }
+        Ok(())
+    }
+
+    fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
+        let before = self.port(self.me).regions.insert(key, Region { start, bytes });
+        before.map_or(Ok(()), |_| Err(FabricError::Foreign { pe: self.me, what: format!("key {key} is taken") }))
+    }
+
+    unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
+        // SAFETY: the caller vouches for the source at least until this call returns.
+        let kept = (bytes <= INJECT_BYTES).then(|| unsafe { std::slice::from_raw_parts(source, bytes).to_vec() });
+        self.enqueue(Transfer { pe, local: source.cast_mut(), kept, bytes, remote: target, is_put: true })
+    }
+
+    unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
+        self.enqueue(Transfer { pe, local: target, kept: None, bytes, remote: source, is_put: false })
+    }
+
+    fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
+        let mut port = self.port(pe);
+        if port.inbox.len() == QUEUE_COUNT {
+            return Status::Again;
+        }
+        port.inbox.push_back((self.me, header, payload.to_vec()));
+        Status::Done
+    }
+
+    fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize> {
+        let transfers = std::mem::take(&mut *self.queue.borrow_mut());
+        for transfer in &transfers {
+            self.complete(transfer)?;
+        }
+        let arrived = std::mem::take(&mut self.port(self.me).inbox);
+        for (from, header, payload) in &arrived {
+            deliver(*from, *header, payload);
+        }
+        Ok(arrived.len())
+    }
+
+    fn completions(&self) -> Completions {
+        self.completions.get()
+    }
+}

@@ -1,0 +1,125 @@
+//! Agreement: a collective call that all PEs must make with the same arguments, and that says so if they do not.
+//!
+//! Each PE publishes a notice of its call, passes a barrier, and compares all notices with its own. Two notices
+//! are used in turn: nobody publishes the next but one before everybody has passed the barrier of the next, and so
+//! has read this one.
+//!
+//! The notice also carries which arrays the PE has dropped. An array's memory is reclaimed at the next agreement
+//! after the last PE has dropped it: dropping is local, needs no order, and never waits (docs/decisions/0004).
+
+use crate::Pe;
+use crate::error::{ErrorKind, Result};
+use crate::world::World;
+use pelago_fabric::shm::segment::NOTICE_WORDS;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::fmt;
+
+/// Words of a notice before the set of dropped arrays: number, call, two arguments.
+const CALL_WORDS: usize = 4;
+/// Words of the set of dropped arrays.
+pub(crate) const DROPPED_WORDS: usize = NOTICE_WORDS - CALL_WORDS;
+
+/// A set of arrays, by their numbers.
+pub(crate) type ArraySet = [u64; DROPPED_WORDS];
+
+/// A call that must be the same at every PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Alloc { bytes: usize, align_bytes: usize },
+    Resize { offset_bytes: usize, bytes: usize },
+    Free { offset_bytes: usize },
+    Exclusive { offset_bytes: usize },
+    Reclaim,
+}
+
+impl Call {
+    fn words(self) -> [u64; 3] {
+        match self {
+            Call::Alloc { bytes, align_bytes } => [1, bytes as u64, align_bytes as u64],
+            Call::Resize { offset_bytes, bytes } => [2, offset_bytes as u64, bytes as u64],
+            Call::Free { offset_bytes } => [3, offset_bytes as u64, 0],
+            Call::Exclusive { offset_bytes } => [4, offset_bytes as u64, 0],
+            Call::Reclaim => [5, 0, 0],
+        }
+    }
+
+    fn from_words([code, a, b]: [u64; 3]) -> Option<Call> {
+        let (a, b) = (a as usize, b as usize);
+        Some(match code {
+            1 => Call::Alloc { bytes: a, align_bytes: b },
+            2 => Call::Resize { offset_bytes: a, bytes: b },
+            3 => Call::Free { offset_bytes: a },
+            4 => Call::Exclusive { offset_bytes: a },
+            5 => Call::Reclaim,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Call::Alloc { bytes, align_bytes } => write!(f, "alloc({bytes} bytes, aligned to {align_bytes})"),
+            Call::Resize { offset_bytes, bytes } => {
+                write!(f, "resize(array at heap offset {offset_bytes}, to {bytes} bytes)")
+            }
+            Call::Free { offset_bytes } => write!(f, "free(array at heap offset {offset_bytes})"),
+            Call::Exclusive { offset_bytes } => write!(f, "exclusive(array at heap offset {offset_bytes})"),
+            Call::Reclaim => write!(f, "reclaim()"),
+        }
+    }
+}
+
+impl World {
+    /// Passes a barrier and makes sure that every PE makes this call; then reclaims the arrays that every PE has
+    /// dropped.
+    pub(crate) fn agree(&self, call: Call) -> Result<()> {
+        let sequence = self.agreements.get() + 1;
+        self.agreements.set(sequence);
+        let dropped = self.arrays.borrow().dropped();
+        publish(self.notice(self.my_pe(), sequence), sequence, call, &dropped);
+        self.barrier();
+        let mut dropped_by_all = dropped;
+        for pe in 0..self.n_pes() {
+            let notice = self.notice(pe, sequence);
+            self.compare(pe, notice, sequence, call)?;
+            for (all, theirs) in dropped_by_all.iter_mut().zip(&notice[CALL_WORDS..]) {
+                if *all != 0 {
+                    *all &= theirs.load(Ordering::Relaxed);
+                }
+            }
+        }
+        let mut heap = self.heap.borrow_mut();
+        for offset_bytes in self.arrays.borrow_mut().reclaim(&dropped_by_all) {
+            heap.free(offset_bytes);
+        }
+        Ok(())
+    }
+
+    fn notice(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
+        &self.memory.blocks()[pe].notices[(sequence % 2) as usize]
+    }
+
+    fn compare(&self, pe: Pe, notice: &[AtomicU64], sequence: u64, call: Call) -> Result<()> {
+        let [number, code, a, b] = std::array::from_fn(|i| notice[i].load(Ordering::Relaxed));
+        if number == sequence && [code, a, b] == call.words() {
+            return Ok(());
+        }
+        let theirs = match Call::from_words([code, a, b]) {
+            Some(theirs) if number == sequence => theirs.to_string(),
+            _ => "something else (barrier?)".to_owned(),
+        };
+        let me = self.my_pe();
+        Err(ErrorKind::Disagreement { me, sequence, pe, mine: call.to_string(), theirs }.into())
+    }
+}
+
+fn publish(notice: &[AtomicU64], sequence: u64, call: Call, dropped: &ArraySet) {
+    let [code, a, b] = call.words();
+    // The barrier that follows releases these stores, and the readers' barrier acquires them (arrival, meeting).
+    for (word, value) in notice.iter().zip([sequence, code, a, b].iter().chain(dropped)) {
+        if word.load(Ordering::Relaxed) != *value {
+            word.store(*value, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The symmetric arrays that are alive, by number.
+//!
+//! Invariant: all PEs allocate in the same order and reclaim the same sets, so an array has the same number
+//! everywhere. A number is in one of three states: free, alive, or dropped here and waiting for the others.
+
+use crate::agree::{ArraySet, DROPPED_WORDS};
+
+/// Number of an array, the same at every PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArrayId(usize);
+
+/// The most arrays that can be alive at once.
+pub(crate) const ARRAYS_MAX: usize = DROPPED_WORDS * 64;
+
+/// Where each array lies, and which ones this PE has dropped.
+#[derive(Debug)]
+pub(crate) struct Arrays {
+    offsets_bytes: Vec<Option<usize>>,
+    free: std::collections::BTreeSet<usize>,
+    dropped: ArraySet,
+}
+
+impl Arrays {
+    pub(crate) fn new() -> Arrays {
+        Arrays { offsets_bytes: Vec::new(), free: Default::default(), dropped: [0; DROPPED_WORDS] }
+    }
+
+    /// Gives a new array the lowest free number; `None` if there are too many.
+    pub(crate) fn insert(&mut self, offset_bytes: usize) -> Option<ArrayId> {
+        let id = self.free.pop_first().unwrap_or(self.offsets_bytes.len());
+        if id == ARRAYS_MAX {
+            return None;
+        }
+        if id == self.offsets_bytes.len() {
+            self.offsets_bytes.push(None);
+        }
+        self.offsets_bytes[id] = Some(offset_bytes);
+        Some(ArrayId(id))
+    }
+
+    /// An array has moved.
+    pub(crate) fn relocate(&mut self, id: ArrayId, offset_bytes: usize) {
+        self.offsets_bytes[id.0] = Some(offset_bytes);
+    }
+
+    /// This PE will not use the array again.
+    pub(crate) fn drop_here(&mut self, id: ArrayId) {
+        self.dropped[id.0 / 64] |= 1 << (id.0 % 64);
+    }
+
+    /// What this PE has dropped and not yet reclaimed.
+    pub(crate) fn dropped(&self) -> ArraySet {
+        self.dropped
+    }
+
+    /// Forgets the arrays of `set`, which every PE has dropped, and answers their offsets in bytes.
+    pub(crate) fn reclaim(&mut self, set: &ArraySet) -> Vec<usize> {
+        let mut offsets = Vec::new();
+        for (word, &bits) in set.iter().enumerate() {
+            for bit in (0..64).filter(|bit| bits & (1 << bit) != 0) {
+                let id = word * 64 + bit;
+                offsets.extend(self.offsets_bytes[id].take());
+                self.free.insert(id);
+                self.dropped[word] &= !(1 << bit);
+            }
+        }
+        offsets
+    }
+
+    /// How many arrays are alive or wait for other PEs to drop them.
+    pub(crate) fn count(&self) -> usize {
+        self.offsets_bytes.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(ids: &[usize]) -> ArraySet {
+        let mut set = [0; DROPPED_WORDS];
+        ids.iter().for_each(|id| set[id / 64] |= 1 << (id % 64));
+        set
+    }
+
+    #[test]
+    fn numbers_are_reused_lowest_first_after_all_have_dropped() {
+        let mut arrays = Arrays::new();
+        let ids: Vec<_> = (0..70).map(|i| arrays.insert(i * 64).unwrap()).collect();
+        arrays.drop_here(ids[66]);
+        arrays.drop_here(ids[2]);
+        assert_eq!(arrays.dropped(), set(&[2, 66]));
+        assert_eq!(arrays.reclaim(&set(&[66])), [66 * 64]);
+        assert_eq!((arrays.dropped(), arrays.count()), (set(&[2]), 69));
+        assert_eq!(arrays.insert(9), Some(ArrayId(66)));
+        assert_eq!(arrays.reclaim(&set(&[2])), [2 * 64]);
+        assert_eq!(arrays.insert(9), Some(ArrayId(2)));
+        assert_eq!(arrays.insert(9), Some(ArrayId(70)));
+    }
+
+    #[test]
+    fn there_is_an_end_to_numbers() {
+        let mut arrays = Arrays::new();
+        assert!((0..ARRAYS_MAX).all(|i| arrays.insert(i).is_some()));
+        assert_eq!(arrays.insert(0), None);
+        assert_eq!(arrays.count(), ARRAYS_MAX);
+    }
+}

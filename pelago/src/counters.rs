@@ -1,0 +1,48 @@
+//! Counts of what a PE has done, for tests, reports and tuning. They are kept only when counting is on
+//! (`PELAGO_COUNTERS=1`, [`Spmd::counters`](crate::Spmd::counters)), off the fast path.
+
+use std::cell::Cell;
+
+/// What a PE has done since it joined the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Puts issued, to this PE itself as well.
+    pub puts: u64,
+    /// Bytes of those puts.
+    pub put_bytes: u64,
+    /// Gets issued, from this PE itself as well.
+    pub gets: u64,
+    /// Bytes of those gets.
+    pub get_bytes: u64,
+    /// Barriers passed, those inside other collective calls as well.
+    pub barriers: u64,
+}
+
+/// The counters of a running world; nothing is counted unless they are on.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    counts: Cell<Counters>,
+    is_on: bool,
+}
+
+impl Tally {
+    pub(crate) fn new(is_on: bool) -> Tally {
+        Tally { counts: Cell::default(), is_on }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    pub(crate) fn read(&self) -> Counters {
+        self.counts.get()
+    }
+
+    pub(crate) fn add(&self, change: impl FnOnce(&mut Counters)) {
+        if self.is_on {
+            let mut counts = self.counts.get();
+            change(&mut counts);
+            self.counts.set(counts);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What may live in symmetric memory.
+
+use num_complex::Complex;
+
+/// A type whose values may be stored in symmetric memory, where any PE reads and writes them at any time.
+///
+/// Implemented for the numbers, complex numbers and arrays of elements; derive it for `#[repr(C)]` structs of
+/// elements without padding:
+///
+/// ```
+/// use pelago::Element;
+///
+/// #[derive(Clone, Copy, Element)]
+/// #[repr(C)]
+/// struct Particle {
+///     position: [f64; 3],
+///     charge: f64,
+/// }
+/// ```
+///
+/// # Safety
+/// Every bit pattern of the type's size is a valid value, and the type has no padding, no pointers and no
+/// references: what one process writes, another one reads.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot live in symmetric memory",
+    note = "elements are numbers, complex numbers, arrays of elements, and `#[repr(C)]` structs that derive `pelago::Element`"
+)]
+pub unsafe trait Element: Copy + Send + Sync + 'static {}
+
+macro_rules! elements {
+    ($($number:ty)*) => {
+        $(
+            // SAFETY: a primitive number: no padding, no pointer, every bit pattern valid.
+            unsafe impl Element for $number {}
+        )*
+    };
+}
+
+elements!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
+
+// SAFETY: two numbers of one type, declared `repr(C)`: no padding.
+unsafe impl Element for Complex<f32> {}
+// SAFETY: as above.
+unsafe impl Element for Complex<f64> {}
+// SAFETY: elements one after another, without anything between.
+unsafe impl<T: Element, const N: usize> Element for [T; N] {}

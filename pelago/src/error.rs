@@ -1,0 +1,179 @@
+//! Errors: each names the PE, the operation, the range and what to do.
+
+use crate::Pe;
+use pelago_boot::{BootError, SettingError};
+use pelago_fabric::FabricError;
+use thiserror::Error as ThisError;
+
+/// An error of the runtime. It is one pointer wide, so that success costs nothing on the fast path.
+pub struct Error(Box<ErrorKind>);
+
+/// Result of the runtime's calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A PE number that does not exist.
+    #[error("PE {me}: {operation} names PE {pe}, but the job has {n_pes} PEs, numbered 0 to {}", n_pes - 1)]
+    PeOutOfRange {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The PE asked for.
+        pe: Pe,
+        /// PEs in the job.
+        n_pes: usize,
+    },
+    /// Elements outside an array.
+    #[error(
+        "PE {me}: {operation} of {count} elements at index {index} on PE {pe} lies outside the array, which has \
+         {len} elements a PE"
+    )]
+    OutOfRange {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The PE whose part was meant.
+        pe: Pe,
+        /// First element, counted from 0.
+        index: usize,
+        /// Number of elements.
+        count: usize,
+        /// Elements of the array on each PE.
+        len: usize,
+    },
+    /// The symmetric heap has no block of this size.
+    #[error(
+        "PE {me}: {operation} of {asked_bytes} bytes a PE failed: the symmetric heap has {free_bytes} of \
+         {total_bytes} bytes free, the largest block {largest_bytes}. Raise PELAGO_HEAP_SIZE (now {total_bytes})"
+    )]
+    HeapExhausted {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Bytes asked for on each PE.
+        asked_bytes: usize,
+        /// Bytes free on each PE.
+        free_bytes: usize,
+        /// The largest free block in bytes.
+        largest_bytes: usize,
+        /// Size of the heap of each PE in bytes.
+        total_bytes: usize,
+    },
+    /// A size that no memory has.
+    #[error("PE {me}: {operation} of {count} elements of {element_bytes} bytes exceeds the address space")]
+    TooLarge {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Elements asked for.
+        count: usize,
+        /// Size of an element in bytes.
+        element_bytes: usize,
+    },
+    /// An alignment that is no power of two.
+    #[error("PE {me}: alignment {align_bytes} is not a power of two of at most 2 MiB")]
+    BadAlignment {
+        /// The calling PE.
+        me: Pe,
+        /// The alignment asked for, in bytes.
+        align_bytes: usize,
+    },
+    /// More arrays than the runtime keeps track of.
+    #[error("PE {me}: there are {count} symmetric arrays already. Allocate fewer, larger ones, or free some")]
+    TooManyArrays {
+        /// The calling PE.
+        me: Pe,
+        /// Arrays alive.
+        count: usize,
+    },
+    /// PEs made different collective calls.
+    #[error(
+        "PE {me}: the PEs disagree in collective call {sequence}: PE {pe} calls {theirs}, PE {me} calls {mine}. \
+         Every PE must make the same collective calls with the same arguments in the same order"
+    )]
+    Disagreement {
+        /// The calling PE.
+        me: Pe,
+        /// Number of the call that asks for agreement, counted from 1.
+        sequence: u64,
+        /// The first PE that differs.
+        pe: Pe,
+        /// What this PE calls.
+        mine: String,
+        /// What the other PE calls.
+        theirs: String,
+    },
+    /// The job is failing; operations are refused.
+    #[error("PE {me}: {operation} refused: the job has failed ({reason})")]
+    JobFailed {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Why it failed.
+        reason: String,
+    },
+    /// PEs that cannot reach each other.
+    #[error(
+        "PE {me} is on node {mine} and PE {pe} on node {theirs}: this build has no provider between nodes. Start \
+         all PEs on one node (or, if this is one node, see PELAGO_NODE_ID)"
+    )]
+    NoRoute {
+        /// The calling PE.
+        me: Pe,
+        /// A PE on another node.
+        pe: Pe,
+        /// This PE's node.
+        mine: String,
+        /// The other PE's node.
+        theirs: String,
+    },
+    /// A setting is wrong.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// Joining the job failed.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// The fabric failed.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+}
+
+impl Error {
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+}
+
+impl<K: Into<ErrorKind>> From<K> for Error {
+    fn from(kind: K) -> Error {
+        Error(Box::new(kind.into()))
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+// `fn main() -> pelago::Result<()>` prints errors by Debug: let it be the sentence, not the struct.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}

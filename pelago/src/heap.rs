@@ -1,0 +1,231 @@
+//! The allocator of the symmetric heap.
+//!
+//! Invariant: equal sequences of calls give equal offsets, so PEs that make the same calls need not talk to each
+//! other. All bookkeeping lies outside the heap: a stray write into it cannot corrupt the allocator, and an
+//! untouched heap stays without pages. Best fit, the lowest offset among equals, neighbours joined when freed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every block is a multiple of this and starts at a multiple of it: a cache line, so that two arrays never share
+/// one.
+pub const GRANULE_BYTES: usize = 64;
+
+/// Offsets and sizes of the free and the used blocks of one heap.
+#[derive(Debug)]
+pub struct Heap {
+    free_by_offset: BTreeMap<usize, usize>,
+    free_by_size: BTreeSet<(usize, usize)>,
+    used: BTreeMap<usize, usize>,
+    start: usize,
+    end: usize,
+}
+
+impl Heap {
+    /// A heap of the offsets from `start` up to `end` (in bytes), all free.
+    pub fn new(start: usize, end: usize) -> Heap {
+        let start = start.next_multiple_of(GRANULE_BYTES);
+        let end = (end / GRANULE_BYTES * GRANULE_BYTES).max(start);
+        let mut heap = Heap {
+            free_by_offset: BTreeMap::new(),
+            free_by_size: BTreeSet::new(),
+            used: BTreeMap::new(),
+            start,
+            end,
+        };
+        heap.add_free(start, end - start);
+        heap
+    }
+
+    /// Takes a block of at least `bytes` bytes whose offset is a multiple of `align_bytes` (a power of two), and
+    /// answers its offset; `None` if there is no such block. No bytes still take a block of their own.
+    pub fn alloc(&mut self, bytes: usize, align_bytes: usize) -> Option<usize> {
+        let bytes = rounded(bytes)?;
+        let align = align_bytes.max(GRANULE_BYTES);
+        let fits = |&&(size, offset): &&(usize, usize)| {
+            offset.next_multiple_of(align).checked_add(bytes).is_some_and(|end| end <= offset + size)
+        };
+        let &(size, offset) = self.free_by_size.range((bytes, 0)..).find(fits)?;
+        self.remove_free(offset, size);
+        let place = offset.next_multiple_of(align);
+        self.add_free(offset, place - offset);
+        self.add_free(place + bytes, offset + size - place - bytes);
+        self.used.insert(place, bytes);
+        Some(place)
+    }
+
+    /// Gives a block back.
+    ///
+    /// # Panics
+    /// If no block starts at `offset`.
+    pub fn free(&mut self, offset: usize) {
+        let mut bytes = self.used.remove(&offset).expect("a block is freed once, by its offset");
+        let mut start = offset;
+        if let Some((&before, &size)) = self.free_by_offset.range(..offset).next_back()
+            && before + size == offset
+        {
+            self.remove_free(before, size);
+            start = before;
+            bytes += size;
+        }
+        if let Some((&after, &size)) = self.free_by_offset.range(offset..).next()
+            && after == start + bytes
+        {
+            self.remove_free(after, size);
+            bytes += size;
+        }
+        self.add_free(start, bytes);
+    }
+
+    /// Makes the block at `offset` hold `bytes` bytes without moving it; `false` if what follows is in the way.
+    ///
+    /// # Panics
+    /// If no block starts at `offset`.
+    pub fn resize_in_place(&mut self, offset: usize, bytes: usize) -> bool {
+        let Some(bytes) = rounded(bytes) else { return false };
+        let now = self.used[&offset];
+        let room = self.free_by_offset.get(&(offset + now)).copied().unwrap_or(0);
+        if bytes > now + room {
+            return false;
+        }
+        if room > 0 {
+            self.remove_free(offset + now, room);
+        }
+        self.add_free(offset + bytes, now + room - bytes);
+        self.used.insert(offset, bytes);
+        true
+    }
+
+    /// Bytes in free blocks.
+    pub fn free_bytes(&self) -> usize {
+        self.free_by_offset.values().sum()
+    }
+
+    /// Bytes in the largest free block.
+    pub fn largest_free_bytes(&self) -> usize {
+        self.free_by_size.last().map_or(0, |&(size, _)| size)
+    }
+
+    /// Bytes in all blocks, free and used.
+    pub fn total_bytes(&self) -> usize {
+        self.end - self.start
+    }
+
+    fn add_free(&mut self, offset: usize, bytes: usize) {
+        if bytes > 0 {
+            self.free_by_offset.insert(offset, bytes);
+            self.free_by_size.insert((bytes, offset));
+        }
+    }
+
+    fn remove_free(&mut self, offset: usize, bytes: usize) {
+        self.free_by_offset.remove(&offset);
+        self.free_by_size.remove(&(bytes, offset));
+    }
+}
+
+/// The size of the block that holds `bytes` bytes.
+fn rounded(bytes: usize) -> Option<usize> {
+    bytes.max(1).checked_next_multiple_of(GRANULE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Alloc { bytes: usize, align_log2: u32 },
+        Free { pick: usize },
+        Resize { pick: usize, bytes: usize },
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let alloc = (0usize..3000, 0u32..13).prop_map(|(bytes, align_log2)| Step::Alloc { bytes, align_log2 });
+        let free = any::<usize>().prop_map(|pick| Step::Free { pick });
+        let resize = (any::<usize>(), 0usize..3000).prop_map(|(pick, bytes)| Step::Resize { pick, bytes });
+        prop::collection::vec(prop_oneof![3 => alloc, 2 => free, 1 => resize], 1..200)
+    }
+
+    /// The heap's blocks cover it exactly, without overlap, and no two free blocks touch.
+    fn check(heap: &Heap) {
+        let mut blocks: Vec<(usize, usize, bool)> = heap.used.iter().map(|(&o, &b)| (o, b, false)).collect();
+        blocks.extend(heap.free_by_offset.iter().map(|(&o, &b)| (o, b, true)));
+        blocks.sort_unstable();
+        let mut at = heap.start;
+        let mut free_before = false;
+        for (offset, bytes, is_free) in blocks {
+            assert_eq!(offset, at, "a gap or an overlap");
+            assert!(!(free_before && is_free), "two free blocks touch at {offset}");
+            (at, free_before) = (offset + bytes, is_free);
+        }
+        assert_eq!(at, heap.end);
+        let by_size: BTreeSet<(usize, usize)> = heap.free_by_offset.iter().map(|(&o, &b)| (b, o)).collect();
+        assert_eq!(by_size, heap.free_by_size);
+    }
+
+    fn apply(heap: &mut Heap, live: &mut Vec<(usize, usize)>, step: &Step) -> Option<usize> {
+        match *step {
+            Step::Alloc { bytes, align_log2 } => {
+                let align = 1 << align_log2;
+                let offset = heap.alloc(bytes, align)?;
+                assert_eq!(offset % align, 0);
+                live.push((offset, bytes));
+                Some(offset)
+            }
+            Step::Free { pick } => {
+                let (offset, _) = (!live.is_empty()).then(|| live.swap_remove(pick % live.len()))?;
+                heap.free(offset);
+                None
+            }
+            Step::Resize { pick, bytes } => {
+                let at = pick.checked_rem(live.len())?;
+                heap.resize_in_place(live[at].0, bytes).then(|| live[at].1 = bytes);
+                None
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_aligned_apart_and_reproducible(steps in steps()) {
+            let mut heap = Heap::new(1000, 1 << 16);
+            let mut twin = Heap::new(1000, 1 << 16);
+            let (mut live, mut live_twin) = (Vec::new(), Vec::new());
+            for step in &steps {
+                let offset = apply(&mut heap, &mut live, step);
+                prop_assert_eq!(offset, apply(&mut twin, &mut live_twin, step));
+                check(&heap);
+                let mut ranges: Vec<_> = live.iter().map(|&(o, b)| (o, o + b)).collect();
+                ranges.sort_unstable();
+                prop_assert!(ranges.windows(2).all(|w| w[0].1 <= w[1].0), "overlap: {ranges:?}");
+            }
+            for (offset, _) in live {
+                heap.free(offset);
+            }
+            prop_assert_eq!(heap.free_bytes(), heap.total_bytes());
+            prop_assert_eq!(heap.largest_free_bytes(), heap.total_bytes());
+        }
+    }
+
+    #[test]
+    fn a_full_heap_says_no_and_recovers() {
+        let mut heap = Heap::new(0, 4096);
+        let a = heap.alloc(2048, 8).unwrap();
+        let b = heap.alloc(2048, 8).unwrap();
+        assert_eq!((heap.alloc(1, 8), heap.free_bytes(), heap.largest_free_bytes()), (None, 0, 0));
+        heap.free(a);
+        assert_eq!(heap.alloc(2049, 8), None);
+        heap.free(b);
+        assert_eq!(heap.alloc(4096, 8), Some(0));
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        let mut heap = Heap::new(0, 4096);
+        assert_eq!(heap.alloc(usize::MAX, 8), None);
+        assert_eq!(heap.alloc(usize::MAX - 64, 4096), None);
+        let block = heap.alloc(64, 8).unwrap();
+        assert!(!heap.resize_in_place(block, usize::MAX));
+    }
+}

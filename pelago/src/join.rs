@@ -1,0 +1,93 @@
+//! How a process becomes a PE: it learns from its launcher who it is, finds the PEs on its node, and maps the
+//! memory they share. One put and one barrier through the launcher; the rest over memory.
+
+use crate::Pe;
+use crate::error::{ErrorKind, Result};
+use crate::world::World;
+use pelago_boot::{Job, Notifier, Settings, memory_total_bytes, node_id};
+use pelago_fabric::shm::{Layout, Shm};
+use pelago_fabric::{FabricError, Provider};
+
+/// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when they
+/// are touched, so this costs nothing until it is used.
+const HEAP_SHARE: (usize, usize) = (3, 4);
+/// Size of a PE's heap where the system does not tell its memory.
+const HEAP_BYTES_FALLBACK: usize = 1 << 30;
+
+/// Joins the job that this process was started in.
+pub(crate) fn process() -> Result<World> {
+    let settings = Settings::from_env()?;
+    let job = Job::join(&settings)?;
+    tell_panics(job.notifier());
+    let (me, n_pes) = (job.rank(), job.size());
+    let layout = Layout::new(n_pes, heap_bytes(&settings, n_pes), settings.ring_bytes);
+    let mut shm = Shm::open(me, layout, settings.init_timeout)?;
+    let node = node_id(&settings);
+    if n_pes > 1 {
+        job.put(&card_key(me), &Card { node: &node, address: &shm.address() }.to_bytes())?;
+        job.barrier()?;
+        check_nodes(&job, &node)?;
+    }
+    shm.connect(&mut |pe| {
+        let card = card_of(&job, pe).map_err(|error| FabricError::Foreign { pe: me, what: error.to_string() })?;
+        Ok(card.1)
+    })?;
+    Ok(World::assemble(me, shm.segment().clone(), Some(job), &settings))
+}
+
+/// Size of a PE's symmetric heap in bytes, for `n_pes` PEs on the node.
+pub(crate) fn heap_bytes(settings: &Settings, n_pes: usize) -> usize {
+    let share = |total: usize| total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes;
+    settings.heap_bytes.or_else(|| memory_total_bytes().map(share)).unwrap_or(HEAP_BYTES_FALLBACK)
+}
+
+/// What a PE tells the others through the launcher.
+struct Card<'a> {
+    node: &'a str,
+    address: &'a [u8],
+}
+
+impl Card<'_> {
+    fn to_bytes(&self) -> Vec<u8> {
+        let length = (self.node.len() as u32).to_le_bytes();
+        [&length[..], self.node.as_bytes(), self.address].concat()
+    }
+}
+
+fn card_key(pe: Pe) -> String {
+    format!("pelago-{pe}")
+}
+
+/// A PE's node and fabric address.
+fn card_of(job: &Job, pe: Pe) -> Result<(String, Vec<u8>)> {
+    let foreign = || FabricError::Foreign { pe: job.rank(), what: format!("PE {pe} has published no valid card") };
+    let bytes = job.get(&card_key(pe))?.ok_or_else(foreign)?;
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(foreign)?;
+    let (node, address) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(foreign)?;
+    Ok((String::from_utf8_lossy(node).into_owned(), address.to_vec()))
+}
+
+/// Makes sure that all PEs are on this node. Where the launcher says so, one card is proof enough; else all are
+/// looked at.
+fn check_nodes(job: &Job, mine: &str) -> Result<()> {
+    let n_pes = job.size();
+    let is_one_node = job.local_ranks()?.is_some_and(|ranks| ranks.len() == n_pes);
+    for pe in 0..if is_one_node { 1 } else { n_pes } {
+        let (theirs, _) = card_of(job, pe)?;
+        if theirs != mine {
+            return Err(ErrorKind::NoRoute { me: job.rank(), pe, mine: mine.to_owned(), theirs }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Lets the launcher know the words of a panic, so that it can say why a PE died.
+fn tell_panics(notifier: Notifier) {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload_as_str().unwrap_or("(a panic without a message)");
+        let place = info.location().map_or_else(String::new, |at| format!(", {at}"));
+        notifier.note(&format!("panicked: {text}{place}"));
+        before(info);
+    }));
+}

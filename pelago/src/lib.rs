@@ -1,0 +1,70 @@
+//! Pelago: one-sided communication between the processing elements (PEs) of a job.
+//!
+//! N PEs run the same program. Each owns a part of a global address space, and any PE reads and writes any part
+//! without the owner's help: a *put* writes to another PE's memory, a *get* reads from it, a *barrier* lets all
+//! meet. PEs are processes (started by `pelago run`, hydra or Slurm) or threads of one process ([`spmd`]).
+//!
+//! ```
+//! use pelago::prelude::*;
+//!
+//! fn main() -> pelago::Result<()> {
+//!     let world = World::init()?; // joins the job; a job of one PE if nothing launched it
+//!     let (me, n) = (world.my_pe(), world.n_pes());
+//!     let inbox = world.alloc::<u64>(n)?; // symmetric, collective
+//!     inbox.put((me + 1) % n, me, &[42])?; // one-sided: the target does nothing
+//!     world.barrier();
+//!     assert_eq!(inbox.local().get((me + n - 1) % n), 42);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # What is safe
+//! Symmetric memory is read and written through copies and atomics, never through references, as any PE may change
+//! it at any time; slices of it exist only in an exclusive phase ([`Symmetric::exclusive`]), in which no PE can
+//! reach the array. A race between PEs gives old or new values, or a mixture, never undefined behaviour.
+//!
+//! # Completion and order
+//! A get has its data at return; a put's source is reusable at return. A put is complete at its target after
+//! [`World::quiet`] or [`World::barrier`]. Two puts are not ordered unless a [`World::fence`] stands between.
+
+mod agree;
+mod arrays;
+mod barrier;
+mod counters;
+mod element;
+mod error;
+mod heap;
+mod join;
+mod local;
+mod nb;
+mod order;
+mod rma;
+mod segment;
+mod spmd;
+mod symmetric;
+mod wait;
+mod world;
+
+pub mod node {
+    //! What this machine offers.
+    pub use pelago_boot::{cores, memory_available_bytes, memory_total_bytes};
+}
+pub mod testing;
+
+pub use counters::Counters;
+pub use element::Element;
+pub use error::{Error, ErrorKind, Result};
+pub use local::Local;
+pub use nb::{Scope, Transfer};
+pub use pelago_boot::BarrierKind;
+pub use pelago_derive::Element;
+pub use pelago_fabric::Pe;
+pub use rma::On;
+pub use spmd::{Spmd, SpmdError, spmd};
+pub use symmetric::Symmetric;
+pub use world::World;
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{Element, Pe, Symmetric, World, spmd};
+}

@@ -1,0 +1,128 @@
+//! The part of a symmetric array in the PE's own memory. Other PEs may access it at any time, so it is read and
+//! written through copies, never through references.
+
+use crate::element::Element;
+use crate::segment::Part;
+use crate::symmetric::Symmetric;
+use crate::wait::Awaited;
+use pelago_fabric::sync::{Ordering, fence};
+
+/// This PE's part of a symmetric array.
+pub struct Local<'a, T: Element> {
+    array: &'a Symmetric<'a, T>,
+    part: Part<T>,
+}
+
+impl<'a, T: Element> Local<'a, T> {
+    pub(crate) fn new(array: &'a Symmetric<'_, T>, part: Part<T>) -> Local<'a, T> {
+        Local { array, part }
+    }
+
+    /// Number of elements.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "the length of a part, not of a collection")]
+    pub fn len(&self) -> usize {
+        self.array.len()
+    }
+
+    /// Reads an element. Elements of 1, 2, 4 and 8 bytes are read in one piece.
+    ///
+    /// # Panics
+    /// If there is no such element.
+    #[inline]
+    pub fn get(&self, index: usize) -> T {
+        self.check(index, 1);
+        // SAFETY: the index was checked.
+        unsafe { self.part.load(index) }
+    }
+
+    /// Writes an element. Elements of 1, 2, 4 and 8 bytes are written in one piece.
+    ///
+    /// # Panics
+    /// If there is no such element.
+    #[inline]
+    pub fn set(&self, index: usize, value: T) {
+        self.check(index, 1);
+        // SAFETY: the index was checked.
+        unsafe { self.part.store(index, value) }
+    }
+
+    /// Copies elements from `index` on into `target`.
+    ///
+    /// # Panics
+    /// If the range exceeds the part.
+    #[inline]
+    pub fn read(&self, index: usize, target: &mut [T]) {
+        self.check(index, target.len());
+        // SAFETY: the range was checked.
+        unsafe { self.part.read(index, target) }
+    }
+
+    /// Copies `source` into the elements from `index` on.
+    ///
+    /// # Panics
+    /// If the range exceeds the part.
+    #[inline]
+    pub fn write(&self, index: usize, source: &[T]) {
+        self.check(index, source.len());
+        // SAFETY: the range was checked.
+        unsafe { self.part.write(index, source) }
+    }
+
+    /// A copy of all elements.
+    pub fn to_vec(&self) -> Vec<T> {
+        (0..self.len()).map(|index| self.get(index)).collect()
+    }
+
+    /// Waits until `condition` holds for an element that another PE writes, and answers the element. What the
+    /// writer put and fenced before is then visible: the wait is an acquire.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let (data, flag) = (world.alloc_zeroed::<f64>(1000)?, world.alloc_zeroed::<u64>(1)?);
+    /// if world.my_pe() == 0 {
+    ///     data.put(1, 0, &[1.5; 1000])?;
+    ///     world.fence();
+    ///     flag.p(1, 0, 1)?;
+    /// } else if world.my_pe() == 1 {
+    ///     flag.local().wait_until(0, |value| value == 1);
+    ///     assert_eq!(data.local().get(999), 1.5);
+    /// }
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such element, or every other PE has left the job before the condition holds.
+    #[inline]
+    pub fn wait_until(&self, index: usize, mut condition: impl FnMut(T) -> bool) -> T {
+        self.check(index, 1);
+        let world = self.array.world();
+        world.ring_sleepers();
+        let mut value;
+        loop {
+            // SAFETY: the index was checked.
+            value = unsafe { self.part.load(index) };
+            if condition(value) {
+                break;
+            }
+            // SAFETY: the index was checked.
+            world.wait(Awaited::Element { index }, || condition(unsafe { self.part.load(index) }));
+        }
+        // SYNC POINT put-order: acquires what the writer released by its fence before it wrote the element.
+        fence(Ordering::Acquire);
+        value
+    }
+
+    fn check(&self, index: usize, count: usize) {
+        if index > self.len() || count > self.len() - index {
+            out_of_range(self.array, index, count);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_range<T: Element>(array: &Symmetric<'_, T>, index: usize, count: usize) -> ! {
+    let (me, len) = (array.world().my_pe(), array.len());
+    panic!("PE {me}: access of {count} elements at index {index} lies outside the local part of {len} elements");
+}

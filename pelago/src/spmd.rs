@@ -1,0 +1,162 @@
+//! PEs as threads of one process: the same memory, flags, rings and doorbells as between processes.
+
+use crate::Pe;
+use crate::error::Result;
+use crate::join;
+use crate::world::{GaveUp, World};
+use pelago_boot::{BarrierKind, Settings};
+use pelago_fabric::shm::{Layout, Segment};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use thiserror::Error;
+
+/// The first failure of a PE of [`spmd`].
+#[derive(Debug, Error)]
+pub enum SpmdError {
+    /// The job could not start.
+    #[error(transparent)]
+    Start(#[from] crate::Error),
+    /// A PE panicked; the others have given up waiting for it.
+    #[error("PE {pe} panicked: {message}")]
+    Panicked {
+        /// The PE that panicked first.
+        pe: Pe,
+        /// What it said.
+        message: String,
+    },
+}
+
+/// Runs `body` once on each of `n_pes` PEs, each a thread, and answers what they return, by PE. Settings come from
+/// the environment; [`Spmd`] overrides them.
+///
+/// ```
+/// let ranks = pelago::spmd(4, |world| world.my_pe())?;
+/// assert_eq!(ranks, [0, 1, 2, 3]);
+/// # Ok::<(), pelago::SpmdError>(())
+/// ```
+///
+/// # Errors
+/// If the job cannot start or a PE panics.
+pub fn spmd<R: Send>(n_pes: usize, body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>, SpmdError> {
+    Spmd::new(n_pes).run(body)
+}
+
+/// A job of threads, with settings of its own.
+#[derive(Clone, Debug)]
+pub struct Spmd {
+    n_pes: usize,
+    heap_bytes: Option<usize>,
+    counters: Option<bool>,
+    barrier: Option<BarrierKind>,
+    ring_bytes: Option<usize>,
+}
+
+impl Spmd {
+    /// A job of `n_pes` PEs.
+    pub fn new(n_pes: usize) -> Spmd {
+        Spmd { n_pes, heap_bytes: None, counters: None, barrier: None, ring_bytes: None }
+    }
+
+    /// Sets the size of each PE's symmetric heap, in bytes (`PELAGO_HEAP_SIZE`).
+    pub fn heap_bytes(mut self, bytes: usize) -> Spmd {
+        self.heap_bytes = Some(bytes);
+        self
+    }
+
+    /// Turns counting of operations on or off (`PELAGO_COUNTERS`).
+    pub fn counters(mut self, on: bool) -> Spmd {
+        self.counters = Some(on);
+        self
+    }
+
+    /// Chooses the barrier's form (`PELAGO_BARRIER`).
+    pub fn barrier(mut self, kind: BarrierKind) -> Spmd {
+        self.barrier = Some(kind);
+        self
+    }
+
+    /// Sets the size of each PE's message ring, in bytes (`PELAGO_RING_SIZE`).
+    pub fn ring_bytes(mut self, bytes: usize) -> Spmd {
+        self.ring_bytes = Some(bytes);
+        self
+    }
+
+    /// Runs `body` once on each PE; see [`spmd`].
+    ///
+    /// # Errors
+    /// If the job cannot start or a PE panics.
+    ///
+    /// # Panics
+    /// If the number of PEs is 0.
+    pub fn run<R: Send>(&self, body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>, SpmdError> {
+        assert!(self.n_pes > 0, "a job has at least one PE");
+        let settings = self.settings()?;
+        let layout = Layout::new(self.n_pes, join::heap_bytes(&settings, self.n_pes), settings.ring_bytes);
+        let (segment, _fd) = Segment::create(0, layout).map_err(crate::Error::from)?;
+        let segment = Arc::new(segment);
+        let outcomes: Vec<_> = thread::scope(|scope| {
+            let start = |pe| {
+                let (segment, settings, body) = (Arc::clone(&segment), &settings, &body);
+                let run = move || run_pe(pe, segment, settings, body);
+                thread::Builder::new().name(format!("PE {pe}")).spawn_scoped(scope, run)
+            };
+            let threads: Vec<_> = (0..self.n_pes).map(start).collect();
+            if let Some(error) = threads.iter().find_map(|thread| thread.as_ref().err()) {
+                segment.header().failure.record(0, &format!("the system refuses another thread: {error}"));
+            }
+            threads.into_iter().map(|thread| thread.ok()?.join().ok()?).collect()
+        });
+        match segment.header().failure.read() {
+            Some((pe, message)) => Err(SpmdError::Panicked { pe, message }),
+            None => Ok(outcomes.into_iter().map(|r| r.expect("who did not fail has a result")).collect()),
+        }
+    }
+
+    fn settings(&self) -> Result<Settings> {
+        let mut settings = Settings::from_env()?;
+        settings.heap_bytes = self.heap_bytes.or(settings.heap_bytes);
+        settings.counters = self.counters.unwrap_or(settings.counters);
+        settings.barrier = self.barrier.unwrap_or(settings.barrier);
+        settings.ring_bytes = self.ring_bytes.unwrap_or(settings.ring_bytes);
+        Ok(settings)
+    }
+}
+
+/// One PE: a panic is recorded for all to see. `None` if it panicked or gave up.
+fn run_pe<R>(pe: Pe, segment: Arc<Segment>, settings: &Settings, body: &dyn Fn(&World) -> R) -> Option<R> {
+    let header = Arc::clone(&segment);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let world = World::assemble(pe, segment, None, settings);
+        let outcome = catch_unwind(AssertUnwindSafe(|| body(&world)));
+        match outcome {
+            Ok(value) => Ok(value),
+            Err(payload) => {
+                // Recorded before the world would wait for the others to leave.
+                record(pe, &header, payload.as_ref());
+                world.abandon();
+                Err(())
+            }
+        }
+    }));
+    match outcome {
+        Ok(result) => result.ok(),
+        Err(payload) => {
+            record(pe, &header, payload.as_ref());
+            None
+        }
+    }
+}
+
+fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {
+    if payload.is::<GaveUp>() {
+        return;
+    }
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    segment.header().failure.record(pe, text.unwrap_or("(a panic without a message)"));
+    for block in segment.blocks() {
+        block.doorbell.ring();
+    }
+}

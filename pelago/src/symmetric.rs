@@ -1,0 +1,159 @@
+//! Symmetric arrays: typed handles to the same number of elements on every PE.
+
+use crate::agree::Call;
+use crate::arrays::ArrayId;
+use crate::element::Element;
+use crate::error::Result;
+use crate::local::Local;
+use crate::segment::Place;
+use crate::world::World;
+
+/// An array with `len` elements in the memory of every PE, at the same place of each PE's heap.
+///
+/// Any PE puts to and gets from any part without the owner's help ([`put`](Symmetric::put),
+/// [`get`](Symmetric::get), and the other operations of the module `rma`). The own part is read and written
+/// through [`local`](Symmetric::local), or as a slice in an [`exclusive`](Symmetric::exclusive) phase.
+///
+/// Dropping an array is local and never waits; its memory is reclaimed once every PE has dropped it, in the next
+/// collective allocation. [`free`](Symmetric::free) gives it back at once.
+pub struct Symmetric<'w, T: Element> {
+    world: &'w World,
+    id: ArrayId,
+    pub(crate) place: Place<T>,
+}
+
+impl<'w, T: Element> Symmetric<'w, T> {
+    pub(crate) fn new(world: &'w World, id: ArrayId, place: Place<T>) -> Symmetric<'w, T> {
+        Symmetric { world, id, place }
+    }
+
+    /// Elements on each PE.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "the length of a part, not of a collection")]
+    pub fn len(&self) -> usize {
+        self.place.len
+    }
+
+    /// The world that the array belongs to.
+    #[inline]
+    pub fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// The part in this PE's own memory, which other PEs may access at the same time.
+    #[inline]
+    pub fn local(&self) -> Local<'_, T> {
+        // SAFETY: this PE is a PE of the job.
+        Local::new(self, unsafe { self.place.part(self.world.my_pe()) })
+    }
+
+    /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all puts
+    /// and gets and is a barrier, and so is leaving. No PE can reach the array meanwhile, as the handle is
+    /// borrowed.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let mut field = world.alloc_zeroed::<f64>(100)?;
+    /// let right = (world.my_pe() + 1) % world.n_pes();
+    /// field.put(right, 0, &[1.0, 2.0])?;
+    /// let sum: f64 = field.exclusive(|part| {
+    ///     part.iter_mut().for_each(|x| *x *= 10.0);
+    ///     part.iter().sum()
+    /// })?;
+    /// assert_eq!(sum, 30.0);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the PEs do not all make this call for this array.
+    pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
+        self.world.agree(Call::Exclusive { offset_bytes: self.place.offset_bytes() })?;
+        let phase = Phase { array: self };
+        let len = phase.array.len();
+        // SAFETY: this PE is a PE of the job. All PEs agreed to enter and their handles are mutably borrowed until
+        // the barrier in `Phase`'s drop; operations begun earlier are complete, as the agreement is a barrier. A
+        // PE that unwinds out of the phase closes its handle.
+        let part = unsafe { phase.array.place.part(phase.array.world.my_pe()).slice(len) };
+        Ok(work(part))
+    }
+
+    /// Changes the number of elements on each PE. Each part keeps what fits; new elements are unspecified.
+    /// Collective, complete with a barrier.
+    ///
+    /// # Errors
+    /// If the heap has no such block, or the PEs do not ask for the same. The array is lost then: every PE has
+    /// dropped it.
+    pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
+        let (world, id) = (self.world, self.id);
+        let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
+        let bytes = world.array_bytes::<T>("resize", len)?;
+        world.agree(Call::Resize { offset_bytes: old_bytes, bytes })?;
+        let is_in_place = world.heap.borrow_mut().resize_in_place(old_bytes, bytes);
+        let offset_bytes = match is_in_place {
+            true => old_bytes,
+            false => {
+                let found = world.heap.borrow_mut().alloc(bytes, align_of::<T>());
+                found.ok_or_else(|| world.exhausted("resize", bytes))?
+            }
+        };
+        // SAFETY: the block has this size and alignment, and the world owns the memory.
+        let place = unsafe { world.memory.place(offset_bytes, len) };
+        if !is_in_place {
+            // SAFETY: this PE is a PE of the job; both blocks hold `kept` elements; the agreement was a barrier
+            // and nobody else has the new array before the barrier below, nor the old one, which is consumed.
+            unsafe { self.place.part(world.my_pe()).move_to(place.part(world.my_pe()), kept) };
+            world.heap.borrow_mut().free(old_bytes);
+            world.arrays.borrow_mut().relocate(id, offset_bytes);
+        }
+        std::mem::forget(self);
+        world.barrier();
+        Ok(Symmetric::new(world, id, place))
+    }
+
+    /// Gives the memory back at once. Collective, begins with a barrier.
+    ///
+    /// # Errors
+    /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
+    pub fn free(self) -> Result<()> {
+        let (world, offset_bytes) = (self.world, self.place.offset_bytes());
+        drop(self);
+        world.agree(Call::Free { offset_bytes })
+    }
+
+    /// Zeroes this PE's part, before any other PE has the handle.
+    pub(crate) fn zero_here(&self) {
+        // SAFETY: this PE is a PE of the job; the barrier that ends the allocation is still to come.
+        unsafe { self.place.part(self.world.my_pe()).zero(0..self.len()) }
+    }
+}
+
+impl<T: Element> Drop for Symmetric<'_, T> {
+    fn drop(&mut self) {
+        self.world.arrays.borrow_mut().drop_here(self.id);
+    }
+}
+
+impl<T: Element> std::fmt::Debug for Symmetric<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = std::any::type_name::<T>();
+        write!(f, "Symmetric<{name}>({} elements at heap offset {})", self.len(), self.place.offset_bytes())
+    }
+}
+
+/// An exclusive phase; its end is a barrier.
+struct Phase<'a, 'w, T: Element> {
+    array: &'a mut Symmetric<'w, T>,
+}
+
+impl<T: Element> Drop for Phase<'_, '_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The other PEs still have their slices: this PE must not reach them any more. With the gate closed
+            // every operation takes the cold function, which refuses.
+            self.array.place.gate = 0;
+            self.array.world.record_failure("panicked in an exclusive phase");
+        } else {
+            self.array.world.barrier();
+        }
+    }
+}

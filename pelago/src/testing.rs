@@ -1,0 +1,1 @@
+//! Tests of several processes, as easy as unit tests.

@@ -1,0 +1,285 @@
+//! The world: a PE's view of the job. There are no statics, so many worlds fit in one process.
+//!
+//! Invariant: everything the fast path reads is written before the world is handed out. A world belongs to one
+//! thread; its handles borrow it.
+
+use crate::Pe;
+use crate::agree::Call;
+use crate::arrays::Arrays;
+use crate::barrier::Barrier;
+use crate::counters::{Counters, Tally};
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::heap::Heap;
+use crate::join;
+use crate::segment::{Memory, RESERVED_BYTES};
+use crate::symmetric::Symmetric;
+use crate::wait::{Awaited, Patience};
+use pelago_boot::{BarrierKind, Job, Settings, cpus};
+use pelago_fabric::shm::Segment;
+use pelago_fabric::sync::Ordering;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// The largest alignment of an array, in bytes: that of the heap itself.
+const ALIGN_BYTES_MAX: usize = 2 << 20;
+
+/// A processing element's place in a job: who it is, how many there are, and the memory they share.
+///
+/// Dropping the world leaves the job; that waits for all other PEs to leave as well.
+///
+/// ```
+/// # pelago::spmd(4, |world| -> pelago::Result<()> {
+/// let (me, n) = (world.my_pe(), world.n_pes());
+/// let inbox = world.alloc::<u64>(n)?;
+/// inbox.put((me + 1) % n, me, &[42])?;
+/// world.barrier();
+/// assert_eq!(inbox.local().get((me + n - 1) % n), 42);
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+pub struct World {
+    me: Pe,
+    n_pes: usize,
+    cores: usize,
+    pub(crate) memory: Memory,
+    pub(crate) patience: Patience,
+    pub(crate) barrier: Barrier,
+    pub(crate) tally: Tally,
+    pub(crate) heap: RefCell<Heap>,
+    pub(crate) arrays: RefCell<Arrays>,
+    pub(crate) agreements: Cell<u64>,
+    job: Option<Job>,
+    is_abandoned: Cell<bool>,
+}
+
+impl World {
+    /// Joins the job that this process was started in: by `pelago run`, or another launcher that speaks PMI-1
+    /// (hydra, Slurm). Without a launcher it is a job of one PE. Collective; settings come from the environment.
+    ///
+    /// # Errors
+    /// If a setting is wrong, the launcher or the other PEs do not answer in time (`PELAGO_INIT_TIMEOUT`), memory
+    /// is refused, or PEs are on different nodes.
+    pub fn init() -> Result<World> {
+        join::process()
+    }
+
+    /// The number of this PE.
+    #[inline]
+    pub fn my_pe(&self) -> Pe {
+        self.me
+    }
+
+    /// The number of PEs.
+    #[inline]
+    pub fn n_pes(&self) -> usize {
+        self.n_pes
+    }
+
+    /// Cores that the PEs of this node may run on together.
+    pub fn cores(&self) -> usize {
+        self.cores
+    }
+
+    /// Allocates a symmetric array: `len` elements in every PE's memory, the contents unspecified. Collective;
+    /// complete with a barrier, after which any PE may access any part.
+    ///
+    /// # Errors
+    /// If the heap has no such block, or the PEs do not ask for the same; then no PE has allocated.
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
+        self.alloc_aligned(len, align_of::<T>())
+    }
+
+    /// As [`alloc`](World::alloc), all elements zero.
+    ///
+    /// # Errors
+    /// As [`alloc`](World::alloc).
+    pub fn alloc_zeroed<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
+        let array = self.alloc(len)?;
+        array.zero_here();
+        self.barrier();
+        Ok(array)
+    }
+
+    /// As [`alloc`](World::alloc), each PE's part aligned to `align_bytes`: a power of two of at most 2 MiB. Every
+    /// array is aligned to 64 bytes at least.
+    ///
+    /// # Errors
+    /// As [`alloc`](World::alloc), and for other alignments.
+    pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
+        let me = self.me;
+        if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
+            return Err(ErrorKind::BadAlignment { me, align_bytes }.into());
+        }
+        let align_bytes = align_bytes.max(align_of::<T>());
+        let bytes = self.array_bytes::<T>("alloc", len)?;
+        self.agree(Call::Alloc { bytes, align_bytes })?;
+        let offset_bytes = self.heap.borrow_mut().alloc(bytes, align_bytes);
+        let offset_bytes = offset_bytes.ok_or_else(|| self.exhausted("alloc", bytes))?;
+        let Some(id) = self.arrays.borrow_mut().insert(offset_bytes) else {
+            self.heap.borrow_mut().free(offset_bytes);
+            return Err(ErrorKind::TooManyArrays { me, count: self.arrays.borrow().count() }.into());
+        };
+        // SAFETY: the block was allocated with this size and alignment; the array borrows the world, which owns
+        // the memory.
+        let place = unsafe { self.memory.place(offset_bytes, len) };
+        Ok(Symmetric::new(self, id, place))
+    }
+
+    /// Reclaims the memory of arrays that every PE has dropped. Collective. Allocation does this by itself.
+    ///
+    /// # Errors
+    /// If the PEs do not make the same call.
+    pub fn reclaim(&self) -> Result<()> {
+        self.agree(Call::Reclaim)
+    }
+
+    /// Bytes of this PE's symmetric heap that are free. Memory of dropped arrays counts once it is reclaimed.
+    pub fn heap_free_bytes(&self) -> usize {
+        self.heap.borrow().free_bytes()
+    }
+
+    /// The largest block of the symmetric heap that can be allocated, in bytes.
+    pub fn heap_largest_free_bytes(&self) -> usize {
+        self.heap.borrow().largest_free_bytes()
+    }
+
+    /// Size of each PE's symmetric heap in bytes.
+    pub fn heap_total_bytes(&self) -> usize {
+        self.heap.borrow().total_bytes()
+    }
+
+    /// What this PE has done so far; all zero unless counting is on (`PELAGO_COUNTERS`).
+    pub fn counters(&self) -> Counters {
+        self.tally.read()
+    }
+
+    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody.
+    pub fn abort(&self, status: i32, reason: &str) -> ! {
+        match &self.job {
+            Some(job) => job.abort(status, reason),
+            None => panic!("PE {} aborts the job with status {status}: {reason}", self.me),
+        }
+    }
+
+    /// Takes PE `me`'s place in the node's memory and waits for all others to do so.
+    pub(crate) fn assemble(me: Pe, segment: Arc<Segment>, job: Option<Job>, settings: &Settings) -> World {
+        let n_pes = segment.layout().n_pes;
+        let tally = Tally::new(settings.counters);
+        let memory = Memory::new(segment, !tally.is_on());
+        let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
+        let mut world = World {
+            me,
+            n_pes,
+            cores: 1,
+            patience: Patience::new(n_pes, 1, settings),
+            barrier: Barrier::new(BarrierKind::Counter, n_pes, 1),
+            memory,
+            tally,
+            heap: RefCell::new(heap),
+            arrays: RefCell::new(Arrays::new()),
+            agreements: Cell::new(0),
+            job,
+            is_abandoned: Cell::new(false),
+        };
+        world.cores = world.meet_and_count_cores();
+        world.patience = Patience::new(n_pes, world.cores, settings);
+        world.barrier = Barrier::new(settings.barrier, n_pes, world.cores);
+        world
+    }
+
+    fn meet_and_count_cores(&self) -> usize {
+        let header = self.memory.header();
+        for cpu in cpus() {
+            if let Some(word) = header.cpus.get(cpu / 64) {
+                word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
+            }
+        }
+        // SYNC POINT joined: releases this PE's CPUs, acquires everybody's.
+        header.joined.fetch_add(1, Ordering::AcqRel);
+        self.ring_sleepers();
+        self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= self.n_pes);
+        let cores: u32 = header.cpus.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
+        (cores as usize).max(1)
+    }
+
+    pub(crate) fn array_bytes<T>(&self, operation: &'static str, count: usize) -> Result<usize> {
+        let (me, element_bytes) = (self.me, size_of::<T>());
+        let bytes = count.checked_mul(element_bytes).filter(|&bytes| bytes <= isize::MAX as usize);
+        bytes.ok_or_else(|| ErrorKind::TooLarge { me, operation, count, element_bytes }.into())
+    }
+
+    pub(crate) fn exhausted(&self, operation: &'static str, asked_bytes: usize) -> crate::Error {
+        let heap = self.heap.borrow();
+        ErrorKind::HeapExhausted {
+            me: self.me,
+            operation,
+            asked_bytes,
+            free_bytes: heap.free_bytes(),
+            largest_bytes: heap.largest_free_bytes(),
+            total_bytes: heap.total_bytes(),
+        }
+        .into()
+    }
+
+    pub(crate) fn is_launcher_gone(&self) -> bool {
+        self.job.as_ref().is_some_and(Job::launcher_gone)
+    }
+
+    /// Ends this PE because the job cannot go on. As a thread it unwinds quietly, for the PE that failed first is
+    /// the one to report; as a process it says why.
+    pub(crate) fn give_up(&self, reason: String) -> ! {
+        match &self.job {
+            Some(job) => job.abort(1, &reason),
+            None => std::panic::resume_unwind(Box::new(GaveUp)),
+        }
+    }
+
+    /// Records that this PE failed, so that nobody waits for it.
+    pub(crate) fn record_failure(&self, reason: &str) {
+        self.memory.header().failure.record(self.me, reason);
+        self.ring_sleepers();
+    }
+
+    pub(crate) fn has_failed(&self) -> Option<String> {
+        self.memory.header().failure.read().map(|(pe, reason)| format!("PE {pe}: {reason}"))
+    }
+
+    /// Lets go of the world without waiting for anybody: this PE has failed.
+    pub(crate) fn abandon(self) {
+        self.is_abandoned.set(true);
+    }
+
+    /// Says that this PE leaves, and waits for the others to do so.
+    fn leave(&self) {
+        let header = self.memory.header();
+        // SYNC POINT left: releases this PE's last operations to whoever sees that it has left.
+        self.memory.blocks()[self.me].left.store(1, Ordering::Release);
+        header.leaving.fetch_add(1, Ordering::AcqRel);
+        self.ring_sleepers();
+        self.wait(Awaited::Leave, || header.leaving.load(Ordering::Acquire) as usize >= self.n_pes);
+    }
+}
+
+/// Payload of the panic of a PE (as a thread) that gives up because another one failed.
+pub(crate) struct GaveUp;
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() || self.is_abandoned.get() {
+            return;
+        }
+        self.quiet();
+        self.leave();
+        if let Some(job) = self.job.take()
+            && let Err(error) = job.finalize()
+        {
+            eprintln!("PE {}: leaving the job: {error}", self.me);
+        }
+    }
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("my_pe", &self.me).field("n_pes", &self.n_pes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,55 @@
+//! `cargo xtask`: what a developer runs besides cargo. `test` is the whole quick tier, `tidy` checks the
+//! style, `budget` counts the instructions of the hot operations.
+//!
+//! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and
+//! needs nothing beyond Rust and gcc; only `test --full` asks for more, and says what.
+
+mod budget;
+mod step;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer tasks of Pelago")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every check of the quick tier, in order, up to the first that fails
+    Test {
+        /// Add the tests that need root or Debian packages, and install what they need where allowed
+        #[arg(long)]
+        full: bool,
+    },
+    /// Check the style rules that the compiler and clippy do not know
+    Tidy,
+    /// Count the instructions of the hot operations, against their budgets
+    Budget {
+        /// Print one JSON array instead of the table
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Test { full } => test::run(full),
+        Command::Tidy => tidy::run(),
+        Command::Budget { json } => budget::run(json),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

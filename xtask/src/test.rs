@@ -1,0 +1,124 @@
+//! `cargo xtask test`: the tiers of tests.
+//!
+//! Invariant: the quick tier needs Rust, gcc and crates.io, and neither root nor a package beyond them.
+//! The full tier adds the tests behind the feature `full` of each crate that has one; it installs what
+//! they need where it may, and fails where something is missing: nothing is skipped.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::step::{Step, Work, run_all};
+use crate::workspace::{Package, cargo, metadata};
+use crate::{budget, tidy};
+
+/// What the full tier runs, and the Debian package that brings it.
+const NEEDS: [(&str, &str); 1] = [("mpiexec.hydra", "mpich")];
+
+/// Runs the quick tier, and after it what `full` adds.
+pub fn run(full: bool) -> Result<()> {
+    let metadata = metadata()?;
+    let mut steps = quick(&metadata.target_directory);
+    if full {
+        steps.push(Step { name: "packages", work: Work::Call(install_needs) });
+        steps.push(Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) });
+    }
+    run_all(steps)
+}
+
+fn quick(target: &Path) -> Vec<Step> {
+    let clippy = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    let mut loom = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "loom_"]);
+    loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target.join("loom"));
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps"]);
+    docs.env("RUSTDOCFLAGS", "-D warnings");
+    vec![
+        Step { name: "format", work: Work::Command(cargo(&["fmt", "--all", "--check"])) },
+        Step { name: "clippy", work: Work::Command(clippy) },
+        Step { name: "tidy", work: Work::Call(tidy::run) },
+        Step { name: "tests", work: Work::Tests(cargo(&["test", "--workspace"])) },
+        Step { name: "loom", work: Work::Tests(loom) },
+        Step { name: "docs", work: Work::Command(docs) },
+        Step { name: "budget", work: Work::Call(|| budget::run(false)) },
+    ]
+}
+
+/// The tests of the crates that have a feature `full`, with it.
+fn full_tests(packages: &[Package]) -> Result<Command> {
+    let with_full = packages.iter().filter(|package| package.features.contains_key("full"));
+    let names: Vec<_> = with_full.map(|package| package.name.as_str()).collect();
+    ensure!(!names.is_empty(), "no crate has a feature `full`: the full tier would add nothing");
+    let mut command = cargo(&["test"]);
+    for name in &names {
+        command.args(["-p", name]);
+    }
+    let features: Vec<_> = names.iter().map(|name| format!("{name}/full")).collect();
+    command.args(["--features", &features.join(",")]);
+    Ok(command)
+}
+
+/// Installs the packages of the programs that are missing, or says which they are.
+fn install_needs() -> Result<()> {
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let missing = missing_packages(|program| {
+        std::env::split_paths(&search_path).any(|folder| folder.join(program).is_file())
+    });
+    if missing.is_empty() {
+        println!("every program of the full tier is here");
+        return Ok(());
+    }
+    let names = missing.join(" ");
+    // SAFETY: geteuid has no arguments and no preconditions, as POSIX promises.
+    if unsafe { libc::geteuid() } != 0 {
+        bail!("Debian packages are missing; install them: sudo apt-get install {names}");
+    }
+    let (update, install) = (["update"].as_slice(), ["install", "-y", "--no-install-recommends"].as_slice());
+    for arguments in [update, &[install, &missing].concat()] {
+        let status =
+            Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").status();
+        let status = status.with_context(|| format!("cannot run apt-get to install {names}"))?;
+        ensure!(status.success(), "apt-get {}: {status}", arguments.join(" "));
+    }
+    Ok(())
+}
+
+fn missing_packages(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    NEEDS.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn package(name: &str, features: &[&str]) -> Package {
+        Package {
+            name: name.to_string(),
+            features: features.iter().map(|name| (name.to_string(), Vec::new())).collect::<BTreeMap<_, _>>(),
+            dependencies: Vec::new(),
+            manifest_path: "Cargo.toml".into(),
+        }
+    }
+
+    #[test]
+    fn the_full_tier_runs_exactly_the_crates_that_have_the_feature() {
+        let packages =
+            [package("a", &["full"]), package("b", &["other"]), package("c", &["default", "full"])];
+        let command = full_tests(&packages).unwrap();
+        let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(arguments, ["test", "-p", "a", "-p", "c", "--features", "a/full,c/full"]);
+    }
+
+    #[test]
+    fn a_full_tier_that_adds_nothing_is_an_error() {
+        assert!(full_tests(&[package("b", &[])]).is_err());
+    }
+
+    #[test]
+    fn missing_programs_are_named_by_their_package() {
+        assert_eq!(missing_packages(|_| false), ["mpich"]);
+        assert_eq!(missing_packages(|program| program == "mpiexec.hydra"), [""; 0]);
+    }
+}

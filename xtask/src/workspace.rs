@@ -1,0 +1,57 @@
+//! The workspace, as cargo describes it: its root, its packages, and how to call cargo in it.
+//!
+//! Invariant: what cargo knows is asked of cargo and never parsed again from a manifest.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+/// What `cargo metadata` says, as far as it is of use here.
+#[derive(Deserialize)]
+pub struct Metadata {
+    pub packages: Vec<Package>,
+    pub target_directory: PathBuf,
+}
+
+/// One member of the workspace.
+#[derive(Deserialize)]
+pub struct Package {
+    pub name: String,
+    /// The features by name; what each enables is of no interest.
+    pub features: BTreeMap<String, Vec<String>>,
+    pub dependencies: Vec<Dependency>,
+    pub manifest_path: PathBuf,
+}
+
+/// One dependency of any kind: normal, of tests, of the build.
+#[derive(Deserialize)]
+pub struct Dependency {
+    pub name: String,
+}
+
+/// The root folder of the workspace.
+pub fn root() -> &'static Path {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest)
+}
+
+/// A call of cargo in the root folder: the cargo that called us, if one did.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// The members of the workspace and where it is built.
+pub fn metadata() -> Result<Metadata> {
+    let output = cargo(&["metadata", "--format-version", "1", "--no-deps"])
+        .output()
+        .context("cannot run cargo metadata")?;
+    if !output.status.success() {
+        bail!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_slice(&output.stdout).context("cannot read the answer of cargo metadata")
+}
