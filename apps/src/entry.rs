@@ -1,5 +1,6 @@
-//! How an application starts: it joins the job and reads its arguments. Invariant: what is wrong on every PE alike
-//! (arguments, PE count, memory) is said once, by PE 0, before any PE leaves, and all leave with one exit code.
+//! How an application starts: it joins the job and reads its arguments. Invariant: what is wrong on every PE
+//! alike (arguments, PE count, memory) is said once, by PE 0, before any PE leaves, and all leave with one
+//! exit code.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -10,8 +11,8 @@ use pelago::prelude::*;
 /// The exit code of a run that could not start as it was asked.
 const USAGE_EXIT_CODE: u8 = 2;
 
-/// Joins the job, parses `args` (without the program's name) and runs `body`. Help and usage errors come from PE 0
-/// alone.
+/// Joins the job, parses `args` (without the program's name) and runs `body`. Help and usage errors come from
+/// PE 0 alone.
 pub(crate) fn start<A: Parser>(
     args: &[String],
     body: impl FnOnce(&World, A) -> anyhow::Result<ExitCode>,
@@ -30,8 +31,8 @@ pub(crate) fn start<A: Parser>(
     }
 }
 
-/// Collective: says on PE 0 why `app` cannot run as asked, and gives every PE the exit code to leave with. To be
-/// called where all PEs came to the same conclusion.
+/// Collective: says on PE 0 why `app` cannot run as asked, and gives every PE the exit code to leave with. To
+/// be called where all PEs came to the same conclusion.
 pub(crate) fn refuse(world: &World, app: &str, reason: &dyn Display) -> ExitCode {
     if world.my_pe() == 0 {
         eprintln!("{app}: {reason}");
@@ -43,7 +44,9 @@ pub(crate) fn refuse(world: &World, app: &str, reason: &dyn Display) -> ExitCode
 /// The candidate that `word` was most likely meant to be, letter case aside; `None` only without candidates.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    candidates.into_iter().min_by_key(|candidate| strsim::damerau_levenshtein(&word, &candidate.to_lowercase()))
+    candidates
+        .into_iter()
+        .min_by_key(|candidate| strsim::damerau_levenshtein(&word, &candidate.to_lowercase()))
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ pub struct App {
     pub name: &'static str,
     /// One line for the list of applications.
     pub about: &'static str,
-    /// Runs this PE's part with the arguments after the name. It joins the job itself. An error is one that this
-    /// PE met alone; what is wrong alike on all PEs is printed once, by PE 0, and told by the exit code.
+    /// Runs this PE's part with the arguments after the name. It joins the job itself. An error is one that
+    /// this PE met alone; what is wrong alike on all PEs is printed once, by PE 0, and told by the exit code.
     pub run: fn(&[String]) -> anyhow::Result<ExitCode>,
 }
 

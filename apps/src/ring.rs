@@ -1,5 +1,6 @@
-//! `ring`: a token goes round the PEs by one-sided puts, each PE waiting in its own memory for it. Invariant: the
-//! token counts its hops, so that a PE knows which value is next and a lost or doubled hop cannot pass unseen.
+//! `ring`: a token goes round the PEs by one-sided puts, each PE waiting in its own memory for it. Invariant:
+//! the token counts its hops, so that a PE knows which value is next and a lost or doubled hop cannot pass
+//! unseen.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use pelago::prelude::*;
 )]
 struct Args {
     /// How often the token goes round all PEs.
-    #[arg(long, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     rounds: u64,
 }
 
@@ -29,7 +30,11 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
         if world.my_pe() == 0 {
             let hops = args.rounds * world.n_pes() as u64;
             let hop_ns = elapsed.as_nanos() as f64 / hops as f64;
-            println!("ring: {} rounds of {} PEs, {hops} hops, {hop_ns:.0} ns a hop", args.rounds, world.n_pes());
+            println!(
+                "ring: {} rounds of {} PEs, {hops} hops, {hop_ns:.0} ns a hop",
+                args.rounds,
+                world.n_pes()
+            );
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -39,8 +44,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
 fn pass_token(world: &World, rounds: u64) -> anyhow::Result<Duration> {
     let (me, pes) = (world.my_pe(), world.n_pes());
     let next = (me + 1) % pes;
-    let token = world.alloc::<u64>(1)?;
-    world.barrier();
+    let token = world.alloc_zeroed::<u64>(1)?;
     let start = Instant::now();
     for round in 0..rounds {
         let hops_before = round * pes as u64;
@@ -50,7 +54,10 @@ fn pass_token(world: &World, rounds: u64) -> anyhow::Result<Duration> {
         let expected = hops_before + if me == 0 { pes } else { me } as u64;
         token.local().wait_until(0, |value| value >= expected);
         let value = token.local().get(0);
-        ensure!(value == expected, "PE {me} got token {value} instead of {expected} in round {round} of the ring");
+        ensure!(
+            value == expected,
+            "PE {me} got token {value} instead of {expected} in round {round} of the ring"
+        );
         if me != 0 {
             token.p(next, 0, expected + 1)?;
         }
@@ -67,7 +74,7 @@ mod tests {
     #[test]
     fn token_goes_round() {
         for pes in [1, 2, 3, 5] {
-            let times = pelago::spmd(pes, |world| pass_token(world, 20).map_err(|error| error.to_string())).unwrap();
+            let times = spmd(pes, |world| pass_token(world, 20).map_err(|error| error.to_string())).unwrap();
             assert!(times.into_iter().all(|time| time.is_ok()), "a PE of {pes} met a wrong token");
         }
     }

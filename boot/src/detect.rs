@@ -1,7 +1,8 @@
 //! Detection: what started this process, seen from its environment alone.
 //!
 //! Order: `PMI_FD` is PMI-1; PMIx and Slurm without PMI are refused with a remedy; else the process is alone.
-//! PMI comes first because Slurm and Open MPI leave their variables in the environment of whatever runs below.
+//! PMI comes first because Slurm and Open MPI leave their variables in the environment of whatever runs
+//! below.
 
 use std::os::fd::RawFd;
 
@@ -14,6 +15,23 @@ pub(crate) enum Found {
     Alone,
     /// A PMI-1 server listens at this descriptor.
     Pmi { descriptor: RawFd, rank: usize, size: usize },
+}
+
+/// The rank of this process and the size of its job, as its launcher says, or `None` if there is no launcher.
+/// Looks, and does not join.
+///
+/// # Errors
+/// A launcher that speaks another protocol (the error says what to do), and variables that make no sense.
+pub fn launcher_seen() -> Result<Option<(usize, usize)>, BootError> {
+    Ok(match detect(from_environment)? {
+        Found::Alone => None,
+        Found::Pmi { rank, size, .. } => Some((rank, size)),
+    })
+}
+
+/// A variable of this process.
+pub(crate) fn from_environment(variable: &str) -> Option<String> {
+    std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
 }
 
 /// Looks at the environment through `lookup`.

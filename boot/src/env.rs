@@ -1,8 +1,9 @@
 //! Environment variables: every setting of the runtime, in one table.
 //!
-//! Invariant: a setting exists exactly if it has a row in `settings!` below. The `Settings` struct, the parsing
-//! of the environment, the error messages and the printed help all come from that row, so they cannot disagree.
-//! To add a setting, add a row. A `PELAGO_` variable without a row is refused, with the nearest valid name.
+//! Invariant: a setting exists exactly if it has a row in `settings!` below. The `Settings` struct, the
+//! parsing of the environment, the error messages and the printed help all come from that row, so they cannot
+//! disagree. To add a setting, add a row. A `PELAGO_` variable without a row is refused, with the nearest
+//! valid name.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -159,8 +160,8 @@ impl Settings {
         Self::from_os_pairs(std::env::vars_os())
     }
 
-    /// The settings that these variables ask for; the last of two equal names holds, and variables that do not
-    /// begin with `PELAGO_` are passed over.
+    /// The settings that these variables ask for; the last of two equal names holds, and variables that do
+    /// not begin with `PELAGO_` are passed over.
     ///
     /// # Errors
     /// A variable that begins with `PELAGO_` but is no setting, and a value that its setting does not accept.

@@ -1,9 +1,9 @@
-//! Job: the processing elements (PEs) that were started together, and the words they exchange before they share
-//! memory.
+//! Job: the processing elements (PEs) that were started together, and the words they exchange before they
+//! share memory.
 //!
-//! Invariant: a process joins once, and every wait on the launcher ends within `PELAGO_INIT_TIMEOUT`. Launchers
-//! take milliseconds for a barrier, so callers need one put, one barrier and a few gets, and do the rest over
-//! their own memory or fabric.
+//! Invariant: a process joins once, and every wait on the launcher ends within `PELAGO_INIT_TIMEOUT`.
+//! Launchers take milliseconds for a barrier, so callers need one put, one barrier and a few gets, and do the
+//! rest over their own memory or fabric.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::socket_type;
 
-use crate::detect::{Found, detect};
+use crate::detect::{Found, detect, from_environment};
 use crate::env::Settings;
 use crate::error::BootError;
 use crate::pmi::client::{Client, Link, PmiError};
@@ -55,8 +55,8 @@ enum Means {
 pub struct Notifier(Option<Arc<Link>>);
 
 impl Notifier {
-    /// Gives `pelago run` the message of a panic; it shows the last one if this PE then dies. Keeps 1024 bytes,
-    /// does not wait, and does nothing under another launcher.
+    /// Gives `pelago run` a reason, such as `panicked: index out of range`; it shows the last one if this PE
+    /// then dies. Keeps 1024 bytes, does not wait, and does nothing under another launcher.
     pub fn note(&self, text: &str) {
         if let Some(link) = &self.0 {
             link.note(text);
@@ -68,13 +68,13 @@ impl Job {
     /// Joins the job that this process was started for, or a job of one PE if no launcher is seen.
     ///
     /// # Errors
-    /// A second call in a process; a launcher that speaks another protocol (the error says what to do); variables
-    /// of a launcher that make no sense; a launcher that does not answer within `settings.init_timeout`.
+    /// A second call in a process; a launcher that speaks another protocol (the error says what to do);
+    /// variables of a launcher that make no sense; a launcher that does not answer within
+    /// `settings.init_timeout`.
     pub fn join(settings: &Settings) -> Result<Self, BootError> {
         static JOINED: OnceLock<()> = OnceLock::new();
         JOINED.set(()).map_err(|()| BootError::Twice)?;
-        match detect(|variable| std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned()))?
-        {
+        match detect(from_environment)? {
             Found::Alone => {
                 Ok(Self { rank: 0, size: 1, launcher: Launcher::Alone, means: Means::Own(Mutex::default()) })
             }
@@ -108,8 +108,8 @@ impl Job {
     /// Publishes bytes of any length and content under `key`; other PEs can get them after the next barrier.
     ///
     /// # Errors
-    /// A key that is empty, too long, or holds more than letters, digits, `-` and `_`; a launcher that refuses,
-    /// is gone, or does not answer in time.
+    /// A key that is empty, too long, or holds more than letters, digits, `-` and `_`; a launcher that
+    /// refuses, is gone, or does not answer in time.
     pub fn put(&self, key: &str, value: &[u8]) -> Result<(), BootError> {
         self.check_key(key)?;
         match &self.means {
@@ -153,8 +153,8 @@ impl Job {
         }
     }
 
-    /// The ranks that the launcher placed on the node of this PE, ascending and with this PE's own; `None` if the
-    /// launcher does not say. A claim, not a proof: whoever shares memory finds out by opening it.
+    /// The ranks that the launcher placed on the node of this PE, ascending and with this PE's own; `None` if
+    /// the launcher does not say. A claim, not a proof: whoever shares memory finds out by opening it.
     ///
     /// # Errors
     /// A launcher that is gone, or does not answer in time.
@@ -165,7 +165,7 @@ impl Job {
         Ok(nodes.map(|nodes| (0..self.size).filter(|rank| nodes[*rank] == nodes[self.rank]).collect()))
     }
 
-    /// Gives `pelago run` the message of a panic; see [`Notifier::note`].
+    /// Gives `pelago run` a reason, in case this PE dies; see [`Notifier::note`].
     pub fn note(&self, text: &str) {
         self.notifier().note(text);
     }
@@ -199,9 +199,9 @@ impl Job {
         }
     }
 
-    /// Ends the job for all PEs, with exit status `code` and words for the user, and this process at once: Rust's
-    /// standard output is flushed, but no destructor and no `atexit` handler runs, because one that waits for
-    /// other PEs would wait for ever.
+    /// Ends the job for all PEs, with exit status `code` and words for the user, and this process at once:
+    /// Rust's standard output is flushed, but no destructor and no `atexit` handler runs, because one that
+    /// waits for other PEs would wait for ever.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         let ours = self.launcher == Launcher::Pelago;
         if !ours && !message.is_empty() {
@@ -241,7 +241,8 @@ fn lock(client: &Mutex<Client>) -> MutexGuard<'_, Client> {
     client.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the descriptor that the launcher left us our own, so that programs started from here do not inherit it.
+/// Makes the descriptor that the launcher left us our own, so that programs started from here do not inherit
+/// it.
 fn take_socket(descriptor: RawFd) -> Result<OwnedFd, BootError> {
     let closed = |_| BootError::Environment {
         variable: "PMI_FD",
@@ -252,8 +253,8 @@ fn take_socket(descriptor: RawFd) -> Result<OwnedFd, BootError> {
     let seen = unsafe { BorrowedFd::borrow_raw(descriptor) };
     socket_type(seen).map_err(closed)?;
     fcntl_setfd(seen, FdFlags::CLOEXEC).map_err(closed)?;
-    // SAFETY: it is an open socket, as just seen, and the launcher named it in PMI_FD for the one that joins to
-    // own; a process joins once, so no second owner comes from here.
+    // SAFETY: it is an open socket, as just seen, and the launcher named it in PMI_FD for the one that joins
+    // to own; a process joins once, so no second owner comes from here.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 

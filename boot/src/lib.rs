@@ -1,8 +1,8 @@
 //! How processes become a job: settings, launching, joining, and where each process is.
 //!
-//! [`Settings`] is the environment as one struct; [`Job`] is this process among those that were started with it;
-//! [`launch`] starts such processes and watches over them; [`node_id`] and its neighbours say what the machine
-//! offers. This crate knows nothing of shared memory, fabrics or worlds.
+//! [`Settings`] is the environment as one struct; [`Job`] is this process among those that were started with
+//! it; [`launch`] starts such processes and watches over them; [`node_id`] and its neighbours say what the
+//! machine offers. This crate knows nothing of shared memory, fabrics or worlds.
 
 mod detect;
 mod env;
@@ -12,6 +12,7 @@ mod locality;
 mod pmi;
 mod spawn;
 
+pub use detect::launcher_seen;
 pub use env::{BarrierKind, SettingError, SettingInfo, SettingKind, Settings, settings_table};
 pub use error::BootError;
 pub use job::{Job, Launcher, Notifier};

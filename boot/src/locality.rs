@@ -1,8 +1,8 @@
 //! Locality: which node this process is on, and what that node offers to it.
 //!
-//! Invariant: two processes have equal node names only if they may share memory: one kernel, one network namespace
-//! (abstract sockets live in it) and one user. Simulated nodes are kept apart by `PELAGO_NODE_ID` or by Slurm.
-//! Memory is what the kernel and the control groups (versions 1 and 2) leave to this process.
+//! Invariant: two processes have equal node names only if they may share memory: one kernel, one network
+//! namespace (abstract sockets live in it) and one user. Simulated nodes are kept apart by `PELAGO_NODE_ID`
+//! or by Slurm. Memory is what the kernel and the control groups (versions 1 and 2) leave to this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,8 @@ pub fn memory_available_bytes() -> Option<usize> {
     Some(control_groups(Path::new("/")).iter().map(Group::available_bytes).fold(free, usize::min))
 }
 
-/// The memory of this node, in bytes, or of the control group if that has less; `None` if the system does not say.
+/// The memory of this node, in bytes, or of the control group if that has less; `None` if the system does not
+/// say.
 pub fn memory_total_bytes() -> Option<usize> {
     let total = meminfo_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")?;
     Some(control_groups(Path::new("/")).iter().map(|group| group.limit_bytes).fold(total, usize::min))
@@ -98,7 +99,8 @@ fn control_groups(root: &Path) -> Vec<Group> {
             continue;
         };
         for mount in mounts.iter().map(|mount| root.join(mount)) {
-            // Inside a container the path may be one of the host; the mount itself is then the container's group.
+            // Inside a container the path may be one of the host; the mount itself is then the container's
+            // group.
             let path = Path::new(path.trim_start_matches('/'));
             let folders = path.ancestors().map(|up| mount.join(up)).collect::<Vec<PathBuf>>();
             groups.extend(folders.iter().filter_map(|folder| Group::read(folder, limit, usage)));

@@ -1,1 +1,50 @@
-fn main(){}
+//! `pelago`: the one command. Starts jobs, carries the built-in applications, and says what it finds.
+//!
+//! Invariant: a subcommand is one file, which holds its arguments and its help. Bad input is refused before
+//! anything starts, with one message on standard error and exit status 2.
+
+mod app;
+mod info;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The exit status of a command that was given what it cannot take.
+const USAGE_EXIT_CODE: u8 = 2;
+
+/// One-sided communication between the processes of a job
+#[derive(Parser)]
+#[command(name = "pelago", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pelago run -n 4 hello              four PEs of a built-in application
+  pelago run -n 2 ft --class W       the NAS FT benchmark on two PEs
+  pelago run -n 4 ./my-program       four PEs of a program of yours
+  mpiexec.hydra -n 4 pelago app ft   the same application under another launcher
+  pelago info --settings             every setting, with its default";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Run),
+    App(app::App),
+    Info(info::Info),
+}
+
+fn main() -> ExitCode {
+    let (name, outcome) = match Cli::parse().command {
+        Command::Run(run) => ("run", run.execute()),
+        Command::App(app) => ("app", app.execute()),
+        Command::Info(info) => ("info", info.execute()),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("pelago {name}: {error:#}");
+        ExitCode::from(USAGE_EXIT_CODE)
+    })
+}

@@ -6,9 +6,9 @@ use std::ptr::NonNull;
 /// An endpoint of a fabric: one PE's door to all others.
 ///
 /// Control plane: open the endpoint (each provider its own way), carry [`address`](Provider::address) to the
-/// others, [`connect`](Provider::connect), [`register`](Provider::register) the memory that peers may reach. Data
-/// plane: the calls that answer a [`Status`], any number outstanding, complete in any order. `progress` moves what
-/// is pending; a provider may also move it in any other call, or in hardware.
+/// others, [`connect`](Provider::connect), [`register`](Provider::register) the memory that peers may reach.
+/// Data plane: the calls that answer a [`Status`], any number outstanding, complete in any order. `progress`
+/// moves what is pending; a provider may also move it in any other call, or in hardware.
 pub trait Provider {
     /// The provider's name, as settings and reports write it.
     const NAME: &'static str;
@@ -19,22 +19,22 @@ pub trait Provider {
     /// The endpoint's address, for the peers; meaningful to the same provider only.
     fn address(&self) -> Vec<u8>;
 
-    /// Makes all peers reachable. `lookup` answers a PE's [`address`](Provider::address); a provider asks only for
-    /// those that it needs. Every PE of the fabric calls this, and it may wait for the others.
+    /// Makes all peers reachable. `lookup` answers a PE's [`address`](Provider::address); a provider asks
+    /// only for those that it needs. Every PE of the fabric calls this, and it may wait for the others.
     ///
     /// # Errors
     /// If a peer cannot be reached or does not come in time.
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()>;
 
-    /// Lets peers reach `bytes` bytes from `start` under `key`. Every PE registers a region of the same length
-    /// under the same key. The memory outlives the endpoint.
+    /// Lets peers reach `bytes` bytes from `start` under `key`. Every PE registers a region of the same
+    /// length under the same key. The memory outlives the endpoint.
     ///
     /// # Errors
     /// If the provider cannot expose this memory, or the key is taken.
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()>;
 
-    /// Writes `bytes` bytes from `source` to `target` in `pe`'s memory. Up to [`Limits::inject_bytes`] the source
-    /// is reusable at return, whatever the status; beyond, when the put is complete.
+    /// Writes `bytes` bytes from `source` to `target` in `pe`'s memory. Up to [`Limits::inject_bytes`] the
+    /// source is reusable at return, whatever the status; beyond, when the put is complete.
     ///
     /// # Safety
     /// `source` is valid for reads for as long as said above; the target lies inside the region registered.
@@ -46,12 +46,12 @@ pub trait Provider {
     /// `target` is valid for writes until the get is complete; the source lies inside the region registered.
     unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status;
 
-    /// Sends a message: 64 bits and a payload of at most [`Limits::message_bytes`]. The payload is reusable at
-    /// return. Messages between two PEs arrive in the order sent, once; messages and puts are not ordered.
+    /// Sends a message: 64 bits and a payload of at most [`Limits::message_bytes`]. The payload is reusable
+    /// at return. Messages between two PEs arrive in the order sent, once; messages and puts are not ordered.
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status;
 
-    /// Moves what is pending and hands arrived messages to `deliver` (sender, header, payload). Returns how many
-    /// were delivered. `deliver` must not call back into this endpoint's `progress`.
+    /// Moves what is pending and hands arrived messages to `deliver` (sender, header, payload). Returns how
+    /// many were delivered. `deliver` must not call back into this endpoint's `progress`.
     ///
     /// # Errors
     /// If the fabric has failed or a peer is lost; the error surfaces here, once.

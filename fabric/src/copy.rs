@@ -1,8 +1,8 @@
 //! Copies into and out of memory that other PEs may access at the same moment.
 //!
-//! Invariant: the compiler never sees a plain load or store of such memory. One word of 1, 2, 4 or 8 bytes moves
-//! as a relaxed atomic; anything longer goes through an opaque call of the C library's `memcpy`, which for the
-//! compiler is foreign machine code (docs/decisions/0003-opaque-copy.md).
+//! Invariant: the compiler never sees a plain load or store of such memory. One word of 1, 2, 4 or 8 bytes
+//! moves as a relaxed atomic; anything longer goes through an opaque call of the C library's `memcpy`, which
+//! for the compiler is foreign machine code (docs/decisions/0003-opaque-copy.md).
 
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
@@ -24,8 +24,8 @@ pub unsafe fn store<T: Copy>(target: *mut T, value: T) {
         // SAFETY: the caller vouches for `target`; `value` is a local of the same size.
         return unsafe { copy(target.cast(), (&raw const value).cast(), size_of::<T>()) };
     }
-    // SAFETY: `is_word` gives size and alignment of the atomic that is chosen by size, so `transmute_copy` reads
-    // just the value and `target` is aligned for it; the caller vouches that it is valid.
+    // SAFETY: `is_word` gives size and alignment of the atomic that is chosen by size, so `transmute_copy`
+    // reads just the value and `target` is aligned for it; the caller vouches that it is valid.
     unsafe {
         match size_of::<T>() {
             1 => AtomicU8::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
@@ -39,8 +39,8 @@ pub unsafe fn store<T: Copy>(target: *mut T, value: T) {
 /// Loads one value that other PEs may be writing: in one piece if it is a word.
 ///
 /// # Safety
-/// `source` is valid for reads of a `T`, aligned for it, written by others only through this module, atomics or
-/// other processes, and every bit pattern is a valid `T`.
+/// `source` is valid for reads of a `T`, aligned for it, written by others only through this module, atomics
+/// or other processes, and every bit pattern is a valid `T`.
 #[inline(always)]
 pub unsafe fn load<T: Copy>(source: *const T) -> T {
     if !is_word::<T>() {
@@ -71,7 +71,8 @@ pub unsafe fn load<T: Copy>(source: *const T) -> T {
 #[inline(always)]
 pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: the C calling convention: three arguments in rdi, rsi, rdx, all caller-saved registers declared
-    // clobbered, the stack aligned by the compiler as `nostack` is absent; memcpy's own demands are the caller's.
+    // clobbered, the stack aligned by the compiler as `nostack` is absent; memcpy's own demands are the
+    // caller's.
     unsafe {
         std::arch::asm!(
             "call qword ptr [rip + {memcpy}@GOTPCREL]",
@@ -92,8 +93,8 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 #[inline(always)]
 pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: the C calling convention: three arguments in x0, x1, x2, all caller-saved registers and the link
-    // register declared clobbered, the stack aligned as always; memcpy's own demands are the caller's.
+    // SAFETY: the C calling convention: three arguments in x0, x1, x2, all caller-saved registers and the
+    // link register declared clobbered, the stack aligned as always; memcpy's own demands are the caller's.
     unsafe {
         std::arch::asm!(
             "bl {memcpy}",

@@ -1,7 +1,7 @@
 //! The smallest provider that keeps the contract: copy this file to begin a new one.
 //!
-//! PEs of one process, joined through a [`Hub`]. Puts and gets are queued and move in `progress`, as on a network:
-//! they answer `Pending`, and `Again` when the queue is full. Nothing here is fast.
+//! PEs of one process, joined through a [`Hub`]. Puts and gets are queued and move in `progress`, as on a
+//! network: they answer `Pending`, and `Again` when the queue is full. Nothing here is fast.
 
 use crate::contract::Provider;
 use crate::copy;
@@ -34,7 +34,8 @@ struct Region {
     bytes: usize,
 }
 
-// SAFETY: the registering PE has promised that the memory outlives the endpoints; it is accessed by `copy` only.
+// SAFETY: the registering PE has promised that the memory outlives the endpoints; it is accessed by `copy`
+// only.
 unsafe impl Send for Region {}
 
 /// A queued transfer. `kept` holds the data of an injected put.
@@ -59,8 +60,12 @@ impl Template {
     /// Opens the endpoints of `n_pes` PEs.
     pub fn open(n_pes: usize) -> Vec<Template> {
         let hub = Arc::new(Hub { ports: (0..n_pes).map(|_| Mutex::default()).collect() });
-        let endpoint =
-            |me| Template { me, hub: Arc::clone(&hub), queue: RefCell::default(), completions: Cell::default() };
+        let endpoint = |me| Template {
+            me,
+            hub: Arc::clone(&hub),
+            queue: RefCell::default(),
+            completions: Cell::default(),
+        };
         (0..n_pes).map(endpoint).collect()
     }
 
@@ -85,13 +90,16 @@ impl Template {
         let Some(region) = region.filter(|region| end.is_some_and(|end| end <= region.bytes)) else {
             return Err(FabricError::Foreign {
                 pe: self.me,
-                what: format!("{:?} + {} bytes is not registered by PE {}", transfer.remote, transfer.bytes, transfer.pe),
+                what: format!(
+                    "{:?} + {} bytes is not registered by PE {}",
+                    transfer.remote, transfer.bytes, transfer.pe
+                ),
             });
         };
         let local = transfer.kept.as_ref().map_or(transfer.local.cast_const(), |kept| kept.as_ptr());
         let mut done = self.completions.get();
-        // SAFETY: the caller of the data plane has vouched for the local range until completion; the remote one
-        // was just checked against the region, which its owner keeps alive.
+        // SAFETY: the caller of the data plane has vouched for the local range until completion; the remote
+        // one was just checked against the region, which its owner keeps alive.
         unsafe {
             let remote = region.start.as_ptr().add(transfer.remote.offset_bytes);
             if transfer.is_put {
@@ -121,20 +129,28 @@ impl Provider for Template {
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
         for pe in 0..self.hub.ports.len() {
             if lookup(pe)? != (pe as u64).to_ne_bytes() {
-                return Err(FabricError::Foreign { pe: self.me, what: format!("the address of PE {pe} is wrong") });
+                return Err(FabricError::Foreign {
+                    pe: self.me,
+                    what: format!("the address of PE {pe} is wrong"),
+                });
             }
         }
         Ok(())
     }
 
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
-        let before = self.port(self.me).regions.insert(key, Region { start, bytes });
-        before.map_or(Ok(()), |_| Err(FabricError::Foreign { pe: self.me, what: format!("key {key} is taken") }))
+        let mut port = self.port(self.me);
+        if port.regions.contains_key(&key) {
+            return Err(FabricError::Foreign { pe: self.me, what: format!("key {key} is taken") });
+        }
+        port.regions.insert(key, Region { start, bytes });
+        Ok(())
     }
 
     unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
         // SAFETY: the caller vouches for the source at least until this call returns.
-        let kept = (bytes <= INJECT_BYTES).then(|| unsafe { std::slice::from_raw_parts(source, bytes).to_vec() });
+        let kept =
+            (bytes <= INJECT_BYTES).then(|| unsafe { std::slice::from_raw_parts(source, bytes).to_vec() });
         self.enqueue(Transfer { pe, local: source.cast_mut(), kept, bytes, remote: target, is_put: true })
     }
 

@@ -1,11 +1,13 @@
-//! Agreement: a collective call that all PEs must make with the same arguments, and that says so if they do not.
+//! Agreement: a collective call that all PEs must make with the same arguments, and that says so if they do
+//! not.
 //!
-//! Each PE publishes a notice of its call, passes a barrier, and compares all notices with its own. Two notices
-//! are used in turn: nobody publishes the next but one before everybody has passed the barrier of the next, and so
-//! has read this one.
+//! Each PE publishes a notice of its call, passes a barrier, and compares all notices with its own. Two
+//! notices are used in turn: nobody publishes the next but one before everybody has passed the barrier of the
+//! next, and so has read this one.
 //!
-//! The notice also carries which arrays the PE has dropped. An array's memory is reclaimed at the next agreement
-//! after the last PE has dropped it: dropping is local, needs no order, and never waits (docs/decisions/0004).
+//! The notice also carries which arrays the PE has dropped. An array's memory is reclaimed at the next
+//! agreement after the last PE has dropped it: dropping is local, needs no order, and never waits
+//! (docs/decisions/0004).
 
 use crate::Pe;
 use crate::error::{ErrorKind, Result};
@@ -71,8 +73,8 @@ impl fmt::Display for Call {
 }
 
 impl World {
-    /// Passes a barrier and makes sure that every PE makes this call; then reclaims the arrays that every PE has
-    /// dropped.
+    /// Passes a barrier and makes sure that every PE makes this call; then reclaims the arrays that every PE
+    /// has dropped.
     pub(crate) fn agree(&self, call: Call) -> Result<()> {
         let sequence = self.agreements.get() + 1;
         self.agreements.set(sequence);
@@ -116,7 +118,8 @@ impl World {
 
 fn publish(notice: &[AtomicU64], sequence: u64, call: Call, dropped: &ArraySet) {
     let [code, a, b] = call.words();
-    // The barrier that follows releases these stores, and the readers' barrier acquires them (arrival, meeting).
+    // The barrier that follows releases these stores, and the readers' barrier acquires them (arrival,
+    // meeting).
     for (word, value) in notice.iter().zip([sequence, code, a, b].iter().chain(dropped)) {
         if word.load(Ordering::Relaxed) != *value {
             word.store(*value, Ordering::Relaxed);

@@ -1,10 +1,12 @@
-//! The barrier of all PEs: nobody leaves before everybody has come, and all puts issued before it are complete.
+//! The barrier of all PEs: nobody leaves before everybody has come, and all puts issued before it are
+//! complete.
 //!
-//! Three forms, chosen once a world by the number of PEs and cores or by `PELAGO_BARRIER`; the two direct ones are
-//! in `pelago_fabric::shm::flags`, the third runs over puts and so over any provider:
+//! Three forms, chosen once a world by the number of PEs and cores or by `PELAGO_BARRIER`; the two direct
+//! ones are in `pelago_fabric::shm::flags`, the third runs over puts and so over any provider:
 //! * flags: every PE raises its own and looks at all others';
 //! * counter: the last to come lets all go, for more PEs than cores;
-//! * dissemination: in round r each PE signals the PE 2^r further on, after Hensgen, Finkel and Manber (1988).
+//! * dissemination: in round r each PE signals the PE 2^r further on, after Hensgen, Finkel and Manber
+//!   (1988).
 
 use crate::Pe;
 use crate::segment::FLAGS;
@@ -45,8 +47,8 @@ impl Barrier {
 }
 
 impl World {
-    /// Waits until every PE has come here. All operations that the PEs issued before are complete and visible to
-    /// all. Collective.
+    /// Waits until every PE has come here. All operations that the PEs issued before are complete and visible
+    /// to all. Collective.
     ///
     /// # Panics
     /// If a PE that has not come has left the job or failed, so that the barrier cannot end.

@@ -1,13 +1,14 @@
 //! The allocator of the symmetric heap.
 //!
-//! Invariant: equal sequences of calls give equal offsets, so PEs that make the same calls need not talk to each
-//! other. All bookkeeping lies outside the heap: a stray write into it cannot corrupt the allocator, and an
-//! untouched heap stays without pages. Best fit, the lowest offset among equals, neighbours joined when freed.
+//! Invariant: equal sequences of calls give equal offsets, so PEs that make the same calls need not talk to
+//! each other. All bookkeeping lies outside the heap: a stray write into it cannot corrupt the allocator, and
+//! an untouched heap stays without pages. Best fit, the lowest offset among equals, neighbours joined when
+//! freed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every block is a multiple of this and starts at a multiple of it: a cache line, so that two arrays never share
-/// one.
+/// Every block is a multiple of this and starts at a multiple of it: a cache line, so that two arrays never
+/// share one.
 pub const GRANULE_BYTES: usize = 64;
 
 /// Offsets and sizes of the free and the used blocks of one heap.
@@ -36,8 +37,8 @@ impl Heap {
         heap
     }
 
-    /// Takes a block of at least `bytes` bytes whose offset is a multiple of `align_bytes` (a power of two), and
-    /// answers its offset; `None` if there is no such block. No bytes still take a block of their own.
+    /// Takes a block of at least `bytes` bytes whose offset is a multiple of `align_bytes` (a power of two),
+    /// and answers its offset; `None` if there is no such block. No bytes still take a block of their own.
     pub fn alloc(&mut self, bytes: usize, align_bytes: usize) -> Option<usize> {
         let bytes = rounded(bytes)?;
         let align = align_bytes.max(GRANULE_BYTES);
@@ -76,7 +77,8 @@ impl Heap {
         self.add_free(start, bytes);
     }
 
-    /// Makes the block at `offset` hold `bytes` bytes without moving it; `false` if what follows is in the way.
+    /// Makes the block at `offset` hold `bytes` bytes without moving it; `false` if what follows is in the
+    /// way.
     ///
     /// # Panics
     /// If no block starts at `offset`.
@@ -141,7 +143,8 @@ mod tests {
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let alloc = (0usize..3000, 0u32..13).prop_map(|(bytes, align_log2)| Step::Alloc { bytes, align_log2 });
+        let alloc =
+            (0usize..3000, 0u32..13).prop_map(|(bytes, align_log2)| Step::Alloc { bytes, align_log2 });
         let free = any::<usize>().prop_map(|pick| Step::Free { pick });
         let resize = (any::<usize>(), 0usize..3000).prop_map(|(pick, bytes)| Step::Resize { pick, bytes });
         prop::collection::vec(prop_oneof![3 => alloc, 2 => free, 1 => resize], 1..200)

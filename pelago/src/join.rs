@@ -8,8 +8,8 @@ use pelago_boot::{Job, Notifier, Settings, memory_total_bytes, node_id};
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::{FabricError, Provider};
 
-/// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when they
-/// are touched, so this costs nothing until it is used.
+/// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
+/// they are touched, so this costs nothing until it is used.
 const HEAP_SHARE: (usize, usize) = (3, 4);
 /// Size of a PE's heap where the system does not tell its memory.
 const HEAP_BYTES_FALLBACK: usize = 1 << 30;
@@ -29,7 +29,8 @@ pub(crate) fn process() -> Result<World> {
         check_nodes(&job, &node)?;
     }
     shm.connect(&mut |pe| {
-        let card = card_of(&job, pe).map_err(|error| FabricError::Foreign { pe: me, what: error.to_string() })?;
+        let card =
+            card_of(&job, pe).map_err(|error| FabricError::Foreign { pe: me, what: error.to_string() })?;
         Ok(card.1)
     })?;
     Ok(World::assemble(me, shm.segment().clone(), Some(job), &settings))
@@ -60,15 +61,16 @@ fn card_key(pe: Pe) -> String {
 
 /// A PE's node and fabric address.
 fn card_of(job: &Job, pe: Pe) -> Result<(String, Vec<u8>)> {
-    let foreign = || FabricError::Foreign { pe: job.rank(), what: format!("PE {pe} has published no valid card") };
+    let foreign =
+        || FabricError::Foreign { pe: job.rank(), what: format!("PE {pe} has published no valid card") };
     let bytes = job.get(&card_key(pe))?.ok_or_else(foreign)?;
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(foreign)?;
     let (node, address) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(foreign)?;
     Ok((String::from_utf8_lossy(node).into_owned(), address.to_vec()))
 }
 
-/// Makes sure that all PEs are on this node. Where the launcher says so, one card is proof enough; else all are
-/// looked at.
+/// Makes sure that all PEs are on this node. Where the launcher says so, one card is proof enough; else all
+/// are looked at.
 fn check_nodes(job: &Job, mine: &str) -> Result<()> {
     let n_pes = job.size();
     let is_one_node = job.local_ranks()?.is_some_and(|ranks| ranks.len() == n_pes);

@@ -1,8 +1,9 @@
 //! Pelago: one-sided communication between the processing elements (PEs) of a job.
 //!
-//! N PEs run the same program. Each owns a part of a global address space, and any PE reads and writes any part
-//! without the owner's help: a *put* writes to another PE's memory, a *get* reads from it, a *barrier* lets all
-//! meet. PEs are processes (started by `pelago run`, hydra or Slurm) or threads of one process ([`spmd`]).
+//! N PEs run the same program. Each owns a part of a global address space, and any PE reads and writes any
+//! part without the owner's help: a *put* writes to another PE's memory, a *get* reads from it, a *barrier*
+//! lets all meet. PEs are processes (started by `pelago run`, hydra or Slurm) or threads of one process
+//! ([`spmd`]).
 //!
 //! ```
 //! use pelago::prelude::*;
@@ -19,9 +20,10 @@
 //! ```
 //!
 //! # What is safe
-//! Symmetric memory is read and written through copies and atomics, never through references, as any PE may change
-//! it at any time; slices of it exist only in an exclusive phase ([`Symmetric::exclusive`]), in which no PE can
-//! reach the array. A race between PEs gives old or new values, or a mixture, never undefined behaviour.
+//! Symmetric memory is read and written through copies and atomics, never through references, as any PE may
+//! change it at any time; slices of it exist only in an exclusive phase ([`Symmetric::exclusive`]), in which
+//! no PE can reach the array. A race between PEs gives old or new values, or a mixture, never undefined
+//! behaviour.
 //!
 //! # Completion and order
 //! A get has its data at return; a put's source is reusable at return. A put is complete at its target after

@@ -1,5 +1,5 @@
-//! The part of a symmetric array in the PE's own memory. Other PEs may access it at any time, so it is read and
-//! written through copies, never through references.
+//! The part of a symmetric array in the PE's own memory. Other PEs may access it at any time, so it is read
+//! and written through copies, never through references.
 
 use crate::element::Element;
 use crate::segment::Part;
@@ -124,5 +124,7 @@ impl<'a, T: Element> Local<'a, T> {
 #[inline(never)]
 fn out_of_range<T: Element>(array: &Symmetric<'_, T>, index: usize, count: usize) -> ! {
     let (me, len) = (array.world().my_pe(), array.len());
-    panic!("PE {me}: access of {count} elements at index {index} lies outside the local part of {len} elements");
+    panic!(
+        "PE {me}: access of {count} elements at index {index} lies outside the local part of {len} elements"
+    );
 }

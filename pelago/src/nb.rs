@@ -1,8 +1,8 @@
 //! Non-blocking puts and gets: in scopes, and with explicit handles that own their buffers.
 //!
 //! Invariant: a buffer in use cannot be touched, moved or freed before its operation is complete, whatever is
-//! forgotten: a scope does not end before its operations have, and a handle owns its buffer. Between PEs that map
-//! each other the operations are complete when they are issued.
+//! forgotten: a scope does not end before its operations have, and a handle owns its buffer. Between PEs that
+//! map each other the operations are complete when they are issued.
 
 use crate::Pe;
 use crate::element::Element;
@@ -18,8 +18,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 impl World {
-    /// Runs `work` with a scope in which puts and gets do not wait: they may use buffers that outlive the scope,
-    /// and all of them are complete when `scope` returns.
+    /// Runs `work` with a scope in which puts and gets do not wait: they may use buffers that outlive the
+    /// scope, and all of them are complete when `scope` returns.
     ///
     /// ```
     /// # pelago::spmd(3, |world| -> pelago::Result<()> {
@@ -92,7 +92,8 @@ impl<T: Element> Transfer<'_, T> {
         true
     }
 
-    /// Waits until the operation is complete, and gives the buffer back: the source of a put, the data of a get.
+    /// Waits until the operation is complete, and gives the buffer back: the source of a put, the data of a
+    /// get.
     pub fn wait(self) -> Vec<T> {
         self.world.quiet();
         self.buffer

@@ -6,8 +6,8 @@ use crate::world::World;
 use pelago_fabric::sync::{Ordering, fence};
 
 impl World {
-    /// Orders this PE's puts: those before the fence are delivered, to each PE, before those after it. It does not
-    /// wait for their completion, and does not order gets.
+    /// Orders this PE's puts: those before the fence are delivered, to each PE, before those after it. It
+    /// does not wait for their completion, and does not order gets.
     #[inline]
     pub fn fence(&self) {
         // SYNC POINT put-order: releases earlier puts to whoever acquires a later one (Local::wait_until).
@@ -15,8 +15,8 @@ impl World {
         self.ring_sleepers();
     }
 
-    /// Waits until all operations that this PE has issued are complete and visible to every PE, non-blocking ones
-    /// included.
+    /// Waits until all operations that this PE has issued are complete and visible to every PE, non-blocking
+    /// ones included.
     #[inline]
     pub fn quiet(&self) {
         // SYNC POINT put-order: as above; the full fence also keeps later loads behind earlier stores.

@@ -1,7 +1,7 @@
 //! Remote memory access: put and get.
 //!
-//! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it says
-//! what is wrong, or counts the operation.
+//! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
+//! says what is wrong, or counts the operation.
 
 use crate::Pe;
 use crate::counters::Counters;
@@ -11,47 +11,58 @@ use crate::segment::Part;
 use crate::symmetric::Symmetric;
 
 impl<T: Element> Symmetric<'_, T> {
-    /// Puts one element: writes `value` to element `index` on `pe`. Elements of 1, 2, 4 and 8 bytes arrive in one
-    /// piece. Complete at the target after [`quiet`](crate::World::quiet) or a barrier.
+    /// Puts one element: writes `value` to element `index` on `pe`. Elements of 1, 2, 4 and 8 bytes arrive in
+    /// one piece. Complete at the target after [`quiet`](crate::World::quiet) or a barrier.
     ///
     /// # Errors
     /// If there is no such PE or element; nothing is written then.
     #[inline]
     pub fn p(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        if pe < self.place.gate && index < self.len() {
-            // SAFETY: the gate lets only PEs of the job pass; the index was checked.
-            unsafe { self.place.part(pe).store(index, value) };
-            return Ok(());
+        // Two tests, not one of both: joined, they cost more instructions.
+        if pe >= self.place.gate {
+            return self.p_cold(pe, index, value);
         }
-        self.put_cold("p", pe, index, &[value])
+        if index >= self.len() {
+            return self.p_cold(pe, index, value);
+        }
+        // SAFETY: the gate lets only PEs of the job pass; the index was checked.
+        unsafe { self.place.part(pe).store(index, value) };
+        Ok(())
     }
 
-    /// Gets one element: reads element `index` on `pe`. Elements of 1, 2, 4 and 8 bytes are read in one piece.
+    /// Gets one element: reads element `index` on `pe`. Elements of 1, 2, 4 and 8 bytes are read in one
+    /// piece.
     ///
     /// # Errors
     /// If there is no such PE or element.
     #[inline]
     pub fn g(&self, pe: Pe, index: usize) -> Result<T> {
-        if pe < self.place.gate && index < self.len() {
-            // SAFETY: the gate lets only PEs of the job pass; the index was checked.
-            return Ok(unsafe { self.place.part(pe).load(index) });
+        if pe >= self.place.gate {
+            return self.g_cold(pe, index);
         }
-        self.g_cold(pe, index)
+        if index >= self.len() {
+            return self.g_cold(pe, index);
+        }
+        // SAFETY: the gate lets only PEs of the job pass; the index was checked.
+        Ok(unsafe { self.place.part(pe).load(index) })
     }
 
-    /// Puts elements: writes `source` to the elements from `index` on, on `pe`. The source may be reused at return;
-    /// the put is complete at the target after [`quiet`](crate::World::quiet) or a barrier.
+    /// Puts elements: writes `source` to the elements from `index` on, on `pe`. The source may be reused at
+    /// return; the put is complete at the target after [`quiet`](crate::World::quiet) or a barrier.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is written then.
     #[inline]
     pub fn put(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
-        if pe < self.place.gate && self.has_range(index, source.len()) {
-            // SAFETY: the gate lets only PEs of the job pass; the range was checked.
-            unsafe { self.place.part(pe).write(index, source) };
-            return Ok(());
+        if pe >= self.place.gate {
+            return self.put_cold("put", pe, index, source);
         }
-        self.put_cold("put", pe, index, source)
+        if !self.has_range(index, source.len()) {
+            return self.put_cold("put", pe, index, source);
+        }
+        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
+        unsafe { self.place.part(pe).write(index, source) };
+        Ok(())
     }
 
     /// Gets elements: reads those from `index` on, on `pe`, into `target`. The data are there at return.
@@ -60,12 +71,15 @@ impl<T: Element> Symmetric<'_, T> {
     /// If there is no such PE or the range exceeds the array; nothing is read then.
     #[inline]
     pub fn get(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
-        if pe < self.place.gate && self.has_range(index, target.len()) {
-            // SAFETY: the gate lets only PEs of the job pass; the range was checked.
-            unsafe { self.place.part(pe).read(index, target) };
-            return Ok(());
+        if pe >= self.place.gate {
+            return self.get_cold("get", pe, index, target);
         }
-        self.get_cold("get", pe, index, target)
+        if !self.has_range(index, target.len()) {
+            return self.get_cold("get", pe, index, target);
+        }
+        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
+        unsafe { self.place.part(pe).read(index, target) };
+        Ok(())
     }
 
     /// A handle to the part on one PE, which is checked here once.
@@ -83,7 +97,14 @@ impl<T: Element> Symmetric<'_, T> {
 
     #[inline(always)]
     fn has_range(&self, index: usize, count: usize) -> bool {
-        index <= self.len() && count <= self.len() - index
+        self.len().checked_sub(count).is_some_and(|last| index <= last)
+    }
+
+    /// The arguments stand as in `p`, so that the fast path need not move them.
+    #[cold]
+    #[inline(never)]
+    fn p_cold(&self, pe: Pe, index: usize, value: T) -> Result<()> {
+        self.put_cold("p", pe, index, &[value])
     }
 
     #[cold]
@@ -156,12 +177,21 @@ impl<T: Element> On<'_, T> {
     /// If there is no such element.
     #[inline]
     pub fn p(&self, index: usize, value: T) -> Result<()> {
-        if index < self.gate_len {
-            // SAFETY: the index was checked.
-            unsafe { self.part.store(index, value) };
-            return Ok(());
+        if index >= self.gate_len {
+            return self.p_cold(index, value);
         }
-        self.array.put_cold("p", self.pe, index, &[value])
+        // SAFETY: the index was checked.
+        unsafe { self.part.store(index, value) };
+        Ok(())
+    }
+
+    /// The arguments stand as in `p`. The black box keeps the compiler from passing the fields of `self` one
+    /// by one instead, which would move registers on the fast path.
+    #[cold]
+    #[inline(never)]
+    fn p_cold(&self, index: usize, value: T) -> Result<()> {
+        let this = std::hint::black_box(self);
+        this.array.put_cold("p", this.pe, index, &[value])
     }
 
     /// Gets one element, as [`Symmetric::g`].

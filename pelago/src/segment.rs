@@ -58,7 +58,9 @@ impl Memory {
     /// # Safety
     /// The range was allocated, suitably aligned for `T`, and this memory outlives the place.
     pub(crate) unsafe fn place<T: Element>(&self, offset_bytes: usize, len: usize) -> Place<T> {
-        debug_assert!(offset_bytes % align_of::<T>() == 0 && offset_bytes + len * size_of::<T>() <= self.heap_bytes());
+        debug_assert!(
+            offset_bytes % align_of::<T>() == 0 && offset_bytes + len * size_of::<T>() <= self.heap_bytes()
+        );
         Place { gate: self.gate, bases: self.bases.as_ptr(), offset_bytes, len, element: PhantomData }
     }
 }
@@ -151,7 +153,9 @@ impl<T: Element> Part<T> {
         unsafe {
             match target {
                 [value] => *value = copy::load(self.start.add(index)),
-                _ => copy::copy(target.as_mut_ptr().cast(), self.start.add(index).cast(), size_of_val(target)),
+                _ => {
+                    copy::copy(target.as_mut_ptr().cast(), self.start.add(index).cast(), size_of_val(target))
+                }
             }
         }
     }
@@ -179,7 +183,8 @@ impl<T: Element> Part<T> {
     /// # Safety
     /// The part has `len` elements, and for as long as the slice lives nobody else accesses it.
     pub(crate) unsafe fn slice<'a>(self, len: usize) -> &'a mut [T] {
-        // SAFETY: the caller vouches for length, lifetime and exclusiveness; alignment and contents are right.
+        // SAFETY: the caller vouches for length, lifetime and exclusiveness; alignment and contents are
+        // right.
         unsafe { std::slice::from_raw_parts_mut(self.start, len) }
     }
 }

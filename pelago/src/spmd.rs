@@ -28,8 +28,8 @@ pub enum SpmdError {
     },
 }
 
-/// Runs `body` once on each of `n_pes` PEs, each a thread, and answers what they return, by PE. Settings come from
-/// the environment; [`Spmd`] overrides them.
+/// Runs `body` once on each of `n_pes` PEs, each a thread, and answers what they return, by PE. Settings come
+/// from the environment; [`Spmd`] overrides them.
 ///
 /// ```
 /// let ranks = pelago::spmd(4, |world| world.my_pe())?;

@@ -14,8 +14,8 @@ use crate::world::World;
 /// [`get`](Symmetric::get), and the other operations of the module `rma`). The own part is read and written
 /// through [`local`](Symmetric::local), or as a slice in an [`exclusive`](Symmetric::exclusive) phase.
 ///
-/// Dropping an array is local and never waits; its memory is reclaimed once every PE has dropped it, in the next
-/// collective allocation. [`free`](Symmetric::free) gives it back at once.
+/// Dropping an array is local and never waits; its memory is reclaimed once every PE has dropped it, in the
+/// next collective allocation. [`free`](Symmetric::free) gives it back at once.
 pub struct Symmetric<'w, T: Element> {
     world: &'w World,
     id: ArrayId,
@@ -47,9 +47,9 @@ impl<'w, T: Element> Symmetric<'w, T> {
         Local::new(self, unsafe { self.place.part(self.world.my_pe()) })
     }
 
-    /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all puts
-    /// and gets and is a barrier, and so is leaving. No PE can reach the array meanwhile, as the handle is
-    /// borrowed.
+    /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all
+    /// puts and gets and is a barrier, and so is leaving. No PE can reach the array meanwhile, as the handle
+    /// is borrowed.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -70,9 +70,9 @@ impl<'w, T: Element> Symmetric<'w, T> {
         self.world.agree(Call::Exclusive { offset_bytes: self.place.offset_bytes() })?;
         let phase = Phase { array: self };
         let len = phase.array.len();
-        // SAFETY: this PE is a PE of the job. All PEs agreed to enter and their handles are mutably borrowed until
-        // the barrier in `Phase`'s drop; operations begun earlier are complete, as the agreement is a barrier. A
-        // PE that unwinds out of the phase closes its handle.
+        // SAFETY: this PE is a PE of the job. All PEs agreed to enter and their handles are mutably borrowed
+        // until the barrier in `Phase`'s drop; operations begun earlier are complete, as the agreement is a
+        // barrier. A PE that unwinds out of the phase closes its handle.
         let part = unsafe { phase.array.place.part(phase.array.world.my_pe()).slice(len) };
         Ok(work(part))
     }
@@ -81,8 +81,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// Collective, complete with a barrier.
     ///
     /// # Errors
-    /// If the heap has no such block, or the PEs do not ask for the same. The array is lost then: every PE has
-    /// dropped it.
+    /// If the heap has no such block, or the PEs do not ask for the same. The array is lost then: every PE
+    /// has dropped it.
     pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
         let (world, id) = (self.world, self.id);
         let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
@@ -99,8 +99,9 @@ impl<'w, T: Element> Symmetric<'w, T> {
         // SAFETY: the block has this size and alignment, and the world owns the memory.
         let place = unsafe { world.memory.place(offset_bytes, len) };
         if !is_in_place {
-            // SAFETY: this PE is a PE of the job; both blocks hold `kept` elements; the agreement was a barrier
-            // and nobody else has the new array before the barrier below, nor the old one, which is consumed.
+            // SAFETY: this PE is a PE of the job; both blocks hold `kept` elements; the agreement was a
+            // barrier and nobody else has the new array before the barrier below, nor the old one, which is
+            // consumed.
             unsafe { self.place.part(world.my_pe()).move_to(place.part(world.my_pe()), kept) };
             world.heap.borrow_mut().free(old_bytes);
             world.arrays.borrow_mut().relocate(id, offset_bytes);
@@ -148,8 +149,8 @@ struct Phase<'a, 'w, T: Element> {
 impl<T: Element> Drop for Phase<'_, '_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The other PEs still have their slices: this PE must not reach them any more. With the gate closed
-            // every operation takes the cold function, which refuses.
+            // The other PEs still have their slices: this PE must not reach them any more. With the gate
+            // closed every operation takes the cold function, which refuses.
             self.array.place.gate = 0;
             self.array.world.record_failure("panicked in an exclusive phase");
         } else {

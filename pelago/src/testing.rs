@@ -1,1 +1,107 @@
 //! Tests of several processes, as easy as unit tests.
+//!
+//! [`processes!`](crate::processes) runs a body on n PEs, each a process of its own: it starts this very test
+//! program n times, by the launcher that `pelago run` is made of, and each copy runs just the body.
+//!
+//! ```
+//! # if false { // a test program is needed to start
+//! pelago::processes!(4, |world| {
+//!     world.barrier();
+//! });
+//! # }
+//! ```
+
+use crate::world::World;
+use pelago_boot::{JobReport, JobSpec, Settings, launch};
+use std::time::Duration;
+
+/// A job that takes longer than this fails its test.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs a body on n processes inside a `#[test]`: `processes!(n, |world| ...)`. The test fails if a PE fails; it
+/// then shows what the PEs wrote.
+#[macro_export]
+macro_rules! processes {
+    ($n_pes:expr, $body:expr $(,)?) => {
+        $crate::testing::expect_success(&$crate::try_processes!($n_pes, [], $body))
+    };
+}
+
+/// As [`processes!`](crate::processes), with variables for the PEs, `[("NAME", "value"), ...]`, and the report of
+/// the job as its value: for tests of jobs that are to fail.
+#[macro_export]
+macro_rules! try_processes {
+    ($n_pes:expr, $env:expr, $body:expr $(,)?) => {{
+        fn here() {}
+        let place = $crate::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
+        $crate::testing::run(&place, $n_pes, &$env, $body)
+    }};
+}
+
+/// Where a body stands: it tells the copies of the test program which one to run.
+#[doc(hidden)]
+pub struct Place {
+    /// Path of a function inside the test, crate included.
+    pub function: &'static str,
+    /// Line of the macro's call.
+    pub line: u32,
+}
+
+impl Place {
+    /// The name by which the test program knows the test.
+    fn test(&self) -> String {
+        let names = self.function.split("::").filter(|name| !name.starts_with('{'));
+        let names: Vec<&str> = names.collect();
+        names[1..names.len() - 1].join("::")
+    }
+
+    fn key(&self) -> String {
+        format!("{}:{}", self.test(), self.line)
+    }
+}
+
+/// In the test: starts the job and answers its report. In a copy: runs the body and ends.
+#[doc(hidden)]
+pub fn run(place: &Place, n_pes: usize, env: &[(&str, &str)], body: impl FnOnce(&World)) -> JobReport {
+    let wanted = Settings::from_env().expect("the environment is valid").test_body;
+    match wanted {
+        None => start(place, n_pes, env),
+        Some(key) if key == place.key() => be_a_pe(body),
+        Some(_) => JobReport { status: 0, failures: Vec::new(), output: Vec::new() },
+    }
+}
+
+fn start(place: &Place, n_pes: usize, env: &[(&str, &str)]) -> JobReport {
+    let program = std::env::current_exe().expect("the test program has a path");
+    let mut spec = JobSpec::new(n_pes, program);
+    spec.args = ["--exact", &place.test(), "--nocapture", "--test-threads=1"].map(Into::into).into();
+    spec.env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    spec.env.push(("PELAGO_TEST_BODY".into(), place.key().into()));
+    spec.timeout = Some(LIMIT);
+    spec.capture = true;
+    launch(&spec).expect("the test program can be started")
+}
+
+fn be_a_pe(body: impl FnOnce(&World)) -> ! {
+    let world = World::init().unwrap_or_else(|error| {
+        eprintln!("{error}");
+        std::process::exit(1);
+    });
+    body(&world);
+    drop(world);
+    std::process::exit(0);
+}
+
+/// Fails the test if the job failed.
+#[doc(hidden)]
+#[track_caller]
+pub fn expect_success(report: &JobReport) {
+    if report.status == 0 && report.failures.is_empty() {
+        return;
+    }
+    for (pe, output) in report.output.iter().enumerate() {
+        eprintln!("--- PE {pe} wrote ---\n{}{}", output.stdout, output.stderr);
+    }
+    let reasons: Vec<&str> = report.failures.iter().map(|failure| failure.text.as_str()).collect();
+    panic!("the job ended with status {}: {}", report.status, reasons.join("; "));
+}

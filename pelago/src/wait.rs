@@ -1,9 +1,9 @@
 //! How a PE waits: spin, then yield the core, then sleep at its doorbell.
 //!
-//! Invariant: every wait ends. Between yields and between sleeps the waiter looks whether what it waits for can
-//! still come: a PE that failed, PEs that left the job, or a launcher that is gone turn the wait into a panic that
-//! says who waited for what. Sleeps are bounded by 1 ms, so that even a plain put, which rings no doorbell, is
-//! seen soon.
+//! Invariant: every wait ends. Between yields and between sleeps the waiter looks whether what it waits for
+//! can still come: a PE that failed, PEs that left the job, or a launcher that is gone turn the wait into a
+//! panic that says who waited for what. Sleeps are bounded by 1 ms, so that even a plain put, which rings no
+//! doorbell, is seen soon.
 
 use crate::Pe;
 use crate::world::World;
@@ -96,10 +96,16 @@ impl World {
     fn check_hope(&self, awaited: Awaited, ask_launcher: bool, ready: &mut dyn FnMut() -> bool) {
         let me = self.my_pe();
         if let Some((pe, reason)) = self.memory.header().failure.read() {
-            self.give_up(format!("PE {me}: gave up waiting for {}: PE {pe} failed: {reason}", self.name(awaited)));
+            self.give_up(format!(
+                "PE {me}: gave up waiting for {}: PE {pe} failed: {reason}",
+                self.name(awaited)
+            ));
         }
         if ask_launcher && self.is_launcher_gone() {
-            self.give_up(format!("PE {me}: gave up waiting for {}: the launcher is gone", self.name(awaited)));
+            self.give_up(format!(
+                "PE {me}: gave up waiting for {}: the launcher is gone",
+                self.name(awaited)
+            ));
         }
         let has_left = |pe: Pe| self.memory.blocks()[pe].left.load(Ordering::Acquire) != 0;
         let culprit = match awaited {
@@ -133,8 +139,8 @@ impl World {
         }
     }
 
-    /// Wakes every PE of the node that sleeps, after this PE has changed something it may wait for. One load when
-    /// nobody sleeps.
+    /// Wakes every PE of the node that sleeps, after this PE has changed something it may wait for. One load
+    /// when nobody sleeps.
     #[inline]
     pub(crate) fn ring_sleepers(&self) {
         if self.memory.header().sleepers.load(Ordering::Relaxed) != 0 {

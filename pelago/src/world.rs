@@ -1,7 +1,7 @@
 //! The world: a PE's view of the job. There are no statics, so many worlds fit in one process.
 //!
-//! Invariant: everything the fast path reads is written before the world is handed out. A world belongs to one
-//! thread; its handles borrow it.
+//! Invariant: everything the fast path reads is written before the world is handed out. A world belongs to
+//! one thread; its handles borrow it.
 
 use crate::Pe;
 use crate::agree::Call;
@@ -54,11 +54,12 @@ pub struct World {
 
 impl World {
     /// Joins the job that this process was started in: by `pelago run`, or another launcher that speaks PMI-1
-    /// (hydra, Slurm). Without a launcher it is a job of one PE. Collective; settings come from the environment.
+    /// (hydra, Slurm). Without a launcher it is a job of one PE. Collective; settings come from the
+    /// environment.
     ///
     /// # Errors
-    /// If a setting is wrong, the launcher or the other PEs do not answer in time (`PELAGO_INIT_TIMEOUT`), memory
-    /// is refused, or PEs are on different nodes.
+    /// If a setting is wrong, the launcher or the other PEs do not answer in time (`PELAGO_INIT_TIMEOUT`),
+    /// memory is refused, or PEs are on different nodes.
     pub fn init() -> Result<World> {
         join::process()
     }
@@ -80,8 +81,8 @@ impl World {
         self.cores
     }
 
-    /// Allocates a symmetric array: `len` elements in every PE's memory, the contents unspecified. Collective;
-    /// complete with a barrier, after which any PE may access any part.
+    /// Allocates a symmetric array: `len` elements in every PE's memory, the contents unspecified.
+    /// Collective; complete with a barrier, after which any PE may access any part.
     ///
     /// # Errors
     /// If the heap has no such block, or the PEs do not ask for the same; then no PE has allocated.
@@ -100,8 +101,8 @@ impl World {
         Ok(array)
     }
 
-    /// As [`alloc`](World::alloc), each PE's part aligned to `align_bytes`: a power of two of at most 2 MiB. Every
-    /// array is aligned to 64 bytes at least.
+    /// As [`alloc`](World::alloc), each PE's part aligned to `align_bytes`: a power of two of at most 2 MiB.
+    /// Every array is aligned to 64 bytes at least.
     ///
     /// # Errors
     /// As [`alloc`](World::alloc), and for other alignments.
@@ -119,8 +120,8 @@ impl World {
             self.heap.borrow_mut().free(offset_bytes);
             return Err(ErrorKind::TooManyArrays { me, count: self.arrays.borrow().count() }.into());
         };
-        // SAFETY: the block was allocated with this size and alignment; the array borrows the world, which owns
-        // the memory.
+        // SAFETY: the block was allocated with this size and alignment; the array borrows the world, which
+        // owns the memory.
         let place = unsafe { self.memory.place(offset_bytes, len) };
         Ok(Symmetric::new(self, id, place))
     }
@@ -225,8 +226,8 @@ impl World {
         self.job.as_ref().is_some_and(Job::launcher_gone)
     }
 
-    /// Ends this PE because the job cannot go on. As a thread it unwinds quietly, for the PE that failed first is
-    /// the one to report; as a process it says why.
+    /// Ends this PE because the job cannot go on. As a thread it unwinds quietly, for the PE that failed
+    /// first is the one to report; as a process it says why.
     pub(crate) fn give_up(&self, reason: String) -> ! {
         match &self.job {
             Some(job) => job.abort(1, &reason),

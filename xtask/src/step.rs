@@ -3,7 +3,7 @@
 //! Invariant: all output of a step goes through as it comes; a step of tests passes only if at least one
 //! test ran and none was skipped; the closing summary lists every step, also those that did not run.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, pipe};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,8 +21,8 @@ pub enum Work {
     Command(Command),
     /// A call of `cargo test` that runs tests and skips none.
     Tests(Command),
-    /// A function of this program.
-    Call(fn() -> Result<()>),
+    /// A function of this program, and the command that does the same.
+    Call(&'static str, fn() -> Result<()>),
 }
 
 /// How many tests the programs of one call of `cargo test` ran, as their closing lines say.
@@ -39,18 +39,15 @@ pub fn run_all(steps: Vec<Step>) -> Result<()> {
     let mut failure = None;
     for Step { name, mut work } in steps {
         if failure.is_some() {
-            rows.push((name, Duration::ZERO, "not run".to_string()));
+            rows.push((name, String::new(), "not run".to_string()));
             continue;
         }
         println!("\n== {name}: {}", description(&work));
         let step_start = Instant::now();
         let outcome = run(&mut work);
-        let elapsed = step_start.elapsed();
-        println!(
-            "== {name}: {} after {}",
-            if outcome.is_ok() { "passed" } else { "FAILED" },
-            seconds(elapsed)
-        );
+        let elapsed = seconds(step_start.elapsed());
+        let verdict = if outcome.is_ok() { "passed" } else { "FAILED" };
+        println!("== {name}: {verdict} after {elapsed}");
         match outcome {
             Ok(remark) => rows.push((name, elapsed, format!("passed{remark}"))),
             Err(error) => {
@@ -63,7 +60,7 @@ pub fn run_all(steps: Vec<Step>) -> Result<()> {
     }
     println!("\n== summary after {}", seconds(start.elapsed()));
     for (name, elapsed, verdict) in rows {
-        println!("{name:<10} {:>8}  {verdict}", seconds(elapsed));
+        println!("{name:<10} {elapsed:>8}  {verdict}");
     }
     failure.map_or(Ok(()), Err)
 }
@@ -80,20 +77,23 @@ fn run(work: &mut Work) -> Result<String> {
             let tally = run_tests(command)?;
             ensure!(tally.passed_count > 0, "not one test ran");
             ensure!(tally.ignored_count == 0, "{} tests were skipped, none may be", tally.ignored_count);
-            Ok(format!(", {} tests", tally.passed_count))
+            Ok(format!(", tests: {}", tally.passed_count))
         }
-        Work::Call(function) => function().map(|()| String::new()),
+        Work::Call(_, function) => function().map(|()| String::new()),
     }
 }
 
 /// Runs `cargo test`, letting its output through, and adds up the closing lines of the test programs.
+///
+/// Both of its streams come through one pipe, which keeps each heading of cargo above its tests.
 fn run_tests(command: &mut Command) -> Result<Tally> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot start {}", line_of(command)))?;
+    let (output, input) = pipe().context("cannot make a pipe")?;
+    command.stdout(input.try_clone()?).stderr(input);
+    let mut child = command.spawn().with_context(|| format!("cannot start {}", line_of(command)))?;
+    // The command holds the writing ends until it is given others; without this the pipe would not end.
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let mut tally = Tally::default();
-    for line in BufReader::new(child.stdout.take().context("the output is not piped")?).split(b'\n') {
+    for line in BufReader::new(output).split(b'\n') {
         let line = line.context("cannot read the output of the tests")?;
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
@@ -124,7 +124,7 @@ impl Tally {
 fn description(work: &Work) -> String {
     match work {
         Work::Command(command) | Work::Tests(command) => line_of(command),
-        Work::Call(_) => "a check of xtask itself".to_string(),
+        Work::Call(line, _) => line.to_string(),
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
         let mark = std::env::temp_dir().join(format!("pelago-step-{}", std::process::id()));
         let touch = shell(&format!("touch {}", mark.display()));
         let steps = vec![
-            Step { name: "fails", work: Work::Call(|| bail!("no")) },
+            Step { name: "fails", work: Work::Call("false", || bail!("no")) },
             Step { name: "touches", work: Work::Command(touch) },
         ];
         assert!(run_all(steps).is_err());

@@ -21,7 +21,7 @@ pub fn run(full: bool) -> Result<()> {
     let metadata = metadata()?;
     let mut steps = quick(&metadata.target_directory);
     if full {
-        steps.push(Step { name: "packages", work: Work::Call(install_needs) });
+        steps.push(Step { name: "packages", work: Work::Call("apt-get install", install_needs) });
         steps.push(Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) });
     }
     run_all(steps)
@@ -36,11 +36,11 @@ fn quick(target: &Path) -> Vec<Step> {
     vec![
         Step { name: "format", work: Work::Command(cargo(&["fmt", "--all", "--check"])) },
         Step { name: "clippy", work: Work::Command(clippy) },
-        Step { name: "tidy", work: Work::Call(tidy::run) },
+        Step { name: "tidy", work: Work::Call("cargo xtask tidy", tidy::run) },
         Step { name: "tests", work: Work::Tests(cargo(&["test", "--workspace"])) },
         Step { name: "loom", work: Work::Tests(loom) },
         Step { name: "docs", work: Work::Command(docs) },
-        Step { name: "budget", work: Work::Call(|| budget::run(false)) },
+        Step { name: "budget", work: Work::Call("cargo xtask budget", || budget::run(false)) },
     ]
 }
 

@@ -58,7 +58,7 @@ pub fn run() -> Result<()> {
         println!("tidy: {} Rust files, no findings", sources.len());
         return Ok(());
     }
-    bail!("{} findings of tidy, listed above", findings.len())
+    bail!("findings of tidy, listed above: {}", findings.len())
 }
 
 /// The findings of all rules that look at files.

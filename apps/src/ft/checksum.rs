@@ -1,5 +1,5 @@
-//! The checksum of an iteration: the mean of 1024 points of the field that step through the grid by 1, 3 and 5, and
-//! its comparison with the reference. Source: NAS-95-020, section 2.7.
+//! The checksum of an iteration: the mean of 1024 points of the field that step through the grid by 1, 3 and
+//! 5, and its comparison with the reference. Source: NAS-95-020, section 2.7.
 
 use num_complex::Complex64;
 
@@ -44,7 +44,8 @@ mod tests {
     fn parts_add_up_to_the_mean_of_the_points() {
         let problem = Problem { nx: 4, ny: 8, nz: 16, iterations: 1 };
         let value = |x: usize, y: usize, z: usize| Complex64::new((x + 10 * y) as f64, z as f64);
-        let expected: Complex64 = (1..=1024).map(|j| value(j % 4, 3 * j % 8, 5 * j % 16)).sum::<Complex64>() / 512.0;
+        let expected: Complex64 =
+            (1..=1024).map(|j| value(j % 4, 3 * j % 8, 5 * j % 16)).sum::<Complex64>() / 512.0;
         for pes in [1, 2, 4, 8] {
             let parts = (0..pes).map(|me| {
                 let layout = Layout::new(problem, pes, me).unwrap();

@@ -1,5 +1,5 @@
-//! The problem classes of NAS FT: grid, iterations and reference checksums of each. Source: NPB 3.4, `setparams.c` and
-//! `ft_data.f90`. Invariant: every class has one reference checksum an iteration.
+//! The problem classes of NAS FT: grid, iterations and reference checksums of each. Source: NPB 3.4,
+//! `setparams.c` and `ft_data.f90`. Invariant: every class has one reference checksum an iteration.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl fmt::Display for Problem {
 }
 
 /// One of the official problem sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Class {
     pub(super) name: &'static str,
     pub(super) problem: Problem,

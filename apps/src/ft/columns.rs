@@ -1,12 +1,13 @@
-//! A few neighbouring columns of a field, brought into the cache as contiguous lines, transformed there and written
-//! back. The field is touched only in runs of `WIDTH` elements, so that every cache line fetched is used whole.
-//! Invariant: lines are padded, so that the same place of different columns falls into different cache sets although
-//! grid lengths are powers of two.
+//! A few neighbouring columns of a field, brought into the cache as contiguous lines, transformed there and
+//! written back. The field is touched only in runs of `WIDTH` elements, so that every cache line fetched is
+//! used whole. Invariant: lines are padded, so that the same place of different columns falls into different
+//! cache sets although grid lengths are powers of two.
 
 use num_complex::Complex64;
 use rustfft::Fft;
 
-/// Columns handled together: 512 bytes of a row, and a batch that stays in a private cache of 1 MiB to length 1024.
+/// Columns handled together: 512 bytes of a row, and a batch that stays in a private cache of 1 MiB to length
+/// 1024.
 pub(super) const WIDTH: usize = 32;
 /// Elements between the lines of two columns beyond their length: one cache line.
 const PADDING: usize = 4;

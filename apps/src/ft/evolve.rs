@@ -1,6 +1,7 @@
-//! The evolution in time: each Fourier mode of the heat equation du/dt = alpha * laplacian(u) decays on its own, by
-//! exp(-4 alpha pi^2 |k|^2 t). The factor is a product of one factor an axis, so that three short tables serve the
-//! whole grid. Invariant: the spectrum itself is never changed; step t decays it afresh from time 0.
+//! The evolution in time: each Fourier mode of the heat equation du/dt = alpha * laplacian(u) decays on its
+//! own, by exp(-4 alpha pi^2 |k|^2 t). The factor is a product of one factor an axis, so that three short
+//! tables serve the whole grid. Invariant: the spectrum itself is never changed; step t decays it afresh from
+//! time 0.
 
 use std::f64::consts::PI;
 

@@ -1,9 +1,10 @@
-//! The variant `exchange` of the transposition: when all planes or rows are done, one put to every PE, this one
-//! included, carries the whole block for it. Nothing overlaps; messages are few and as long as can be.
-//! Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using One-Sided Communication and
-//! Overlap", section 5.2.
+//! The variant `exchange` of the transposition: when all planes or rows are done, one put to every PE, this
+//! one included, carries the whole block for it. Nothing overlaps; messages are few and as long as can be.
+//! Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using One-Sided
+//! Communication and Overlap", section 5.2.
 
 use num_complex::Complex64;
+use pelago::Result;
 use pelago::prelude::*;
 
 use super::layout::Layout;
@@ -23,8 +24,8 @@ impl Tally {
     }
 }
 
-/// Puts each block of `packed` into its PE's `inbox`, at this PE's place there, beginning with the next PE so that
-/// not all write to one at a time. The blocks have arrived when all PEs have completed their puts.
+/// Puts each block of `packed` into its PE's `inbox`, at this PE's place there, beginning with the next PE so
+/// that not all write to one at a time. The blocks have arrived when all PEs have completed their puts.
 pub(super) fn send_blocks(
     layout: &Layout,
     packed: &[Complex64],

@@ -1,8 +1,9 @@
-//! The 1D decomposition: who owns which part of the grid, and where in memory it lies. In space a PE owns whole
-//! z-planes; of the spectrum it owns whole y-rows, all z. A field under way between the two is cut into one block a
-//! peer, each block ordered plane, row, x, and the blocks are alike on both sides: what one PE holds as the block for
-//! another is, element for element, what the other holds as the block from it. So the transposition is a copy of
-//! contiguous pieces, of any size from a row to a block, and the FFTs along y and z find their strides here.
+//! The 1D decomposition: who owns which part of the grid, and where in memory it lies. In space a PE owns
+//! whole z-planes; of the spectrum it owns whole y-rows, all z. A field under way between the two is cut into
+//! one block a peer, each block ordered plane, row, x, and the blocks are alike on both sides: what one PE
+//! holds as the block for another is, element for element, what the other holds as the block from it. So the
+//! transposition is a copy of contiguous pieces, of any size from a row to a block, and the FFTs along y and
+//! z find their strides here.
 
 use thiserror::Error;
 

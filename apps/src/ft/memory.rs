@@ -1,11 +1,12 @@
-//! What a run needs of memory, against what there is. Asked before the run allocates, so that a class too large is a
-//! message and not an exhausted machine. Invariant: all PEs judge by the same figures, those of PE 0.
+//! What a run needs of memory, against what there is. Asked before the run allocates, so that a class too
+//! large is a message and not an exhausted machine. Invariant: all PEs judge by the same figures, those of PE
+//! 0.
 
 use std::fmt;
-use std::fs;
 
 use num_complex::Complex64;
 use pelago::prelude::*;
+use pelago::{Result, node};
 use thiserror::Error;
 
 use super::classes::{CLASSES, Class};
@@ -36,9 +37,9 @@ impl Need {
 /// What there is, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Supply {
-    /// Free in the symmetric heap of each PE.
+    /// The largest block free in the symmetric heap of each PE.
     heap_free_bytes: u64,
-    /// Available to the processes of the node.
+    /// Available to the processes of the node; the most there can be if that is unknown.
     node_bytes: u64,
 }
 
@@ -51,8 +52,9 @@ impl Supply {
 /// The class does not fit.
 #[derive(Debug, Error)]
 #[error(
-    "class {class} on {pes} PEs needs {per_pe} a PE ({heap} of symmetric heap, {private} of private memory), \
-     {total} in total; the node has {node} available, and {heap_free} of a PE's symmetric heap are free; {remedy}"
+    "class {class} needs {per_pe} a PE ({heap} of symmetric heap, {private} of private memory), times {pes} \
+     PEs is {total}; the node has {node} available, and {heap_free} of a PE's symmetric heap are free; \
+     {remedy}"
 )]
 pub(super) struct TooLarge {
     class: &'static str,
@@ -67,13 +69,14 @@ pub(super) struct TooLarge {
 }
 
 /// Collective: whether `class` fits, as `layout` shares it out; all PEs come to the same answer.
-pub(super) fn check(world: &World, class: &Class, layout: &Layout) -> Result<std::result::Result<(), TooLarge>> {
-    let own = [world.heap_free_bytes() as u64, node_available_bytes()];
+pub(super) fn check(world: &World, class: &Class, layout: &Layout) -> Result<Result<(), TooLarge>> {
+    let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
+    let own = [world.heap_largest_free_bytes() as u64, node_bytes];
     let of_first = &collect(world, &own)?[0];
     Ok(judge(class, layout, &Supply { heap_free_bytes: of_first[0], node_bytes: of_first[1] }))
 }
 
-fn judge(class: &Class, layout: &Layout, supply: &Supply) -> std::result::Result<(), TooLarge> {
+fn judge(class: &Class, layout: &Layout, supply: &Supply) -> Result<(), TooLarge> {
     let (need, pes) = (Need::of(layout), layout.pes);
     if supply.meets(need, pes) {
         return Ok(());
@@ -107,28 +110,6 @@ fn remedy(need: Need, layout: &Layout, supply: &Supply) -> String {
     }
 }
 
-/// Memory that processes of this node can still take: what the kernel deems available, within the limit of the
-/// control group. Unknown is taken as unlimited.
-fn node_available_bytes() -> u64 {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kernel_bytes = number_after(&meminfo, "MemAvailable:").map_or(u64::MAX, |kib| kib * 1024);
-    let group = |file: &str| fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}")).unwrap_or_default();
-    let group_bytes = match (group("max").trim().parse::<u64>(), group("current").trim().parse::<u64>()) {
-        (Ok(limit), Ok(used)) => {
-            let reclaimable = number_after(&group("stat"), "inactive_file").unwrap_or(0);
-            limit.saturating_sub(used.saturating_sub(reclaimable))
-        }
-        _ => u64::MAX,
-    };
-    kernel_bytes.min(group_bytes)
-}
-
-/// The number that follows `key` on the line that begins with it.
-fn number_after(text: &str, key: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 /// A number of bytes, shown in the binary unit that fits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes(pub(super) u64);
@@ -154,7 +135,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn judge_named(name: &str, pes: usize, supply: &Supply) -> std::result::Result<(), TooLarge> {
+    fn judge_named(name: &str, pes: usize, supply: &Supply) -> Result<(), TooLarge> {
         let class = Class::from_name(name).unwrap();
         judge(&class, &Layout::new(class.problem, pes, 0).unwrap(), supply)
     }
@@ -168,7 +149,9 @@ mod tests {
     fn a_class_too_large_for_the_node_names_need_supply_and_what_fits() {
         let supply = Supply { heap_free_bytes: 64 * GIB, node_bytes: 16 * GIB };
         let message = judge_named("D", 2, &supply).unwrap_err().to_string();
-        for part in ["class D on 2 PEs", "48.0 GiB a PE", "96.0 GiB in total", "16 GiB available", "fits is C"] {
+        for part in
+            ["class D needs 48.0 GiB a PE", "times 2 PEs is 96.0 GiB", "16 GiB available", "fits is C"]
+        {
             assert!(message.contains(part), "`{part}` is not in: {message}");
         }
     }
@@ -188,10 +171,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_follow_their_key() {
-        let text = "MemTotal:  100 kB\nMemAvailable:   77 kB\n";
-        assert_eq!(number_after(text, "MemAvailable:"), Some(77));
-        assert_eq!(number_after(text, "Missing:"), None);
-        assert!(node_available_bytes() > 0);
+    fn all_pes_come_to_the_same_answer() {
+        let answers = pelago::Spmd::new(2).heap_bytes(16 << 20).run(|world| {
+            ["S", "C"].map(|name| {
+                let class = Class::from_name(name).unwrap();
+                let layout = Layout::new(class.problem, 2, world.my_pe()).unwrap();
+                check(world, &class, &layout).unwrap().map_err(|too_large| too_large.to_string())
+            })
+        });
+        let [first, second] = answers.unwrap().try_into().unwrap();
+        assert_eq!(first[0], Ok(()));
+        assert!(first[1].as_ref().is_err_and(|message| message.starts_with("class C needs 3.0 GiB a PE")));
+        assert_eq!(first, second);
     }
 }

@@ -1,7 +1,7 @@
-//! NAS FT, the Fourier transform benchmark of the NAS Parallel Benchmarks: the heat equation on a periodic box, solved
-//! by 3D FFTs whose transpositions are one-sided puts. Invariant: a run is only called verified when every checksum
-//! agrees with NASA's to 1e-12. Sources: NAS-95-020; NPB 3.4, `FT/ft.f90`; Bell et al., "Optimizing Bandwidth Limited
-//! Problems Using One-Sided Communication and Overlap".
+//! NAS FT, the Fourier transform benchmark of the NAS Parallel Benchmarks: the heat equation on a periodic
+//! box, solved by 3D FFTs whose transpositions are one-sided puts. Invariant: a run is only called verified
+//! when every checksum agrees with NASA's to 1e-12. Sources: NAS-95-020; NPB 3.4, `FT/ft.f90`; Bell et al.,
+//! "Optimizing Bandwidth Limited Problems Using One-Sided Communication and Overlap".
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -35,14 +35,15 @@ mod variant;
 
 const NAME: &str = "ft";
 
-/// NAS FT: solve the heat equation on a periodic box by 3D FFTs over all PEs, by one-sided puts, and verify the result
-/// against NASA's checksums.
+/// NAS FT: solve the heat equation on a periodic box by 3D FFTs over all PEs, by one-sided puts, and verify
+/// the result against NASA's checksums.
 #[derive(Parser)]
 #[command(
     name = NAME,
     bin_name = "pelago run -n N ft",
-    after_help = "The number of PEs is a power of two up to the number of z-planes (32 for class W, 64 for S).\n\
-        The exit status is 0 only if the run is verified.\n\n\
+    after_help = "\
+        The number of PEs is a power of two up to the number of z-planes: 64 for class S, 32 for W,\n\
+        128 for A, 256 for B, 512 for C. The exit status is 0 only if the run is verified.\n\n\
         Examples:\n  \
         pelago run -n 2 ft                       the smallest class on two PEs\n  \
         pelago run -n 4 ft --class A             a class that leaves the caches\n  \
@@ -53,7 +54,7 @@ struct Args {
     /// Problem size: S, W, A, B, C, D, E or F, each larger than the one before
     #[arg(long, default_value = "S", value_parser = Class::from_name)]
     class: Class,
-    /// How the field is transposed between the PEs: exchange, or all for one after the other
+    /// How the field is transposed between the PEs: exchange; all runs and compares all there are
     #[arg(long, default_value = "exchange", value_parser = Selection::from_name)]
     variant: Selection,
     /// Print one JSON object a variant and nothing else
@@ -120,7 +121,8 @@ mod tests {
     fn arguments_have_defaults_and_are_read() {
         let default = parse(&[]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((default.class.name, default.variant), ("S", Selection::One(Variant::Exchange)));
-        let given = parse(&["--class", "c", "--variant", "all", "--json"]).unwrap_or_else(|error| panic!("{error}"));
+        let given =
+            parse(&["--class", "c", "--variant", "all", "--json"]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((given.class.name, given.variant, given.json), ("C", Selection::All, true));
     }
 

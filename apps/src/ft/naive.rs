@@ -1,5 +1,6 @@
-//! The 3D DFT and one time step by their definitions, in as many operations as it takes: what the tests compare with.
-//! Fields are in storage order, x fastest; spectra as a single PE holds them, z fastest, then x, then y.
+//! The 3D DFT and one time step by their definitions, in as many operations as it takes: what the tests
+//! compare with. Fields are in storage order, x fastest; spectra as a single PE holds them, z fastest, then
+//! x, then y.
 
 use std::f64::consts::PI;
 
@@ -30,7 +31,7 @@ pub(super) fn spectrum(problem: &Problem, field: &[Complex64]) -> Vec<Complex64>
 /// The checksum after `steps` steps from a field whose spectrum is `spectrum`.
 pub(super) fn checksum(problem: &Problem, spectrum: &[Complex64], steps: usize) -> Complex64 {
     let Problem { nx, ny, nz, .. } = *problem;
-    let signed = |k: usize, n: usize| if k < n / 2 { k as f64 } else { k as f64 - n as f64 };
+    let signed = |k: usize, n: usize| if 2 * k < n { k as f64 } else { k as f64 - n as f64 };
     let value_at = |x: usize, y: usize, z: usize| -> Complex64 {
         grid(ny, nx, nz)
             .zip(spectrum)
@@ -61,6 +62,7 @@ fn grid(outer: usize, middle: usize, inner: usize) -> impl Iterator<Item = (usiz
 
 /// exp(sign * 2 pi i * sum of product / length) over the axes.
 fn wave(sign: f64, axes: [(usize, usize); 3]) -> Complex64 {
-    let turns: f64 = axes.into_iter().map(|(product, length)| (product % length) as f64 / length as f64).sum();
+    let turns: f64 =
+        axes.into_iter().map(|(product, length)| (product % length) as f64 / length as f64).sum();
     Complex64::cis(sign * 2.0 * PI * turns)
 }

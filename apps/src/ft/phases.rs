@@ -1,5 +1,5 @@
-//! Where the time of a run goes. Invariant: every moment between the start and the last lap belongs to exactly one
-//! phase, so that the phases of a PE add up to its time.
+//! Where the time of a run goes. Invariant: every moment between the start and the last lap belongs to
+//! exactly one phase, so that the phases of a PE add up to its time.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ impl Phase {
         Phase::Other,
     ];
 
-    /// The phase in words; with `_` for blanks it is the key of the JSON report.
+    /// The phase in words.
     pub(super) fn label(self) -> &'static str {
         match self {
             Phase::LocalFft => "local FFT",

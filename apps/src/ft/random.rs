@@ -1,6 +1,7 @@
-//! The random numbers of NPB: the linear congruential generator x' = 5^13 x mod 2^46 from 314159265, scaled to (0, 1),
-//! that fills the initial field. Integer arithmetic, so that the sequence is exact, and any place in it is reached by
-//! binary powering of the multiplier. Source: NPB 3.4, `randi8.f90`; NAS-95-020, section 2.3.
+//! The random numbers of NPB: the linear congruential generator x' = 5^13 x mod 2^46 from 314159265, scaled
+//! to (0, 1), that fills the initial field. Integer arithmetic, so that the sequence is exact, and any place
+//! in it is reached by binary powering of the multiplier. Source: NPB 3.4, `randi8.f90`; NAS-95-020, section
+//! 2.3.
 
 use num_complex::Complex64;
 

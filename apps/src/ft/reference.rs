@@ -1,5 +1,6 @@
-//! The official checksums of NAS FT: for each class, one complex number an iteration, as NASA's reference program
-//! (NPB 3.4, `ft_data.f90`) lists them. Invariant: as many rows as the class has iterations, in their order.
+//! The official checksums of NAS FT: for each class, one complex number an iteration, as NASA's reference
+//! program (NPB 3.4, `ft_data.f90`) lists them. Invariant: as many rows as the class has iterations, in their
+//! order.
 
 /// Real and imaginary part of one iteration's checksum.
 pub(super) type Reference = (f64, f64);

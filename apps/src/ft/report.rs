@@ -1,5 +1,5 @@
-//! What a run tells: a page for people, one JSON object for programs, a table that compares variants. Invariant: both
-//! forms are written from the same `Report`.
+//! What a run tells: a page for people, one JSON object for programs, a table that compares variants.
+//! Invariant: both forms are written from the same `Report`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,7 +46,7 @@ impl Report {
             verified: self.verified,
             mops: self.mops,
             seconds: self.outcome.seconds,
-            phases: self.phases().map(|(phase, spent)| (phase.label().replace([' ', '-'], "_"), spent)).collect(),
+            phases: self.phases().map(|(phase, spent)| (key(phase), spent)).collect(),
             messages: self.outcome.tally.messages,
             bytes: self.outcome.tally.bytes,
         })
@@ -57,7 +57,11 @@ impl Report {
     }
 
     fn write_checksums(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n{:>9}  {:>20}  {:>20}  {:>9}", "iteration", "checksum, real", "imaginary", "deviation")?;
+        writeln!(
+            f,
+            "\n{:>9}  {:>20}  {:>20}  {:>9}",
+            "iteration", "checksum, real", "imaginary", "deviation"
+        )?;
         for (index, (sum, reference)) in self.outcome.checksums.iter().zip(self.class.reference).enumerate() {
             let Complex64 { re, im } = sum;
             let deviation = checksum::deviation(*sum, *reference);
@@ -82,7 +86,7 @@ impl fmt::Display for Report {
         let Report { class, outcome, .. } = self;
         writeln!(
             f,
-            "NAS FT class {}: grid {}, {} iterations; variant {}; {} PEs, {} z-planes each",
+            "NAS FT class {}: grid {}, {} iterations; variant {}; number of PEs {}, z-planes of each {}",
             class.name,
             class.problem,
             class.problem.iterations,
@@ -111,13 +115,24 @@ impl fmt::Display for Comparison<'_> {
         for report in self.0 {
             let tally = report.outcome.tally;
             let spent = |phase: Phase| report.outcome.phases[phase as usize].max;
-            write!(f, "{:<10}  {:>10.6}  {:>10.1}", report.variant.name(), report.outcome.seconds, report.mops)?;
+            write!(
+                f,
+                "{:<10}  {:>10.6}  {:>10.1}",
+                report.variant.name(),
+                report.outcome.seconds,
+                report.mops
+            )?;
             write!(f, "  {:>11.6}", spent(Phase::CommunicationStart))?;
             write!(f, "  {:>11.6}  {:>9}", spent(Phase::CommunicationWait), tally.messages)?;
             writeln!(f, "  {:>14}  {}", tally.bytes / tally.messages.max(1), verdict(report.verified))?;
         }
         Ok(())
     }
+}
+
+/// The phase as a key of the JSON report.
+fn key(phase: Phase) -> String {
+    phase.label().to_lowercase().replace([' ', '-'], "_")
 }
 
 fn verdict(verified: bool) -> &'static str {
@@ -158,7 +173,10 @@ mod tests {
     #[test]
     fn the_page_names_problem_phases_checksums_and_verdict() {
         let page = report(1.0).to_string();
-        let parts = ["class S: grid 64 x 64 x 64, 6 iterations; variant exchange; 2 PEs, 32 z-planes each"];
+        let parts = [
+            "class S: grid 64 x 64 x 64, 6 iterations; variant exchange",
+            "number of PEs 2, z-planes of each 32",
+        ];
         let phases = Phase::ALL.map(Phase::label);
         let rest = ["554.608700496400", "0.0e0", "14 from each PE, 14 MiB in all", "Verification: VERIFIED"];
         for part in parts.into_iter().chain(phases).chain(rest) {
@@ -199,6 +217,9 @@ mod tests {
         let table = Comparison(&reports).to_string();
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines[1].ends_with("1048576  VERIFIED") && lines[2].ends_with("1048576  NOT VERIFIED"), "{table}");
+        assert!(
+            lines[1].ends_with("1048576  VERIFIED") && lines[2].ends_with("1048576  NOT VERIFIED"),
+            "{table}"
+        );
     }
 }

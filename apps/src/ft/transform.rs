@@ -1,7 +1,8 @@
-//! The local part of a 3D FFT: 1D FFTs along x and y on the planes that a PE owns, along z on the rows that it owns of
-//! the spectrum, a plane or a row at a time, so that a variant can send each as soon as it is done. Nothing is
-//! normalised: forward and then inverse multiplies by the number of grid points. Invariant: a field under way is in the
-//! order of `Layout` when a function ends, so that packing and unpacking cost no pass of their own.
+//! The local part of a 3D FFT: 1D FFTs along x and y on the planes that a PE owns, along z on the rows that
+//! it owns of the spectrum, a plane or a row at a time, so that a variant can send each as soon as it is
+//! done. Nothing is normalised: forward and then inverse multiplies by the number of grid points. Invariant:
+//! a field under way is in the order of `Layout` when a function ends, so that packing and unpacking cost no
+//! pass of their own.
 
 use std::sync::Arc;
 
@@ -159,7 +160,13 @@ mod tests {
             }
             naive::assert_close(&spectrum, &naive::spectrum(&problem, &initial));
             for row in 0..ny {
-                transform.row_from_spectrum(row, &spectrum, &Decay::after(&problem, 0), &mut field, &mut clock);
+                transform.row_from_spectrum(
+                    row,
+                    &spectrum,
+                    &Decay::after(&problem, 0),
+                    &mut field,
+                    &mut clock,
+                );
             }
             for plane in 0..nz {
                 transform.plane(FftDirection::Inverse, plane, &mut field, &mut clock);

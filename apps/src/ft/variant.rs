@@ -1,5 +1,5 @@
-//! The variants of the transposition, by name. Invariant: all of them move the same blocks to the same places; they
-//! differ in when they send and in how large pieces.
+//! The variants of the transposition, by name. Invariant: all of them move the same blocks to the same
+//! places; they differ in when they send and in how large pieces.
 
 /// How the field is transposed between the planes and the spectrum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

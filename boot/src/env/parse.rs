@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::BarrierKind;
 
-/// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any case
-/// (powers of 1024); 4096, 64m and 1.5g are sizes. `None` if it is something else, or above 2^63 bytes.
+/// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any
+/// case (powers of 1024); 4096, 64m and 1.5g are sizes. `None` if it is something else, or above 2^63 bytes.
 fn parse_bytes(text: &str) -> Option<usize> {
     let shift = match text.chars().last()?.to_ascii_lowercase() {
         'k' => 10,

@@ -1,8 +1,8 @@
 //! PMI-1, the side of a process: one request, one answer, each within a time limit.
 //!
-//! Invariant: at most one request is under way, because only the owner of the [`Client`] sends requests; lines
-//! without an answer (`note`, `abort`) may come from any thread at any time, through the [`Link`] alone. Every
-//! line is written whole, under a lock, and no wait is longer than the limit.
+//! Invariant: at most one request is under way, because only the owner of the [`Client`] sends requests;
+//! lines without an answer (`note`, `abort`) may come from any thread at any time, through the [`Link`]
+//! alone. Every line is written whole, under a lock, and no wait is longer than the limit.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -99,8 +99,8 @@ impl Link {
         let line = message.line();
         let mut rest = line.as_bytes();
         let deadline = Instant::now() + limit;
-        // Nothing is left half done by a thread that panics here: a line is written by one call but for a full
-        // socket, whose reader has then stopped reading anyway.
+        // Nothing is left half done by a thread that panics here: a line is written by one call but for a
+        // full socket, whose reader has then stopped reading anyway.
         let _order = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         while !rest.is_empty() {
             match send(&self.socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -287,7 +287,8 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(20);
 
-    /// Runs `body` as each PE of a job that our server serves; gives what each returned, and the server's events.
+    /// Runs `body` as each PE of a job that our server serves; gives what each returned, and the server's
+    /// events.
     fn job<R: Send + 'static>(
         size: usize,
         body: impl Fn(usize, Client) -> R + Clone + Send + 'static,

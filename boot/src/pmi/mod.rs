@@ -1,10 +1,10 @@
 //! PMI-1: the process management interface by which a launcher and its processes exchange text.
 //!
-//! A process holds one end of a socket (`PMI_FD`), sends one line and reads one line: `cmd=put key=a value=b`,
-//! `cmd=put_result rc=0`. [`wire`] is the form of a line, [`client`] the side of the process, [`server`] the side
-//! of a launcher, [`value`] how bytes of any length become values that the wire can carry, [`mapping`] the
-//! launcher's account of which process is on which node.
-//! Source: the PMI-1.1 interface of MPICH, as MPICH's hydra and Slurm's pmi2 plugin speak it.
+//! A process holds one end of a socket (`PMI_FD`), sends one line and reads one line: `cmd=put key=a
+//! value=b`, `cmd=put_result rc=0`. [`wire`] is the form of a line, [`client`] the side of the process,
+//! [`server`] the side of a launcher, [`value`] how bytes of any length become values that the wire can
+//! carry, [`mapping`] the launcher's account of which process is on which node. Source: the PMI-1.1 interface
+//! of MPICH, as MPICH's hydra and Slurm's pmi2 plugin speak it.
 
 pub(crate) mod client;
 pub(crate) mod mapping;
@@ -12,8 +12,9 @@ pub(crate) mod server;
 pub(crate) mod value;
 pub(crate) mod wire;
 
-/// The field by which our server tells, in its answer to `init`, that it understands `note` and the message of
-/// `abort`. Carried on the wire rather than in the environment, which leaks through a launcher inside a launcher.
+/// The field by which our server tells, in its answer to `init`, that it understands `note` and the message
+/// of `abort`. Carried on the wire rather than in the environment, which leaks through a launcher inside a
+/// launcher.
 pub(crate) const OURS: &str = "pelago";
 
 /// The key under which a launcher publishes the node of each process.

@@ -1,8 +1,8 @@
 //! PMI-1, the launcher's side: a state machine that takes lines and gives lines, and does no input or output.
 //!
-//! Invariant: every request has exactly one answer, except `abort` and `note`, which have none, and `barrier_in`,
-//! whose answer comes to all PEs when the last of them has sent it. A PE between `init` and `finalize` is in the
-//! job; nothing else may be asked before `init`.
+//! Invariant: every request has exactly one answer, except `abort` and `note`, which have none, and
+//! `barrier_in`, whose answer comes to all PEs when the last of them has sent it. A PE between `init` and
+//! `finalize` is in the job; nothing else may be asked before `init`.
 
 use std::collections::HashMap;
 

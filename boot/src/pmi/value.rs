@@ -1,8 +1,8 @@
 //! Values: bytes of any length and content, as the texts of bounded length that PMI-1 can carry.
 //!
 //! Invariant: `join(split(bytes))` gives the bytes back. The first part begins with the number of parts and a
-//! point, `3.0a1b...`; the rest is hexadecimal. The part `i > 0` of a key `k` has the key `k.i`, so a key of a
-//! caller may not hold a point, and a missing or foreign part is noticed.
+//! point, `3.0a1b...`; the rest is hexadecimal. The part `i > 0` of a key `k` has the key `k.i`, so a key of
+//! a caller may not hold a point, and a missing or foreign part is noticed.
 
 /// Cuts `bytes` into texts of at most `max_chars` characters, at least one.
 pub(crate) fn split(bytes: &[u8], max_chars: usize) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! Lines of PMI-1: `cmd=NAME key=value ...`, ended by a newline.
 //!
-//! Invariant: fields are a map. Launchers order them differently and leave some out, so nothing here depends on
-//! their order. A value ends at the next space; words without `=` (free text of some answers) are passed over.
+//! Invariant: fields are a map. Launchers order them differently and leave some out, so nothing here depends
+//! on their order. A value ends at the next space; words without `=` (free text of some answers) are passed
+//! over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -158,8 +159,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(command in "[a-z_]{1,12}",
-                                   fields in proptest::collection::btree_map("[a-bd-z]{1,8}", "[!-~]{0,20}", 0..6)) {
+        fn what_is_written_is_read(
+            command in "[a-z_]{1,12}",
+            fields in proptest::collection::btree_map("[a-bd-z]{1,8}", "[!-~]{0,20}", 0..6),
+        ) {
             let mut message = Message::new(&command);
             for (key, value) in &fields {
                 message = message.with(key, value);

@@ -1,7 +1,8 @@
 //! One PE as a process: its start, its end, and how it is killed.
 //!
-//! Invariant: a PE is a process group of its own, and is reaped only after the rest of its group has been killed, so
-//! that the number of the group cannot have been given to somebody else. It dies with the thread that started it.
+//! Invariant: a PE is a process group of its own, and is reaped only after the rest of its group has been
+//! killed, so that the number of the group cannot have been given to somebody else. It dies with the thread
+//! that started it.
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -115,7 +116,8 @@ impl Starter<'_> {
             restore(&mask);
             Ok(())
         };
-        // SAFETY: between fork and exec the closure makes system calls only: it does not allocate, lock or panic.
+        // SAFETY: between fork and exec the closure makes system calls only: it does not allocate, lock or
+        // panic.
         unsafe { command.pre_exec(steps) };
     }
 }
@@ -132,7 +134,8 @@ impl Child {
     /// Sends a signal to the PE and to whatever else is in its group.
     pub(super) fn signal(&self, signal: Signal) {
         if !self.reaped {
-            // The group may be empty, if the PE has made one of its own; then the process itself is still meant.
+            // The group may be empty, if the PE has made one of its own; then the process itself is still
+            // meant.
             let _ = kill_process_group(self.pid, signal);
             let _ = pidfd_send_signal(&self.handle, signal);
         }

@@ -1,8 +1,9 @@
 //! Input from a terminal: passed to PE 0 through a pipe.
 //!
-//! Each PE is a process group of its own, so to the terminal all of them are in the background and none may read
-//! from it; the launcher, in the foreground, reads for PE 0. (Standard input that is no terminal is inherited by
-//! PE 0, and needs none of this.) Invariant: while the pipe is full, the terminal is not read, so nothing is lost.
+//! Each PE is a process group of its own, so to the terminal all of them are in the background and none may
+//! read from it; the launcher, in the foreground, reads for PE 0. (Standard input that is no terminal is
+//! inherited by PE 0, and needs none of this.) Invariant: while the pipe is full, the terminal is not read,
+//! so nothing is lost.
 
 use std::io::{self, PipeReader, PipeWriter, Stdin, Write};
 

@@ -1,8 +1,9 @@
-//! Launcher: starts the PEs of a job on this machine, serves PMI-1 to them, and ends the job when one of them dies.
+//! Launcher: starts the PEs of a job on this machine, serves PMI-1 to them, and ends the job when one of them
+//! dies.
 //!
-//! Invariant: when [`launch`] returns, no PE of the job is left alive (but for one that the kernel itself cannot
-//! kill, which the report then names). One thread does everything: the kernel ties the death signal of a child to
-//! the thread that made it, so the thread that starts the PEs is the one that stays.
+//! Invariant: when [`launch`] returns, no PE of the job is left alive (but for one that the kernel itself
+//! cannot kill, which the report then names). One thread does everything: the kernel ties the death signal of
+//! a child to the thread that made it, so the thread that starts the PEs is the one that stays.
 
 mod check;
 mod child;
@@ -35,7 +36,8 @@ pub struct JobSpec {
     pub args: Vec<OsString>,
     /// Variables to set in every PE, beside those of this process.
     pub env: Vec<(OsString, OsString)>,
-    /// Keeps PE i on the i-th processor of the affinity mask of this process, starting over when they run out.
+    /// Keeps PE i on the i-th processor of the affinity mask of this process, starting over when they run
+    /// out.
     pub bind: bool,
     /// Puts `[PE] ` before every line that a PE writes, and passes on whole lines only.
     pub tag_output: bool,
@@ -125,10 +127,10 @@ impl LaunchError {
 
 /// Starts the job, watches over it and returns when all its PEs have ended.
 ///
-/// The PEs find the job by PMI-1 (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`). The first PE that dies ends the job: by a
-/// signal, with a status other than 0, or without having left the job it had joined. So does a PE that never joins
-/// although others have, Ctrl-C, and the time-out. PE 0 reads standard input, the others find it empty. Nothing is
-/// printed here: the report has the words.
+/// The PEs find the job by PMI-1 (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`). The first PE that dies ends the job: by
+/// a signal, with a status other than 0, or without having left the job it had joined. So does a PE that
+/// never joins although others have, Ctrl-C, and the time-out. PE 0 reads standard input, the others find it
+/// empty. Nothing is printed here: the report has the words.
 ///
 /// # Errors
 /// Whatever keeps the job from being started; nothing runs then.

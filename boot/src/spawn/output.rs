@@ -1,8 +1,8 @@
-//! Output of PEs that passes through the launcher: kept for the report, or passed on in whole lines with the PE's
-//! number before each.
+//! Output of PEs that passes through the launcher: kept for the report, or passed on in whole lines with the
+//! PE's number before each.
 //!
-//! Invariant: a read never waits. A line goes out in one write, so lines of different PEs do not mix; one that is
-//! longer than 64 KiB is cut.
+//! Invariant: a read never waits. A line goes out in one write, so lines of different PEs do not mix; one
+//! that is longer than 64 KiB is cut.
 
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -57,7 +57,8 @@ impl Stream {
 
     /// Ends the stream; gives what was kept for the report.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        // If the pipe is still open, some process outside the job holds it; what that writes later is nobody's.
+        // If the pipe is still open, some process outside the job holds it; what that writes later is
+        // nobody's.
         let _ = self.read();
         self.pass_on(true);
         self.held

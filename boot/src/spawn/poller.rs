@@ -1,7 +1,7 @@
 //! Poller: what the launcher waits for, as one epoll set.
 //!
-//! Invariant: whatever is closed is taken out first. A sibling that is being forked may hold a copy of a descriptor
-//! for a moment, and epoll would go on reporting the copy.
+//! Invariant: whatever is closed is taken out first. A sibling that is being forked may hold a copy of a
+//! descriptor for a moment, and epoll would go on reporting the copy.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::{Errno, Result};
 
-/// Where an event comes from. The order is the order in which events that come together are handled: what a PE
-/// said goes before its death.
+/// Where an event comes from. The order is the order in which events that come together are handled: what a
+/// PE said goes before its death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// A signal to the launcher.

@@ -34,7 +34,7 @@ pub struct Failure {
     pub pe: Option<usize>,
     /// What happened.
     pub cause: Cause,
-    /// What the PE said before: the message of its panic or of its abort.
+    /// What the PE said before: why it panicked, or why it aborted.
     pub note: Option<String>,
     /// All of it in one line for the user.
     pub text: String,
@@ -82,7 +82,7 @@ impl Failure {
             Cause::Missing(_) | Cause::Timeout | Cause::Interrupted(_) => format!("PE {pe}"),
         };
         if let Some(note) = &note {
-            text += if matches!(cause, Cause::Abort(_)) { ": " } else { ": panicked: " };
+            text += ": ";
             text += note;
         }
         Self { pe: Some(pe), cause, note, text }
@@ -158,7 +158,7 @@ mod tests {
     fn words_for_each_cause() {
         let text = |cause, note: Option<&str>| Failure::of_pe(3, 77, cause, note.map(str::to_owned)).text;
         assert_eq!(text(Cause::Signal(9), None), "PE 3 (pid 77) was killed by signal 9 (SIGKILL)");
-        assert_eq!(text(Cause::Exit(101), Some("no")), "PE 3 exited with status 101: panicked: no");
+        assert_eq!(text(Cause::Exit(101), Some("panicked: no")), "PE 3 exited with status 101: panicked: no");
         assert_eq!(text(Cause::Abort(2), Some("no")), "PE 3 aborted the job with status 2: no");
         let missing = Failure::missing(vec![0, 1, 2, 5], Duration::from_millis(500));
         assert!(missing.text.starts_with("PEs 0-2, 5 did not join within 0.5 s"), "{}", missing.text);

@@ -1,8 +1,9 @@
 //! Signals to the launcher: Ctrl-C and its like become readable events instead of ending the process.
 //!
-//! Invariant: the signals are blocked in the launching thread alone and no handler is installed, so a test that
-//! launches jobs from several threads is not disturbed. A signal that is ignored stays ignored (nohup). SIGTTIN is
-//! blocked too: reading the terminal from the background then fails instead of stopping the launcher.
+//! Invariant: the signals are blocked in the launching thread alone and no handler is installed, so a test
+//! that launches jobs from several threads is not disturbed. A signal that is ignored stays ignored (nohup).
+//! SIGTTIN is blocked too: reading the terminal from the background then fails instead of stopping the
+//! launcher.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -23,8 +24,8 @@ impl Signals {
         let ending = set_of(ENDING.into_iter().filter(|signal| !is_ignored(*signal)));
         let mut blocked = ending;
         let mut before = set_of([]);
-        // SAFETY: the sets are initialised and outlive the calls; `signalfd` with -1 makes a new descriptor, which
-        // nobody else owns.
+        // SAFETY: the sets are initialised and outlive the calls; `signalfd` with -1 makes a new descriptor,
+        // which nobody else owns.
         unsafe {
             libc::sigaddset(&mut blocked, libc::SIGTTIN);
             let fd = libc::signalfd(-1, &ending, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);

@@ -1,10 +1,12 @@
 //! Supervision: the one loop that serves PMI, passes output on, notices deaths and ends the job.
 //!
-//! Invariant: the first failure is the one that is reported; whatever dies after it dies because of the end it
-//! brought. The job ends in three steps, each with a limit: SIGTERM, then SIGKILL, then the launcher gives up.
+//! Invariant: the first failure is the one that is reported; whatever dies after it dies because of the end
+//! it brought. The job ends in three steps, each with a limit: SIGTERM, then SIGKILL, then the launcher gives
+//! up.
 //!
 //! ```text
-//! running --first failure, abort, signal, time-out--> asked (SIGTERM) --grace or second signal--> killed (SIGKILL)
+//! running --first failure, abort, signal, time-out--> asked (SIGTERM) --grace or second signal--> killed
+//! (SIGKILL)
 //! ```
 
 use std::io::IsTerminal;

@@ -1,8 +1,9 @@
 //! The doorbell of a PE: where it sleeps when spinning no longer pays, and how others wake it.
 //!
 //! Invariant: whoever changes something that a sleeper waits for rings after the change; a sleeper announces
-//! itself, looks once more, and only then sleeps. As the change and the look at the announcement are not fenced
-//! on the fast path, a ring can be missed: every sleep is therefore bounded, and the bound is the worst delay.
+//! itself, looks once more, and only then sleeps. As the change and the look at the announcement are not
+//! fenced on the fast path, a ring can be missed: every sleep is therefore bounded, and the bound is the
+//! worst delay.
 
 use crate::sync::{AtomicU32, Ordering};
 #[cfg(not(loom))]
@@ -23,8 +24,8 @@ pub struct Announcement {
 }
 
 impl Doorbell {
-    /// Announces a sleeper, at the doorbell and in the node's count. The caller then looks once more at what it
-    /// waits for, before it sleeps.
+    /// Announces a sleeper, at the doorbell and in the node's count. The caller then looks once more at what
+    /// it waits for, before it sleeps.
     pub fn announce(&self, sleepers: &AtomicU32) -> Announcement {
         let epoch = self.epoch.load(Ordering::Relaxed);
         sleepers.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +62,8 @@ impl Doorbell {
         }
         self.epoch.fetch_add(1, Ordering::Relaxed);
         #[cfg(not(loom))]
-        let _ = rustix::thread::futex::wake(&self.epoch, rustix::thread::futex::Flags::empty(), i32::MAX as u32);
+        let _ =
+            rustix::thread::futex::wake(&self.epoch, rustix::thread::futex::Flags::empty(), i32::MAX as u32);
         true
     }
 }

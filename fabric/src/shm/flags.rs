@@ -1,12 +1,12 @@
 //! Where the PEs of a node meet: two forms of a barrier in shared memory.
 //!
-//! * [`Arrival`]: every PE has a word of its own that counts its arrivals, and looks at everybody's. One transfer
-//!   of a cache line from the latest PE to the others; for PEs that all run at once.
-//! * [`Meeting`]: one counter and one generation word. The last to arrive lets all go; for more PEs than cores,
-//!   where the number of times that a PE must run counts more than the number of transfers.
+//! * [`Arrival`]: every PE has a word of its own that counts its arrivals, and looks at everybody's. One
+//!   transfer of a cache line from the latest PE to the others; for PEs that all run at once.
+//! * [`Meeting`]: one counter and one generation word. The last to arrive lets all go; for more PEs than
+//!   cores, where the number of times that a PE must run counts more than the number of transfers.
 //!
-//! Invariant of both: a PE never is more than one round ahead of another, so counts need no reset and no second
-//! copy. Loom models of both are in `models.rs`.
+//! Invariant of both: a PE never is more than one round ahead of another, so counts need no reset and no
+//! second copy. Loom models of both are in `models.rs`.
 
 use crate::sync::{AtomicU32, AtomicU64, CacheLine, Ordering};
 
@@ -18,11 +18,13 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Says that this PE has arrived in `round`, and orders all it did before it: everything it wrote is visible
-    /// to whoever sees the arrival, and its own later loads (of the sleepers' announcements) come after.
+    /// Says that this PE has arrived in `round`, and orders all it did before it: everything it wrote is
+    /// visible to whoever sees the arrival, and its own later loads (of the sleepers' announcements) come
+    /// after.
     #[inline]
     pub fn arrive(&self, round: u64) {
-        // SYNC POINT arrival: releases what this PE did before; one exchange is release, acquire and full fence.
+        // SYNC POINT arrival: releases what this PE did before; one exchange is release, acquire and full
+        // fence.
         self.round.swap(round, Ordering::SeqCst);
     }
 
@@ -43,8 +45,8 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Says that one more of `n_pes` has arrived in `round` (1, 2, ...). Returns whether it was the last, which
-    /// has let everybody go and should wake the sleepers.
+    /// Says that one more of `n_pes` has arrived in `round` (1, 2, ...). Returns whether it was the last,
+    /// which has let everybody go and should wake the sleepers.
     #[inline]
     pub fn arrive(&self, n_pes: u32, round: u64) -> bool {
         // SYNC POINT meeting-arrive: a chain of exchanges: the last acquires what all others did before.

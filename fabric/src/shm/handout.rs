@@ -1,9 +1,9 @@
-//! How the node's memory reaches the other processes: its maker listens on an abstract Unix socket with a random
-//! name, checks who connects, and sends the descriptor.
+//! How the node's memory reaches the other processes: its maker listens on an abstract Unix socket with a
+//! random name, checks who connects, and sends the descriptor.
 //!
-//! Invariant: only a process of the same user that knows the random name and nonce gets the descriptor. Nothing is
-//! inherited from the launcher, so it works alike under every one. Where the socket cannot be reached (another
-//! network namespace), `/proc/PID/fd` is the fallback.
+//! Invariant: only a process of the same user that knows the random name and nonce gets the descriptor.
+//! Nothing is inherited from the launcher, so it works alike under every one. Where the socket cannot be
+//! reached (another network namespace), `/proc/PID/fd` is the fallback.
 
 use crate::types::{FabricError, FabricResult, Pe};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,8 +40,11 @@ impl Handout {
     pub fn open(pe: Pe, segment: OwnedFd) -> FabricResult<Handout> {
         let fail = |operation: &str, e: rustix::io::Errno| system(pe, operation, e.to_string());
         let mut address = [0; ADDRESS_BYTES];
-        rustix::rand::getrandom(&mut address[..NAME_BYTES + NONCE_BYTES], rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| fail("drawing a random socket name", e))?;
+        rustix::rand::getrandom(
+            &mut address[..NAME_BYTES + NONCE_BYTES],
+            rustix::rand::GetRandomFlags::empty(),
+        )
+        .map_err(|e| fail("drawing a random socket name", e))?;
         address[32..36].copy_from_slice(&std::process::id().to_ne_bytes());
         address[36..40].copy_from_slice(&segment.as_raw_fd().to_ne_bytes());
         let listener = stream_socket().map_err(|e| fail("opening a Unix socket", e))?;
@@ -112,7 +115,8 @@ pub fn fetch(pe: Pe, address: &[u8], limit: Duration) -> FabricResult<OwnedFd> {
     })?;
     let by_socket = fetch_by_socket(pe, address, Instant::now() + limit);
     by_socket.or_else(|reason| {
-        let number = |range: std::ops::Range<usize>| i32::from_ne_bytes(address[range].try_into().unwrap_or_default());
+        let number =
+            |range: std::ops::Range<usize>| i32::from_ne_bytes(address[range].try_into().unwrap_or_default());
         let path = format!("/proc/{}/fd/{}", number(32..36), number(36..40));
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
         rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).map_err(|e| {

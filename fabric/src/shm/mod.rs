@@ -1,7 +1,7 @@
 //! Shared memory of the PEs of one node: one memfd, a slot for each PE, one mapping in each process.
 //!
-//! Invariant: after `connect` every PE maps the same [`Segment`], and a put is complete when it returns. Protocols
-//! and their states: README.md beside this file.
+//! Invariant: after `connect` every PE maps the same [`Segment`], and a put is complete when it returns.
+//! Protocols and their states: README.md beside this file.
 
 pub mod doorbell;
 pub mod flags;

@@ -12,7 +12,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A PE's endpoint in the memory of its node. PEs are numbered within the node, from 0; PE 0 makes the memory.
+/// A PE's endpoint in the memory of its node. PEs are numbered within the node, from 0; PE 0 makes the
+/// memory.
 pub struct Shm {
     me: Pe,
     layout: Layout,
@@ -26,8 +27,8 @@ pub struct Shm {
 }
 
 impl Shm {
-    /// Opens the endpoint of PE `me`; PE 0 makes the node's memory now, and its sizes hold for all. `limit` bounds
-    /// the wait in `connect`.
+    /// Opens the endpoint of PE `me`; PE 0 makes the node's memory now, and its sizes hold for all. `limit`
+    /// bounds the wait in `connect`.
     ///
     /// # Errors
     /// If the node's memory cannot be made.
@@ -128,7 +129,8 @@ impl Provider for Shm {
     }
 
     unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
-        // SAFETY: the caller vouches for the source; the target is mapped; private and shared memory are apart.
+        // SAFETY: the caller vouches for the source; the target is mapped; private and shared memory are
+        // apart.
         unsafe { copy::copy(self.address_of(pe, target, bytes), source, bytes) };
         let done = self.completions.get();
         self.completions.set(Completions { puts: done.puts + 1, ..done });
@@ -136,7 +138,8 @@ impl Provider for Shm {
     }
 
     unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
-        // SAFETY: the caller vouches for the target; the source is mapped; private and shared memory are apart.
+        // SAFETY: the caller vouches for the target; the source is mapped; private and shared memory are
+        // apart.
         unsafe { copy::copy(target, self.address_of(pe, source, bytes), bytes) };
         let done = self.completions.get();
         self.completions.set(Completions { gets: done.gets + 1, ..done });
@@ -155,7 +158,8 @@ impl Provider for Shm {
         let inbox = self.segment().inbox(self.me);
         let mut message = self.message.borrow_mut();
         let mut delivered = 0;
-        // No more than a ring's worth at once, so that a flood of small messages cannot hold the caller for ever.
+        // No more than a ring's worth at once, so that a flood of small messages cannot hold the caller for
+        // ever.
         while delivered < self.layout.ring_bytes / super::ring::CELL_BYTES
             && inbox.receive(&mut message, |e, payload| deliver(e.from, e.header, payload)).is_some()
         {

@@ -1,9 +1,9 @@
 //! The inbox of a PE: a bounded ring of 64-byte cells with many producers and one consumer.
 //!
-//! Invariant: a cell between `head` and `tail` belongs to the producer that claimed it until its stamp equals its
-//! position plus one, then to the consumer; all other cells are free and their stamps are not ahead of their
-//! position. States and proof sketch: README.md beside this file. After D. Vyukov's bounded queue, extended by
-//! messages of several cells, which are claimed at once.
+//! Invariant: a cell between `head` and `tail` belongs to the producer that claimed it until its stamp equals
+//! its position plus one, then to the consumer; all other cells are free and their stamps are not ahead of
+//! their position. States and proof sketch: README.md beside this file. After D. Vyukov's bounded queue,
+//! extended by messages of several cells, which are claimed at once.
 
 use crate::sync::{AtomicU64, CacheLine, Ordering};
 use crate::types::Pe;
@@ -16,7 +16,8 @@ const HEAD_WORDS: usize = 3;
 /// Payload length that marks cells skipped at the end of the ring.
 const PADDING: u32 = u32::MAX;
 
-/// One cell: word 0 of a message's first cell is its stamp; word 0 of all cells is 0 or a past stamp when free.
+/// One cell: word 0 of a message's first cell is its stamp; word 0 of all cells is 0 or a past stamp when
+/// free.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Cell {
@@ -90,9 +91,9 @@ impl<'m> Ring<'m> {
         true
     }
 
-    /// Takes the oldest message, if there is one: `read` gets its envelope and its payload, which is copied out
-    /// into `buffer` first, and the cells are free again before `read` runs. Only the owner of the inbox calls
-    /// this, one thread at a time.
+    /// Takes the oldest message, if there is one: `read` gets its envelope and its payload, which is copied
+    /// out into `buffer` first, and the cells are free again before `read` runs. Only the owner of the inbox
+    /// calls this, one thread at a time.
     pub fn receive<R>(&self, buffer: &mut Vec<u8>, read: impl FnOnce(Envelope, &[u8]) -> R) -> Option<R> {
         loop {
             let head = self.positions.head.load(Ordering::Relaxed);
@@ -148,8 +149,8 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// Gives `count` cells back. Their first words are cleared, as payload words left there could look like the
-    /// stamp of a later round.
+    /// Gives `count` cells back. Their first words are cleared, as payload words left there could look like
+    /// the stamp of a later round.
     fn release(&self, head: u64, count: u64) {
         for i in 0..count {
             self.cell(head + i).words[0].store(0, Ordering::Relaxed);

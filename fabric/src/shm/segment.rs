@@ -3,9 +3,9 @@
 //! ```text
 //! | header | one block a PE | one ring a PE | heap of PE 0 | heap of PE 1 | ...
 //! ```
-//! Invariant: all zero bytes are a valid start of everything but the header's identity, so that pages come into
-//! being when they are first touched and a large heap costs nothing until it is used. Heaps start at multiples of
-//! 2 MiB, where huge pages can serve them.
+//! Invariant: all zero bytes are a valid start of everything but the header's identity, so that pages come
+//! into being when they are first touched and a large heap costs nothing until it is used. Heaps start at
+//! multiples of 2 MiB, where huge pages can serve them.
 
 use super::doorbell::Doorbell;
 use super::flags::{Arrival, Meeting};
@@ -157,8 +157,8 @@ pub struct Segment {
     layout: Layout,
 }
 
-// SAFETY: the segment is a range of shared memory; all its parts are atomics, or heaps that are only handed out as
-// raw pointers.
+// SAFETY: the segment is a range of shared memory; all its parts are atomics, or heaps that are only handed
+// out as raw pointers.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
@@ -171,9 +171,9 @@ impl Segment {
     pub fn create(pe: Pe, layout: Layout) -> FabricResult<(Segment, OwnedFd)> {
         let remedy = "Lower PELAGO_HEAP_SIZE or the number of PEs on this node";
         let fail = |operation: String, reason: String| FabricError::System { pe, operation, reason, remedy };
-        let total = layout
-            .total_bytes()
-            .ok_or_else(|| fail("laying out the node's memory".into(), "it exceeds the address space".into()))?;
+        let total = layout.total_bytes().ok_or_else(|| {
+            fail("laying out the node's memory".into(), "it exceeds the address space".into())
+        })?;
         let fd = rustix::fs::memfd_create("pelago", MemfdFlags::CLOEXEC)
             .map_err(|e| fail("memfd_create".into(), e.to_string()))?;
         rustix::fs::ftruncate(&fd, total as u64)
@@ -210,7 +210,9 @@ impl Segment {
         let total = layout.total_bytes().ok_or_else(|| foreign(format!("{layout:?} is too large")))?;
         let found = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_size as usize);
         if found != total {
-            return Err(foreign(format!("the node's memory has {found} bytes where {layout:?} takes {total}")));
+            return Err(foreign(format!(
+                "the node's memory has {found} bytes where {layout:?} takes {total}"
+            )));
         }
         Segment::map(pe, &fd, layout, total)
     }
@@ -265,10 +267,11 @@ impl Segment {
     /// The inbox of `pe`.
     pub fn inbox(&self, pe: Pe) -> Ring<'_> {
         let positions = &self.block(pe).inbox;
-        // SAFETY: the layout has a ring of `ring_bytes` bytes for each PE at this offset, page-aligned, made of
-        // atomics; `block` has checked `pe`.
+        // SAFETY: the layout has a ring of `ring_bytes` bytes for each PE at this offset, page-aligned, made
+        // of atomics; `block` has checked `pe`.
         let cells = unsafe {
-            let first = self.start.add(self.layout.rings_offset() + pe * self.layout.ring_bytes).cast::<Cell>();
+            let first =
+                self.start.add(self.layout.rings_offset() + pe * self.layout.ring_bytes).cast::<Cell>();
             std::slice::from_raw_parts(first.as_ptr(), self.layout.ring_bytes / CELL_BYTES)
         };
         Ring::new(positions, cells)

@@ -1,9 +1,9 @@
 //! Safety comments: every `unsafe` block, `unsafe impl` and `unsafe extern` block says which promise it
 //! relies on and who made it.
 //!
-//! Invariant: the comment stands between the start of the statement, found as the nearest `;`, `{` or `}`,
-//! and its `unsafe`, or right above the line of the `unsafe`. Clippy demands that there is one where it sees the code; this rule also reads the
-//! bodies of macros, and demands that the comment says something.
+//! Invariant: the comment stands between the start of the statement, found as the nearest `;`, `{` or
+//! `}`, and its `unsafe`, or right above the line of the `unsafe`. Clippy demands that there is one where
+//! it sees the code; this rule also reads the bodies of macros, and demands that the comment says something.
 
 use super::Finding;
 use super::lexer::{Kind, Token};

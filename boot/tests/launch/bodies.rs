@@ -1,0 +1,158 @@
+//! What the PEs of the tests do: this test program again, told by `PELAGO_TEST_BODY` which body to run.
+//!
+//! Invariant: every wait in a body is bounded, and its end tells by the exit status 99 that it was in vain.
+
+use std::io::Write;
+use std::process::exit;
+use std::time::Duration;
+
+use pelago_boot::{BootError, Job, JobSpec, Launcher, Settings, launch};
+use rustix::event::{Timespec, poll};
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+/// The variables by which a body that is itself a launcher learns what to launch.
+pub const LAUNCH_N: &str = "LAUNCH_N";
+/// Program and arguments, one a line.
+pub const LAUNCH_PROGRAM: &str = "LAUNCH_PROGRAM";
+
+/// Runs the body that the environment names, and ends the process; returns at once in the test process
+/// itself.
+pub fn run_if_asked() {
+    let settings = Settings::from_env().expect("the environment of a test is valid");
+    let Some(body) = settings.test_body.clone() else { return };
+    match body.as_str() {
+        "exchange" => exchange(&settings),
+        "launcher" => exit(nested_launcher()),
+        "stranger" if std::env::var("PMI_RANK").unwrap() == "1" => exit(0),
+        "late" if std::env::var("PMI_RANK").unwrap() == "1" => block(),
+        // The short limit of this body is the launcher's to keep, not that of the PE which has joined.
+        "late" => in_job("late", Job::join(&Settings::default()).unwrap()),
+        body => in_job(body, Job::join(&settings).unwrap()),
+    }
+    exit(0)
+}
+
+/// Bodies that have joined.
+fn in_job(body: &str, job: Job) {
+    let one = job.rank() == 1;
+    if body == "stubborn" {
+        // SAFETY: ignoring a signal installs no handler.
+        unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+    }
+    say(&format!("pid {}", getpid().as_raw_nonzero()));
+    job.put(&format!("pid-{}", job.rank()), getpid().as_raw_nonzero().to_string().as_bytes()).unwrap();
+    if body != "late" && body != "stranger" {
+        job.barrier().unwrap();
+    }
+    match body {
+        "exit" | "stubborn" if one => exit(3),
+        "leave" if one => exit(0),
+        "kill" if one => kill_process(getpid(), Signal::KILL).unwrap(),
+        "kill-other" if one => {
+            let pid = String::from_utf8(job.get("pid-2").unwrap().unwrap()).unwrap();
+            kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+        }
+        "panic" if one => {
+            let notifier = job.notifier();
+            std::panic::set_hook(Box::new(move |panic| {
+                notifier
+                    .note(&format!("panicked: {}", panic.payload().downcast_ref::<&str>().unwrap_or(&"?")));
+            }));
+            panic!("the sky fell");
+        }
+        "abort" if one => job.abort(7, "had enough"),
+        "abort-0" if one => job.abort(0, ""),
+        "garble" if one => {
+            let fd: i32 = std::env::var("PMI_FD").unwrap().parse().unwrap();
+            // SAFETY: PMI_FD is open, because `job` holds it to the end of this function.
+            let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+            rustix::io::write(fd, b"nonsense\n").unwrap();
+        }
+        "finalize-then-fail" if one => {
+            job.finalize().unwrap();
+            exit(4);
+        }
+        "watch" => {
+            while !job.launcher_gone() {
+                rest(Duration::from_millis(1));
+            }
+            exit(0);
+        }
+        _ => {}
+    }
+    block()
+}
+
+/// Everything that a PE can say to the others through the launcher.
+fn exchange(settings: &Settings) {
+    let job = Job::join(settings).unwrap();
+    let (me, n) = (job.rank(), job.size());
+    assert!(matches!(Job::join(settings), Err(BootError::Twice)));
+    assert!(!job.launcher_gone());
+    job.note("not shown, because this PE does not die");
+    let value = |pe: usize| vec![pe as u8; 700 * pe];
+    job.put(&format!("value-{me}"), &value(me)).unwrap();
+    job.barrier().unwrap();
+    for pe in 0..n {
+        assert_eq!(job.get(&format!("value-{pe}")).unwrap(), Some(value(pe)), "the value of PE {pe}");
+    }
+    assert_eq!(job.get("nobody").unwrap(), None);
+    let local = job.local_ranks().unwrap();
+    assert_eq!(local, Some((0..n).collect()), "one node holds all");
+    let launcher = job.launcher();
+    job.barrier().unwrap();
+    job.finalize().unwrap();
+    let launcher = if launcher == Launcher::Pelago { "ours" } else { "another" };
+    say(&format!("PE {me} of {n} has seen all under {launcher}"));
+}
+
+/// `launch` in a process of its own, so that a test can kill it.
+fn nested_launcher() -> i32 {
+    let text = std::env::var(LAUNCH_PROGRAM).unwrap();
+    let mut words = text.lines();
+    let mut spec = JobSpec::new(std::env::var(LAUNCH_N).unwrap().parse().unwrap(), words.next().unwrap());
+    spec.args = words.map(Into::into).collect();
+    spec.env = vec![("PELAGO_TEST_BODY".into(), "watch".into())];
+    spec.tag_output = true;
+    spec.timeout = Some(Duration::from_secs(60));
+    // The harness has left a line unfinished.
+    say("launching");
+    mask_signals(libc::SIG_UNBLOCK);
+    let report = launch(&spec).unwrap();
+    for failure in &report.failures {
+        eprintln!("{}", failure.text);
+    }
+    report.status
+}
+
+/// Blocks SIGINT and SIGTERM in this thread, or lets them through. A launcher has one thread, but this test
+/// program has another, to which the system would give the signals: so the test starts it with the signals
+/// blocked in all threads, and the thread that launches lets them through, as they are in a launcher.
+pub fn mask_signals(how: i32) {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set, and the calls are async-signal-safe.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
+        libc::pthread_sigmask(how, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Writes a line of its own: the test harness has been writing to the same stream.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("\n{text}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// Waits to be ended by the launcher.
+fn block() -> ! {
+    rest(Duration::from_secs(60));
+    eprintln!("waited in vain for the launcher to end this PE");
+    exit(99)
+}
+
+fn rest(time: Duration) {
+    poll(&mut [], Some(&Timespec::try_from(time).unwrap())).unwrap();
+}

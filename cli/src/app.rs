@@ -1,0 +1,82 @@
+//! `pelago app`: this process as one PE of a built-in application, in whatever job surrounds it.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Args;
+use pelago_apps::{apps, nearest};
+
+/// Run a built-in application as a PE of the surrounding job
+///
+/// Without a launcher the job has one PE. Without a name, lists the applications.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct App {
+    /// Name of the application, and its arguments
+    #[arg(value_name = "NAME ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pelago app                                   the list
+  pelago app ft --help                         what an application takes
+  pelago app ft --class S                      a job of one PE
+  mpiexec.hydra -n 4 pelago app ft --class W   four PEs, started by hydra
+  srun --mpi=pmi2 -n 4 pelago app ft           four PEs, started by Slurm";
+
+impl App {
+    /// Runs the application; gives its exit status.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        let Some((name, args)) = self.words.split_first() else {
+            print!("{}", listing());
+            return Ok(ExitCode::SUCCESS);
+        };
+        let Some(app) = apps().iter().find(|app| app.name == name) else {
+            bail!("there is no built-in application {name:?}; {}", suggestion(name));
+        };
+        (app.run)(args).or_else(|error| {
+            eprintln!("{}: {error:#}", app.name);
+            Ok(ExitCode::FAILURE)
+        })
+    }
+}
+
+/// Whether there is an application of this name.
+pub fn exists(name: &str) -> bool {
+    apps().iter().any(|app| app.name == name)
+}
+
+/// Help for somebody who typed a name that does not exist.
+pub fn suggestion(name: &str) -> String {
+    let names = || apps().iter().map(|app| app.name);
+    let list = names().collect::<Vec<_>>().join(", ");
+    match nearest(name, names()) {
+        Some(nearest) => format!("did you mean {nearest}? (there are {list})"),
+        None => "there are none".to_owned(),
+    }
+}
+
+fn listing() -> String {
+    let width = apps().iter().map(|app| app.name.len()).max().unwrap_or(0);
+    apps().iter().fold(String::new(), |mut text, app| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:width$}  {}", app.name, app.about);
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_application_is_listed_and_found() {
+        for app in apps() {
+            assert!(exists(app.name) && listing().contains(app.about), "{}", app.name);
+        }
+        assert!(!exists("no-such-app"));
+        assert!(suggestion("helo").starts_with("did you mean hello?"));
+    }
+}

@@ -1,0 +1,170 @@
+//! `pelago info`: what this machine offers, what the runtime would use of it, and every setting.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use pelago_boot::{SettingKind, Settings, settings_table};
+use pelago_fabric::shm::{Layout, Shm};
+use serde::Serialize;
+
+/// Say what this machine offers, and list every setting
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Info {
+    /// List every setting: the environment variable, its default and what it does
+    #[arg(long)]
+    settings: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pelago info                   the node, its cores and memory, the providers
+  pelago info --settings        the environment variables
+  pelago info --settings --json the same, for a program to read
+  pelago run -n 2 --tag-output pelago info   what each PE of a job sees";
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    node: String,
+    cores: usize,
+    memory_total_bytes: Option<usize>,
+    memory_available_bytes: Option<usize>,
+    launcher: String,
+    providers: Vec<ProviderReport>,
+}
+
+#[derive(Serialize)]
+struct ProviderReport {
+    name: &'static str,
+    usable: bool,
+    /// What it is for, or why it cannot be used.
+    about: String,
+}
+
+#[derive(Serialize)]
+struct SettingReport {
+    name: &'static str,
+    default: &'static str,
+    accepts: &'static str,
+    help: &'static str,
+}
+
+impl Info {
+    /// Prints what was asked for.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        let text = match (self.settings, self.json) {
+            (true, false) => settings_text(&user_settings()),
+            (true, true) => serde_json::to_string(&user_settings())? + "\n",
+            (false, false) => Report::gather()?.text(),
+            (false, true) => serde_json::to_string(&Report::gather()?)? + "\n",
+        };
+        print!("{text}");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Report {
+    fn gather() -> anyhow::Result<Self> {
+        let settings = Settings::from_env()?;
+        let launcher = match pelago_boot::launcher_seen() {
+            Ok(None) => "none: a program started from here is a job of one PE".to_owned(),
+            Ok(Some((rank, size))) => format!("PMI-1: this process is PE {rank} of {size}"),
+            Err(error) => error.to_string(),
+        };
+        Ok(Self {
+            version: env!("CARGO_PKG_VERSION"),
+            node: pelago_boot::node_id(&settings),
+            cores: pelago_boot::cores(),
+            memory_total_bytes: pelago_boot::memory_total_bytes(),
+            memory_available_bytes: pelago_boot::memory_available_bytes(),
+            launcher,
+            providers: vec![shared_memory(&settings)],
+        })
+    }
+
+    fn text(&self) -> String {
+        let memory = |bytes: Option<usize>| bytes.map_or_else(|| "unknown".to_owned(), gibibytes);
+        let mut text = format!(
+            "pelago    {}\nnode      {}\ncores     {}\nmemory    {}, of which {} free\nlauncher  {}\n",
+            self.version,
+            self.node,
+            self.cores,
+            memory(self.memory_total_bytes),
+            memory(self.memory_available_bytes),
+            self.launcher
+        );
+        for provider in &self.providers {
+            let verdict = if provider.usable { "usable" } else { "not usable" };
+            text += &format!("provider  {}: {verdict}: {}\n", provider.name, provider.about);
+        }
+        text + "settings  see `pelago info --settings`\n"
+    }
+}
+
+/// Tries the provider for one node, on the smallest segment there is.
+fn shared_memory(settings: &Settings) -> ProviderReport {
+    let tried = Shm::open(0, Layout::new(1, 1 << 20, settings.ring_bytes), Duration::from_secs(1));
+    let about = match &tried {
+        Ok(_) => "PEs of one node".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    ProviderReport { name: "shm", usable: tried.is_ok(), about }
+}
+
+fn user_settings() -> Vec<SettingReport> {
+    let rows = settings_table().iter().filter(|row| row.kind == SettingKind::User);
+    rows.map(|row| SettingReport {
+        name: row.name,
+        default: row.default,
+        accepts: row.accepts,
+        help: row.help,
+    })
+    .collect()
+}
+
+/// The settings in aligned columns: name, default, help; what is accepted below the help.
+fn settings_text(rows: &[SettingReport]) -> String {
+    let default = |row: &SettingReport| if row.default.is_empty() { "(none)" } else { row.default };
+    let names = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let defaults = rows.iter().map(|row| default(row).len()).max().unwrap_or(0).max("default".len());
+    let mut text = format!("{:names$}  {:defaults$}  meaning\n", "variable", "default");
+    for row in rows {
+        text += &format!("{:names$}  {:defaults$}  {}\n", row.name, default(row), row.help);
+        text += &format!("{:names$}  {:defaults$}  accepts {}\n", "", "", row.accepts);
+    }
+    text
+}
+
+fn gibibytes(bytes: usize) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_stand_in_columns() {
+        let text = settings_text(&user_settings());
+        let start = text.find("meaning").unwrap();
+        for row in user_settings() {
+            let line = text.lines().find(|line| line.starts_with(row.name)).unwrap();
+            assert_eq!(&line[start..], row.help, "{line}");
+        }
+        assert!(!text.contains("PELAGO_TEST_BODY"));
+    }
+
+    #[test]
+    fn the_report_is_complete() {
+        let report = Report::gather().unwrap();
+        let text = report.text();
+        assert!(text.contains(&report.node) && text.contains("shm: usable"), "{text}");
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["providers"][0]["name"], "shm");
+    }
+}

@@ -1,0 +1,135 @@
+//! `pelago run`: starts a job on this machine and watches over it.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use pelago_boot::{JobSpec, LaunchError, launch};
+
+use crate::app;
+
+/// Start N PEs of a program, or of a built-in application, on this machine
+///
+/// The first PE that dies ends the job, and its reason is reported. Ctrl-C ends all. The exit status is that
+/// of the PE which died, 128 + the signal that killed it, 124 after the time-out, else 0.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Run {
+    /// Number of PEs
+    #[arg(short, value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
+    n: usize,
+    /// Keep PE i on the i-th processor this command may use
+    #[arg(long)]
+    bind: bool,
+    /// Put the number of the PE before every line that a PE writes
+    #[arg(long)]
+    tag_output: bool,
+    /// End the job after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    timeout: Option<Duration>,
+    /// Set a variable in every PE; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// A path, a name in PATH, or the name of a built-in application (see `pelago app`); and its arguments
+    #[arg(value_name = "PROGRAM ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pelago run -n 4 hello                         a built-in application
+  pelago run -n 2 ft --class W                  arguments after the name are the application's
+  pelago run -n 4 --bind --tag-output ./mine x  a program, bound to cores, every line with its PE
+  pelago run -n 4 --env PELAGO_HEAP_SIZE=2g ./mine
+  pelago run -n 8 --timeout 60 ./mine           ended after a minute at the latest";
+
+impl Run {
+    /// Starts the job; gives its exit status.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        let spec = self.spec()?;
+        let report = launch(&spec).map_err(explain)?;
+        for failure in &report.failures {
+            eprintln!("pelago run: {}", failure.text);
+        }
+        Ok(ExitCode::from(u8::try_from(report.status).unwrap_or(1)))
+    }
+
+    fn spec(self) -> anyhow::Result<JobSpec> {
+        let (program, args) = self.words.split_first().context("no program was named")?;
+        let built_in = program.to_str().is_some_and(app::exists);
+        let (program, args) = if built_in {
+            if let Some(bad) = args.iter().find(|word| word.to_str().is_none()) {
+                bail!("the argument {bad:?} of {} is not UTF-8", program.display());
+            }
+            let this = std::env::current_exe().context("finding the path of this command")?;
+            (this, [&["app".into(), program.clone()], args].concat())
+        } else {
+            (program.into(), args.to_vec())
+        };
+        let env = self.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        let (bind, tag_output, timeout) = (self.bind, self.tag_output, self.timeout);
+        Ok(JobSpec { args, env, bind, tag_output, timeout, ..JobSpec::new(self.n, program) })
+    }
+}
+
+/// Adds, to an error about a name that is neither a program nor an application, what there is.
+fn explain(error: LaunchError) -> anyhow::Error {
+    match error {
+        LaunchError::NotFound { searched: true, program } => {
+            let name = program.display();
+            let suggestion = app::suggestion(&name.to_string());
+            anyhow!("{name:?} is neither a built-in application nor a program in PATH; {suggestion}")
+        }
+        error => anyhow!(error),
+    }
+}
+
+fn number_of_pes(text: &str) -> Result<usize, String> {
+    match text.parse::<i128>() {
+        Ok(number @ 1..) => usize::try_from(number).map_err(|_| format!("{number} PEs are too many")),
+        Ok(_) => Err("a job has 1 PE or more".to_owned()),
+        Err(_) => Err("this is not a number of PEs".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 1e9);
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "this is not a number of seconds above 0".to_owned())
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("a variable is given as KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_pes() {
+        assert_eq!(number_of_pes("4"), Ok(4));
+        for text in ["0", "-1", "", "four", "1.5", "99999999999999999999", "1e3"] {
+            assert!(number_of_pes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
+        for text in ["0", "-1", "nan", "inf", "1m", ""] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables() {
+        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        assert_eq!(variable("A="), Ok(("A".to_owned(), String::new())));
+        assert!(variable("A").is_err() && variable("=b").is_err());
+    }
+}

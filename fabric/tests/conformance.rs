@@ -1,0 +1,368 @@
+//! The contract of a provider, rule by rule, on every provider.
+//!
+//! A rule is a function generic over a [`Harness`], which opens endpoints; `conformance!` makes a test of
+//! every rule for every harness. One thread drives all endpoints, so that a provider that moves only in
+//! `progress` is tested as hard as one that moves at once.
+
+use pelago_fabric::shm::{Layout, Shm};
+use pelago_fabric::template::Template;
+use pelago_fabric::{FabricResult, Key, Pe, Provider, Remote, Status};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+const KEY: Key = 7;
+const REGION_BYTES: usize = 3 << 20;
+
+/// Endpoints of one provider, connected, each with a zeroed region that the provider can expose.
+trait Harness {
+    type Endpoint: Provider;
+
+    fn open(n_pes: usize) -> Fabric<Self::Endpoint>;
+}
+
+/// Connected endpoints, their regions, and whatever keeps the regions alive.
+struct Fabric<P> {
+    endpoints: Vec<P>,
+    regions: Vec<NonNull<u8>>,
+    _memory: Vec<Vec<u64>>,
+}
+
+impl<P: Provider> Fabric<P> {
+    fn new(mut endpoints: Vec<P>, regions: Vec<NonNull<u8>>, memory: Vec<Vec<u64>>) -> Fabric<P> {
+        for (endpoint, region) in endpoints.iter_mut().zip(&regions) {
+            endpoint.register(KEY, *region, REGION_BYTES).unwrap();
+        }
+        Fabric { endpoints, regions, _memory: memory }
+    }
+
+    /// A copy of a PE's region.
+    fn region(&self, pe: Pe) -> Vec<u8> {
+        // SAFETY: the region has this length and, as one thread drives everything, nobody writes it now.
+        unsafe { std::slice::from_raw_parts(self.regions[pe].as_ptr(), REGION_BYTES).to_vec() }
+    }
+
+    fn progress_all(&self) -> Vec<(Pe, Pe, u64, Vec<u8>)> {
+        let mut arrived = Vec::new();
+        for (to, endpoint) in self.endpoints.iter().enumerate() {
+            let mut deliver =
+                |from, header, payload: &[u8]| arrived.push((to, from, header, payload.to_vec()));
+            endpoint.progress(&mut deliver).unwrap();
+        }
+        arrived
+    }
+
+    /// Puts and waits for completion; retries on `Again`.
+    fn put(&self, from: Pe, to: Pe, source: &[u8], offset_bytes: usize) {
+        let remote = Remote { key: KEY, offset_bytes };
+        let before = self.endpoints[from].completions().puts;
+        // SAFETY: the source lives until the loop below has seen completion; tests stay inside the region.
+        self.accepted(|| unsafe { self.endpoints[from].put(to, source.as_ptr(), source.len(), remote) });
+        self.until(|| self.endpoints[from].completions().puts == before + 1, "a put to complete");
+    }
+
+    fn get(&self, me: Pe, from: Pe, bytes: usize, offset_bytes: usize) -> Vec<u8> {
+        let mut target = vec![0xEE; bytes];
+        let remote = Remote { key: KEY, offset_bytes };
+        let before = self.endpoints[me].completions().gets;
+        let address = target.as_mut_ptr();
+        // SAFETY: the target lives until the loop below has seen completion; tests stay inside the region.
+        self.accepted(|| unsafe { self.endpoints[me].get(from, address, bytes, remote) });
+        self.until(|| self.endpoints[me].completions().gets == before + 1, "a get to complete");
+        target
+    }
+
+    fn accepted(&self, mut call: impl FnMut() -> Status) {
+        self.until(|| call() != Status::Again, "an operation to be accepted");
+    }
+
+    /// Makes progress until `done`, within a bound.
+    fn until(&self, mut done: impl FnMut() -> bool, what: &str) {
+        for _ in 0..10_000 {
+            if done() {
+                return;
+            }
+            assert!(self.progress_all().is_empty(), "a message nobody sent");
+        }
+        panic!("waited in vain for {what}");
+    }
+}
+
+struct ShmThreads;
+struct ShmProcesses;
+struct TemplateHub;
+
+fn shm_fabric(endpoints: Vec<Shm>) -> Fabric<Shm> {
+    let regions = (0..endpoints.len()).map(|pe| endpoints[pe].segment().heap(pe)).collect();
+    Fabric::new(endpoints, regions, Vec::new())
+}
+
+impl Harness for ShmThreads {
+    type Endpoint = Shm;
+
+    fn open(n_pes: usize) -> Fabric<Shm> {
+        let mut endpoints = Shm::threads(Layout::new(n_pes, REGION_BYTES, 8192)).unwrap();
+        endpoints
+            .iter_mut()
+            .for_each(|e| e.connect(&mut |_| unreachable!("threads need no address")).unwrap());
+        shm_fabric(endpoints)
+    }
+}
+
+/// As between processes: one endpoint makes the memory and hands it out over a socket, the others map it
+/// anew.
+impl Harness for ShmProcesses {
+    type Endpoint = Shm;
+
+    fn open(n_pes: usize) -> Fabric<Shm> {
+        let open =
+            |me| Shm::open(me, Layout::new(n_pes, REGION_BYTES, 8192), Duration::from_secs(60)).unwrap();
+        let endpoints: Vec<Shm> = (0..n_pes).map(open).collect();
+        let address = endpoints[0].address();
+        let connect = |mut endpoint: Shm| {
+            let address = address.clone();
+            std::thread::spawn(move || {
+                endpoint.connect(&mut |_| Ok(address.clone())).unwrap();
+                endpoint
+            })
+        };
+        let threads: Vec<_> = endpoints.into_iter().map(connect).collect();
+        shm_fabric(threads.into_iter().map(|thread| thread.join().unwrap()).collect())
+    }
+}
+
+impl Harness for TemplateHub {
+    type Endpoint = Template;
+
+    fn open(n_pes: usize) -> Fabric<Template> {
+        let mut endpoints = Template::open(n_pes);
+        let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address()).collect();
+        endpoints.iter_mut().for_each(|e| e.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
+        let mut memory: Vec<Vec<u64>> = (0..n_pes).map(|_| vec![0; REGION_BYTES / 8]).collect();
+        let regions = memory.iter_mut().map(|m| NonNull::new(m.as_mut_ptr().cast()).unwrap()).collect();
+        Fabric::new(endpoints, regions, memory)
+    }
+}
+
+fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
+    (0..bytes).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)).collect()
+}
+
+fn puts_of_all_sizes_arrive_and_touch_nothing_else<H: Harness>() {
+    let fabric = H::open(2);
+    let mut model = vec![0u8; REGION_BYTES];
+    let sizes = [0, 1, 2, 3, 4, 7, 8, 9, 63, 64, 65, 4095, 4096, 65537, 1 << 20];
+    for (i, bytes) in sizes.into_iter().enumerate() {
+        let offset = 1 + i * 100_003 % (REGION_BYTES - (1 << 20) - 1);
+        let source = pattern(bytes, i as u8 + 1);
+        fabric.put(0, 1, &source, offset);
+        model[offset..offset + bytes].copy_from_slice(&source);
+        assert!(fabric.region(1) == model, "after {bytes} bytes at {offset}");
+    }
+    assert!(fabric.region(0).iter().all(|&byte| byte == 0), "the sender's own region was written");
+}
+
+fn gets_bring_what_is_there<H: Harness>() {
+    let fabric = H::open(3);
+    let data = pattern(200_000, 9);
+    fabric.put(0, 2, &data, 77);
+    for (bytes, at) in [(0, 77), (1, 78), (8, 80), (4096, 100), (200_000, 77)] {
+        assert_eq!(fabric.get(1, 2, bytes, at), data[at - 77..at - 77 + bytes]);
+    }
+}
+
+fn a_pe_reaches_itself<H: Harness>() {
+    let fabric = H::open(1);
+    fabric.put(0, 0, b"to myself", 1000);
+    assert_eq!(fabric.get(0, 0, 9, 1000), b"to myself");
+}
+
+fn injected_sources_are_free_at_return<H: Harness>() {
+    let fabric = H::open(2);
+    let bytes = fabric.endpoints[0].limits().inject_bytes.min(4096);
+    let mut source = pattern(bytes, 3);
+    let remote = Remote { key: KEY, offset_bytes: 8 };
+    let before = fabric.endpoints[0].completions().puts;
+    // SAFETY: up to the inject size the source need only live until return.
+    fabric.accepted(|| unsafe { fabric.endpoints[0].put(1, source.as_ptr(), bytes, remote) });
+    source.fill(0);
+    fabric.until(|| fabric.endpoints[0].completions().puts == before + 1, "the put to complete");
+    assert_eq!(fabric.get(0, 1, bytes, 8), pattern(bytes, 3));
+}
+
+fn every_operation_completes_exactly_once<H: Harness>() {
+    let fabric = H::open(2);
+    let (source, mut target) = (pattern(100_000, 1), vec![0; 1000]);
+    let endpoint = &fabric.endpoints[0];
+    let address = target.as_mut_ptr();
+    for i in 0..50 {
+        let remote = Remote { key: KEY, offset_bytes: i * 16 };
+        // SAFETY: source and target outlive the loop that waits for completion; both ranges lie in the
+        // region.
+        fabric.accepted(|| unsafe { endpoint.put(1, source.as_ptr(), 100_000, remote) });
+        // SAFETY: as above.
+        fabric.accepted(|| unsafe { endpoint.get(1, address, 1000, remote) });
+    }
+    fabric
+        .until(|| endpoint.completions().puts >= 50 && endpoint.completions().gets >= 50, "100 completions");
+    fabric.progress_all();
+    let done = endpoint.completions();
+    assert_eq!((done.puts, done.gets), (50, 50));
+    assert_eq!(fabric.endpoints[1].completions().puts, 0, "completions belong to the initiator");
+}
+
+fn what_was_answered_again_has_not_happened<H: Harness>() {
+    let fabric = H::open(2);
+    let sources: Vec<Vec<u8>> = (0..64).map(|i| vec![i + 1; 512]).collect();
+    let mut accepted = vec![false; sources.len()];
+    for (i, source) in sources.iter().enumerate() {
+        let remote = Remote { key: KEY, offset_bytes: i * 512 };
+        // SAFETY: the sources outlive the wait below; the range lies in the region.
+        accepted[i] = unsafe { fabric.endpoints[0].put(1, source.as_ptr(), 512, remote) } != Status::Again;
+    }
+    let expected = accepted.iter().filter(|&&yes| yes).count() as u64;
+    fabric.until(|| fabric.endpoints[0].completions().puts == expected, "the accepted puts to complete");
+    let region = fabric.region(1);
+    for (i, &was_accepted) in accepted.iter().enumerate() {
+        let byte = if was_accepted { i as u8 + 1 } else { 0 };
+        assert!(
+            region[i * 512..(i + 1) * 512].iter().all(|&b| b == byte),
+            "put {i}, accepted: {was_accepted}"
+        );
+    }
+}
+
+fn messages_arrive_once_in_order_and_whole<H: Harness>() {
+    let fabric = H::open(3);
+    let limit = fabric.endpoints[0].limits().message_bytes;
+    assert!(limit >= 64, "a message of 64 bytes fits");
+    let sizes = [0, 1, 7, 8, 40, 41, 64, 65, 200, limit - 1, limit];
+    let mut expected: Vec<VecDeque<(u64, Vec<u8>)>> = vec![VecDeque::new(); 2];
+    let check = |fabric: &Fabric<H::Endpoint>, expected: &mut Vec<VecDeque<(u64, Vec<u8>)>>| {
+        for (to, from, header, payload) in fabric.progress_all() {
+            assert_eq!(to, 2);
+            assert_eq!(
+                expected[from].pop_front(),
+                Some((header, payload)),
+                "the next message from PE {from}"
+            );
+        }
+    };
+    for round in 0..200u64 {
+        for from in 0..2 {
+            let payload = pattern(sizes[(round as usize * 3 + from) % sizes.len()], round as u8);
+            let header = u64::MAX - round;
+            for attempt in 0.. {
+                assert!(attempt < 1000, "no room for a message in 1000 rounds of progress");
+                match fabric.endpoints[from].send(2, header, &payload) {
+                    Status::Done => break,
+                    Status::Again => check(&fabric, &mut expected),
+                    Status::Pending => panic!("a message's payload is reusable at return"),
+                }
+            }
+            expected[from].push_back((header, payload));
+        }
+    }
+    for _ in 0..100 {
+        check(&fabric, &mut expected);
+    }
+    assert!(expected.iter().all(VecDeque::is_empty), "messages lost");
+}
+
+fn a_flood_of_messages_is_refused_but_not_lost<H: Harness>() {
+    let fabric = H::open(2);
+    let mut sent = 0u64;
+    while fabric.endpoints[0].send(1, sent, &[1, 2, 3]) == Status::Done {
+        sent += 1;
+        assert!(sent < 1_000_000, "a flood must end in Again: memory is bounded");
+    }
+    assert!(sent > 0);
+    let mut headers = Vec::new();
+    for _ in 0..1000 {
+        headers.extend(fabric.progress_all().into_iter().map(|(_, _, header, _)| header));
+    }
+    assert_eq!(headers, (0..sent).collect::<Vec<_>>());
+    assert_eq!(fabric.endpoints[0].send(1, 0, &[]), Status::Done, "there is room again");
+}
+
+fn a_key_names_one_region<H: Harness>() {
+    let mut fabric = H::open(1);
+    let region = fabric.regions[0];
+    assert!(fabric.endpoints[0].register(KEY, region, 64).is_err(), "the key is taken");
+    // SAFETY: the region is longer than a MiB.
+    let inside = unsafe { region.add(1 << 20) };
+    let result: FabricResult<()> = fabric.endpoints[0].register(KEY + 1, inside, 4096);
+    result.unwrap();
+    let before = fabric.endpoints[0].completions().puts;
+    let remote = Remote { key: KEY + 1, offset_bytes: 5 };
+    // SAFETY: a static source; the range lies in the second region.
+    fabric.accepted(|| unsafe { fabric.endpoints[0].put(0, b"second".as_ptr(), 6, remote) });
+    fabric.until(|| fabric.endpoints[0].completions().puts == before + 1, "the put to complete");
+    assert_eq!(fabric.get(0, 0, 6, (1 << 20) + 5), b"second");
+}
+
+fn nothing_happens_without_traffic<H: Harness>() {
+    let fabric = H::open(2);
+    assert!(fabric.progress_all().is_empty());
+    assert_eq!(fabric.endpoints[0].completions(), Default::default());
+}
+
+/// Random puts and gets of random PEs against plain arrays.
+fn random_transfers_equal_the_model<H: Harness>() {
+    let transfer = (0usize..3, 0usize..3, 0usize..5000, 0usize..3000, any::<u8>(), any::<bool>());
+    let transfers = prop::collection::vec(transfer, 1..40);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(24));
+    let outcome = runner.run(&transfers, |transfers| {
+        let fabric = H::open(3);
+        let mut model = vec![vec![0u8; 8192]; 3];
+        for (from, to, at, bytes, seed, is_put) in transfers {
+            if is_put {
+                let source = pattern(bytes, seed);
+                fabric.put(from, to, &source, at);
+                model[to][at..at + bytes].copy_from_slice(&source);
+            } else {
+                prop_assert_eq!(&fabric.get(from, to, bytes, at)[..], &model[to][at..at + bytes]);
+            }
+        }
+        for (pe, model) in model.iter().enumerate() {
+            prop_assert_eq!(&fabric.region(pe)[..8192], &model[..]);
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+macro_rules! conformance {
+    ($($module:ident: $harness:ident),+ $(,)?) => {
+        $(conformance!(@rules $module $harness:
+            puts_of_all_sizes_arrive_and_touch_nothing_else
+            gets_bring_what_is_there
+            a_pe_reaches_itself
+            injected_sources_are_free_at_return
+            every_operation_completes_exactly_once
+            what_was_answered_again_has_not_happened
+            messages_arrive_once_in_order_and_whole
+            a_flood_of_messages_is_refused_but_not_lost
+            a_key_names_one_region
+            nothing_happens_without_traffic
+            random_transfers_equal_the_model
+        );)+
+    };
+    (@rules $module:ident $harness:ident: $($rule:ident)+) => {
+        mod $module {
+            use super::$harness;
+
+            $(#[test]
+            fn $rule() {
+                super::$rule::<$harness>();
+            })+
+        }
+    };
+}
+
+conformance! {
+    shm_threads: ShmThreads,
+    shm_processes: ShmProcesses,
+    template: TemplateHub,
+}

@@ -1,0 +1,99 @@
+//! The functions whose instructions `cargo xtask budget` counts. The protocol is that of the xtask's tracer:
+//! print the probes, then run each once to warm up and once between two breakpoints.
+
+use pelago::{On, Symmetric, World};
+use std::hint::black_box;
+
+/// A probe: its name, the address of the function that is counted, and a call of it.
+struct Probe<'a> {
+    name: &'static str,
+    address: usize,
+    call: Box<dyn Fn() + 'a>,
+}
+
+#[inline(never)]
+fn put_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
+    array.p(pe, index, value)
+}
+
+#[inline(never)]
+fn put_slice_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
+    array.put(pe, index, &[value])
+}
+
+#[inline(never)]
+fn get_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, into: &mut u64) -> pelago::Result<()> {
+    *into = array.g(pe, index)?;
+    Ok(())
+}
+
+#[inline(never)]
+fn put_bound(on: &On<'_, u64>, index: usize, value: u64) -> pelago::Result<()> {
+    on.p(index, value)
+}
+
+#[inline(never)]
+fn get_bound(on: &On<'_, u64>, index: usize, into: &mut u64) -> pelago::Result<()> {
+    *into = on.g(index)?;
+    Ok(())
+}
+
+#[inline(never)]
+fn quiet(world: &World) {
+    world.quiet();
+}
+
+#[inline(never)]
+fn fence(world: &World) {
+    world.fence();
+}
+
+#[inline(never)]
+fn barrier_alone(world: &World) {
+    world.barrier();
+}
+
+fn main() -> pelago::Result<()> {
+    let world = World::init()?;
+    let array = world.alloc_zeroed::<u64>(64)?;
+    let on = array.on(0)?;
+    let probe = |name, address: *const (), call| Probe { name, address: address as usize, call };
+    let probes: Vec<Probe<'_>> = vec![
+        probe("put_checked", put_checked as _, Box::new(|| drop(black_box(put_checked)(&array, 0, 5, 42)))),
+        probe(
+            "put_slice_checked",
+            put_slice_checked as _,
+            Box::new(|| drop(black_box(put_slice_checked)(&array, 0, 5, 42))),
+        ),
+        probe("put_bound", put_bound as _, Box::new(|| drop(black_box(put_bound)(&on, 5, 42)))),
+        probe(
+            "get_checked",
+            get_checked as _,
+            Box::new(|| drop(black_box(get_checked)(&array, 0, 5, &mut 0))),
+        ),
+        probe("get_bound", get_bound as _, Box::new(|| drop(black_box(get_bound)(&on, 5, &mut 0)))),
+        probe("quiet", quiet as _, Box::new(|| black_box(quiet)(&world))),
+        probe("fence", fence as _, Box::new(|| black_box(fence)(&world))),
+        probe("barrier_alone", barrier_alone as _, Box::new(|| black_box(barrier_alone)(&world))),
+    ];
+    for probe in &probes {
+        println!("probe {} {:x}", probe.name, probe.address);
+    }
+    for probe in &probes {
+        (probe.call)();
+        breakpoint();
+        (probe.call)();
+        breakpoint();
+    }
+    Ok(())
+}
+
+/// Stops for the tracer.
+fn breakpoint() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction changes no register and no memory; the tracer that asked for it handles the
+    // trap.
+    unsafe {
+        std::arch::asm!("int3");
+    }
+}

@@ -1,0 +1,97 @@
+//! The barrier's three forms: nobody leaves before everybody has come, and all puts before it are complete.
+
+mod common;
+
+use pelago::prelude::*;
+use pelago::{BarrierKind, Spmd};
+
+both_ways! {
+    rounds_alone(1): rounds;
+    rounds_of_two(2): rounds;
+    rounds_of_seven(7): rounds;
+}
+
+const KINDS: [BarrierKind; 4] =
+    [BarrierKind::Auto, BarrierKind::Flags, BarrierKind::Counter, BarrierKind::Dissemination];
+
+/// Everybody writes its round everywhere and, after a barrier, finds everybody's.
+fn rounds(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let array = world.alloc_zeroed::<u64>(n).unwrap();
+    for round in 1..=300u64 {
+        (0..n).for_each(|pe| array.p(pe, me, round).unwrap());
+        world.barrier();
+        for pe in 0..n {
+            assert_eq!(array.local().get(pe), round, "PE {me} sees PE {pe} behind or ahead");
+        }
+        world.barrier();
+    }
+}
+
+#[test]
+fn every_form_and_number_of_pes() {
+    for kind in KINDS {
+        for n_pes in [1, 2, 3, 4, 5, 8, 13, 16, 17, 32] {
+            Spmd::new(n_pes).barrier(kind).run(rounds).unwrap_or_else(|e| panic!("{kind:?} of {n_pes}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn every_form_between_processes() {
+    let by_setting = |form: &str| {
+        let report = pelago::try_processes!(3, [("PELAGO_BARRIER", form)], rounds);
+        pelago::testing::expect_success(&report);
+    };
+    // In a copy of the test program the loop's first call runs the body and ends.
+    ["flags", "counter", "dissemination"].into_iter().for_each(by_setting);
+}
+
+/// A barrier that a PE can never enter, because it has left, is an error and not a hang.
+#[test]
+fn a_pe_that_left_is_named() {
+    for kind in KINDS {
+        let outcome = Spmd::new(3).barrier(kind).run(|world| {
+            if world.my_pe() != 1 {
+                world.barrier();
+            }
+        });
+        let text = outcome.unwrap_err().to_string();
+        assert!(text.contains("PE 1 has left the job") || text.contains("in barrier"), "{kind:?}: {text}");
+    }
+}
+
+#[test]
+fn a_wait_that_nobody_can_end_is_named() {
+    let outcome = spmd(3, |world| {
+        let flag = world.alloc_zeroed::<u32>(4).unwrap();
+        if world.my_pe() == 2 {
+            flag.local().wait_until(3, |value| value == 1);
+        }
+    });
+    let text = outcome.unwrap_err().to_string();
+    assert!(text.contains("PE 2: waits for a change of element 3"), "{text}");
+    assert!(text.contains("every other PE has left the job"), "{text}");
+}
+
+/// A plain put rings no doorbell; the sleeper sees it all the same, while the putter computes on.
+#[test]
+fn a_plain_put_wakes_a_sleeper() {
+    spmd(2, |world| {
+        let flag = world.alloc_zeroed::<u64>(1).unwrap();
+        let done = world.alloc_zeroed::<u64>(1).unwrap();
+        for round in 1..=20u64 {
+            if world.my_pe() == 0 {
+                // Long enough for the other PE to fall asleep; then no call of the runtime until it has answered.
+                let until = std::time::Instant::now() + std::time::Duration::from_millis(3);
+                while std::time::Instant::now() < until {}
+                flag.p(1, 0, round).unwrap();
+                while done.local().get(0) != round {}
+            } else {
+                flag.local().wait_until(0, |value| value == round);
+                done.p(0, 0, round).unwrap();
+            }
+        }
+    })
+    .unwrap();
+}

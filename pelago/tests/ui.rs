@@ -1,0 +1,6 @@
+//! Unsound uses do not compile: each file in `ui/` is one, beside what the compiler says of it.
+
+#[test]
+fn unsound_uses_do_not_compile() {
+    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+}
