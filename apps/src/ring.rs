@@ -9,6 +9,9 @@ use anyhow::ensure;
 use clap::Parser;
 use pelago::prelude::*;
 
+/// The rounds that may be asked for: at least one, and hops of any number of PEs can be counted.
+const ROUNDS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
+
 /// Pass a token round the ring of PEs by one-sided puts, check its value and print the mean time of a hop.
 #[derive(Parser)]
 #[command(
@@ -20,7 +23,7 @@ use pelago::prelude::*;
 )]
 struct Args {
     /// How often the token goes round all PEs.
-    #[arg(long, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u64).range(ROUNDS))]
     rounds: u64,
 }
 

@@ -12,8 +12,11 @@
 //! ```
 
 use crate::world::World;
-use pelago_boot::{JobReport, JobSpec, Settings, launch};
+use pelago_boot::{Settings, launch};
 use std::time::Duration;
+
+#[doc(hidden)]
+pub use pelago_boot::{JobReport, JobSpec};
 
 /// A job that takes longer than this fails its test.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -34,7 +37,11 @@ macro_rules! try_processes {
     ($n_pes:expr, $env:expr, $body:expr $(,)?) => {{
         fn here() {}
         let place = $crate::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
-        $crate::testing::run(&place, $n_pes, &$env, $body)
+        let set_variables = |spec: &mut $crate::testing::JobSpec| {
+            let pairs: &[(&str, &str)] = &$env;
+            spec.env.extend(pairs.iter().map(|(name, value)| (name.into(), value.into())));
+        };
+        $crate::testing::run(&place, $n_pes, set_variables, $body)
     }};
 }
 
@@ -60,26 +67,35 @@ impl Place {
     }
 }
 
-/// In the test: starts the job and answers its report. In a copy: runs the body and ends.
+/// In the test: starts the job, as `configure` changes it, and answers its report. In a copy: runs the body and
+/// ends.
 #[doc(hidden)]
-pub fn run(place: &Place, n_pes: usize, env: &[(&str, &str)], body: impl FnOnce(&World)) -> JobReport {
+pub fn run(
+    place: &Place,
+    n_pes: usize,
+    configure: impl FnOnce(&mut JobSpec),
+    body: impl FnOnce(&World),
+) -> JobReport {
     let wanted = Settings::from_env().expect("the environment is valid").test_body;
     match wanted {
-        None => start(place, n_pes, env),
+        None => {
+            let mut spec = job_of_copies(place, n_pes);
+            configure(&mut spec);
+            launch(&spec).expect("the test program can be started")
+        }
         Some(key) if key == place.key() => be_a_pe(body),
         Some(_) => JobReport { status: 0, failures: Vec::new(), output: Vec::new() },
     }
 }
 
-fn start(place: &Place, n_pes: usize, env: &[(&str, &str)]) -> JobReport {
+fn job_of_copies(place: &Place, n_pes: usize) -> JobSpec {
     let program = std::env::current_exe().expect("the test program has a path");
     let mut spec = JobSpec::new(n_pes, program);
     spec.args = ["--exact", &place.test(), "--nocapture", "--test-threads=1"].map(Into::into).into();
-    spec.env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    spec.env.push(("PELAGO_TEST_BODY".into(), place.key().into()));
+    spec.env = vec![("PELAGO_TEST_BODY".into(), place.key().into())];
     spec.timeout = Some(LIMIT);
     spec.capture = true;
-    launch(&spec).expect("the test program can be started")
+    spec
 }
 
 fn be_a_pe(body: impl FnOnce(&World)) -> ! {

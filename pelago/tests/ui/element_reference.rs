@@ -1,0 +1,5 @@
+//! A reference means nothing in another process.
+
+fn main() {
+    pelago::spmd(2, |world| drop(world.alloc::<&'static str>(1))).unwrap();
+}
