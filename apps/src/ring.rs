@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use clap::Parser;
+use clap::{Parser, value_parser};
 use pelago::prelude::*;
 
 /// The rounds that may be asked for: at least one, and hops of any number of PEs can be counted.
@@ -23,7 +23,7 @@ const ROUNDS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 )]
 struct Args {
     /// How often the token goes round all PEs.
-    #[arg(long, value_name = "R", default_value_t = 10, value_parser = clap::value_parser!(u64).range(ROUNDS))]
+    #[arg(long, value_name = "R", default_value_t = 10, value_parser = value_parser!(u64).range(ROUNDS))]
     rounds: u64,
 }
 

@@ -154,7 +154,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn copy_equals_the_slice_copy(source in prop::collection::vec(any::<u8>(), 0..600), shift in 0usize..16) {
+        fn copy_equals_the_slice_copy(
+            source in prop::collection::vec(any::<u8>(), 0..600),
+            shift in 0usize..16,
+        ) {
             let mut model = vec![0xA5u8; source.len() + 32];
             let mut ours = model.clone();
             model[shift..shift + source.len()].copy_from_slice(&source);

@@ -201,7 +201,7 @@ fn every_operation_completes_exactly_once<H: Harness>() {
         // SAFETY: source and target outlive the loop that waits for completion; both ranges lie in the
         // region.
         fabric.accepted(|| unsafe { endpoint.put(1, source.as_ptr(), 100_000, remote) });
-        // SAFETY: as above.
+        // SAFETY: source and target outlive the loop that waits for completion; the range lies in the region.
         fabric.accepted(|| unsafe { endpoint.get(1, address, 1000, remote) });
     }
     fabric

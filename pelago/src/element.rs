@@ -23,7 +23,8 @@ use num_complex::Complex;
 /// references: what one process writes, another one reads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot live in symmetric memory",
-    note = "elements are numbers, complex numbers, arrays of elements, and `#[repr(C)]` structs that derive `pelago::Element`"
+    note = "elements are numbers, complex numbers, arrays of elements, and `#[repr(C)]` structs that \
+            derive `pelago::Element`"
 )]
 pub unsafe trait Element: Copy + Send + Sync + 'static {}
 
@@ -40,7 +41,7 @@ elements!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
 
 // SAFETY: two numbers of one type, declared `repr(C)`: no padding.
 unsafe impl Element for Complex<f32> {}
-// SAFETY: as above.
+// SAFETY: two numbers of one type, declared `repr(C)`: no padding.
 unsafe impl Element for Complex<f64> {}
 // SAFETY: elements one after another, without anything between.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}

@@ -29,8 +29,8 @@ pub enum ErrorKind {
     },
     /// Elements outside an array.
     #[error(
-        "PE {me}: {operation} of {count} elements at index {index} on PE {pe} lies outside the array, which has \
-         {len} elements a PE"
+        "PE {me}: {operation} of {count} elements at index {index} on PE {pe} lies outside the array, which \
+         has {len} elements a PE"
     )]
     OutOfRange {
         /// The calling PE.
@@ -49,7 +49,8 @@ pub enum ErrorKind {
     /// The symmetric heap has no block of this size.
     #[error(
         "PE {me}: {operation} of {asked_bytes} bytes a PE failed: the symmetric heap has {free_bytes} of \
-         {total_bytes} bytes free, the largest block {largest_bytes}. Raise PELAGO_HEAP_SIZE (now {total_bytes})"
+         {total_bytes} bytes free, the largest block {largest_bytes}. Raise PELAGO_HEAP_SIZE (now \
+         {total_bytes})"
     )]
     HeapExhausted {
         /// The calling PE.
@@ -95,8 +96,8 @@ pub enum ErrorKind {
     },
     /// PEs made different collective calls.
     #[error(
-        "PE {me}: the PEs disagree in collective call {sequence}: PE {pe} calls {theirs}, PE {me} calls {mine}. \
-         Every PE must make the same collective calls with the same arguments in the same order"
+        "PE {me}: the PEs disagree in collective call {sequence}: PE {pe} calls {theirs}, PE {me} calls \
+         {mine}. Every PE must make the same collective calls with the same arguments in the same order"
     )]
     Disagreement {
         /// The calling PE.
@@ -122,8 +123,8 @@ pub enum ErrorKind {
     },
     /// PEs that cannot reach each other.
     #[error(
-        "PE {me} is on node {mine} and PE {pe} on node {theirs}: this build has no provider between nodes. Start \
-         all PEs on one node (or, if this is one node, see PELAGO_NODE_ID)"
+        "PE {me} is on node {mine} and PE {pe} on node {theirs}: this build has no provider between nodes. \
+         Start all PEs on one node (or, if this is one node, see PELAGO_NODE_ID)"
     )]
     NoRoute {
         /// The calling PE.

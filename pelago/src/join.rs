@@ -7,6 +7,7 @@ use crate::world::World;
 use pelago_boot::{Job, Notifier, Settings, memory_total_bytes, node_id};
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::{FabricError, Provider};
+use std::any::Any;
 
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
 /// they are touched, so this costs nothing until it is used.
@@ -83,11 +84,18 @@ fn check_nodes(job: &Job, mine: &str) -> Result<()> {
     Ok(())
 }
 
+/// The words of a panic.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    let literal = payload.downcast_ref::<&str>().copied();
+    let text = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("(a panic without a message)")
+}
+
 /// Lets the launcher know the words of a panic, so that it can say why a PE died.
 fn tell_panics(notifier: Notifier) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let text = info.payload_as_str().unwrap_or("(a panic without a message)");
+        let text = panic_text(info.payload());
         let place = info.location().map_or_else(String::new, |at| format!(", {at}"));
         notifier.note(&format!("panicked: {text}{place}"));
         before(info);

@@ -60,7 +60,7 @@ pub use local::Local;
 pub use nb::{Scope, Transfer};
 pub use pelago_boot::BarrierKind;
 pub use pelago_derive::Element;
-pub use pelago_fabric::Pe;
+pub use pelago_fabric::{Pe, sync};
 pub use rma::On;
 pub use spmd::{Spmd, SpmdError, spmd};
 pub use symmetric::Symmetric;

@@ -32,7 +32,7 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     pub fn get(&self, index: usize) -> T {
         self.check(index, 1);
-        // SAFETY: the index was checked.
+        // SAFETY: the index was compared with the array's length above.
         unsafe { self.part.load(index) }
     }
 
@@ -43,7 +43,7 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     pub fn set(&self, index: usize, value: T) {
         self.check(index, 1);
-        // SAFETY: the index was checked.
+        // SAFETY: the index was compared with the array's length above.
         unsafe { self.part.store(index, value) }
     }
 
@@ -54,7 +54,7 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     pub fn read(&self, index: usize, target: &mut [T]) {
         self.check(index, target.len());
-        // SAFETY: the range was checked.
+        // SAFETY: the range was compared with the array's length above.
         unsafe { self.part.read(index, target) }
     }
 
@@ -65,7 +65,7 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     pub fn write(&self, index: usize, source: &[T]) {
         self.check(index, source.len());
-        // SAFETY: the range was checked.
+        // SAFETY: the range was compared with the array's length above.
         unsafe { self.part.write(index, source) }
     }
 
@@ -100,12 +100,12 @@ impl<'a, T: Element> Local<'a, T> {
         world.ring_sleepers();
         let mut value;
         loop {
-            // SAFETY: the index was checked.
+            // SAFETY: the index was compared with the array's length above.
             value = unsafe { self.part.load(index) };
             if condition(value) {
                 break;
             }
-            // SAFETY: the index was checked.
+            // SAFETY: the index was compared with the array's length above.
             world.wait(Awaited::Element { index }, || condition(unsafe { self.part.load(index) }));
         }
         // SYNC POINT put-order: acquires what the writer released by its fence before it wrote the element.

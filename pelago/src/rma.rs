@@ -89,7 +89,7 @@ impl<T: Element> Symmetric<'_, T> {
     #[inline]
     pub fn on(&self, pe: Pe) -> Result<On<'_, T>> {
         self.check_pe("on", pe)?;
-        // SAFETY: the PE was checked.
+        // SAFETY: the PE was compared with the number of PEs above.
         let part = unsafe { self.place.part(pe) };
         let gate_len = if pe < self.place.gate { self.len() } else { 0 };
         Ok(On { part, gate_len, array: self, pe })
@@ -180,7 +180,7 @@ impl<T: Element> On<'_, T> {
         if index >= self.gate_len {
             return self.p_cold(index, value);
         }
-        // SAFETY: the index was checked.
+        // SAFETY: the index was compared with the array's length above.
         unsafe { self.part.store(index, value) };
         Ok(())
     }
@@ -201,7 +201,7 @@ impl<T: Element> On<'_, T> {
     #[inline]
     pub fn g(&self, index: usize) -> Result<T> {
         if index < self.gate_len {
-            // SAFETY: the index was checked.
+            // SAFETY: the index was compared with the array's length above.
             return Ok(unsafe { self.part.load(index) });
         }
         self.array.g_cold(self.pe, index)
@@ -214,7 +214,7 @@ impl<T: Element> On<'_, T> {
     #[inline]
     pub fn put(&self, index: usize, source: &[T]) -> Result<()> {
         if index <= self.gate_len && source.len() <= self.gate_len - index {
-            // SAFETY: the range was checked.
+            // SAFETY: the range was compared with the array's length above.
             unsafe { self.part.write(index, source) };
             return Ok(());
         }
@@ -228,7 +228,7 @@ impl<T: Element> On<'_, T> {
     #[inline]
     pub fn get(&self, index: usize, target: &mut [T]) -> Result<()> {
         if index <= self.gate_len && target.len() <= self.gate_len - index {
-            // SAFETY: the range was checked.
+            // SAFETY: the range was compared with the array's length above.
             unsafe { self.part.read(index, target) };
             return Ok(());
         }

@@ -59,7 +59,8 @@ impl Memory {
     /// The range was allocated, suitably aligned for `T`, and this memory outlives the place.
     pub(crate) unsafe fn place<T: Element>(&self, offset_bytes: usize, len: usize) -> Place<T> {
         debug_assert!(
-            offset_bytes % align_of::<T>() == 0 && offset_bytes + len * size_of::<T>() <= self.heap_bytes()
+            offset_bytes.is_multiple_of(align_of::<T>())
+                && offset_bytes + len * size_of::<T>() <= self.heap_bytes()
         );
         Place { gate: self.gate, bases: self.bases.as_ptr(), offset_bytes, len, element: PhantomData }
     }
@@ -107,6 +108,11 @@ impl<T> Clone for Part<T> {
 impl<T> Copy for Part<T> {}
 
 impl<T: Element> Part<T> {
+    /// Where the part is mapped.
+    pub(crate) fn as_ptr(self) -> *mut T {
+        self.start
+    }
+
     /// Stores an element.
     ///
     /// # Safety

@@ -153,9 +153,7 @@ fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {
     if payload.is::<GaveUp>() {
         return;
     }
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    segment.header().failure.record(pe, text.unwrap_or("(a panic without a message)"));
+    segment.header().failure.record(pe, join::panic_text(payload));
     for block in segment.blocks() {
         block.doorbell.ring();
     }

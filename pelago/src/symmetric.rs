@@ -1,5 +1,6 @@
 //! Symmetric arrays: typed handles to the same number of elements on every PE.
 
+use crate::Pe;
 use crate::agree::Call;
 use crate::arrays::ArrayId;
 use crate::element::Element;
@@ -45,6 +46,14 @@ impl<'w, T: Element> Symmetric<'w, T> {
     pub fn local(&self) -> Local<'_, T> {
         // SAFETY: this PE is a PE of the job.
         Local::new(self, unsafe { self.place.part(self.world.my_pe()) })
+    }
+
+    /// Where this PE maps the part on `pe`; `None` if there is no such PE or it is not mapped (OpenSHMEM's
+    /// `shmem_ptr`). The pointer is good for the array's `len` elements until the array is freed. Whoever
+    /// follows it must do so by atomics or other means that bear with other PEs' accesses.
+    pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
+        // SAFETY: the filter lets only PEs of the job pass.
+        (pe < self.world.n_pes()).then(|| unsafe { self.place.part(pe).as_ptr() })
     }
 
     /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all

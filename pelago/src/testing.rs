@@ -21,8 +21,8 @@ pub use pelago_boot::{JobReport, JobSpec};
 /// A job that takes longer than this fails its test.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs a body on n processes inside a `#[test]`: `processes!(n, |world| ...)`. The test fails if a PE fails; it
-/// then shows what the PEs wrote.
+/// Runs a body on n processes inside a `#[test]`: `processes!(n, |world| ...)`. The test fails if a PE fails;
+/// it then shows what the PEs wrote.
 #[macro_export]
 macro_rules! processes {
     ($n_pes:expr, $body:expr $(,)?) => {
@@ -30,8 +30,8 @@ macro_rules! processes {
     };
 }
 
-/// As [`processes!`](crate::processes), with variables for the PEs, `[("NAME", "value"), ...]`, and the report of
-/// the job as its value: for tests of jobs that are to fail.
+/// As [`processes!`](crate::processes), with variables for the PEs, `[("NAME", "value"), ...]`, and the
+/// report of the job as its value: for tests of jobs that are to fail.
 #[macro_export]
 macro_rules! try_processes {
     ($n_pes:expr, $env:expr, $body:expr $(,)?) => {{
@@ -67,8 +67,8 @@ impl Place {
     }
 }
 
-/// In the test: starts the job, as `configure` changes it, and answers its report. In a copy: runs the body and
-/// ends.
+/// In the test: starts the job, as `configure` changes it, and answers its report. In a copy: runs the body
+/// and ends.
 #[doc(hidden)]
 pub fn run(
     place: &Place,

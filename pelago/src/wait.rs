@@ -78,7 +78,7 @@ impl World {
         let doorbell = &self.memory.blocks()[self.my_pe()].doorbell;
         let mut sleeps = 0u32;
         loop {
-            self.check_hope(awaited, sleeps % SLEEPS_PER_LAUNCHER_CHECK == 0, ready);
+            self.check_hope(awaited, sleeps.is_multiple_of(SLEEPS_PER_LAUNCHER_CHECK), ready);
             sleeps = sleeps.wrapping_add(1);
             let announced = doorbell.announce(sleepers);
             let is_ready = ready();
@@ -107,6 +107,7 @@ impl World {
                 self.name(awaited)
             ));
         }
+        // SYNC POINT left: acquires what the PE did before it left, so that the last look below sees it.
         let has_left = |pe: Pe| self.memory.blocks()[pe].left.load(Ordering::Acquire) != 0;
         let culprit = match awaited {
             Awaited::Join | Awaited::Leave => None,

@@ -195,9 +195,10 @@ impl World {
                 word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
             }
         }
-        // SYNC POINT joined: releases this PE's CPUs, acquires everybody's.
+        // SYNC POINT joined: releases this PE's CPUs.
         header.joined.fetch_add(1, Ordering::AcqRel);
         self.ring_sleepers();
+        // SYNC POINT joined: acquires everybody's CPUs.
         self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= self.n_pes);
         let cores: u32 = header.cpus.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
         (cores as usize).max(1)

@@ -163,8 +163,16 @@ fn absurd_sizes_are_errors() {
 fn sizes_that_differ_between_pes_are_found() {
     let error = |world: &World| world.alloc::<u64>(10 + world.my_pe() / 2).map(drop).unwrap_err();
     let texts = spmd(3, |world| error(world).to_string()).unwrap();
-    assert!(texts[0].contains("PE 2 calls alloc(88 bytes, aligned to 8), PE 0 calls alloc(80 bytes"), "{}", texts[0]);
-    assert!(texts[2].contains("PE 0 calls alloc(80 bytes, aligned to 8), PE 2 calls alloc(88"), "{}", texts[2]);
+    assert!(
+        texts[0].contains("PE 2 calls alloc(88 bytes, aligned to 8), PE 0 calls alloc(80 bytes"),
+        "{}",
+        texts[0]
+    );
+    assert!(
+        texts[2].contains("PE 0 calls alloc(80 bytes, aligned to 8), PE 2 calls alloc(88"),
+        "{}",
+        texts[2]
+    );
 }
 
 #[test]
@@ -173,7 +181,7 @@ fn calls_that_differ_between_pes_are_found() {
         let mut first = world.alloc::<u64>(1).unwrap();
         let mut second = world.alloc::<u64>(1).unwrap();
         let mixed = if world.my_pe() == 0 { &mut first } else { &mut second };
-        let phase = mixed.exclusive(|_| unreachable!("the phase must not begin")).map(|()| ()).unwrap_err();
+        let phase = mixed.exclusive(|_| unreachable!("the phase must not begin")).unwrap_err();
         let kinds = if world.my_pe() == 0 { world.reclaim() } else { world.alloc::<u8>(1).map(drop) };
         world.alloc::<u8>(1).unwrap(); // and the PEs go on together
         (phase.to_string(), kinds.unwrap_err().to_string())
@@ -195,7 +203,9 @@ fn after_a_panic_in_an_exclusive_phase_the_array_is_closed() {
             assert!(caught.is_err());
             let refused = array.put(1, 0, &[1, 2, 3, 4]).unwrap_err();
             assert!(matches!(refused.kind(), ErrorKind::JobFailed { .. }), "{refused}");
-            assert!(array.p(1, 0, 1).is_err() && array.g(1, 0).is_err() && array.get(1, 0, &mut [0]).is_err());
+            assert!(
+                array.p(1, 0, 1).is_err() && array.g(1, 0).is_err() && array.get(1, 0, &mut [0]).is_err()
+            );
             assert!(array.on(1).unwrap().p(0, 1).is_err());
         } else {
             array.exclusive(|part| assert_eq!(part, [0; 4])).unwrap();

@@ -82,7 +82,8 @@ fn a_plain_put_wakes_a_sleeper() {
         let done = world.alloc_zeroed::<u64>(1).unwrap();
         for round in 1..=20u64 {
             if world.my_pe() == 0 {
-                // Long enough for the other PE to fall asleep; then no call of the runtime until it has answered.
+                // Long enough for the other PE to fall asleep; then no call of the runtime until it has
+                // answered.
                 let until = std::time::Instant::now() + std::time::Duration::from_millis(3);
                 while std::time::Instant::now() < until {}
                 flag.p(1, 0, round).unwrap();

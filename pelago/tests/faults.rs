@@ -113,7 +113,8 @@ fn nodes_that_cannot_reach_each_other_are_named() {
     // A shell between launcher and PE gives each PE a node of its own.
     let by_shell = |spec: &mut pelago::testing::JobSpec| {
         let arguments: Vec<_> = spec.args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-        let line = format!("PELAGO_NODE_ID=node-$PMI_RANK exec {} {}", spec.program.display(), arguments.join(" "));
+        let line =
+            format!("PELAGO_NODE_ID=node-$PMI_RANK exec {} {}", spec.program.display(), arguments.join(" "));
         spec.args = vec!["-c".into(), line.into()];
         spec.program = "/bin/sh".into();
     };

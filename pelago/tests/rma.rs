@@ -152,7 +152,8 @@ enum Op {
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let data = || prop::collection::vec(any::<u32>(), 0..40);
     let put = (0usize..5, 0usize..120, data()).prop_map(|(pe, index, data)| Op::Put { pe, index, data });
-    let get = (0usize..5, 0usize..120, 0usize..40).prop_map(|(pe, index, count)| Op::Get { pe, index, count });
+    let get =
+        (0usize..5, 0usize..120, 0usize..40).prop_map(|(pe, index, count)| Op::Get { pe, index, count });
     let write = (0usize..60, data()).prop_map(|(index, data)| Op::Write { index, data });
     let p = (0usize..5, 0usize..120, any::<u32>()).prop_map(|(pe, index, value)| Op::P { pe, index, value });
     prop::collection::vec(prop_oneof![put, get, write, p], 0..60)
@@ -221,7 +222,8 @@ fn errors_name_pe_operation_range_and_remedy() {
         let text = error.to_string();
         assert_eq!(text, format!("PE {me}: put names PE 9, but the job has 2 PEs, numbered 0 to 1"));
         let text = array.get(1, 6, &mut [0.0; 3]).unwrap_err().to_string();
-        let expected = "get of 3 elements at index 6 on PE 1 lies outside the array, which has 8 elements a PE";
+        let expected =
+            "get of 3 elements at index 6 on PE 1 lies outside the array, which has 8 elements a PE";
         assert_eq!(text, format!("PE {me}: {expected}"));
         for (pe, index) in [(2, 0), (usize::MAX, 0), (0, 8), (0, usize::MAX)] {
             assert!(array.p(pe, index, 1.0).is_err(), "p({pe}, {index})");

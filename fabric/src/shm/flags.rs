@@ -49,10 +49,12 @@ impl Meeting {
     /// which has let everybody go and should wake the sleepers.
     #[inline]
     pub fn arrive(&self, n_pes: u32, round: u64) -> bool {
-        // SYNC POINT meeting-arrive: a chain of exchanges: the last acquires what all others did before.
-        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 < n_pes {
+        // SYNC POINT meeting-arrive: releases what this PE did before to the next one to arrive.
+        let before = self.arrived.fetch_add(1, Ordering::SeqCst);
+        if before + 1 < n_pes {
             return false;
         }
+        // SYNC POINT meeting-arrive: the chain of those exchanges has let the last acquire what all did.
         self.arrived.store(0, Ordering::Relaxed);
         // SYNC POINT meeting-leave: releases all of that, and the counter's reset, to those who leave. The
         // exchange is a full fence, so that the look at the sleepers comes after it.

@@ -160,7 +160,7 @@ pub struct Segment {
 // SAFETY: the segment is a range of shared memory; all its parts are atomics, or heaps that are only handed
 // out as raw pointers.
 unsafe impl Send for Segment {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: atomics, and heaps that are only handed out as raw pointers.
 unsafe impl Sync for Segment {}
 
 impl Segment {

@@ -1,6 +1,7 @@
 //! Runs a body both ways: PEs as threads and PEs as processes.
 
-/// `both_ways! { name(4): body; ... }` makes tests `name::threads` and `name::processes` of `fn body(&World)`.
+/// `both_ways! { name(4): body; ... }` makes tests `name::threads` and `name::processes` of the
+/// function `body(&World)`.
 #[macro_export]
 macro_rules! both_ways {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
