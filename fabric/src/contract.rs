@@ -61,59 +61,60 @@ pub trait Provider {
     fn completions(&self) -> Completions;
 }
 
-/// Writes the enum of all providers and its dispatch: one line a provider.
+/// Writes the enum of all providers and its dispatch: one line a provider, one `match` a call.
 macro_rules! providers {
     ($($(#[$doc:meta])* $variant:ident($provider:ty)),+ $(,)?) => {
-        /// The provider in use, chosen at run time. Each call is one `match`.
+        /// The provider in use, chosen at run time.
         pub enum Net { $($(#[$doc])* $variant($provider)),+ }
 
         impl Net {
             /// The names of all providers in this build.
             pub const NAMES: &'static [&'static str] = &[$(<$provider>::NAME),+];
 
-            /// The name of this provider.
+            /// The name of the provider in use.
             pub fn name(&self) -> &'static str {
                 match self { $(Net::$variant(_) => <$provider>::NAME),+ }
             }
+        }
 
-            /// See [`Provider::limits`].
-            pub fn limits(&self) -> Limits {
+        impl Provider for Net {
+            const NAME: &'static str = "net";
+
+            fn limits(&self) -> Limits {
                 match self { $(Net::$variant(net) => net.limits()),+ }
             }
 
-            /// See [`Provider::put`].
-            ///
-            /// # Safety
-            /// As [`Provider::put`].
-            pub unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
-                // SAFETY: the caller keeps the contract, which is the same.
+            fn address(&self) -> Vec<u8> {
+                match self { $(Net::$variant(net) => net.address()),+ }
+            }
+
+            fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+                match self { $(Net::$variant(net) => net.connect(lookup)),+ }
+            }
+
+            fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
+                match self { $(Net::$variant(net) => net.register(key, start, bytes)),+ }
+            }
+
+            unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
+                // SAFETY: the caller keeps the contract, which is that of the provider in use.
                 match self { $(Net::$variant(net) => unsafe { net.put(pe, source, bytes, target) }),+ }
             }
 
-            /// See [`Provider::get`].
-            ///
-            /// # Safety
-            /// As [`Provider::get`].
-            pub unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
-                // SAFETY: the caller keeps the contract, which is the same.
+            unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
+                // SAFETY: the caller keeps the contract, which is that of the provider in use.
                 match self { $(Net::$variant(net) => unsafe { net.get(pe, target, bytes, source) }),+ }
             }
 
-            /// See [`Provider::send`].
-            pub fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
+            fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
                 match self { $(Net::$variant(net) => net.send(pe, header, payload)),+ }
             }
 
-            /// See [`Provider::progress`].
-            ///
-            /// # Errors
-            /// As [`Provider::progress`].
-            pub fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize> {
+            fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize> {
                 match self { $(Net::$variant(net) => net.progress(deliver)),+ }
             }
 
-            /// See [`Provider::completions`].
-            pub fn completions(&self) -> Completions {
+            fn completions(&self) -> Completions {
                 match self { $(Net::$variant(net) => net.completions()),+ }
             }
         }

@@ -6,7 +6,7 @@
 
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::template::Template;
-use pelago_fabric::{FabricResult, Key, Pe, Provider, Remote, Status};
+use pelago_fabric::{FabricResult, Key, Net, Pe, Provider, Remote, Status};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -92,6 +92,7 @@ impl<P: Provider> Fabric<P> {
 struct ShmThreads;
 struct ShmProcesses;
 struct TemplateHub;
+struct Dispatched;
 
 fn shm_fabric(endpoints: Vec<Shm>) -> Fabric<Shm> {
     let regions = (0..endpoints.len()).map(|pe| endpoints[pe].segment().heap(pe)).collect();
@@ -142,6 +143,18 @@ impl Harness for TemplateHub {
         let mut memory: Vec<Vec<u64>> = (0..n_pes).map(|_| vec![0; REGION_BYTES / 8]).collect();
         let regions = memory.iter_mut().map(|m| NonNull::new(m.as_mut_ptr().cast()).unwrap()).collect();
         Fabric::new(endpoints, regions, memory)
+    }
+}
+
+/// Through the enum that the layers above hold.
+impl Harness for Dispatched {
+    type Endpoint = Net;
+
+    fn open(n_pes: usize) -> Fabric<Net> {
+        let Fabric { endpoints, regions, _memory } = TemplateHub::open(n_pes);
+        let endpoints: Vec<Net> = endpoints.into_iter().map(Net::Template).collect();
+        assert!(endpoints.iter().all(|net| Net::NAMES.contains(&net.name()) && net.name() == Template::NAME));
+        Fabric { endpoints, regions, _memory }
     }
 }
 
@@ -365,4 +378,5 @@ conformance! {
     shm_threads: ShmThreads,
     shm_processes: ShmProcesses,
     template: TemplateHub,
+    dispatched: Dispatched,
 }

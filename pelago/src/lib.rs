@@ -66,6 +66,11 @@ pub use spmd::{Spmd, SpmdError, spmd};
 pub use symmetric::Symmetric;
 pub use world::World;
 
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 /// What most programs need.
 pub mod prelude {
     pub use crate::{Element, Pe, Symmetric, World, spmd};

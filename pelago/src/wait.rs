@@ -78,8 +78,8 @@ impl World {
         let doorbell = &self.memory.blocks()[self.my_pe()].doorbell;
         let mut sleeps = 0u32;
         loop {
-            self.check_hope(awaited, sleeps.is_multiple_of(SLEEPS_PER_LAUNCHER_CHECK), ready);
             sleeps = sleeps.wrapping_add(1);
+            self.check_hope(awaited, sleeps.is_multiple_of(SLEEPS_PER_LAUNCHER_CHECK), ready);
             let announced = doorbell.announce(sleepers);
             let is_ready = ready();
             if !is_ready {

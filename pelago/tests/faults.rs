@@ -51,7 +51,8 @@ fn an_early_exit_is_no_success() {
         }
         wait_for_ever(world);
     }
-    // Both jobs before the first assertion: a copy of the test program passes over the job that is not its own.
+    // Both jobs before the first assertion: a copy of the test program passes over the job that is not its
+    // own.
     let with_0 = pelago::try_processes!(3, [], |world| exit_early(world, 0));
     let with_7 = pelago::try_processes!(3, [], |world| exit_early(world, 7));
     let (pe, cause, text) = first_failure(&with_0);

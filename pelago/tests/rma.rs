@@ -206,7 +206,8 @@ proptest! {
                 }
             }
             world.barrier();
-            assert!(guard.local().to_vec().iter().all(|&word| word == 0), "the neighbouring array was written");
+            let untouched = guard.local().to_vec().iter().all(|&word| word == 0);
+            assert!(untouched, "the neighbouring array was written");
         };
         Spmd::new(3).counters(counters).run(run).unwrap();
     }
