@@ -140,11 +140,14 @@ settings! {
     yields: Option<u32> = parse::auto_count, "PELAGO_YIELDS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
         help "how often a waiting PE yields its core before it sleeps; auto: by PEs and cores";
+    wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
+        accepts "none, or seconds above 0 and up to 1000000, such as 300",
+        help "how long a PE waits for others before it fails and says what it waits for";
     ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
         accepts "bytes, a power of two from 4k to 64m",
         help "size of the ring of incoming messages of each PE";
     node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", User,
-        accepts "any text",
+        accepts "any text that is not empty",
         help "name of the node, in place of the one found: PEs with equal names share memory";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
@@ -216,7 +219,7 @@ mod tests {
         assert_eq!(settings.init_timeout, Duration::from_secs(60));
         assert!(!settings.counters);
         assert_eq!(settings.barrier, BarrierKind::Auto);
-        assert_eq!((settings.spins, settings.yields), (None, None));
+        assert_eq!((settings.spins, settings.yields, settings.wait_limit), (None, None, None));
         assert_eq!(settings.ring_bytes, 65536);
         assert_eq!((settings.node_id, settings.test_body), (None, None));
     }

@@ -10,6 +10,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 use thiserror::Error;
 
 /// The first failure of a PE of [`spmd`].
@@ -51,12 +52,13 @@ pub struct Spmd {
     counters: Option<bool>,
     barrier: Option<BarrierKind>,
     ring_bytes: Option<usize>,
+    wait_limit: Option<Duration>,
 }
 
 impl Spmd {
     /// A job of `n_pes` PEs.
     pub fn new(n_pes: usize) -> Spmd {
-        Spmd { n_pes, heap_bytes: None, counters: None, barrier: None, ring_bytes: None }
+        Spmd { n_pes, heap_bytes: None, counters: None, barrier: None, ring_bytes: None, wait_limit: None }
     }
 
     /// Sets the size of each PE's symmetric heap, in bytes (`PELAGO_HEAP_SIZE`).
@@ -80,6 +82,12 @@ impl Spmd {
     /// Sets the size of each PE's message ring, in bytes (`PELAGO_RING_SIZE`).
     pub fn ring_bytes(mut self, bytes: usize) -> Spmd {
         self.ring_bytes = Some(bytes);
+        self
+    }
+
+    /// Limits every wait for other PEs (`PELAGO_WAIT_LIMIT`).
+    pub fn wait_limit(mut self, limit: Duration) -> Spmd {
+        self.wait_limit = Some(limit);
         self
     }
 
@@ -120,6 +128,7 @@ impl Spmd {
         settings.counters = self.counters.unwrap_or(settings.counters);
         settings.barrier = self.barrier.unwrap_or(settings.barrier);
         settings.ring_bytes = self.ring_bytes.unwrap_or(settings.ring_bytes);
+        settings.wait_limit = self.wait_limit.or(settings.wait_limit);
         Ok(settings)
     }
 }

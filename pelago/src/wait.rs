@@ -10,7 +10,7 @@ use crate::world::World;
 use pelago_boot::Settings;
 use pelago_fabric::shm::segment::Block;
 use pelago_fabric::sync::{Ordering, spin_once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks.
 const SLEEP_BOUND: Duration = Duration::from_millis(1);
@@ -22,19 +22,17 @@ const SLEEPS_PER_LAUNCHER_CHECK: u32 = 100;
 pub(crate) struct Patience {
     spins: u32,
     yields: u32,
+    limit: Option<Duration>,
 }
 
 impl Patience {
     /// PEs that all have a core of their own spin; PEs that share cores soon give them up.
     pub(crate) fn new(n_pes: usize, cores: usize, settings: &Settings) -> Patience {
-        let usual = if n_pes <= cores {
-            Patience { spins: 2000, yields: 100 }
-        } else {
-            Patience { spins: 50, yields: 20 }
-        };
+        let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (50, 20) };
         Patience {
-            spins: settings.spins.unwrap_or(usual.spins),
-            yields: settings.yields.unwrap_or(usual.yields),
+            spins: settings.spins.unwrap_or(spins),
+            yields: settings.yields.unwrap_or(yields),
+            limit: settings.wait_limit,
         }
     }
 }
@@ -76,8 +74,17 @@ impl World {
         }
         let sleepers = &self.memory.header().sleepers;
         let doorbell = &self.memory.blocks()[self.my_pe()].doorbell;
+        let since = Instant::now();
         let mut sleeps = 0u32;
         loop {
+            if let Some(limit) = self.patience.limit
+                && since.elapsed() > limit
+            {
+                let (me, what) = (self.my_pe(), self.name(awaited));
+                panic!(
+                    "PE {me}: has waited {limit:?} for {what}, which is the limit set by PELAGO_WAIT_LIMIT"
+                );
+            }
             sleeps = sleeps.wrapping_add(1);
             self.check_hope(awaited, sleeps.is_multiple_of(SLEEPS_PER_LAUNCHER_CHECK), ready);
             let announced = doorbell.announce(sleepers);

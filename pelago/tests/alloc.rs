@@ -3,6 +3,7 @@
 mod common;
 
 use pelago::prelude::*;
+use pelago::sync::{AtomicUsize, Ordering};
 use pelago::{ErrorKind, Spmd};
 
 both_ways! {
@@ -191,9 +192,34 @@ fn calls_that_differ_between_pes_are_found() {
     assert!(kinds.contains("PE 1 calls alloc(1 bytes") && kinds.contains("PE 0 calls reclaim()"), "{kinds}");
 }
 
+/// Who leaves a phase early waits for the others before it can reach their parts.
+#[test]
+fn nobody_reaches_a_part_while_its_owner_is_in_the_phase() {
+    spmd(2, |world| {
+        let mut array = world.alloc_zeroed::<u64>(1).unwrap();
+        for round in 1..=200 {
+            array
+                .exclusive(|part| {
+                    part[0] = round;
+                    if world.my_pe() == 0 {
+                        let unchanged = (0..50).all(|_| {
+                            std::thread::yield_now();
+                            std::hint::black_box(&mut *part)[0] == round
+                        });
+                        assert!(unchanged, "PE 1 has put into the part of PE 0 in round {round}");
+                    }
+                })
+                .unwrap();
+            array.p(0, 0, 7).unwrap();
+        }
+    })
+    .unwrap();
+}
+
 /// A PE that unwinds out of an exclusive phase cannot reach parts that others hold as slices.
 #[test]
 fn after_a_panic_in_an_exclusive_phase_the_array_is_closed() {
+    let refused = AtomicUsize::new(0);
     let outcome = spmd(2, |world| {
         let mut array = world.alloc_zeroed::<u64>(4).unwrap();
         if world.my_pe() == 0 {
@@ -201,18 +227,23 @@ fn after_a_panic_in_an_exclusive_phase_the_array_is_closed() {
                 array.exclusive(|_| panic!("on purpose")).unwrap()
             }));
             assert!(caught.is_err());
-            let refused = array.put(1, 0, &[1, 2, 3, 4]).unwrap_err();
-            assert!(matches!(refused.kind(), ErrorKind::JobFailed { .. }), "{refused}");
-            assert!(
-                array.p(1, 0, 1).is_err() && array.g(1, 0).is_err() && array.get(1, 0, &mut [0]).is_err()
-            );
-            assert!(array.on(1).unwrap().p(0, 1).is_err());
+            let tries = [
+                array.put(1, 0, &[1, 2, 3, 4]),
+                array.p(1, 0, 1),
+                array.g(1, 0).map(drop),
+                array.get(1, 0, &mut [0]),
+                array.on(1).unwrap().p(0, 1),
+            ];
+            let is_refusal = |e: &pelago::Error| matches!(e.kind(), ErrorKind::JobFailed { .. });
+            let count = tries.iter().filter(|outcome| outcome.as_ref().is_err_and(is_refusal)).count();
+            refused.store(count, Ordering::Relaxed);
         } else {
             array.exclusive(|part| assert_eq!(part, [0; 4])).unwrap();
         }
     });
     let text = outcome.unwrap_err().to_string();
     assert!(text.contains("PE 0 panicked: panicked in an exclusive phase"), "{text}");
+    assert_eq!(refused.load(Ordering::Relaxed), 5, "all five ways to PE 1 are closed");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod common;
 
 use pelago::prelude::*;
+use pelago::sync::{AtomicUsize, Ordering};
 use pelago::{BarrierKind, Spmd};
 
 both_ways! {
@@ -72,6 +73,42 @@ fn a_wait_that_nobody_can_end_is_named() {
     let text = outcome.unwrap_err().to_string();
     assert!(text.contains("PE 2: waits for a change of element 3"), "{text}");
     assert!(text.contains("every other PE has left the job"), "{text}");
+}
+
+/// Who waits for a PE that has panicked gives up because of that, not because of a time limit.
+#[test]
+fn a_failure_ends_the_waits_of_others() {
+    let gave_up_quietly = AtomicUsize::new(0);
+    let job = Spmd::new(3).wait_limit(std::time::Duration::from_secs(20));
+    let outcome = job.run(|world| {
+        let flag = world.alloc_zeroed::<u8>(1).unwrap();
+        let wait = std::panic::AssertUnwindSafe(|| match world.my_pe() {
+            0 => panic!("the first to fail"),
+            1 => world.barrier(),
+            _ => assert_eq!(flag.local().wait_until(0, |value| value == 1), 1),
+        });
+        let payload = std::panic::catch_unwind(wait).unwrap_err();
+        if !payload.is::<String>() && !payload.is::<&str>() {
+            gave_up_quietly.fetch_add(1, Ordering::Relaxed);
+        }
+        std::panic::resume_unwind(payload);
+    });
+    assert_eq!(outcome.unwrap_err().to_string(), "PE 0 panicked: the first to fail");
+    assert_eq!(gave_up_quietly.load(Ordering::Relaxed), 2, "PEs 1 and 2");
+}
+
+#[test]
+fn a_wait_can_be_limited() {
+    let limit = std::time::Duration::from_millis(20);
+    let outcome = Spmd::new(2).wait_limit(limit).run(|world| {
+        let flag = world.alloc_zeroed::<u8>(1).unwrap();
+        flag.local().wait_until(0, |value| value == 1);
+    });
+    let text = outcome.unwrap_err().to_string();
+    assert!(
+        text.contains("has waited 20ms for a change of element 0") && text.contains("PELAGO_WAIT_LIMIT"),
+        "{text}"
+    );
 }
 
 /// A plain put rings no doorbell; the sleeper sees it all the same, while the putter computes on.

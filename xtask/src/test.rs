@@ -16,6 +16,9 @@ use crate::{budget, tidy};
 /// What the full tier runs, and the Debian package that brings it.
 const NEEDS: [(&str, &str); 1] = [("mpiexec.hydra", "mpich")];
 
+/// No test waits longer for a PE, in seconds: a hang becomes a failure that says what was waited for.
+const WAIT_LIMIT_SECONDS: &str = "120";
+
 /// Runs the quick tier, and after it what `full` adds.
 pub fn run(full: bool) -> Result<()> {
     let metadata = metadata()?;
@@ -37,11 +40,18 @@ fn quick(target: &Path) -> Vec<Step> {
         Step { name: "format", work: Work::Command(cargo(&["fmt", "--all", "--check"])) },
         Step { name: "clippy", work: Work::Command(clippy) },
         Step { name: "tidy", work: Work::Call("cargo xtask tidy", tidy::run) },
-        Step { name: "tests", work: Work::Tests(cargo(&["test", "--workspace"])) },
+        Step { name: "tests", work: Work::Tests(tests(&["--workspace"])) },
         Step { name: "loom", work: Work::Tests(loom) },
         Step { name: "docs", work: Work::Command(docs) },
         Step { name: "budget", work: Work::Call("cargo xtask budget", || budget::run(false)) },
     ]
+}
+
+/// `cargo test` with a limit for all waits.
+fn tests(arguments: &[&str]) -> Command {
+    let mut command = cargo(&["test"]);
+    command.args(arguments).env("PELAGO_WAIT_LIMIT", WAIT_LIMIT_SECONDS);
+    command
 }
 
 /// The tests of the crates that have a feature `full`, with it.
@@ -49,7 +59,7 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
     let with_full = packages.iter().filter(|package| package.features.contains_key("full"));
     let names: Vec<_> = with_full.map(|package| package.name.as_str()).collect();
     ensure!(!names.is_empty(), "no crate has a feature `full`: the full tier would add nothing");
-    let mut command = cargo(&["test"]);
+    let mut command = tests(&[]);
     for name in &names {
         command.args(["-p", name]);
     }

@@ -40,6 +40,10 @@ pub(super) fn ring_bytes(text: &str) -> Option<usize> {
     parse_bytes(text).filter(|bytes| bytes.is_power_of_two() && (4096..=64 << 20).contains(bytes))
 }
 
+pub(super) fn limit(text: &str) -> Option<Option<Duration>> {
+    if text == "none" { Some(None) } else { seconds(text).map(Some) }
+}
+
 pub(super) fn seconds(text: &str) -> Option<Duration> {
     let seconds: f64 = text.parse().ok()?;
     let duration = (seconds > 0.0 && seconds <= 1e6).then(|| Duration::from_secs_f64(seconds))?;
@@ -159,6 +163,7 @@ mod tests {
     fn durations_in_seconds() {
         assert_eq!(seconds("60"), Some(Duration::from_secs(60)));
         assert_eq!(seconds("0.25"), Some(Duration::from_millis(250)));
+        assert_eq!((limit("none"), limit("2")), (Some(None), Some(Some(Duration::from_secs(2)))));
         for text in ["0", "-1", "nan", "inf", "1e7", "10s", "x", "-0.0", "1e-30"] {
             assert_eq!(seconds(text), None, "{text}");
         }

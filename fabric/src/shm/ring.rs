@@ -199,3 +199,27 @@ fn pack(from: Pe, length: u32) -> u64 {
 fn unpack(word: u64) -> (Pe, u32) {
     ((word >> 32) as Pe, word as u32)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A payload word lies where the stamp of a later round will: what is left there must not look like one.
+    #[test]
+    fn payload_never_looks_like_a_stamp() {
+        let cells: [Cell; 8] = Default::default();
+        let positions = Positions::default();
+        let ring = Ring::new(&positions, &cells);
+        let mut buffer = Vec::new();
+        let mut take = || ring.receive(&mut buffer, |envelope, _| envelope.header);
+        // Two cells: payload word 5 is word 0 of cell 1, whose next stamp belongs to position 1 + 8.
+        let forged = [0, 0, 0, 0, 0, 1 + 8 + 1u64].map(u64::to_ne_bytes).concat();
+        assert!(ring.send(3, 100, &forged));
+        assert_eq!(take(), Some(100));
+        for header in 2..=8 {
+            assert!(ring.send(3, header, &[]));
+            assert_eq!(take(), Some(header));
+        }
+        assert_eq!(take(), None, "the head is at position 9, where nobody has sent anything");
+    }
+}

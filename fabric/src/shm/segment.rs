@@ -153,7 +153,9 @@ impl Failure {
 #[derive(Debug)]
 pub struct Segment {
     start: NonNull<u8>,
-    bytes: usize,
+    /// What was mapped in all, from here on.
+    range: NonNull<u8>,
+    range_bytes: usize,
     layout: Layout,
 }
 
@@ -217,26 +219,32 @@ impl Segment {
         Segment::map(pe, &fd, layout, total)
     }
 
+    /// Maps the memory at a multiple of the heaps' alignment: the system chooses a range that is that much too
+    /// long, and the memory takes the place of a part of it.
     fn map(pe: Pe, fd: impl AsFd, layout: Layout, bytes: usize) -> FabricResult<Segment> {
-        // SAFETY: a fresh mapping at an address of the system's choice touches no memory of ours.
-        let start = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED | MapFlags::NORESERVE,
-                fd,
-                0,
-            )
-        };
-        let start = start.map_err(|e| FabricError::System {
+        let failed = |e: rustix::io::Errno| FabricError::System {
             pe,
             operation: format!("mapping the node's memory of {bytes} bytes"),
             reason: e.to_string(),
             remedy: "Lower PELAGO_HEAP_SIZE, or raise the limit of virtual memory (ulimit -v)",
-        })?;
-        let start = NonNull::new(start.cast()).expect("the system maps nothing at address 0");
-        Ok(Segment { start, bytes, layout })
+        };
+        let range_bytes =
+            bytes.checked_add(HEAP_ALIGN_BYTES).ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
+        let (null, private) = (std::ptr::null_mut(), MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a fresh mapping at an address of the system's choice touches no memory of ours.
+        let range = unsafe { rustix::mm::mmap_anonymous(null, range_bytes, ProtFlags::empty(), private) };
+        let range = NonNull::new(range.map_err(failed)?).expect("the system maps nothing at address 0");
+        let skipped = range.as_ptr().align_offset(HEAP_ALIGN_BYTES);
+        // SAFETY: `skipped` is less than the alignment, by which the range is longer than the memory.
+        let start = unsafe { range.cast::<u8>().add(skipped) };
+        let segment = Segment { start, range: range.cast(), range_bytes, layout };
+        let (access, fixed) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
+        // SAFETY: the target lies inside the range that was mapped above and that nobody else knows of.
+        let mapped = unsafe {
+            rustix::mm::mmap(start.as_ptr().cast(), bytes, access, fixed | MapFlags::NORESERVE, fd, 0)
+        };
+        mapped.map_err(failed)?;
+        Ok(segment)
     }
 
     /// The sizes of this segment.
@@ -292,6 +300,6 @@ impl Drop for Segment {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `map` and nothing borrowed from this segment outlives it. An error
         // leaves the range mapped, which harms nobody.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+        let _ = unsafe { rustix::mm::munmap(self.range.as_ptr().cast(), self.range_bytes) };
     }
 }
