@@ -68,25 +68,36 @@ fn who_does_not_know_the_nonce_gets_nothing() {
 #[test]
 fn where_the_socket_fails_proc_serves() {
     let layout = Layout::new(2, 1, 4096);
-    let leader = Shm::open(0, layout, Duration::from_millis(300)).unwrap();
+    let mut leader = Shm::open(0, layout, Duration::from_secs(60)).unwrap();
     let mut address = leader.address();
     address[0] ^= 0xFF; // a name nobody listens at
     let mut other = Shm::open(1, layout, Duration::from_secs(60)).unwrap();
     other.connect(&mut |_| Ok(address.clone())).unwrap();
+    leader.connect(&mut |_| unreachable!()).unwrap();
     let word = |shm: &Shm| shm.segment().block(1).left.0.load(Ordering::Relaxed);
     leader.segment().block(1).left.store(5, Ordering::Relaxed);
     assert_eq!(word(&other), 5, "both map the same memory");
 }
 
 #[test]
+fn the_memory_of_another_job_is_refused() {
+    let (_segment, fd) = Segment::create(0, Layout::new(2, 1, 4096)).unwrap();
+    let error = Segment::attach(1, fd, 2, [1, 2]).map(drop).unwrap_err().to_string();
+    assert!(error.contains("another job"), "{error}");
+}
+
+#[test]
 fn foreign_memory_is_refused() {
     let wrong_count = |n_pes| {
         let (_segment, fd) = Segment::create(0, Layout::new(2, 1, 4096)).unwrap();
-        Segment::attach(1, fd, n_pes).map(drop)
+        Segment::attach(1, fd, n_pes, [0, 0]).map(drop)
     };
     wrong_count(2).unwrap();
     let error = wrong_count(3).unwrap_err().to_string();
     assert!(error.contains("2 PEs, not 3"), "{error}");
+    let empty = std::fs::File::open("/dev/null").unwrap();
+    let error = Segment::attach(1, empty, 2, [0, 0]).map(drop).unwrap_err().to_string();
+    assert!(error.contains("0 bytes: it is no node's memory"), "{error}");
     let mut shm = Shm::open(1, Layout::new(2, 1, 4096), Duration::from_secs(1)).unwrap();
     let error = shm.connect(&mut |_| Ok(vec![1, 2, 3])).unwrap_err().to_string();
     assert!(error.contains("address of 3 bytes"), "{error}");
@@ -94,8 +105,9 @@ fn foreign_memory_is_refused() {
 
 #[test]
 fn a_heap_beyond_the_address_space_is_an_error() {
-    for heap_bytes in [1 << 47, usize::MAX / 2] {
-        let error = Segment::create(0, Layout::new(4, heap_bytes, 4096)).map(drop).unwrap_err().to_string();
+    for (n_pes, heap_bytes) in [(4, 1 << 47), (4, usize::MAX), (1 << 20, 1 << 46), (usize::MAX / 4096, 1)] {
+        let error =
+            Segment::create(0, Layout::new(n_pes, heap_bytes, usize::MAX)).map(drop).unwrap_err().to_string();
         assert!(error.contains("PELAGO_HEAP_SIZE"), "{error}");
     }
 }

@@ -27,32 +27,41 @@ pub(crate) type ArraySet = [u64; DROPPED_WORDS];
 /// A call that must be the same at every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
+    Join { barrier: usize },
     Alloc { bytes: usize, align_bytes: usize },
+    AllocZeroed { bytes: usize, align_bytes: usize },
     Resize { offset_bytes: usize, bytes: usize },
     Free { offset_bytes: usize },
-    Exclusive { offset_bytes: usize },
+    BeginExclusive { offset_bytes: usize },
+    EndExclusive { offset_bytes: usize },
     Reclaim,
 }
 
 impl Call {
     fn words(self) -> [u64; 3] {
         match self {
-            Call::Alloc { bytes, align_bytes } => [1, bytes as u64, align_bytes as u64],
-            Call::Resize { offset_bytes, bytes } => [2, offset_bytes as u64, bytes as u64],
-            Call::Free { offset_bytes } => [3, offset_bytes as u64, 0],
-            Call::Exclusive { offset_bytes } => [4, offset_bytes as u64, 0],
-            Call::Reclaim => [5, 0, 0],
+            Call::Join { barrier } => [1, barrier as u64, 0],
+            Call::Alloc { bytes, align_bytes } => [2, bytes as u64, align_bytes as u64],
+            Call::AllocZeroed { bytes, align_bytes } => [3, bytes as u64, align_bytes as u64],
+            Call::Resize { offset_bytes, bytes } => [4, offset_bytes as u64, bytes as u64],
+            Call::Free { offset_bytes } => [5, offset_bytes as u64, 0],
+            Call::BeginExclusive { offset_bytes } => [6, offset_bytes as u64, 0],
+            Call::EndExclusive { offset_bytes } => [7, offset_bytes as u64, 0],
+            Call::Reclaim => [8, 0, 0],
         }
     }
 
     fn from_words([code, a, b]: [u64; 3]) -> Option<Call> {
         let (a, b) = (a as usize, b as usize);
         Some(match code {
-            1 => Call::Alloc { bytes: a, align_bytes: b },
-            2 => Call::Resize { offset_bytes: a, bytes: b },
-            3 => Call::Free { offset_bytes: a },
-            4 => Call::Exclusive { offset_bytes: a },
-            5 => Call::Reclaim,
+            1 => Call::Join { barrier: a },
+            2 => Call::Alloc { bytes: a, align_bytes: b },
+            3 => Call::AllocZeroed { bytes: a, align_bytes: b },
+            4 => Call::Resize { offset_bytes: a, bytes: b },
+            5 => Call::Free { offset_bytes: a },
+            6 => Call::BeginExclusive { offset_bytes: a },
+            7 => Call::EndExclusive { offset_bytes: a },
+            8 => Call::Reclaim,
             _ => return None,
         })
     }
@@ -60,13 +69,21 @@ impl Call {
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        let array = |f: &mut fmt::Formatter<'_>, call, offset_bytes| {
+            write!(f, "{call}(array at heap offset {offset_bytes})")
+        };
+        match *self {
+            Call::Join { barrier } => write!(f, "init(PELAGO_BARRIER's choice number {barrier})"),
             Call::Alloc { bytes, align_bytes } => write!(f, "alloc({bytes} bytes, aligned to {align_bytes})"),
+            Call::AllocZeroed { bytes, align_bytes } => {
+                write!(f, "alloc_zeroed({bytes} bytes, aligned to {align_bytes})")
+            }
             Call::Resize { offset_bytes, bytes } => {
                 write!(f, "resize(array at heap offset {offset_bytes}, to {bytes} bytes)")
             }
-            Call::Free { offset_bytes } => write!(f, "free(array at heap offset {offset_bytes})"),
-            Call::Exclusive { offset_bytes } => write!(f, "exclusive(array at heap offset {offset_bytes})"),
+            Call::Free { offset_bytes } => array(f, "free", offset_bytes),
+            Call::BeginExclusive { offset_bytes } => array(f, "exclusive", offset_bytes),
+            Call::EndExclusive { offset_bytes } => array(f, "the end of exclusive", offset_bytes),
             Call::Reclaim => write!(f, "reclaim()"),
         }
     }
@@ -76,8 +93,7 @@ impl World {
     /// Passes a barrier and makes sure that every PE makes this call; then reclaims the arrays that every PE
     /// has dropped.
     pub(crate) fn agree(&self, call: Call) -> Result<()> {
-        let sequence = self.agreements.get() + 1;
-        self.agreements.set(sequence);
+        let sequence = self.barrier.next_round();
         let dropped = self.arrays.borrow().dropped();
         publish(self.notice(self.my_pe(), sequence), sequence, call, &dropped);
         self.barrier();

@@ -7,45 +7,65 @@ use crate::agree::{ArraySet, DROPPED_WORDS};
 
 /// Number of an array, the same at every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ArrayId(usize);
+pub(crate) struct ArrayId(u32);
+
+impl ArrayId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The most arrays that can be alive at once.
 pub(crate) const ARRAYS_MAX: usize = DROPPED_WORDS * 64;
 
+/// Where an array lies in the heap, and how it must be aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) offset_bytes: usize,
+    pub(crate) align_bytes: usize,
+}
+
 /// Where each array lies, and which ones this PE has dropped.
 #[derive(Debug)]
 pub(crate) struct Arrays {
-    offsets_bytes: Vec<Option<usize>>,
+    blocks: Vec<Option<Block>>,
     free: std::collections::BTreeSet<usize>,
     dropped: ArraySet,
 }
 
 impl Arrays {
     pub(crate) fn new() -> Arrays {
-        Arrays { offsets_bytes: Vec::new(), free: Default::default(), dropped: [0; DROPPED_WORDS] }
+        Arrays { blocks: Vec::new(), free: Default::default(), dropped: [0; DROPPED_WORDS] }
     }
 
     /// Gives a new array the lowest free number; `None` if there are too many.
-    pub(crate) fn insert(&mut self, offset_bytes: usize) -> Option<ArrayId> {
-        let id = self.free.pop_first().unwrap_or(self.offsets_bytes.len());
+    pub(crate) fn insert(&mut self, block: Block) -> Option<ArrayId> {
+        let id = self.free.pop_first().unwrap_or(self.blocks.len());
         if id == ARRAYS_MAX {
             return None;
         }
-        if id == self.offsets_bytes.len() {
-            self.offsets_bytes.push(None);
+        if id == self.blocks.len() {
+            self.blocks.push(None);
         }
-        self.offsets_bytes[id] = Some(offset_bytes);
-        Some(ArrayId(id))
+        self.blocks[id] = Some(block);
+        Some(ArrayId(id as u32))
+    }
+
+    /// How an array must be aligned, in bytes.
+    pub(crate) fn align_bytes(&self, id: ArrayId) -> usize {
+        self.blocks[id.index()].map_or(1, |block| block.align_bytes)
     }
 
     /// An array has moved.
     pub(crate) fn relocate(&mut self, id: ArrayId, offset_bytes: usize) {
-        self.offsets_bytes[id.0] = Some(offset_bytes);
+        if let Some(block) = &mut self.blocks[id.index()] {
+            block.offset_bytes = offset_bytes;
+        }
     }
 
     /// This PE will not use the array again.
     pub(crate) fn drop_here(&mut self, id: ArrayId) {
-        self.dropped[id.0 / 64] |= 1 << (id.0 % 64);
+        self.dropped[id.index() / 64] |= 1 << (id.index() % 64);
     }
 
     /// What this PE has dropped and not yet reclaimed.
@@ -59,7 +79,7 @@ impl Arrays {
         for (word, &bits) in set.iter().enumerate() {
             for bit in (0..64).filter(|bit| bits & (1 << bit) != 0) {
                 let id = word * 64 + bit;
-                offsets.extend(self.offsets_bytes[id].take());
+                offsets.extend(self.blocks[id].take().map(|block| block.offset_bytes));
                 self.free.insert(id);
                 self.dropped[word] &= !(1 << bit);
             }
@@ -69,13 +89,17 @@ impl Arrays {
 
     /// How many arrays are alive or wait for other PEs to drop them.
     pub(crate) fn count(&self) -> usize {
-        self.offsets_bytes.len() - self.free.len()
+        self.blocks.len() - self.free.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn at(offset_bytes: usize) -> Block {
+        Block { offset_bytes, align_bytes: 64 }
+    }
 
     fn set(ids: &[usize]) -> ArraySet {
         let mut set = [0; DROPPED_WORDS];
@@ -86,23 +110,23 @@ mod tests {
     #[test]
     fn numbers_are_reused_lowest_first_after_all_have_dropped() {
         let mut arrays = Arrays::new();
-        let ids: Vec<_> = (0..70).map(|i| arrays.insert(i * 64).unwrap()).collect();
+        let ids: Vec<_> = (0..70).map(|i| arrays.insert(at(i * 64)).unwrap()).collect();
         arrays.drop_here(ids[66]);
         arrays.drop_here(ids[2]);
         assert_eq!(arrays.dropped(), set(&[2, 66]));
         assert_eq!(arrays.reclaim(&set(&[66])), [66 * 64]);
         assert_eq!((arrays.dropped(), arrays.count()), (set(&[2]), 69));
-        assert_eq!(arrays.insert(9), Some(ArrayId(66)));
+        assert_eq!(arrays.insert(at(9)), Some(ArrayId(66)));
         assert_eq!(arrays.reclaim(&set(&[2])), [2 * 64]);
-        assert_eq!(arrays.insert(9), Some(ArrayId(2)));
-        assert_eq!(arrays.insert(9), Some(ArrayId(70)));
+        assert_eq!(arrays.insert(at(9)), Some(ArrayId(2)));
+        assert_eq!(arrays.insert(at(9)), Some(ArrayId(70)));
     }
 
     #[test]
     fn there_is_an_end_to_numbers() {
         let mut arrays = Arrays::new();
-        assert!((0..ARRAYS_MAX).all(|i| arrays.insert(i).is_some()));
-        assert_eq!(arrays.insert(0), None);
+        assert!((0..ARRAYS_MAX).all(|i| arrays.insert(at(i)).is_some()));
+        assert_eq!(arrays.insert(at(0)), None);
         assert_eq!(arrays.count(), ARRAYS_MAX);
     }
 }

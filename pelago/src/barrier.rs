@@ -13,7 +13,7 @@ use crate::segment::FLAGS;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::BarrierKind;
-use pelago_fabric::sync::Ordering;
+use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
 
 /// More PEs than this and looking at everybody's flag costs more than meeting at a counter.
@@ -24,25 +24,46 @@ enum Form {
     Flags,
     Counter,
     Dissemination,
+    /// This PE has failed or given up: it must not be taken for one that arrives.
+    Closed,
 }
 
 /// A PE's place in the sequence of barriers.
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    form: Form,
+    form: Cell<Form>,
     round: Cell<u64>,
 }
 
 impl Barrier {
-    pub(crate) fn new(kind: BarrierKind, n_pes: usize, cores: usize) -> Barrier {
-        let form = match kind {
+    /// The form in which PEs meet before they have agreed on another.
+    pub(crate) fn new() -> Barrier {
+        Barrier { form: Cell::new(Form::Counter), round: Cell::new(0) }
+    }
+
+    /// Chooses the form for the following barriers; all PEs choose alike, at the same place.
+    pub(crate) fn choose(&self, kind: BarrierKind, n_pes: usize, cores: usize) {
+        self.form.set(match kind {
             BarrierKind::Flags => Form::Flags,
             BarrierKind::Counter => Form::Counter,
             BarrierKind::Dissemination => Form::Dissemination,
             BarrierKind::Auto if n_pes <= cores.min(FLAGS_PES_MAX) => Form::Flags,
             BarrierKind::Auto => Form::Counter,
-        };
-        Barrier { form, round: Cell::new(0) }
+        });
+    }
+
+    /// The number of the next barrier.
+    pub(crate) fn next_round(&self) -> u64 {
+        self.round.get() + 1
+    }
+
+    /// This PE enters no barrier any more.
+    pub(crate) fn close(&self) {
+        self.form.set(Form::Closed);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.form.get() == Form::Closed
     }
 }
 
@@ -54,13 +75,14 @@ impl World {
     /// If a PE that has not come has left the job or failed, so that the barrier cannot end.
     #[inline]
     pub fn barrier(&self) {
-        let round = self.barrier.round.get() + 1;
+        let round = self.barrier.next_round();
         self.barrier.round.set(round);
         self.tally.add(|counts| counts.barriers += 1);
-        match self.barrier.form {
+        match self.barrier.form.get() {
             Form::Flags => self.barrier_flags(round),
             Form::Counter => self.barrier_counter(round),
             Form::Dissemination => self.barrier_dissemination(round),
+            Form::Closed => self.give_up(&format!("PE {}: a barrier after it has failed", self.my_pe())),
         }
     }
 
@@ -98,6 +120,8 @@ impl World {
             let from: Pe = (me + n_pes - distance) % n_pes;
             // SYNC POINT dissemination: releases what this PE did and has heard of, round by round.
             self.memory.flag(to, step).store(round, Ordering::Release);
+            // SYNC POINT doorbell: orders the signal before this PE's look at the sleepers.
+            fence(Ordering::SeqCst);
             self.ring_sleepers();
             let mine = self.memory.flag(me, step);
             // SYNC POINT dissemination: acquires what the sender did and had heard of.

@@ -96,13 +96,13 @@ pub enum ErrorKind {
     },
     /// PEs made different collective calls.
     #[error(
-        "PE {me}: the PEs disagree in collective call {sequence}: PE {pe} calls {theirs}, PE {me} calls \
+        "PE {me}: the PEs disagree at barrier {sequence}: PE {pe} calls {theirs}, PE {me} calls \
          {mine}. Every PE must make the same collective calls with the same arguments in the same order"
     )]
     Disagreement {
         /// The calling PE.
         me: Pe,
-        /// Number of the call that asks for agreement, counted from 1.
+        /// Number of the barrier that is part of the call, counted from 1.
         sequence: u64,
         /// The first PE that differs.
         pe: Pe,
@@ -110,6 +110,17 @@ pub enum ErrorKind {
         mine: String,
         /// What the other PE calls.
         theirs: String,
+    },
+    /// An array that this PE has left in the middle of an exclusive phase.
+    #[error(
+        "PE {me}: {operation} refused: an exclusive phase of the array has not ended here, and other PEs may \
+         still be in it"
+    )]
+    ArrayClosed {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
     },
     /// The job is failing; operations are refused.
     #[error("PE {me}: {operation} refused: the job has failed ({reason})")]

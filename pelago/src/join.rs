@@ -34,7 +34,7 @@ pub(crate) fn process() -> Result<World> {
             card_of(&job, pe).map_err(|error| FabricError::Foreign { pe: me, what: error.to_string() })?;
         Ok(card.1)
     })?;
-    Ok(World::assemble(me, shm.segment().clone(), Some(job), &settings))
+    World::assemble(me, shm.segment().clone(), Some(job), &settings)
 }
 
 /// Size of a PE's symmetric heap in bytes, for `n_pes` PEs on the node.

@@ -27,7 +27,9 @@
 //!
 //! # Completion and order
 //! A get has its data at return; a put's source is reusable at return. A put is complete at its target after
-//! [`World::quiet`] or [`World::barrier`]. Two puts are not ordered unless a [`World::fence`] stands between.
+//! [`World::quiet`] or [`World::barrier`]. Two puts are not ordered unless a [`World::fence`] stands between;
+//! who sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`, `g`)
+//! orders nothing.
 
 mod agree;
 mod arrays;

@@ -25,7 +25,7 @@ impl<'a, T: Element> Local<'a, T> {
         self.array.len()
     }
 
-    /// Reads an element. Elements of 1, 2, 4 and 8 bytes are read in one piece.
+    /// Reads an element. Numbers of up to 8 bytes are read in one piece.
     ///
     /// # Panics
     /// If there is no such element.
@@ -36,7 +36,7 @@ impl<'a, T: Element> Local<'a, T> {
         unsafe { self.part.load(index) }
     }
 
-    /// Writes an element. Elements of 1, 2, 4 and 8 bytes are written in one piece.
+    /// Writes an element. Numbers of up to 8 bytes are written in one piece.
     ///
     /// # Panics
     /// If there is no such element.
@@ -71,7 +71,13 @@ impl<'a, T: Element> Local<'a, T> {
 
     /// A copy of all elements.
     pub fn to_vec(&self) -> Vec<T> {
-        (0..self.len()).map(|index| self.get(index)).collect()
+        let mut elements = Vec::with_capacity(self.len());
+        // SAFETY: the vector has room for the array's length, and is given as many elements.
+        unsafe {
+            self.part.read_first(&mut elements.spare_capacity_mut()[..self.len()]);
+            elements.set_len(self.len());
+        }
+        elements
     }
 
     /// Waits until `condition` holds for an element that another PE writes, and answers the element. What the
@@ -97,16 +103,15 @@ impl<'a, T: Element> Local<'a, T> {
     pub fn wait_until(&self, index: usize, mut condition: impl FnMut(T) -> bool) -> T {
         self.check(index, 1);
         let world = self.array.world();
-        world.ring_sleepers();
-        let mut value;
-        loop {
-            // SAFETY: the index was compared with the array's length above.
-            value = unsafe { self.part.load(index) };
-            if condition(value) {
-                break;
-            }
-            // SAFETY: the index was compared with the array's length above.
-            world.wait(Awaited::Element { index }, || condition(unsafe { self.part.load(index) }));
+        world.ring_sleepers_for_data();
+        // SAFETY: the index was compared with the array's length above.
+        let load = || unsafe { self.part.load(index) };
+        let mut value = load();
+        if !condition(value) {
+            world.wait(Awaited::Element { index }, || {
+                value = load();
+                condition(value)
+            });
         }
         // SYNC POINT put-order: acquires what the writer released by its fence before it wrote the element.
         fence(Ordering::Acquire);

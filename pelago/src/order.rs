@@ -12,7 +12,7 @@ impl World {
     pub fn fence(&self) {
         // SYNC POINT put-order: releases earlier puts to whoever acquires a later one (Local::wait_until).
         fence(Ordering::Release);
-        self.ring_sleepers();
+        self.ring_sleepers_for_data();
     }
 
     /// Waits until all operations that this PE has issued are complete and visible to every PE, non-blocking
@@ -21,6 +21,6 @@ impl World {
     pub fn quiet(&self) {
         // SYNC POINT put-order: as above; the full fence also keeps later loads behind earlier stores.
         fence(Ordering::SeqCst);
-        self.ring_sleepers();
+        self.ring_sleepers_for_data();
     }
 }

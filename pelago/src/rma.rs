@@ -11,8 +11,8 @@ use crate::segment::Part;
 use crate::symmetric::Symmetric;
 
 impl<T: Element> Symmetric<'_, T> {
-    /// Puts one element: writes `value` to element `index` on `pe`. Elements of 1, 2, 4 and 8 bytes arrive in
-    /// one piece. Complete at the target after [`quiet`](crate::World::quiet) or a barrier.
+    /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8
+    /// bytes arrive in one piece. Complete at the target after [`quiet`](crate::World::quiet) or a barrier.
     ///
     /// # Errors
     /// If there is no such PE or element; nothing is written then.
@@ -30,8 +30,7 @@ impl<T: Element> Symmetric<'_, T> {
         Ok(())
     }
 
-    /// Gets one element: reads element `index` on `pe`. Elements of 1, 2, 4 and 8 bytes are read in one
-    /// piece.
+    /// Gets one element: reads element `index` on `pe`. Numbers of up to 8 bytes are read in one piece.
     ///
     /// # Errors
     /// If there is no such PE or element.
@@ -146,6 +145,7 @@ impl<T: Element> Symmetric<'_, T> {
         if !self.has_range(index, count) {
             return Err(ErrorKind::OutOfRange { me, operation, pe, index, count, len }.into());
         }
+        self.check_open(operation)?;
         match self.world().has_failed() {
             Some(reason) => Err(ErrorKind::JobFailed { me, operation, reason }.into()),
             None => Ok(()),

@@ -11,6 +11,7 @@ use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::segment::{Block, Header};
 use pelago_fabric::sync::AtomicU64;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -164,6 +165,15 @@ impl<T: Element> Part<T> {
                 }
             }
         }
+    }
+
+    /// Copies the first elements out.
+    ///
+    /// # Safety
+    /// `target.len()` is at most the array's length.
+    pub(crate) unsafe fn read_first(self, target: &mut [MaybeUninit<T>]) {
+        // SAFETY: the range lies in the array; `target` is private memory with room for as many elements.
+        unsafe { copy::copy(target.as_mut_ptr().cast(), self.start.cast(), size_of_val(target)) }
     }
 
     /// Moves elements within this part; the ranges may overlap.

@@ -5,9 +5,10 @@ use crate::error::Result;
 use crate::join;
 use crate::world::{GaveUp, World};
 use pelago_boot::{BarrierKind, Settings};
+use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::shm::{Layout, Segment};
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -19,6 +20,14 @@ pub enum SpmdError {
     /// The job could not start.
     #[error(transparent)]
     Start(#[from] crate::Error),
+    /// The system refused a thread.
+    #[error("PE {pe} could not be started: {source}. Lower the number of PEs, or raise the limit of threads")]
+    Thread {
+        /// The first PE that could not be started.
+        pe: Pe,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// A PE panicked; the others have given up waiting for it.
     #[error("PE {pe} panicked: {message}")]
     Panicked {
@@ -104,18 +113,22 @@ impl Spmd {
         let layout = Layout::new(self.n_pes, join::heap_bytes(&settings, self.n_pes), settings.ring_bytes);
         let (segment, _fd) = Segment::create(0, layout).map_err(crate::Error::from)?;
         let segment = Arc::new(segment);
-        let outcomes: Vec<_> = thread::scope(|scope| {
+        let outcomes = thread::scope(|scope| {
             let start = |pe| {
                 let (segment, settings, body) = (Arc::clone(&segment), &settings, &body);
                 let run = move || run_pe(pe, segment, settings, body);
-                thread::Builder::new().name(format!("PE {pe}")).spawn_scoped(scope, run)
+                thread::Builder::new()
+                    .name(format!("PE {pe}"))
+                    .spawn_scoped(scope, run)
+                    .map_err(|source| SpmdError::Thread { pe, source })
             };
-            let threads: Vec<_> = (0..self.n_pes).map(start).collect();
-            if let Some(error) = threads.iter().find_map(|thread| thread.as_ref().err()) {
-                segment.header().failure.record(0, &format!("the system refuses another thread: {error}"));
-            }
-            threads.into_iter().map(|thread| thread.ok()?.join().ok()?).collect()
-        });
+            let threads: Result<Vec<_>, _> = (0..self.n_pes).map(start).collect();
+            let threads = threads.inspect_err(|error| {
+                // Those that run must not wait for it.
+                segment.header().failure.record(0, &error.to_string());
+            })?;
+            Ok::<Vec<Option<R>>, SpmdError>(threads.into_iter().map(|t| t.join().ok().flatten()).collect())
+        })?;
         match segment.header().failure.read() {
             Some((pe, message)) => Err(SpmdError::Panicked { pe, message }),
             None => Ok(outcomes.into_iter().map(|r| r.expect("who did not fail has a result")).collect()),
@@ -135,27 +148,20 @@ impl Spmd {
 
 /// One PE: a panic is recorded for all to see. `None` if it panicked or gave up.
 fn run_pe<R>(pe: Pe, segment: Arc<Segment>, settings: &Settings, body: &dyn Fn(&World) -> R) -> Option<R> {
-    let header = Arc::clone(&segment);
+    let kept = Arc::clone(&segment);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let world = World::assemble(pe, segment, None, settings);
-        let outcome = catch_unwind(AssertUnwindSafe(|| body(&world)));
-        match outcome {
-            Ok(value) => Ok(value),
-            Err(payload) => {
-                // Recorded before the world would wait for the others to leave.
-                record(pe, &header, payload.as_ref());
-                world.abandon();
-                Err(())
-            }
-        }
+        let world = match World::assemble(pe, segment, None, settings) {
+            Ok(world) => world,
+            Err(error) => panic!("{error}"),
+        };
+        catch_unwind(AssertUnwindSafe(|| body(&world))).unwrap_or_else(|payload| {
+            // Recorded before the world would wait for the others to leave.
+            record(pe, &kept, payload.as_ref());
+            world.close();
+            resume_unwind(payload)
+        })
     }));
-    match outcome {
-        Ok(result) => result.ok(),
-        Err(payload) => {
-            record(pe, &header, payload.as_ref());
-            None
-        }
-    }
+    outcome.map_err(|payload| record(pe, &kept, payload.as_ref())).ok()
 }
 
 fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {
@@ -164,6 +170,7 @@ fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {
     }
     segment.header().failure.record(pe, join::panic_text(payload));
     for block in segment.blocks() {
-        block.doorbell.ring();
+        block.doorbell.ring(Cause::Meeting);
+        block.doorbell.ring(Cause::Data);
     }
 }

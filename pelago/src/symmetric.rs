@@ -4,10 +4,12 @@ use crate::Pe;
 use crate::agree::Call;
 use crate::arrays::ArrayId;
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::join::panic_text;
 use crate::local::Local;
 use crate::segment::Place;
 use crate::world::World;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// An array with `len` elements in the memory of every PE, at the same place of each PE's heap.
 ///
@@ -20,12 +22,14 @@ use crate::world::World;
 pub struct Symmetric<'w, T: Element> {
     world: &'w World,
     id: ArrayId,
+    /// In an exclusive phase, or after one that has not ended here.
+    is_closed: bool,
     pub(crate) place: Place<T>,
 }
 
 impl<'w, T: Element> Symmetric<'w, T> {
     pub(crate) fn new(world: &'w World, id: ArrayId, place: Place<T>) -> Symmetric<'w, T> {
-        Symmetric { world, id, place }
+        Symmetric { world, id, is_closed: false, place }
     }
 
     /// Elements on each PE.
@@ -74,34 +78,65 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// ```
     ///
     /// # Errors
-    /// If the PEs do not all make this call for this array.
+    /// If the PEs do not all begin this phase, or do not all end it next: the array then stays closed at the
+    /// PEs that have left it, as others may still be in it.
     pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
-        self.world.agree(Call::Exclusive { offset_bytes: self.place.offset_bytes() })?;
-        let phase = Phase { array: self };
-        let len = phase.array.len();
-        // SAFETY: this PE is a PE of the job. All PEs agreed to enter and their handles are mutably borrowed
-        // until the barrier in `Phase`'s drop; operations begun earlier are complete, as the agreement is a
-        // barrier. A PE that unwinds out of the phase closes its handle.
-        let part = unsafe { phase.array.place.part(phase.array.world.my_pe()).slice(len) };
-        Ok(work(part))
+        self.check_open("exclusive")?;
+        let (world, offset_bytes, len) = (self.world, self.place.offset_bytes(), self.len());
+        // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
+        // that are still in it. With the gate closed every operation takes the cold function, which refuses.
+        let gate = std::mem::replace(&mut self.place.gate, 0);
+        self.is_closed = true;
+        let begun = world.agree(Call::BeginExclusive { offset_bytes });
+        if let Err(disagreement) = begun {
+            self.open(gate);
+            return Err(disagreement);
+        }
+        // SAFETY: this PE is a PE of the job. All PEs agreed to begin, having closed their handles, and open
+        // them after all have agreed to end, which this PE does after `work`; operations begun before are
+        // complete, as the agreement is a barrier.
+        let part = unsafe { self.place.part(world.my_pe()).slice(len) };
+        let value = catch_unwind(AssertUnwindSafe(|| work(part))).unwrap_or_else(|payload| {
+            // Nobody waits for a PE that unwinds out of the phase.
+            world.record_failure(panic_text(payload.as_ref()));
+            resume_unwind(payload)
+        });
+        world.agree(Call::EndExclusive { offset_bytes })?;
+        self.open(gate);
+        Ok(value)
+    }
+
+    fn open(&mut self, gate: usize) {
+        self.place.gate = gate;
+        self.is_closed = false;
+    }
+
+    /// Refuses an operation on an array whose exclusive phase has not ended here.
+    pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
+        match self.is_closed {
+            true => Err(ErrorKind::ArrayClosed { me: self.world.my_pe(), operation }.into()),
+            false => Ok(()),
+        }
     }
 
     /// Changes the number of elements on each PE. Each part keeps what fits; new elements are unspecified.
     /// Collective, complete with a barrier.
     ///
     /// # Errors
-    /// If the heap has no such block, or the PEs do not ask for the same. The array is lost then: every PE
-    /// has dropped it.
+    /// If the heap has no such block, or the PEs do not ask for the same. This PE has then dropped the array.
     pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
+        self.check_open("resize")?;
         let (world, id) = (self.world, self.id);
         let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
+        let align_bytes = world.arrays.borrow().align_bytes(id);
+        let agreed_bytes = len.saturating_mul(size_of::<T>());
+        world.agree(Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
         let bytes = world.array_bytes::<T>("resize", len)?;
-        world.agree(Call::Resize { offset_bytes: old_bytes, bytes })?;
         let is_in_place = world.heap.borrow_mut().resize_in_place(old_bytes, bytes);
         let offset_bytes = match is_in_place {
             true => old_bytes,
             false => {
-                let found = world.heap.borrow_mut().alloc(bytes, align_of::<T>());
+                let found = world.heap.borrow_mut().alloc(bytes, align_bytes);
                 found.ok_or_else(|| world.exhausted("resize", bytes))?
             }
         };
@@ -147,23 +182,5 @@ impl<T: Element> std::fmt::Debug for Symmetric<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = std::any::type_name::<T>();
         write!(f, "Symmetric<{name}>({} elements at heap offset {})", self.len(), self.place.offset_bytes())
-    }
-}
-
-/// An exclusive phase; its end is a barrier.
-struct Phase<'a, 'w, T: Element> {
-    array: &'a mut Symmetric<'w, T>,
-}
-
-impl<T: Element> Drop for Phase<'_, '_, T> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            // The other PEs still have their slices: this PE must not reach them any more. With the gate
-            // closed every operation takes the cold function, which refuses.
-            self.array.place.gate = 0;
-            self.array.world.record_failure("panicked in an exclusive phase");
-        } else {
-            self.array.world.barrier();
-        }
     }
 }

@@ -8,6 +8,7 @@
 use crate::Pe;
 use crate::world::World;
 use pelago_boot::Settings;
+use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::shm::segment::Block;
 use pelago_fabric::sync::{Ordering, spin_once};
 use std::time::{Duration, Instant};
@@ -17,12 +18,16 @@ const SLEEP_BOUND: Duration = Duration::from_millis(1);
 /// Sleeps between two questions whether the launcher is still there.
 const SLEEPS_PER_LAUNCHER_CHECK: u32 = 100;
 
+/// Sleeps that a launcher has for ending the job after a PE has failed.
+const SLEEPS_FOR_LAUNCHER: u32 = 2000;
+
 /// How long to spin and to yield before sleeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patience {
     spins: u32,
     yields: u32,
     limit: Option<Duration>,
+    join_limit: Duration,
 }
 
 impl Patience {
@@ -33,6 +38,7 @@ impl Patience {
             spins: settings.spins.unwrap_or(spins),
             yields: settings.yields.unwrap_or(yields),
             limit: settings.wait_limit,
+            join_limit: settings.init_timeout,
         }
     }
 }
@@ -48,6 +54,15 @@ pub(crate) enum Awaited {
     Join,
     /// Everybody's leave.
     Leave,
+}
+
+impl Awaited {
+    fn cause(self) -> Cause {
+        match self {
+            Awaited::Element { .. } => Cause::Data,
+            Awaited::Barrier { .. } | Awaited::Join | Awaited::Leave => Cause::Meeting,
+        }
+    }
 }
 
 impl World {
@@ -72,68 +87,78 @@ impl World {
             }
             rustix::thread::sched_yield();
         }
-        let sleepers = &self.memory.header().sleepers;
-        let doorbell = &self.memory.blocks()[self.my_pe()].doorbell;
+        let (sleepers, doorbell) =
+            (&self.memory.header().sleepers, &self.memory.blocks()[self.my_pe()].doorbell);
         let since = Instant::now();
         let mut sleeps = 0u32;
         loop {
-            if let Some(limit) = self.patience.limit
-                && since.elapsed() > limit
-            {
-                let (me, what) = (self.my_pe(), self.name(awaited));
-                panic!(
-                    "PE {me}: has waited {limit:?} for {what}, which is the limit set by PELAGO_WAIT_LIMIT"
-                );
-            }
             sleeps = sleeps.wrapping_add(1);
-            self.check_hope(awaited, sleeps.is_multiple_of(SLEEPS_PER_LAUNCHER_CHECK), ready);
-            let announced = doorbell.announce(sleepers);
+            self.check_limit(awaited, since);
+            self.check_job(awaited, sleeps);
+            self.check_hope(awaited, ready);
+            let announced = doorbell.announce(sleepers, awaited.cause());
             let is_ready = ready();
             if !is_ready {
                 doorbell.sleep(announced, SLEEP_BOUND);
             }
-            doorbell.withdraw(sleepers);
+            doorbell.withdraw(sleepers, announced);
             if is_ready || ready() {
                 return;
             }
         }
     }
 
-    /// Panics if what is awaited can no longer come.
-    fn check_hope(&self, awaited: Awaited, ask_launcher: bool, ready: &mut dyn FnMut() -> bool) {
+    /// Fails if the wait has taken longer than it may.
+    fn check_limit(&self, awaited: Awaited, since: Instant) {
+        let (limit, setting) = match awaited {
+            Awaited::Join => (Some(self.patience.join_limit), "PELAGO_INIT_TIMEOUT"),
+            _ => (self.patience.limit, "PELAGO_WAIT_LIMIT"),
+        };
+        if let Some(limit) = limit.filter(|&limit| since.elapsed() > limit) {
+            let (me, what) = (self.my_pe(), self.name(awaited));
+            self.fail(&format!(
+                "PE {me}: has waited {limit:?} for {what}, which is the limit set by {setting}"
+            ));
+        }
+    }
+
+    /// Gives up if the job is failing. A launcher ends the others by itself when a PE dies, and knows why it
+    /// died; so under one a PE gives up only if that does not happen.
+    fn check_job(&self, awaited: Awaited, sleeps: u32) {
+        let in_vain = || format!("PE {}: gave up waiting for {}", self.my_pe(), self.name(awaited));
+        if (!self.is_launched() || sleeps > SLEEPS_FOR_LAUNCHER)
+            && let Some((pe, reason)) = self.memory.header().failure.read()
+        {
+            self.give_up(&format!("{}: PE {pe} failed: {reason}", in_vain()));
+        }
+        if sleeps.is_multiple_of(SLEEPS_PER_LAUNCHER_CHECK) && self.is_launcher_gone() {
+            self.give_up(&format!("{}: the launcher is gone", in_vain()));
+        }
+    }
+
+    /// Fails if what is awaited can no longer come.
+    fn check_hope(&self, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
         let me = self.my_pe();
-        if let Some((pe, reason)) = self.memory.header().failure.read() {
-            self.give_up(format!(
-                "PE {me}: gave up waiting for {}: PE {pe} failed: {reason}",
-                self.name(awaited)
-            ));
-        }
-        if ask_launcher && self.is_launcher_gone() {
-            self.give_up(format!(
-                "PE {me}: gave up waiting for {}: the launcher is gone",
-                self.name(awaited)
-            ));
-        }
         // SYNC POINT left: acquires what the PE did before it left, so that the last look below sees it.
         let has_left = |pe: Pe| self.memory.blocks()[pe].left.load(Ordering::Acquire) != 0;
         let culprit = match awaited {
             Awaited::Join | Awaited::Leave => None,
-            Awaited::Barrier { pe: Some(pe), .. } => has_left(pe).then_some(pe),
-            Awaited::Barrier { pe: None, .. } => (0..self.n_pes()).find(|&pe| has_left(pe)),
+            Awaited::Barrier { pe: Some(pe), .. } => {
+                has_left(pe).then(|| format!("PE {pe} has left the job"))
+            }
+            Awaited::Barrier { pe: None, .. } => {
+                (0..self.n_pes()).find(|&pe| has_left(pe)).map(|pe| format!("PE {pe} has left the job"))
+            }
             Awaited::Element { .. } => {
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
-                others.all(has_left).then_some(0).filter(|_| self.n_pes() > 1)
+                others.all(has_left).then(|| "no other PE is left in the job".to_owned())
             }
         };
         // Who leaves may have done its part just before: only a last look tells.
-        if let Some(pe) = culprit
+        if let Some(culprit) = culprit
             && !ready()
         {
-            let who = match awaited {
-                Awaited::Element { .. } => "every other PE".to_owned(),
-                _ => format!("PE {pe}"),
-            };
-            panic!("PE {me}: waits for {}, but {who} has left the job", self.name(awaited));
+            self.fail(&format!("PE {me}: waits for {}, but {culprit}", self.name(awaited)));
         }
     }
 
@@ -142,24 +167,37 @@ impl World {
             Awaited::Barrier { pe: Some(pe), round } => format!("PE {pe} in barrier {round}"),
             Awaited::Barrier { pe: None, round } => format!("all PEs in barrier {round}"),
             Awaited::Element { index } => format!("a change of element {index} of a symmetric array"),
-            Awaited::Join => "all PEs to join the job".to_owned(),
+            Awaited::Join => {
+                let blocks = self.memory.blocks().iter().enumerate();
+                let missing = blocks.filter(|(_, block)| block.attached.load(Ordering::Relaxed) < 2);
+                let missing: Vec<Pe> = missing.map(|(pe, _)| pe).collect();
+                format!("PEs {missing:?} to join the job")
+            }
             Awaited::Leave => "all PEs to leave the job".to_owned(),
         }
     }
 
-    /// Wakes every PE of the node that sleeps, after this PE has changed something it may wait for. One load
-    /// when nobody sleeps.
+    /// Wakes the PEs of the node that sleep, after this PE has come to a meeting. One load when nobody
+    /// sleeps.
     #[inline]
     pub(crate) fn ring_sleepers(&self) {
-        if self.memory.header().sleepers.load(Ordering::Relaxed) != 0 {
-            ring_all(self.memory.blocks());
+        if self.memory.header().sleepers.any() {
+            ring_all(self.memory.blocks(), &[Cause::Meeting, Cause::Data]);
+        }
+    }
+
+    /// Wakes the PEs of the node that wait for data, after this PE has put some. One load when nobody does.
+    #[inline]
+    pub(crate) fn ring_sleepers_for_data(&self) {
+        if self.memory.header().sleepers.any_for_data() {
+            ring_all(self.memory.blocks(), &[Cause::Data]);
         }
     }
 }
 
 #[cold]
-fn ring_all(blocks: &[Block]) {
+fn ring_all(blocks: &[Block], causes: &[Cause]) {
     for block in blocks {
-        block.doorbell.ring();
+        causes.iter().for_each(|&cause| block.doorbell.ring(cause));
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::Pe;
 use crate::agree::Call;
-use crate::arrays::Arrays;
+use crate::arrays::{Arrays, Block};
 use crate::barrier::Barrier;
 use crate::counters::{Counters, Tally};
 use crate::element::Element;
@@ -15,10 +15,10 @@ use crate::join;
 use crate::segment::{Memory, RESERVED_BYTES};
 use crate::symmetric::Symmetric;
 use crate::wait::{Awaited, Patience};
-use pelago_boot::{BarrierKind, Job, Settings, cpus};
+use pelago_boot::{Job, Settings, cpus};
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The largest alignment of an array, in bytes: that of the heap itself.
@@ -37,6 +37,12 @@ const ALIGN_BYTES_MAX: usize = 2 << 20;
 /// assert_eq!(inbox.local().get((me + n - 1) % n), 42);
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
+///
+/// A world and its handles belong to the thread that made it:
+/// ```compile_fail,E0277
+/// let world = pelago::World::init().unwrap();
+/// std::thread::scope(|scope| scope.spawn(|| world.my_pe()).join().unwrap());
+/// ```
 pub struct World {
     me: Pe,
     n_pes: usize,
@@ -47,9 +53,7 @@ pub struct World {
     pub(crate) tally: Tally,
     pub(crate) heap: RefCell<Heap>,
     pub(crate) arrays: RefCell<Arrays>,
-    pub(crate) agreements: Cell<u64>,
     job: Option<Job>,
-    is_abandoned: Cell<bool>,
 }
 
 impl World {
@@ -95,7 +99,9 @@ impl World {
     /// # Errors
     /// As [`alloc`](World::alloc).
     pub fn alloc_zeroed<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
-        let array = self.alloc(len)?;
+        let align_bytes = align_of::<T>();
+        let bytes = len.saturating_mul(size_of::<T>());
+        let array = self.alloc_agreed(Call::AllocZeroed { bytes, align_bytes }, len, align_bytes)?;
         array.zero_here();
         self.barrier();
         Ok(array)
@@ -107,16 +113,27 @@ impl World {
     /// # Errors
     /// As [`alloc`](World::alloc), and for other alignments.
     pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
+        let bytes = len.saturating_mul(size_of::<T>());
+        self.alloc_agreed(Call::Alloc { bytes, align_bytes }, len, align_bytes)
+    }
+
+    /// Agrees on the call first, so that arguments that are wrong on some PEs only are found as a difference.
+    fn alloc_agreed<T: Element>(
+        &self,
+        call: Call,
+        len: usize,
+        align_bytes: usize,
+    ) -> Result<Symmetric<'_, T>> {
         let me = self.me;
-        if !align_bytes.is_power_of_two() || align_bytes > ALIGN_BYTES_MAX {
+        self.agree(call)?;
+        if !align_bytes.is_power_of_two() || align_bytes.max(align_of::<T>()) > ALIGN_BYTES_MAX {
             return Err(ErrorKind::BadAlignment { me, align_bytes }.into());
         }
         let align_bytes = align_bytes.max(align_of::<T>());
         let bytes = self.array_bytes::<T>("alloc", len)?;
-        self.agree(Call::Alloc { bytes, align_bytes })?;
         let offset_bytes = self.heap.borrow_mut().alloc(bytes, align_bytes);
         let offset_bytes = offset_bytes.ok_or_else(|| self.exhausted("alloc", bytes))?;
-        let Some(id) = self.arrays.borrow_mut().insert(offset_bytes) else {
+        let Some(id) = self.arrays.borrow_mut().insert(Block { offset_bytes, align_bytes }) else {
             self.heap.borrow_mut().free(offset_bytes);
             return Err(ErrorKind::TooManyArrays { me, count: self.arrays.borrow().count() }.into());
         };
@@ -154,7 +171,8 @@ impl World {
         self.tally.read()
     }
 
-    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody.
+    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. Where PEs
+    /// are threads it is a panic: the process and its status belong to the caller of [`spmd`](crate::spmd).
     pub fn abort(&self, status: i32, reason: &str) -> ! {
         match &self.job {
             Some(job) => job.abort(status, reason),
@@ -163,7 +181,12 @@ impl World {
     }
 
     /// Takes PE `me`'s place in the node's memory and waits for all others to do so.
-    pub(crate) fn assemble(me: Pe, segment: Arc<Segment>, job: Option<Job>, settings: &Settings) -> World {
+    pub(crate) fn assemble(
+        me: Pe,
+        segment: Arc<Segment>,
+        job: Option<Job>,
+        settings: &Settings,
+    ) -> Result<World> {
         let n_pes = segment.layout().n_pes;
         let tally = Tally::new(settings.counters);
         let memory = Memory::new(segment, !tally.is_on());
@@ -173,19 +196,18 @@ impl World {
             n_pes,
             cores: 1,
             patience: Patience::new(n_pes, 1, settings),
-            barrier: Barrier::new(BarrierKind::Counter, n_pes, 1),
+            barrier: Barrier::new(),
             memory,
             tally,
             heap: RefCell::new(heap),
             arrays: RefCell::new(Arrays::new()),
-            agreements: Cell::new(0),
             job,
-            is_abandoned: Cell::new(false),
         };
         world.cores = world.meet_and_count_cores();
         world.patience = Patience::new(n_pes, world.cores, settings);
-        world.barrier = Barrier::new(settings.barrier, n_pes, world.cores);
-        world
+        world.agree(Call::Join { barrier: settings.barrier as usize }).inspect_err(|_| world.close())?;
+        world.barrier.choose(settings.barrier, n_pes, world.cores);
+        Ok(world)
     }
 
     fn meet_and_count_cores(&self) -> usize {
@@ -195,6 +217,7 @@ impl World {
                 word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
             }
         }
+        self.memory.blocks()[self.me].attached.store(2, Ordering::Relaxed);
         // SYNC POINT joined: releases this PE's CPUs.
         header.joined.fetch_add(1, Ordering::AcqRel);
         self.ring_sleepers();
@@ -223,32 +246,45 @@ impl World {
         .into()
     }
 
+    /// Whether PEs are processes, which a launcher watches over.
+    pub(crate) fn is_launched(&self) -> bool {
+        self.job.is_some()
+    }
+
     pub(crate) fn is_launcher_gone(&self) -> bool {
         self.job.as_ref().is_some_and(Job::launcher_gone)
     }
 
     /// Ends this PE because the job cannot go on. As a thread it unwinds quietly, for the PE that failed
     /// first is the one to report; as a process it says why.
-    pub(crate) fn give_up(&self, reason: String) -> ! {
+    pub(crate) fn give_up(&self, reason: &str) -> ! {
+        self.close();
         match &self.job {
-            Some(job) => job.abort(1, &reason),
+            Some(job) => job.abort(1, reason),
             None => std::panic::resume_unwind(Box::new(GaveUp)),
         }
     }
 
+    /// Panics because of what this PE has found out, which is the job's failure.
+    pub(crate) fn fail(&self, reason: &str) -> ! {
+        self.record_failure(reason);
+        panic!("{reason}");
+    }
+
     /// Records that this PE failed, so that nobody waits for it.
     pub(crate) fn record_failure(&self, reason: &str) {
+        self.close();
         self.memory.header().failure.record(self.me, reason);
         self.ring_sleepers();
     }
 
-    pub(crate) fn has_failed(&self) -> Option<String> {
-        self.memory.header().failure.read().map(|(pe, reason)| format!("PE {pe}: {reason}"))
+    /// This PE takes part in nothing any more: it enters no barrier, and leaves without waiting for anybody.
+    pub(crate) fn close(&self) {
+        self.barrier.close();
     }
 
-    /// Lets go of the world without waiting for anybody: this PE has failed.
-    pub(crate) fn abandon(self) {
-        self.is_abandoned.set(true);
+    pub(crate) fn has_failed(&self) -> Option<String> {
+        self.memory.header().failure.read().map(|(pe, reason)| format!("PE {pe}: {reason}"))
     }
 
     /// Says that this PE leaves, and waits for the others to do so.
@@ -267,7 +303,7 @@ pub(crate) struct GaveUp;
 
 impl Drop for World {
     fn drop(&mut self) {
-        if std::thread::panicking() || self.is_abandoned.get() {
+        if std::thread::panicking() || self.barrier.is_closed() {
             return;
         }
         self.quiet();

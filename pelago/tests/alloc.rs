@@ -234,7 +234,7 @@ fn after_a_panic_in_an_exclusive_phase_the_array_is_closed() {
                 array.get(1, 0, &mut [0]),
                 array.on(1).unwrap().p(0, 1),
             ];
-            let is_refusal = |e: &pelago::Error| matches!(e.kind(), ErrorKind::JobFailed { .. });
+            let is_refusal = |e: &pelago::Error| matches!(e.kind(), ErrorKind::ArrayClosed { .. });
             let count = tries.iter().filter(|outcome| outcome.as_ref().is_err_and(is_refusal)).count();
             refused.store(count, Ordering::Relaxed);
         } else {
@@ -242,8 +242,125 @@ fn after_a_panic_in_an_exclusive_phase_the_array_is_closed() {
         }
     });
     let text = outcome.unwrap_err().to_string();
-    assert!(text.contains("PE 0 panicked: panicked in an exclusive phase"), "{text}");
+    assert!(text.contains("PE 0 panicked: on purpose"), "{text}");
     assert_eq!(refused.load(Ordering::Relaxed), 5, "all five ways to PE 1 are closed");
+}
+
+/// A PE that gives up waiting for the end of a phase cannot reach a PE that is still in it.
+#[test]
+fn after_giving_up_in_an_exclusive_phase_the_array_is_closed() {
+    let (refused, has_failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let outcome = spmd(3, |world| {
+        let mut array = world.alloc_zeroed::<u64>(1).unwrap();
+        let phase = std::panic::AssertUnwindSafe(|| {
+            array.exclusive(|part| {
+                if world.my_pe() == 0 {
+                    panic!("on purpose");
+                }
+                while world.my_pe() == 2 && has_failed.load(Ordering::Acquire) == 0 {
+                    std::hint::spin_loop();
+                }
+                assert_eq!(std::hint::black_box(part)[0], 0);
+            })
+        });
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| phase()));
+        if world.my_pe() == 1 {
+            refused.store(usize::from(array.p(2, 0, 77).is_err()), Ordering::Relaxed);
+            has_failed.store(1, Ordering::Release);
+        }
+        caught.map(drop).unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+    });
+    assert_eq!(outcome.unwrap_err().to_string(), "PE 0 panicked: on purpose");
+    assert_eq!(refused.load(Ordering::Relaxed), 1, "PE 1 could reach PE 2 in its phase");
+}
+
+/// A barrier inside a phase does not pair with the end of the phase elsewhere.
+#[test]
+fn the_end_of_a_phase_is_no_anonymous_barrier() {
+    let refused = AtomicUsize::new(0);
+    let texts = spmd(2, |world| {
+        let mut array = world.alloc_zeroed::<u64>(1).unwrap();
+        let ended = array.exclusive(|part| {
+            if world.my_pe() == 0 {
+                world.barrier();
+                assert_eq!(std::hint::black_box(part)[0], 0);
+            }
+        });
+        if world.my_pe() == 1 {
+            refused.store(usize::from(array.p(0, 0, 77).is_err()), Ordering::Relaxed);
+            world.barrier(); // for the end of PE 0's phase
+        }
+        ended.unwrap_err().to_string()
+    });
+    let texts = texts.unwrap();
+    assert!(texts[1].contains("PE 1 calls the end of exclusive"), "{}", texts[1]);
+    assert_eq!(refused.load(Ordering::Relaxed), 1);
+}
+
+/// An agreement is between calls that were made for each other, not with what an earlier call has left.
+#[test]
+fn a_barrier_does_not_agree_with_an_allocation() {
+    spmd(2, |world| {
+        if world.my_pe() == 0 {
+            world.alloc::<u8>(1).unwrap_err();
+            world.barrier();
+        } else {
+            world.barrier();
+            world.alloc::<u8>(1).unwrap_err();
+        }
+        assert_eq!(world.heap_free_bytes(), world.heap_total_bytes());
+        world.alloc::<u8>(1).unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
+fn zeroed_or_not_is_part_of_the_agreement() {
+    let kinds = spmd(2, |world| match world.my_pe() {
+        0 => world.alloc::<u64>(8).map(drop).unwrap_err().to_string(),
+        _ => world.alloc_zeroed::<u64>(8).map(drop).unwrap_err().to_string(),
+    });
+    assert!(kinds.unwrap()[0].contains("PE 1 calls alloc_zeroed(64 bytes"));
+}
+
+/// Arguments that are impossible on one PE only are a difference like any other.
+#[test]
+fn impossible_arguments_of_one_pe_are_found_by_all() {
+    let outcomes = spmd(2, |world| {
+        let len = if world.my_pe() == 0 { usize::MAX } else { 8 };
+        let size = world.alloc::<u64>(len).map(drop).unwrap_err().to_string();
+        let align = if world.my_pe() == 0 { 3 } else { 8 };
+        let alignment = world.alloc_aligned::<u64>(8, align).map(drop).unwrap_err().to_string();
+        world.barrier();
+        [size, alignment]
+    });
+    for text in outcomes.unwrap().concat() {
+        assert!(text.contains("the PEs disagree"), "{text}");
+    }
+}
+
+/// A type may ask for more than a page: its arrays are aligned for it, when they are moved as well.
+#[test]
+fn over_aligned_elements_and_arrays_stay_aligned() {
+    #[derive(Clone, Copy, Element)]
+    #[repr(C, align(65536))]
+    struct Tile([u8; 65536]);
+    spmd(2, |world| {
+        let mut tiles = world.alloc_zeroed::<Tile>(2).unwrap();
+        assert_eq!(tiles.exclusive(|part| part.as_ptr() as usize % 65536).unwrap(), 0);
+        let array = world.alloc_aligned::<u8>(100, 1 << 20).unwrap();
+        let _in_the_way = world.alloc::<u8>(100).unwrap();
+        let mut array = array.resize(3 << 20).unwrap();
+        assert_eq!(array.exclusive(|part| part.as_ptr() as usize % (1 << 20)).unwrap(), 0);
+    })
+    .unwrap();
+}
+
+#[test]
+fn absurd_heaps_and_rings_are_limited_or_refused() {
+    Spmd::new(1).ring_bytes(usize::MAX).run(World::barrier).unwrap();
+    let outcome = Spmd::new(64).heap_bytes(usize::MAX).run(World::barrier);
+    assert!(outcome.unwrap_err().to_string().contains("PELAGO_HEAP_SIZE"));
 }
 
 #[test]

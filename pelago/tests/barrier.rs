@@ -58,7 +58,7 @@ fn a_pe_that_left_is_named() {
             }
         });
         let text = outcome.unwrap_err().to_string();
-        assert!(text.contains("PE 1 has left the job") || text.contains("in barrier"), "{kind:?}: {text}");
+        assert!(text.contains("PE 1 has left the job"), "{kind:?}: {text}");
     }
 }
 
@@ -72,7 +72,7 @@ fn a_wait_that_nobody_can_end_is_named() {
     });
     let text = outcome.unwrap_err().to_string();
     assert!(text.contains("PE 2: waits for a change of element 3"), "{text}");
-    assert!(text.contains("every other PE has left the job"), "{text}");
+    assert!(text.contains("no other PE is left in the job"), "{text}");
 }
 
 /// Who waits for a PE that has panicked gives up because of that, not because of a time limit.
@@ -95,6 +95,50 @@ fn a_failure_ends_the_waits_of_others() {
     });
     assert_eq!(outcome.unwrap_err().to_string(), "PE 0 panicked: the first to fail");
     assert_eq!(gave_up_quietly.load(Ordering::Relaxed), 2, "PEs 1 and 2");
+}
+
+/// A PE that has given up on a barrier cannot come to it a second time.
+#[test]
+fn a_caught_failure_does_not_arrive_twice() {
+    for kind in KINDS {
+        let passed = AtomicUsize::new(0);
+        let outcome = Spmd::new(3).barrier(kind).run(|world| {
+            if world.my_pe() != 1 {
+                let barrier = || world.barrier();
+                let first = std::panic::catch_unwind(std::panic::AssertUnwindSafe(barrier));
+                let second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(barrier));
+                passed.fetch_add(usize::from(first.is_ok()) + usize::from(second.is_ok()), Ordering::Relaxed);
+            }
+        });
+        assert!(outcome.unwrap_err().to_string().contains("PE 1 has left the job"), "{kind:?}");
+        assert_eq!(passed.load(Ordering::Relaxed), 0, "{kind:?}");
+    }
+}
+
+#[test]
+fn waiting_alone_is_an_error() {
+    let outcome = spmd(1, |world| {
+        let flag = world.alloc_zeroed::<u8>(1).unwrap();
+        flag.local().wait_until(0, |value| value == 1)
+    });
+    assert!(outcome.unwrap_err().to_string().contains("no other PE is left"));
+}
+
+/// Barriers that PEs choose differently would wait for each other for ever.
+#[test]
+fn different_barriers_are_found_when_joining() {
+    fn here() {}
+    let place = pelago::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
+    let by_shell = |spec: &mut pelago::testing::JobSpec| {
+        let arguments: Vec<_> = spec.args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+        let choose = "[ $PMI_RANK = 0 ] && export PELAGO_BARRIER=counter;";
+        let line = format!("{choose} exec {} {}", spec.program.display(), arguments.join(" "));
+        spec.args = vec!["-c".into(), line.into()];
+        spec.program = "/bin/sh".into();
+    };
+    let report = pelago::testing::run(&place, 2, by_shell, |_| unreachable!("init must fail"));
+    let output: String = report.output.iter().map(|output| output.stderr.as_str()).collect();
+    assert!(report.status != 0 && output.contains("PELAGO_BARRIER"), "{output}");
 }
 
 #[test]

@@ -1,19 +1,59 @@
 //! The doorbell of a PE: where it sleeps when spinning no longer pays, and how others wake it.
 //!
-//! Invariant: whoever changes something that a sleeper waits for rings after the change; a sleeper announces
-//! itself, looks once more, and only then sleeps. As the change and the look at the announcement are not
-//! fenced on the fast path, a ring can be missed: every sleep is therefore bounded, and the bound is the
-//! worst delay.
+//! Invariant: whoever changes something that a sleeper waits for looks for sleepers after the change; a
+//! sleeper announces itself, looks once more, and only then sleeps. With a full fence between change and look
+//! on both sides, one of them sees the other. A plain put has no such fence, so a ring can be missed: every
+//! sleep is bounded, and the bound is the worst delay.
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::time::Duration;
 
-/// A PE's doorbell, alone on its cache line. All zero bytes are a quiet one.
+/// What a sleeper waits for, so that it is woken by changes of that kind only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// That other PEs come to a barrier, join or leave.
+    Meeting = 1,
+    /// That another PE writes to this PE's memory, or sends it a message.
+    Data = 2,
+}
+
+/// How many PEs of a node sleep or are about to, by cause, in one word: one load tells a ringer that there is
+/// nobody to wake.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Sleepers {
+    by_cause: AtomicU64,
+}
+
+impl Sleepers {
+    /// Whether somebody waits for data.
+    #[inline]
+    pub fn any_for_data(&self) -> bool {
+        self.by_cause.load(Ordering::Relaxed) >= one(Cause::Data)
+    }
+
+    /// Whether somebody waits for anything.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.by_cause.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// One sleeper in the word of counts: data in the upper half, meetings in the lower.
+const fn one(cause: Cause) -> u64 {
+    match cause {
+        Cause::Meeting => 1,
+        Cause::Data => 1 << 32,
+    }
+}
+
+/// A PE's doorbell, alone on its cache line, for one sleeper at a time. All zero bytes are a quiet one.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Doorbell {
     epoch: AtomicU32,
+    /// 0, or the [`Cause`] of the sleeper for whom nobody has rung yet.
     sleeping: AtomicU32,
 }
 
@@ -21,17 +61,19 @@ pub struct Doorbell {
 #[derive(Clone, Copy, Debug)]
 pub struct Announcement {
     epoch: u32,
+    cause: Cause,
 }
 
 impl Doorbell {
     /// Announces a sleeper, at the doorbell and in the node's count. The caller then looks once more at what
     /// it waits for, before it sleeps.
-    pub fn announce(&self, sleepers: &AtomicU32) -> Announcement {
+    pub fn announce(&self, sleepers: &Sleepers, cause: Cause) -> Announcement {
         let epoch = self.epoch.load(Ordering::Relaxed);
-        sleepers.fetch_add(1, Ordering::Relaxed);
-        // SYNC POINT doorbell: orders the announcement before the sleeper's last look (with `ring`'s load).
-        self.sleeping.fetch_add(1, Ordering::SeqCst);
-        Announcement { epoch }
+        self.sleeping.store(cause as u32, Ordering::Relaxed);
+        sleepers.by_cause.fetch_add(one(cause), Ordering::Relaxed);
+        // SYNC POINT doorbell: orders the announcement before the sleeper's last look.
+        fence(Ordering::SeqCst);
+        Announcement { epoch, cause }
     }
 
     /// Sleeps until the doorbell rings after the announcement, or until the bound has passed.
@@ -49,21 +91,26 @@ impl Doorbell {
     }
 
     /// Withdraws the announcement, after waking or instead of sleeping.
-    pub fn withdraw(&self, sleepers: &AtomicU32) {
-        self.sleeping.fetch_sub(1, Ordering::Relaxed);
-        sleepers.fetch_sub(1, Ordering::Relaxed);
+    pub fn withdraw(&self, sleepers: &Sleepers, announced: Announcement) {
+        self.sleeping.store(0, Ordering::Relaxed);
+        sleepers.by_cause.fetch_sub(one(announced.cause), Ordering::Relaxed);
     }
 
-    /// Wakes all who sleep here; without a sleeper it costs one load. Returns whether somebody was woken.
-    pub fn ring(&self) -> bool {
-        // SYNC POINT doorbell: orders the ringer's change before its look at the announcement.
-        if self.sleeping.load(Ordering::SeqCst) == 0 {
-            return false;
+    /// Wakes who sleeps here for this cause. It is woken once: after that a ring costs one load again.
+    pub fn ring(&self, cause: Cause) {
+        let is_meant = self.sleeping.load(Ordering::Relaxed) == cause as u32;
+        if !is_meant || self.sleeping.swap(0, Ordering::Relaxed) == 0 {
+            return;
         }
         self.epoch.fetch_add(1, Ordering::Relaxed);
         #[cfg(not(loom))]
-        let _ =
-            rustix::thread::futex::wake(&self.epoch, rustix::thread::futex::Flags::empty(), i32::MAX as u32);
-        true
+        wake(&self.epoch);
     }
+}
+
+#[cfg(not(loom))]
+fn wake(epoch: &AtomicU32) {
+    use rustix::thread::futex;
+    // Nobody asleep is no error; any other error leaves the sleeper to its bound.
+    let _ = futex::wake(epoch, futex::Flags::empty(), i32::MAX as u32);
 }

@@ -8,7 +8,7 @@
 //! Invariant of both: a PE never is more than one round ahead of another, so counts need no reset and no
 //! second copy. Loom models of both are in `models.rs`.
 
-use crate::sync::{AtomicU32, AtomicU64, CacheLine, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, CacheLine, Ordering, fence};
 
 /// A PE's count of arrivals, alone on its cache line. All zero bytes are the start.
 #[derive(Debug, Default)]
@@ -23,9 +23,10 @@ impl Arrival {
     /// after.
     #[inline]
     pub fn arrive(&self, round: u64) {
-        // SYNC POINT arrival: releases what this PE did before; one exchange is release, acquire and full
-        // fence.
-        self.round.swap(round, Ordering::SeqCst);
+        // SYNC POINT arrival: releases what this PE did before.
+        self.round.store(round, Ordering::Release);
+        // SYNC POINT doorbell: orders the arrival before this PE's look at the sleepers.
+        fence(Ordering::SeqCst);
     }
 
     /// Whether this PE has arrived in `round`.
@@ -56,9 +57,10 @@ impl Meeting {
         }
         // SYNC POINT meeting-arrive: the chain of those exchanges has let the last acquire what all did.
         self.arrived.store(0, Ordering::Relaxed);
-        // SYNC POINT meeting-leave: releases all of that, and the counter's reset, to those who leave. The
-        // exchange is a full fence, so that the look at the sleepers comes after it.
-        self.generation.swap(round, Ordering::SeqCst);
+        // SYNC POINT meeting-leave: releases all of that, and the counter's reset, to those who leave.
+        self.generation.store(round, Ordering::Release);
+        // SYNC POINT doorbell: orders the change before this PE's look at the sleepers.
+        fence(Ordering::SeqCst);
         true
     }
 

@@ -5,8 +5,11 @@
 //! Nothing is inherited from the launcher, so it works alike under every one. Where the socket cannot be
 //! reached (another network namespace), `/proc/PID/fd` is the fallback.
 
+use super::segment::{Nonce, Segment};
+use crate::sync::Ordering;
 use crate::types::{FabricError, FabricResult, Pe};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
@@ -20,8 +23,10 @@ const NAME_BYTES: usize = 16;
 const NONCE_BYTES: usize = 16;
 /// Name, nonce, process id and descriptor number.
 const ADDRESS_BYTES: usize = NAME_BYTES + NONCE_BYTES + 4 + 4;
-/// Nonce and rank.
-const REQUEST_BYTES: usize = NONCE_BYTES + 4;
+/// How long one look for a connection lasts before the maker looks who has attached.
+const ATTACH_POLL: Duration = Duration::from_millis(10);
+/// How long a peer that has connected may take for its request.
+const PEER_LIMIT: Duration = Duration::from_secs(1);
 const REMEDY: &str = "Are all PEs of this node run by the same user, in one PID namespace?";
 
 /// The maker's side.
@@ -38,7 +43,7 @@ impl Handout {
     /// # Errors
     /// If the system refuses random bytes or the socket.
     pub fn open(pe: Pe, segment: OwnedFd) -> FabricResult<Handout> {
-        let fail = |operation: &str, e: rustix::io::Errno| system(pe, operation, e.to_string());
+        let fail = |operation: &str, e: Errno| system(pe, operation, e.to_string());
         let mut address = [0; ADDRESS_BYTES];
         rustix::rand::getrandom(
             &mut address[..NAME_BYTES + NONCE_BYTES],
@@ -60,48 +65,59 @@ impl Handout {
         &self.address
     }
 
-    /// Serves every PE of `expected` once, within the time limit. Who has no right to it is turned away.
+    /// Serves those who connect until all have been served or have attached to `segment` another way, within
+    /// the time limit. Who has no right to the memory is turned away.
     ///
     /// # Errors
-    /// If some have not come in time: the error lists them.
-    pub fn serve(&self, pe: Pe, mut expected: Vec<Pe>, limit: Duration) -> FabricResult<()> {
+    /// If some have not attached in time: the error lists them. If the system refuses connections.
+    pub fn serve(&self, pe: Pe, segment: &Segment, limit: Duration) -> FabricResult<()> {
         let deadline = Instant::now() + limit;
-        while !expected.is_empty() {
-            if !readable(&self.listener, deadline) {
-                return Err(FabricError::Missing {
-                    pe,
-                    seconds: limit.as_secs(),
-                    missing: expected,
-                    remedy: "Have they started? PELAGO_INIT_TIMEOUT sets the limit",
-                });
+        let mut served = 0;
+        let is_missing = |&other: &Pe| segment.block(other).attached.load(Ordering::Acquire) == 0;
+        loop {
+            // SYNC POINT attached: acquires that the PE has mapped the memory.
+            let missing: Vec<Pe> = (0..segment.layout().n_pes).filter(is_missing).collect();
+            if missing.is_empty() || served + 1 == segment.layout().n_pes {
+                return Ok(());
             }
-            let Ok(peer) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) else { continue };
-            if let Some(rank) = self.serve_one(&peer, deadline) {
-                expected.retain(|&waiting| waiting != rank);
+            if Instant::now() > deadline {
+                let remedy = "Have they started? PELAGO_INIT_TIMEOUT sets the limit";
+                return Err(FabricError::Missing { pe, seconds: limit.as_secs(), missing, remedy });
+            }
+            if readable(&self.listener, Instant::now() + ATTACH_POLL) {
+                match rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) {
+                    Ok(peer) => served += usize::from(self.serve_one(&peer, Instant::now() + PEER_LIMIT)),
+                    Err(Errno::INTR | Errno::CONNABORTED | Errno::AGAIN) => {}
+                    Err(e) => return Err(system(pe, "accepting a connection", e.to_string())),
+                }
             }
         }
-        Ok(())
     }
 
-    /// Checks one connection and sends the descriptor; answers the rank served.
-    fn serve_one(&self, peer: &OwnedFd, deadline: Instant) -> Option<Pe> {
-        let who = sockopt::socket_peercred(peer).ok()?;
-        if who.uid != rustix::process::getuid() {
-            return None;
-        }
-        let mut request = [0; REQUEST_BYTES];
-        receive_exactly(peer, &mut request, deadline)?;
-        let (nonce, rank) = request.split_at(NONCE_BYTES);
-        if nonce != &self.address[NAME_BYTES..NAME_BYTES + NONCE_BYTES] {
-            return None;
+    /// Checks one connection and sends the descriptor; answers whether the peer had a right to it.
+    fn serve_one(&self, peer: &OwnedFd, deadline: Instant) -> bool {
+        let is_same_user =
+            sockopt::socket_peercred(peer).is_ok_and(|who| who.uid == rustix::process::geteuid());
+        let mut nonce = [0; NONCE_BYTES];
+        if !is_same_user
+            || receive_exactly(peer, &mut nonce, deadline).is_none()
+            || nonce != self.address[NAME_BYTES..NAME_BYTES + NONCE_BYTES]
+        {
+            return false;
         }
         let fds = [self.segment.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&fds));
-        rustix::net::sendmsg(peer, &[IoSlice::new(&[1])], &mut ancillary, SendFlags::NOSIGNAL).ok()?;
-        Some(u32::from_ne_bytes(rank.try_into().ok()?) as Pe)
+        rustix::net::sendmsg(peer, &[IoSlice::new(&[1])], &mut ancillary, SendFlags::NOSIGNAL).is_ok()
     }
+}
+
+/// The nonce in an address; zeros if the address makes no sense.
+pub fn nonce_of(address: &[u8]) -> Nonce {
+    let bytes = address.get(NAME_BYTES..NAME_BYTES + NONCE_BYTES).unwrap_or(&[0; NONCE_BYTES]);
+    let word = |half: &[u8]| u64::from_ne_bytes(half.try_into().unwrap_or_default());
+    [word(&bytes[..8]), word(&bytes[8..])]
 }
 
 /// Fetches the descriptor from the maker's address.
@@ -113,7 +129,7 @@ pub fn fetch(pe: Pe, address: &[u8], limit: Duration) -> FabricResult<OwnedFd> {
         pe,
         what: format!("the node's memory has an address of {} bytes, not {ADDRESS_BYTES}", address.len()),
     })?;
-    let by_socket = fetch_by_socket(pe, address, Instant::now() + limit);
+    let by_socket = fetch_by_socket(address, Instant::now() + limit);
     by_socket.or_else(|reason| {
         let number =
             |range: std::ops::Range<usize>| i32::from_ne_bytes(address[range].try_into().unwrap_or_default());
@@ -125,15 +141,13 @@ pub fn fetch(pe: Pe, address: &[u8], limit: Duration) -> FabricResult<OwnedFd> {
     })
 }
 
-fn fetch_by_socket(pe: Pe, address: &[u8; ADDRESS_BYTES], deadline: Instant) -> Result<OwnedFd, String> {
-    let text = |e: rustix::io::Errno| e.to_string();
+fn fetch_by_socket(address: &[u8; ADDRESS_BYTES], deadline: Instant) -> Result<OwnedFd, String> {
+    let text = |e: Errno| e.to_string();
     let name = SocketAddrUnix::new_abstract_name(&address[..NAME_BYTES]).map_err(text)?;
     let socket = stream_socket().map_err(text)?;
     rustix::net::connect(&socket, &name).map_err(text)?;
-    let mut request = [0; REQUEST_BYTES];
-    request[..NONCE_BYTES].copy_from_slice(&address[NAME_BYTES..NAME_BYTES + NONCE_BYTES]);
-    request[NONCE_BYTES..].copy_from_slice(&(pe as u32).to_ne_bytes());
-    rustix::net::send(&socket, &request, SendFlags::NOSIGNAL).map_err(text)?;
+    rustix::net::send(&socket, &address[NAME_BYTES..NAME_BYTES + NONCE_BYTES], SendFlags::NOSIGNAL)
+        .map_err(text)?;
     if !readable(&socket, deadline) {
         return Err("no answer in time".into());
     }
@@ -152,7 +166,7 @@ fn fetch_by_socket(pe: Pe, address: &[u8; ADDRESS_BYTES], deadline: Instant) -> 
     Err("the maker turned this process away".into())
 }
 
-fn stream_socket() -> Result<OwnedFd, rustix::io::Errno> {
+fn stream_socket() -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
 }
 
@@ -163,7 +177,7 @@ fn readable(fd: impl AsFd, deadline: Instant) -> bool {
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)) {
             Ok(0) => return false,
-            Err(rustix::io::Errno::INTR) => continue,
+            Err(Errno::INTR) => continue,
             Ok(_) => return true,
             Err(_) => return false,
         }
@@ -179,7 +193,7 @@ fn receive_exactly(fd: &OwnedFd, buffer: &mut [u8], deadline: Instant) -> Option
         match rustix::net::recv(fd, &mut buffer[filled..], RecvFlags::empty()) {
             Ok((_, 0)) => return None,
             Ok((_, count)) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(_) => return None,
         }
     }

@@ -1,10 +1,12 @@
 //! The shared memory endpoint: puts and gets are copies, complete when they return; messages go through the
 //! receiver's inbox.
 
-use super::handout::{Handout, fetch};
+use super::doorbell::Cause;
+use super::handout::{Handout, fetch, nonce_of};
 use super::segment::{Layout, Segment};
 use crate::contract::Provider;
 use crate::copy;
+use crate::sync::{Ordering, fence};
 use crate::types::{Completions, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -36,8 +38,9 @@ impl Shm {
         let mut shm = Shm::unconnected(me, layout, limit);
         if me == 0 {
             let (segment, fd) = Segment::create(me, layout)?;
-            shm.segment = Some(Arc::new(segment));
             shm.handout = (layout.n_pes > 1).then(|| Handout::open(me, fd)).transpose()?;
+            segment.set_nonce(nonce_of(&shm.address()));
+            shm.segment = Some(Arc::new(segment));
         }
         Ok(shm)
     }
@@ -101,13 +104,16 @@ impl Provider for Shm {
 
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
         if self.segment.is_none() {
-            let fd = fetch(self.me, &lookup(0)?, self.limit)?;
-            let segment = Segment::attach(self.me, fd, self.layout.n_pes)?;
+            let address = lookup(0)?;
+            let fd = fetch(self.me, &address, self.limit)?;
+            let segment = Segment::attach(self.me, fd, self.layout.n_pes, nonce_of(&address))?;
             self.layout = segment.layout();
             self.segment = Some(Arc::new(segment));
         }
+        // SYNC POINT attached: releases that this PE has mapped the memory.
+        self.segment().block(self.me).attached.store(1, Ordering::Release);
         match self.handout.take() {
-            Some(handout) => handout.serve(self.me, (1..self.layout.n_pes).collect(), self.limit),
+            Some(handout) => handout.serve(self.me, self.segment(), self.limit),
             None => Ok(()),
         }
     }
@@ -150,7 +156,9 @@ impl Provider for Shm {
         if !self.segment().inbox(pe).send(self.me, header, payload) {
             return Status::Again;
         }
-        self.segment().block(pe).doorbell.ring();
+        // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
+        fence(Ordering::SeqCst);
+        self.segment().block(pe).doorbell.ring(Cause::Data);
         Status::Done
     }
 

@@ -39,8 +39,6 @@ pub struct Envelope {
     pub from: Pe,
     /// 64 bits that travel beside the payload.
     pub header: u64,
-    /// Length of the payload in bytes.
-    pub payload_bytes: usize,
 }
 
 /// A view of a ring in memory that all its users share.
@@ -111,15 +109,8 @@ impl<'m> Ring<'m> {
             let payload_bytes = length as usize;
             self.read_payload(head, payload_bytes, buffer);
             self.release(head, cells_for(payload_bytes));
-            return Some(read(Envelope { from, header: word, payload_bytes }, buffer));
+            return Some(read(Envelope { from, header: word }, buffer));
         }
-    }
-
-    /// Whether a message waits. Cheap: one load of a line that only its sender writes.
-    #[inline]
-    pub fn has_message(&self) -> bool {
-        let head = self.positions.head.load(Ordering::Relaxed);
-        self.cell(head).words[0].load(Ordering::Relaxed) == head + 1
     }
 
     /// Reserves `cells` consecutive cells without wrapping: position of the first, and how many cells at the

@@ -7,7 +7,7 @@
 //! into being when they are first touched and a large heap costs nothing until it is used. Heaps start at
 //! multiples of 2 MiB, where huge pages can serve them.
 
-use super::doorbell::Doorbell;
+use super::doorbell::{Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting};
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering};
@@ -21,6 +21,10 @@ use std::ptr::NonNull;
 const MAGIC: u64 = u64::from_be_bytes(*b"pelago01");
 /// Heaps are multiples of this and start at multiples of it.
 const HEAP_ALIGN_BYTES: usize = 2 << 20;
+/// Larger heaps are cut to this: half of what a process can address.
+const HEAP_BYTES_MAX: usize = 1 << 46;
+/// Larger rings are cut to this, so that lengths in a ring fit in 32 bits.
+const RING_BYTES_MAX: usize = 64 << 20;
 /// Words in a PE's notice: what it says of itself to the others when they must agree.
 pub const NOTICE_WORDS: usize = 72;
 /// Words of the bit set of CPUs.
@@ -40,12 +44,13 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout for `n_pes` PEs: the heap is rounded up to a multiple of 2 MiB, the ring to a power of two.
+    /// A layout for `n_pes` PEs. The heap is rounded up to a multiple of 2 MiB and limited to 64 TiB, the
+    /// ring to a power of two from 1 KiB to 64 MiB.
     pub fn new(n_pes: usize, heap_bytes: usize, ring_bytes: usize) -> Layout {
         Layout {
             n_pes,
-            heap_bytes: heap_bytes.max(1).next_multiple_of(HEAP_ALIGN_BYTES),
-            ring_bytes: ring_bytes.max(16 * CELL_BYTES).next_power_of_two(),
+            heap_bytes: heap_bytes.clamp(1, HEAP_BYTES_MAX).next_multiple_of(HEAP_ALIGN_BYTES),
+            ring_bytes: ring_bytes.clamp(16 * CELL_BYTES, RING_BYTES_MAX).next_power_of_two(),
         }
     }
 
@@ -61,10 +66,17 @@ impl Layout {
         (self.rings_offset() + self.n_pes * self.ring_bytes).next_multiple_of(HEAP_ALIGN_BYTES)
     }
 
+    /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are right for a
+    /// layout that has a size.
     fn total_bytes(&self) -> Option<usize> {
-        self.heaps_offset().checked_add(self.n_pes.checked_mul(self.heap_bytes)?)
+        let pe_bytes = (size_of::<Block>() + self.ring_bytes).checked_add(self.heap_bytes)?;
+        let bound = self.n_pes.checked_mul(pe_bytes)?.checked_add(2 * HEAP_ALIGN_BYTES)?;
+        (bound <= isize::MAX as usize).then(|| self.heaps_offset() + self.n_pes * self.heap_bytes)
     }
 }
+
+/// A job's secret.
+pub type Nonce = [u64; 2];
 
 /// What all PEs of the node share.
 #[derive(Debug)]
@@ -72,7 +84,7 @@ impl Layout {
 pub struct Header {
     identity: CacheLine<Identity>,
     /// How many PEs sleep, or are about to.
-    pub sleepers: CacheLine<AtomicU32>,
+    pub sleepers: CacheLine<Sleepers>,
     /// How many PEs have mapped this memory and filled in their part.
     pub joined: CacheLine<AtomicU32>,
     /// The CPUs that the node's PEs may run on: one bit each, set by every PE when it joins.
@@ -92,6 +104,8 @@ struct Identity {
     n_pes: AtomicU64,
     heap_bytes: AtomicU64,
     ring_bytes: AtomicU64,
+    /// Proves that a descriptor found by its number is this job's memory.
+    nonce: [AtomicU64; 2],
 }
 
 /// What one PE shares with the others, beside its heap.
@@ -102,6 +116,8 @@ pub struct Block {
     pub arrival: Arrival,
     /// Where it sleeps.
     pub doorbell: Doorbell,
+    /// 1 once it has mapped the memory, 2 once it has joined the job.
+    pub attached: CacheLine<AtomicU32>,
     /// 0 while it takes part, 1 once it has begun to leave.
     pub left: CacheLine<AtomicU32>,
     /// The two ends of its inbox.
@@ -190,13 +206,24 @@ impl Segment {
         Ok((segment, fd))
     }
 
+    /// Puts the job's secret into the memory, before others are told of it.
+    pub(super) fn set_nonce(&self, nonce: Nonce) {
+        for (word, value) in self.header().identity.nonce.iter().zip(nonce) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
     /// Maps the node's memory that another process has made. The sizes are those its maker has chosen.
     ///
     /// # Errors
     /// If it is not of this version or not for `n_pes` PEs, or the mapping fails.
-    pub fn attach(pe: Pe, fd: impl AsFd, n_pes: usize) -> FabricResult<Segment> {
+    pub fn attach(pe: Pe, fd: impl AsFd, n_pes: usize, nonce: Nonce) -> FabricResult<Segment> {
         let foreign = |what: String| FabricError::Foreign { pe, what };
         let first = Layout { n_pes: 0, heap_bytes: 0, ring_bytes: 0 };
+        let found = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_size as usize);
+        if found < first.heaps_offset() {
+            return Err(foreign(format!("what was handed out has {found} bytes: it is no node's memory")));
+        }
         let probe = Segment::map(pe, &fd, first, first.heaps_offset())?;
         let identity = &probe.header().identity;
         // SYNC POINT segment-identity: acquires the sizes.
@@ -209,8 +236,10 @@ impl Segment {
         if magic != MAGIC || layout.n_pes != n_pes {
             return Err(foreign(format!("the node's memory is for {} PEs, not {n_pes}", layout.n_pes)));
         }
+        if std::array::from_fn(|i| identity.nonce[i].load(Ordering::Relaxed)) != nonce {
+            return Err(foreign("the node's memory is that of another job".to_owned()));
+        }
         let total = layout.total_bytes().ok_or_else(|| foreign(format!("{layout:?} is too large")))?;
-        let found = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_size as usize);
         if found != total {
             return Err(foreign(format!(
                 "the node's memory has {found} bytes where {layout:?} takes {total}"
@@ -219,8 +248,8 @@ impl Segment {
         Segment::map(pe, &fd, layout, total)
     }
 
-    /// Maps the memory at a multiple of the heaps' alignment: the system chooses a range that is that much too
-    /// long, and the memory takes the place of a part of it.
+    /// Maps the memory at a multiple of the heaps' alignment: the system chooses a range that is that much
+    /// too long, and the memory takes the place of a part of it.
     fn map(pe: Pe, fd: impl AsFd, layout: Layout, bytes: usize) -> FabricResult<Segment> {
         let failed = |e: rustix::io::Errno| FabricError::System {
             pe,
