@@ -3,11 +3,15 @@
 
 use std::process::ExitCode;
 
+mod bytes;
 mod entry;
 mod ft;
 mod hello;
+mod noop;
+pub mod perf;
 mod ring;
 
+pub use bytes::Bytes;
 pub use entry::nearest;
 
 /// One built-in application.
@@ -30,6 +34,12 @@ pub fn apps() -> &'static [App] {
             run: ft::run,
         },
         App { name: "hello", about: "One line from every PE: who it is and where it runs", run: hello::run },
+        App { name: "noop", about: "Nothing but a start, a barrier and an end", run: noop::run },
+        App {
+            name: "perf",
+            about: "Microbenchmarks as lines of JSON; `pelago bench` makes tables of them",
+            run: perf::run,
+        },
         App { name: "ring", about: "A token goes round the ring of PEs by one-sided puts", run: ring::run },
     ]
 }

@@ -48,13 +48,13 @@ pub enum BootError {
         max_chars: usize,
     },
     /// An exchange with the launcher failed.
-    #[error("PE {pe}, {operation}: {source}")]
+    #[error("PE {pe}, {operation}: {reason}")]
     Exchange {
         /// The PE.
         pe: usize,
         /// What it was doing.
         operation: String,
         /// What went wrong.
-        source: PmiError,
+        reason: PmiError,
     },
 }

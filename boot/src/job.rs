@@ -1,7 +1,8 @@
 //! Job: the processing elements (PEs) that were started together, and the words they exchange before they
 //! share memory.
 //!
-//! Invariant: a process joins once, and every wait on the launcher ends within `PELAGO_INIT_TIMEOUT`.
+//! Invariant: a process joins once, and every wait on the launcher ends within `PELAGO_INIT_TIMEOUT` (a
+//! little later under `pelago run`, which keeps that limit itself).
 //! Launchers take milliseconds for a barrier, so callers need one put, one barrier and a few gets, and do the
 //! rest over their own memory or fabric.
 
@@ -79,7 +80,7 @@ impl Job {
                 Ok(Self { rank: 0, size: 1, launcher: Launcher::Alone, means: Means::Own(Mutex::default()) })
             }
             Found::Pmi { descriptor, rank, size } => {
-                let failed = |source| exchange(rank, "joining the job".to_owned(), source);
+                let failed = |reason| exchange(rank, "joining the job".to_owned(), reason);
                 let socket = take_socket(descriptor)?;
                 let client = Client::join(socket, settings.init_timeout).map_err(failed)?;
                 let launcher = if client.launcher_is_ours() { Launcher::Pelago } else { Launcher::Pmi1 };
@@ -205,7 +206,9 @@ impl Job {
     pub fn abort(&self, code: i32, message: &str) -> ! {
         let ours = self.launcher == Launcher::Pelago;
         if !ours && !message.is_empty() {
-            eprintln!("PE {}: {message}", self.rank);
+            // Written at once, so that the words of two PEs do not mix.
+            let line = format!("PE {}: {message}\n", self.rank);
+            eprint!("{line}");
         }
         if let Means::Pmi { link, .. } = &self.means {
             // A launcher that cannot be told is gone, and its job with it.
@@ -228,13 +231,13 @@ impl Job {
         Err(BootError::Key { pe: self.rank, key: key.to_owned(), max_chars })
     }
 
-    fn failed(&self, operation: String, source: PmiError) -> BootError {
-        exchange(self.rank, operation, source)
+    fn failed(&self, operation: String, reason: PmiError) -> BootError {
+        exchange(self.rank, operation, reason)
     }
 }
 
-fn exchange(pe: usize, operation: String, source: PmiError) -> BootError {
-    BootError::Exchange { pe, operation, source }
+fn exchange(pe: usize, operation: String, reason: PmiError) -> BootError {
+    BootError::Exchange { pe, operation, reason }
 }
 
 fn lock(client: &Mutex<Client>) -> MutexGuard<'_, Client> {

@@ -37,7 +37,9 @@ impl App {
             bail!("there is no built-in application {name:?}; {}", suggestion(name));
         };
         (app.run)(args).or_else(|error| {
-            eprintln!("{}: {error:#}", app.name);
+            // Written at once, so that the words of two PEs do not mix.
+            let line = format!("{}: {error:#}\n", app.name);
+            eprint!("{line}");
             Ok(ExitCode::FAILURE)
         })
     }

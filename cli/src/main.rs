@@ -4,7 +4,9 @@
 //! anything starts, with one message on standard error and exit status 2.
 
 mod app;
+mod bench;
 mod info;
+mod plot;
 mod run;
 
 use std::process::ExitCode;
@@ -28,12 +30,14 @@ Examples:
   pelago run -n 2 ft --class W       the NAS FT benchmark on two PEs
   pelago run -n 4 ./my-program       four PEs of a program of yours
   mpiexec.hydra -n 4 pelago app ft   the same application under another launcher
+  pelago bench rma                   how fast put, get and barrier are here
   pelago info --settings             every setting, with its default";
 
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
     App(app::App),
+    Bench(bench::Bench),
     Info(info::Info),
 }
 
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     let (name, outcome) = match Cli::parse().command {
         Command::Run(run) => ("run", run.execute()),
         Command::App(app) => ("app", app.execute()),
+        Command::Bench(bench) => ("bench", bench.execute()),
         Command::Info(info) => ("info", info.execute()),
     };
     outcome.unwrap_or_else(|error| {

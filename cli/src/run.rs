@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use pelago_boot::{JobSpec, LaunchError, launch};
+use pelago_apps::nearest;
+use pelago_boot::{Cause, Failure, JobSpec, LaunchError, launch};
 
 use crate::app;
 
@@ -50,14 +51,24 @@ impl Run {
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let spec = self.spec()?;
         let report = launch(&spec).map_err(explain)?;
-        for failure in &report.failures {
+        // A PE that has left the job in order has said itself what its status means.
+        let left_in_order = |failure: &&Failure| matches!(failure.cause, Cause::ExitAfterLeaving(_));
+        for failure in report.failures.iter().filter(|failure| !left_in_order(failure)) {
             eprintln!("pelago run: {}", failure.text);
         }
         Ok(ExitCode::from(u8::try_from(report.status).unwrap_or(1)))
     }
 
     fn spec(self) -> anyhow::Result<JobSpec> {
-        let (program, args) = self.words.split_first().context("no program was named")?;
+        let named = self.words.split_first().filter(|(program, _)| !program.is_empty());
+        let (program, args) = named.context("no program was named")?;
+        if program.to_str().is_some_and(|word| word.starts_with('-')) {
+            bail!(
+                "there is no option {}; {}",
+                program.display(),
+                option_suggestion(&program.to_string_lossy())
+            );
+        }
         let built_in = program.to_str().is_some_and(app::exists);
         let (program, args) = if built_in {
             if let Some(bad) = args.iter().find(|word| word.to_str().is_none()) {
@@ -74,6 +85,16 @@ impl Run {
     }
 }
 
+/// Help for somebody who typed an option that does not exist: the parser takes it for the program.
+fn option_suggestion(word: &str) -> String {
+    let command = Run::augment_args(clap::Command::new("run"));
+    let options: Vec<_> = command.get_opts().filter_map(clap::Arg::get_long).collect();
+    match nearest(word.trim_start_matches('-'), options.iter().copied()) {
+        Some(nearest) => format!("did you mean --{nearest}? (see pelago run --help)"),
+        None => "see pelago run --help".to_owned(),
+    }
+}
+
 /// Adds, to an error about a name that is neither a program nor an application, what there is.
 fn explain(error: LaunchError) -> anyhow::Error {
     match error {
@@ -87,9 +108,12 @@ fn explain(error: LaunchError) -> anyhow::Error {
 }
 
 fn number_of_pes(text: &str) -> Result<usize, String> {
-    match text.parse::<i128>() {
-        Ok(number @ 1..) => usize::try_from(number).map_err(|_| format!("{number} PEs are too many")),
-        Ok(_) => Err("a job has 1 PE or more".to_owned()),
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(0) => Err("a job has 1 PE or more".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) if is_number(text) => Err(format!("{text} PEs are too many")),
+        Err(_) if text.strip_prefix('-').is_some_and(is_number) => Err("a job has 1 PE or more".to_owned()),
         Err(_) => Err("this is not a number of PEs".to_owned()),
     }
 }

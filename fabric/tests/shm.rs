@@ -105,7 +105,14 @@ fn foreign_memory_is_refused() {
 
 #[test]
 fn a_heap_beyond_the_address_space_is_an_error() {
-    for (n_pes, heap_bytes) in [(4, 1 << 47), (4, usize::MAX), (1 << 20, 1 << 46), (usize::MAX / 4096, 1)] {
+    for (n_pes, heap_bytes) in [
+        (4, 1 << 47),
+        (4, usize::MAX),
+        (1 << 20, 1 << 46),
+        (1, usize::MAX),
+        (1, 1 << 47),
+        (usize::MAX / 4096, 1),
+    ] {
         let error =
             Segment::create(0, Layout::new(n_pes, heap_bytes, usize::MAX)).map(drop).unwrap_err().to_string();
         assert!(error.contains("PELAGO_HEAP_SIZE"), "{error}");

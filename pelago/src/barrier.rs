@@ -82,7 +82,7 @@ impl World {
             Form::Flags => self.barrier_flags(round),
             Form::Counter => self.barrier_counter(round),
             Form::Dissemination => self.barrier_dissemination(round),
-            Form::Closed => self.give_up(&format!("PE {}: a barrier after it has failed", self.my_pe())),
+            Form::Closed => self.give_up("a barrier after this PE has failed"),
         }
     }
 

@@ -125,7 +125,7 @@ impl World {
     /// Gives up if the job is failing. A launcher ends the others by itself when a PE dies, and knows why it
     /// died; so under one a PE gives up only if that does not happen.
     fn check_job(&self, awaited: Awaited, sleeps: u32) {
-        let in_vain = || format!("PE {}: gave up waiting for {}", self.my_pe(), self.name(awaited));
+        let in_vain = || format!("gave up waiting for {}", self.name(awaited));
         if (!self.is_launched() || sleeps > SLEEPS_FOR_LAUNCHER)
             && let Some((pe, reason)) = self.memory.header().failure.read()
         {

@@ -263,7 +263,7 @@ fn after_giving_up_in_an_exclusive_phase_the_array_is_closed() {
                 assert_eq!(std::hint::black_box(part)[0], 0);
             })
         });
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| phase()));
+        let caught = std::panic::catch_unwind(phase);
         if world.my_pe() == 1 {
             refused.store(usize::from(array.p(2, 0, 77).is_err()), Ordering::Relaxed);
             has_failed.store(1, Ordering::Release);

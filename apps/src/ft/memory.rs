@@ -2,8 +2,6 @@
 //! large is a message and not an exhausted machine. Invariant: all PEs judge by the same figures, those of PE
 //! 0.
 
-use std::fmt;
-
 use num_complex::Complex64;
 use pelago::prelude::*;
 use pelago::{Result, node};
@@ -12,6 +10,7 @@ use thiserror::Error;
 use super::classes::{CLASSES, Class};
 use super::layout::Layout;
 use super::solver::collect;
+use crate::bytes::Bytes;
 
 /// Symmetric heap for the small arrays beside the inbox, with room for their alignment.
 const SMALL_ARRAYS_BYTES: u64 = 64 << 10;
@@ -110,25 +109,6 @@ fn remedy(need: Need, layout: &Layout, supply: &Supply) -> String {
     }
 }
 
-/// A number of bytes, shown in the binary unit that fits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bytes(pub(super) u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut value = self.0 as f64;
-        let mut unit = "B";
-        for larger in ["KiB", "MiB", "GiB", "TiB"] {
-            if value < 1024.0 {
-                break;
-            }
-            (value, unit) = (value / 1024.0, larger);
-        }
-        let decimals = usize::from(value.fract() != 0.0);
-        write!(f, "{value:.decimals$} {unit}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,12 +142,6 @@ mod tests {
         let message = judge_named("C", 1, &supply).unwrap_err().to_string();
         assert!(message.contains("1 GiB of a PE's symmetric heap are free"), "{message}");
         assert!(message.ends_with("set PELAGO_HEAP_SIZE=2050m"), "{message}");
-    }
-
-    #[test]
-    fn bytes_choose_their_unit() {
-        let shown = [0, 1023, 1024, 1536, 5 * GIB, 2048 * GIB].map(|bytes| Bytes(bytes).to_string());
-        assert_eq!(shown, ["0 B", "1023 B", "1 KiB", "1.5 KiB", "5 GiB", "2 TiB"]);
     }
 
     #[test]

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::checksum;
 use super::classes::Class;
-use super::memory::Bytes;
 use super::phases::Phase;
 use super::solver::{Outcome, PhaseSeconds};
 use super::variant::Variant;
+use crate::bytes::Bytes;
 
 /// One variant's run, as PE 0 reports it.
 pub(super) struct Report {

@@ -19,6 +19,9 @@ use super::{MAPPING_KEY, OURS, mapping};
 
 /// The longest text that travels as a last word, in bytes.
 const TEXT_MAX_BYTES: usize = 1024;
+/// How much longer than the limit to wait for our own launcher, which keeps the limit itself and can name the
+/// PEs that are missing.
+const LAUNCHER_FIRST: Duration = Duration::from_secs(5);
 
 /// Why an exchange with the launcher failed.
 #[derive(Debug, Error)]
@@ -157,6 +160,9 @@ impl Client {
         let hello = Message::new("init").with("pmi_version", 1).with("pmi_subversion", 1);
         let answer = client.request(&hello, "response_to_init")?;
         client.ours = answer.get(OURS).is_some();
+        if client.ours {
+            client.limit += LAUNCHER_FIRST;
+        }
         let maxes = client.request(&Message::new("get_maxes"), "maxes")?;
         let limit_of = |field, at_most| {
             maxes

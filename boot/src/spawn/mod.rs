@@ -98,7 +98,7 @@ pub enum LaunchError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// The system refused to start a PE; those before it have been ended.
-    #[error("PE {pe} of {n} could not be started ({}): {source}", program.display())]
+    #[error("PE {pe} of {n} could not be started ({}): {}", program.display(), start_reason(reason))]
     Start {
         /// The PE.
         pe: usize,
@@ -107,21 +107,32 @@ pub enum LaunchError {
         /// The program.
         program: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// The system refused something that the launcher needs.
-    #[error("{what}: {source}")]
+    #[error("{what}: {reason}")]
     System {
         /// What was refused.
         what: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
 }
 
 impl LaunchError {
     fn system<E: Into<std::io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
-        move |source| Self::System { what, source: source.into() }
+        move |reason| Self::System { what, reason: reason.into() }
+    }
+}
+
+/// Why a program that is there and executable was not started.
+fn start_reason(reason: &std::io::Error) -> String {
+    match reason.kind() {
+        std::io::ErrorKind::NotFound => {
+            "the interpreter that it names (#! in its first line, or its dynamic loader) was not found"
+                .to_owned()
+        }
+        _ => reason.to_string(),
     }
 }
 

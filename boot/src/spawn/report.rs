@@ -5,8 +5,11 @@ use std::time::Duration;
 /// Why a job ended before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A PE exited with this status, not 0.
+    /// A PE exited with this status, not 0, and without leaving the job.
     Exit(i32),
+    /// A PE exited with this status, not 0, after it had left the job in an orderly way: nothing broke, and
+    /// what the status means is for the program to say.
+    ExitAfterLeaving(i32),
     /// A PE was killed by this signal.
     Signal(i32),
     /// A PE that had joined exited with status 0 and without leaving the job.
@@ -65,6 +68,9 @@ impl Failure {
     pub(super) fn of_pe(pe: usize, pid: i32, cause: Cause, note: Option<String>) -> Self {
         let mut text = match &cause {
             Cause::Exit(status) => format!("PE {pe} exited with status {status}"),
+            Cause::ExitAfterLeaving(status) => {
+                format!("PE {pe} exited with status {status} after it had left the job")
+            }
             Cause::Signal(signal) => {
                 format!("PE {pe} (pid {pid}) was killed by signal {signal} ({})", signal_name(*signal))
             }
@@ -83,7 +89,7 @@ impl Failure {
         };
         if let Some(note) = &note {
             text += ": ";
-            text += note;
+            text += &note.lines().map(str::trim).collect::<Vec<_>>().join(", ");
         }
         Self { pe: Some(pe), cause, note, text }
     }
@@ -115,7 +121,7 @@ impl Failure {
     /// The exit status for the launcher, never 0.
     pub(super) fn status(&self) -> i32 {
         match &self.cause {
-            Cause::Exit(status) | Cause::Abort(status) => {
+            Cause::Exit(status) | Cause::ExitAfterLeaving(status) | Cause::Abort(status) => {
                 // The system keeps eight bits; a failure must not become a success.
                 if status & 0xff == 0 { 1 } else { status & 0xff }
             }
@@ -160,6 +166,7 @@ mod tests {
         assert_eq!(text(Cause::Signal(9), None), "PE 3 (pid 77) was killed by signal 9 (SIGKILL)");
         assert_eq!(text(Cause::Exit(101), Some("panicked: no")), "PE 3 exited with status 101: panicked: no");
         assert_eq!(text(Cause::Abort(2), Some("no")), "PE 3 aborted the job with status 2: no");
+        assert!(text(Cause::Exit(101), Some("one\n  two\nthree")).ends_with("status 101: one, two, three"));
         let missing = Failure::missing(vec![0, 1, 2, 5], Duration::from_millis(500));
         assert!(missing.text.starts_with("PEs 0-2, 5 did not join within 0.5 s"), "{}", missing.text);
         assert_eq!(missing.status(), 1);
@@ -169,6 +176,7 @@ mod tests {
     fn a_failure_is_never_a_success() {
         let status = |cause| Failure::of_pe(0, 1, cause, None).status();
         assert_eq!(status(Cause::Exit(101)), 101);
+        assert_eq!(status(Cause::ExitAfterLeaving(2)), 2);
         assert_eq!(status(Cause::Abort(256)), 1);
         assert_eq!(status(Cause::Abort(-1)), 255);
         assert_eq!(status(Cause::Signal(9)), 137);

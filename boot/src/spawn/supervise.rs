@@ -94,7 +94,7 @@ impl<'a> Supervisor<'a> {
         let cpus = if spec.bind { cpus() } else { Vec::new() };
         let starter = Starter { spec, program, mask: job.signals.mask_before(), cpus };
         for pe in 0..spec.n {
-            let failed = |source| LaunchError::Start { pe, n: spec.n, program: program.to_owned(), source };
+            let failed = |reason| LaunchError::Start { pe, n: spec.n, program: program.to_owned(), reason };
             let input = job.standard_input(pe).map_err(failed)?;
             let child = starter.start(pe, input).map_err(failed)?;
             job.watch(pe, &child).map_err(LaunchError::system("watching a PE (epoll)"))?;
@@ -261,6 +261,7 @@ impl<'a> Supervisor<'a> {
         let stage = self.server.stage(pe);
         let cause = match end {
             End::Signal(signal) => Cause::Signal(signal),
+            End::Exit(status) if status != 0 && stage == Stage::Finalized => Cause::ExitAfterLeaving(status),
             End::Exit(status) if status != 0 => Cause::Exit(status),
             End::Exit(_) if matches!(stage, Stage::Inside | Stage::InBarrier) => Cause::NotFinalized,
             End::Exit(_) if stage == Stage::Outside && self.first_join.is_some() => Cause::NotJoined,

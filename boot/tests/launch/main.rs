@@ -104,7 +104,8 @@ fn a_signal_ends_the_job() {
 #[test]
 fn a_pe_that_leaves_the_others_behind_ends_the_job() {
     fails(&pes(3, "leave"), 1, Some(1), Cause::NotFinalized, "PE 1 exited with status 0 before it had left");
-    fails(&pes(2, "finalize-then-fail"), 4, Some(1), Cause::Exit(4), "PE 1 exited with status 4");
+    let text = "PE 1 exited with status 4 after it had left the job";
+    fails(&pes(2, "finalize-then-fail"), 4, Some(1), Cause::ExitAfterLeaving(4), text);
 }
 
 #[test]

@@ -21,8 +21,9 @@ use std::ptr::NonNull;
 const MAGIC: u64 = u64::from_be_bytes(*b"pelago01");
 /// Heaps are multiples of this and start at multiples of it.
 const HEAP_ALIGN_BYTES: usize = 2 << 20;
-/// Larger heaps are cut to this: half of what a process can address.
-const HEAP_BYTES_MAX: usize = 1 << 46;
+/// Larger heaps are cut to this, which no process can map, so that sizes do not overflow before they are
+/// refused.
+const HEAP_BYTES_MAX: usize = 1 << 47;
 /// Larger rings are cut to this, so that lengths in a ring fit in 32 bits.
 const RING_BYTES_MAX: usize = 64 << 20;
 /// Words in a PE's notice: what it says of itself to the others when they must agree.
@@ -44,8 +45,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout for `n_pes` PEs. The heap is rounded up to a multiple of 2 MiB and limited to 64 TiB, the
-    /// ring to a power of two from 1 KiB to 64 MiB.
+    /// A layout for `n_pes` PEs. The heap is rounded up to a multiple of 2 MiB, the ring to a power of two
+    /// and limited to 64 MiB.
     pub fn new(n_pes: usize, heap_bytes: usize, ring_bytes: usize) -> Layout {
         Layout {
             n_pes,

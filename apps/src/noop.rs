@@ -1,0 +1,21 @@
+//! `noop`: joins the job, meets the other PEs once and leaves: what a start costs and nothing else.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Join the job, meet all PEs in a barrier and leave. Prints nothing.
+#[derive(Parser)]
+#[command(
+    name = "noop",
+    bin_name = "pelago run -n N noop",
+    after_help = "Example:\n  time pelago run -n 64 noop    what it costs to start 64 PEs"
+)]
+struct Args {}
+
+pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
+    crate::entry::start(args, |world, _: Args| {
+        world.barrier();
+        Ok(ExitCode::SUCCESS)
+    })
+}

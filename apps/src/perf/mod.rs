@@ -1,0 +1,135 @@
+//! Microbenchmarks of the runtime, as PEs of a job. PE 0 writes one JSON object a line; `pelago bench` starts
+//! the jobs and makes tables and curves of the lines. Invariant: nothing here judges a figure.
+//!
+//! Method: PE 0 leads (`ensemble.rs`). Memory is touched before it is timed; an operation runs in many short
+//! blocks, whose length is found by running (`effort.rs`); what is to be compared takes turns, block by
+//! block; minimum, median and maximum over the blocks are reported.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use pelago::prelude::*;
+
+use self::effort::Effort;
+use self::pairs::Comparison;
+use self::suite::{Plan, Progress};
+use crate::entry;
+
+mod barrier;
+mod buffers;
+mod effort;
+mod ensemble;
+mod pairs;
+mod ping;
+mod record;
+mod rma;
+mod stats;
+mod suite;
+
+pub use record::{Bench, Operation, Pair, Place, Record, Unit};
+pub use stats::Summary;
+
+const NAME: &str = "perf";
+
+/// Measure the runtime on 2 PEs or more, and write one JSON object a line. `pelago bench` runs this and makes
+/// tables of it.
+#[derive(Parser)]
+#[command(
+    name = NAME,
+    bin_name = "pelago run -n N --bind perf",
+    after_help = "\
+        Examples:\n  \
+        pelago run -n 2 --bind perf rma                     latencies, bandwidths and the barrier\n  \
+        pelago run -n 4 perf barrier                        the barrier of four PEs\n  \
+        pelago run -n 2 --bind perf pairs put --bytes 4096  put beside memcpy, eleven times"
+)]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// Write the lines to this file instead of standard output
+    #[arg(long, global = true, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Put and get between PEs 0 and 1, and the barrier of all: a record for each measurement
+    Rma,
+    /// The barrier alone
+    Barrier,
+    /// An operation beside its yardstick: the times of both, again and again
+    Pairs {
+        #[command(subcommand)]
+        comparison: Comparison,
+        /// Number of pairs
+        #[arg(long, default_value_t = 11)]
+        count: usize,
+    },
+}
+
+pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
+    entry::start(args, |world, args: Args| {
+        if world.n_pes() < 2 {
+            return Ok(entry::refuse(world, NAME, &"measures between PEs, and so needs 2 of them or more"));
+        }
+        let mut output = output(world, &args)?;
+        let bar = progress_bar(world)?;
+        let mut sink = |progress: Progress<'_>| {
+            bar.set_length(progress.trials as u64);
+            bar.set_position(progress.trials_done as u64);
+            progress.records.iter().try_for_each(|record| write_line(&mut output, record))
+        };
+        let effort = Effort::of(world);
+        match args.what {
+            What::Rma => suite::all(world, &Plan::of(world), &mut sink)?,
+            What::Barrier => suite::barrier(world, effort, &mut sink)?,
+            What::Pairs { comparison, count } => pairs::compare(world, comparison, count, effort)?
+                .iter()
+                .try_for_each(|pair| write_line(&mut output, pair))?,
+        }
+        bar.finish_and_clear();
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Where PE 0 writes its lines; the others write none.
+fn output(world: &World, args: &Args) -> anyhow::Result<Box<dyn Write>> {
+    Ok(match &args.output {
+        Some(path) if world.my_pe() == 0 => {
+            Box::new(File::create(path).with_context(|| format!("creating {}", path.display()))?)
+        }
+        _ => Box::new(io::stdout()),
+    })
+}
+
+fn write_line(output: &mut dyn Write, line: &impl serde::Serialize) -> anyhow::Result<()> {
+    writeln!(output, "{}", serde_json::to_string(line)?).context("writing a measurement")
+}
+
+fn progress_bar(world: &World) -> anyhow::Result<ProgressBar> {
+    if world.my_pe() != 0 || !io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let style = ProgressStyle::with_template("measuring [{bar:40}] {pos}/{len}, {eta} left")?;
+    Ok(ProgressBar::new(0).with_style(style))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read() {
+        let parse = |words: &str| Args::try_parse_from([NAME].into_iter().chain(words.split(' ')));
+        let args = parse("pairs put --bytes 4096 --output x").unwrap_or_else(|error| panic!("{error}"));
+        assert!(matches!(args.what, What::Pairs { comparison: Comparison::Put { bytes: 4096 }, count: 11 }));
+        assert_eq!(args.output, Some("x".into()));
+        assert!(parse("rma").is_ok() && parse("barrier").is_ok());
+        assert!(parse("pairs get --bytes 12").is_err() && parse("rmaa").is_err());
+    }
+}

@@ -1,0 +1,49 @@
+//! A job of the application `perf`. Invariant: its lines come back through memory of this process, so that
+//! nothing is left behind, and standard error stays the user's: progress and complaints.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+
+use anyhow::{Context, bail};
+use pelago_boot::{JobReport, JobSpec, launch};
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde::de::DeserializeOwned;
+
+/// Starts `perf` with these arguments on `pes` PEs; the lines that it writes.
+///
+/// # Errors
+/// If the job cannot be started or fails.
+pub fn perf(pes: usize, bind: bool, args: &[&str]) -> anyhow::Result<Vec<String>> {
+    let file = memfd_create("pelago-bench", MemfdFlags::CLOEXEC).context("making room for measurements")?;
+    let mut file = File::from(file);
+    let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    run(pes, bind, &[&["perf"], args, &["--output", &path]].concat())?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).context("reading the measurements")?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Starts a built-in application on `pes` PEs, and waits for its end.
+///
+/// # Errors
+/// If the job cannot be started or fails.
+pub fn run(pes: usize, bind: bool, words: &[&str]) -> anyhow::Result<()> {
+    let this = std::env::current_exe().context("finding the path of this command")?;
+    let args = ["app"].iter().chain(words).map(Into::into).collect();
+    let JobReport { status, failures, .. } = launch(&JobSpec { args, bind, ..JobSpec::new(pes, this) })?;
+    match failures.first() {
+        Some(failure) => bail!("{} on {pes} PEs: {}", words.join(" "), failure.text),
+        None if status != 0 => bail!("{} on {pes} PEs: exit status {status}", words.join(" ")),
+        None => Ok(()),
+    }
+}
+
+/// Reads lines of JSON.
+///
+/// # Errors
+/// If a line is something else.
+pub fn parse<T: DeserializeOwned>(lines: &[String]) -> anyhow::Result<Vec<T>> {
+    let read = |line: &String| serde_json::from_str(line).with_context(|| format!("reading {line:?}"));
+    lines.iter().map(read).collect()
+}

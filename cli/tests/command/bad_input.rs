@@ -1,0 +1,232 @@
+//! What the command refuses: one message that says what is wrong and what would be right, a status other than
+//! 0, no output, and nothing left.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use pelago_boot::{SettingKind, settings_table};
+
+use super::process::{Ended, Started, run_with};
+
+/// The exit status of what is refused before anything runs, or by all PEs alike.
+const USAGE: i32 = 2;
+/// By what the first line of a message begins: whoever speaks says who it is.
+const SPEAKERS: [&str; 7] =
+    ["pelago run: ", "pelago app: ", "pelago info: ", "ft: ", "ring: ", "hello: ", "error: "];
+
+/// Runs the command and fails unless it is refused with one message that has all these parts.
+fn refused(args: &[&str], variables: &[(&str, &str)], parts: &[&str]) {
+    let ended = run_with(args, variables);
+    assert_one_message(&ended, USAGE, &format!("{variables:?} {args:?}"), parts);
+}
+
+fn assert_one_message(ended: &Ended, status: i32, what: &str, parts: &[&str]) {
+    let text = &ended.stderr;
+    assert_eq!((ended.status, ended.stdout.as_str()), (status, ""), "{what}: {text}");
+    for part in parts {
+        assert!(text.contains(part), "{what} does not say {part:?}: {text}");
+    }
+    let begins = |line: &str| SPEAKERS.iter().any(|speaker| line.starts_with(speaker));
+    assert!(text.lines().next().is_some_and(begins), "{what}: nobody speaks: {text}");
+    assert_eq!(text.lines().filter(|line| begins(line)).count(), 1, "{what}: not one message: {text}");
+    let usage_or_one_line = text.starts_with("error: ") || text.lines().count() == 1;
+    assert!(usage_or_one_line && text.ends_with('\n'), "{what}: {text}");
+}
+
+#[test]
+fn programs_that_cannot_be_run() {
+    let folder = std::env::temp_dir().join(format!("bad-input-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let file = |name: &str, text: &str, mode| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path.into_os_string().into_string().unwrap()
+    };
+    let plain = file("plain", "#!/bin/sh\n", 0o644);
+    let stray = file("stray", "#!/no/such/interpreter\n", 0o755);
+    let cases: [(&str, &[&str]); 9] = [
+        ("/no/such/program", &["/no/such/program was not found"]),
+        ("./no-such-program", &["./no-such-program was not found"]),
+        (
+            "no-such-program",
+            &["\"no-such-program\" is neither", "nor a program in PATH", "there are ft, hello"],
+        ),
+        ("helo", &["did you mean hello?"]),
+        ("", &["no program was named"]),
+        (folder.to_str().unwrap(), &["is a directory"]),
+        (&plain, &["is not executable", "chmod +x"]),
+        (&stray, &[&stray, "PE 0 of 2 could not be started", "interpreter"]),
+        ("/dev/null", &["is not a regular file"]),
+    ];
+    for (program, parts) in cases {
+        refused(&["run", "-n", "2", program], &[], parts);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn numbers_of_pes_that_cannot_be_had() {
+    let huge = "9".repeat(50);
+    let cases = [
+        ("0", "a job has 1 PE or more"),
+        ("-1", "a job has 1 PE or more"),
+        ("-99999999999999999999", "a job has 1 PE or more"),
+        ("1000000", "1000000 PEs are too many for this machine: the most is 4096"),
+        ("1000000000000000000000000000000", "1000000000000000000000000000000 PEs are too many"),
+        (&huge, "9 PEs are too many"),
+        ("four", "not a number of PEs"),
+        ("1.5", "not a number of PEs"),
+        ("1e3", "not a number of PEs"),
+        ("", "not a number of PEs"),
+        ("-", "not a number of PEs"),
+        ("0x10", "not a number of PEs"),
+    ];
+    for (count, part) in cases {
+        refused(&["run", "-n", count, "hello"], &[], &[part]);
+    }
+}
+
+#[test]
+fn options_and_names_that_do_not_exist() {
+    let cases: [(&[&str], &[&str]); 17] = [
+        (&["run", "hello"], &["required", "-n <N>"]),
+        (&["run", "-n", "2"], &["required", "PROGRAM"]),
+        (&["run", "-n", "2", "-n", "3", "hello"], &["-n <N>", "multiple times"]),
+        (&["run", "-n", "2", "--bound", "hello"], &["no option --bound", "did you mean --bind?"]),
+        (&["run", "-n", "2", "--timeout", "-1", "hello"], &["--timeout", "seconds above 0"]),
+        (&["run", "-n", "2", "--timeout", "soon", "hello"], &["--timeout", "seconds above 0"]),
+        (&["run", "-n", "2", "--env", "COLOUR", "hello"], &["KEY=VALUE"]),
+        (&["rum", "-n", "2", "hello"], &["unrecognized subcommand 'rum'", "'run'"]),
+        (&["frobnicate"], &["unrecognized subcommand 'frobnicate'", "Usage: pelago"]),
+        (&["app", "helo"], &["\"helo\"", "did you mean hello?", "there are ft, hello"]),
+        (&["run", "-n", "2", "hello", "there"], &["'there'", "Usage: pelago run -n N hello"]),
+        (&["run", "-n", "2", "ring", "--rounds", "0"], &["--rounds", "1..=1000000000"]),
+        (&["run", "-n", "2", "ring", "--round", "3"], &["'--round'", "'--rounds'"]),
+        (&["run", "-n", "2", "ft", "--class", "Q"], &["--class", "the classes are S, W, A, B, C, D, E, F"]),
+        (&["run", "-n", "2", "ft", "--class", "SS"], &["--class", "did you mean S?"]),
+        (&["run", "-n", "2", "ft", "--variant", "exchagne"], &["the variants are", "mean exchange?"]),
+        (&["info", "--setting"], &["'--setting'", "'--settings'"]),
+    ];
+    for (args, parts) in cases {
+        refused(args, &[], parts);
+    }
+}
+
+#[test]
+fn numbers_of_pes_that_ft_cannot_take() {
+    let possible = "possible numbers of PEs are 1, 2, 4, 8, 16, 32, 64";
+    for (pes, class) in [("3", "S"), ("128", "S"), ("6", "S")] {
+        let parts = [&*format!("among {pes} PEs"), "64 x 64 x 64", possible];
+        refused(&["run", "-n", pes, "ft", "--class", class], &[], &parts);
+        refused(&["run", "-n", pes, "ft", "--class", class, "--json"], &[], &parts);
+    }
+}
+
+#[test]
+fn memory_that_is_not_there() {
+    for (class, need) in [("D", "96.0 GiB"), ("E", "768.0 GiB"), ("F", "6.0 TiB")] {
+        let parts = [&*format!("class {class} needs"), need, "the largest class that fits is "];
+        refused(&["run", "-n", "2", "ft", "--class", class], &[], &parts);
+    }
+    let small = [("PELAGO_HEAP_SIZE", "4m")];
+    refused(&["run", "-n", "2", "ft", "--class", "W"], &small, &["class W needs", "set PELAGO_HEAP_SIZE=6m"]);
+    refused(&["app", "ft", "--class", "W"], &small, &["class W needs", "set PELAGO_HEAP_SIZE=10m"]);
+    let ended = run_with(&["run", "-n", "2", "ft", "--class", "W"], &[("PELAGO_HEAP_SIZE", "6m")]);
+    assert_eq!(ended.status, 0, "the proposed size is enough: {}", ended.stderr);
+}
+
+#[test]
+fn settings_that_do_not_exist() {
+    let cases = [
+        ("PELAGO_HEAPSIZE", "did you mean PELAGO_HEAP_SIZE?"),
+        ("PELAGO_TIMEOUT_INIT", "did you mean PELAGO_INIT_TIMEOUT?"),
+        ("PELAGO_BARIER", "did you mean PELAGO_BARRIER?"),
+        ("PELAGO_ZZZZZZ", "unset it"),
+        ("PELAGO_", "unset it"),
+    ];
+    for (name, part) in cases {
+        let parts = [name, part, "pelago info --settings"];
+        refused(&["run", "-n", "2", "hello"], &[(name, "1")], &parts);
+        refused(&["run", "-n", "2", "--env", &format!("{name}=1"), "hello"], &[], &parts);
+        refused(&["info"], &[(name, "1")], &parts);
+        assert_one_message(&run_with(&["app", "hello"], &[(name, "1")]), 1, name, &parts);
+    }
+}
+
+/// Values that a setting does not accept.
+fn bad_values(setting: &str) -> &'static [&'static str] {
+    match setting {
+        "PELAGO_HEAP_SIZE" => &[
+            "0",
+            "-1",
+            "lots",
+            "1.5",
+            "1kb",
+            "64 m",
+            "0x10",
+            "1e3",
+            "inf",
+            "99999999t",
+            "autos",
+            "+1",
+            "k",
+            "é",
+        ],
+        "PELAGO_INIT_TIMEOUT" => {
+            &["0", "-1", "nan", "inf", "1e7", "10s", "soon", " 1", "1,5", "1e-30", "0x10", "auto"]
+        }
+        "PELAGO_COUNTERS" => {
+            &["2", "-1", "enable", "of", " on", "onn", "y", "n", "t", "01", "on off", "auto"]
+        }
+        "PELAGO_BARRIER" => {
+            &["tree", "flag", "flags ", "0", "dissem", "auto,flags", "counters", "none", "on"]
+        }
+        "PELAGO_SPINS" | "PELAGO_YIELDS" => {
+            &["-1", "4294967296", "1k", "many", "1.0", "++1", " 1", "0x1", "auto1", "1e3", "∞", "on"]
+        }
+        "PELAGO_RING_SIZE" => {
+            &["2k", "5k", "65535", "128m", "1g", "auto", "0", "-4k", "64kb", "4095", "x", "1.5m"]
+        }
+        "PELAGO_WAIT_LIMIT" => &["0", "-1", "nan", "inf", "1e7", "10s", "never", "None", "off", " 1", "auto"],
+        "PELAGO_NODE_ID" => &[],
+        other => panic!("bad values of the setting {other} are missing here"),
+    }
+}
+
+#[test]
+fn settings_that_make_no_sense() {
+    let settings = settings_table().iter().filter(|row| row.kind == SettingKind::User);
+    for setting in settings {
+        for value in bad_values(setting.name).iter().chain(&[""]) {
+            let parts = [&*format!("{}={value:?} is not valid", setting.name), setting.accepts];
+            refused(&["run", "-n", "2", "hello"], &[(setting.name, value)], &parts);
+        }
+    }
+}
+
+#[test]
+fn heaps_that_cannot_be_mapped() {
+    let mut limited = Command::new("sh");
+    let line = "ulimit -v 4000000 && exec \"$0\" app hello";
+    limited.args(["-c", line, env!("CARGO_BIN_EXE_pelago")]).env("PELAGO_HEAP_SIZE", "16g");
+    let parts = ["PE 0: mapping the node's memory", "Lower PELAGO_HEAP_SIZE", "ulimit -v"];
+    assert_one_message(&Started::new(limited).end(), 1, "a heap above the limit of the shell", &parts);
+}
+
+#[test]
+fn launchers_that_are_not_there() {
+    let pmi = |descriptor: &'static str| [("PMI_FD", descriptor), ("PMI_RANK", "0"), ("PMI_SIZE", "2")];
+    let cases: [(&[(&str, &str)], &str); 5] = [
+        (&pmi("899"), "PMI_FD=\"899\""),
+        (&pmi("x"), "PMI_FD=\"x\""),
+        (&[("PMI_FD", "899"), ("PMI_RANK", "2"), ("PMI_SIZE", "2")], "below PMI_SIZE"),
+        (&[("PMIX_NAMESPACE", "job")], "PMIX_NAMESPACE is set"),
+        (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")], "--mpi=pmi2"),
+    ];
+    for (variables, part) in cases {
+        let ended = run_with(&["app", "hello"], variables);
+        assert_one_message(&ended, 1, &format!("{variables:?}"), &[part, "hello: "]);
+    }
+}

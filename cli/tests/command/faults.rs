@@ -1,0 +1,114 @@
+//! Jobs that end before their time: each ends as a whole, at once, and says in one line who was at fault.
+
+use std::process::Command;
+
+use rustix::process::{Signal, kill_process};
+
+use super::process::{Ended, Started, pelago, run, run_with};
+
+/// A computation long enough to be interrupted in its midst, on four PEs.
+const LONG: [&str; 6] = ["run", "-n", "4", "ft", "--class", "B"];
+
+/// Runs two PEs of a line of shell in which `$THIS` is the command under test.
+fn shells(options: &[&str], line: &str, variables: &[(&str, &str)]) -> Ended {
+    let words = [&["run", "-n", "2"], options, &["sh", "-c", line]].concat();
+    run_with(&words, &[&[("THIS", env!("CARGO_BIN_EXE_pelago"))], variables].concat())
+}
+
+/// Fails unless the job ended with this status, this one line and no result.
+fn assert_failed(ended: &Ended, status: i32, message: &str) {
+    assert_eq!((ended.status, ended.stderr.as_str()), (status, &*format!("pelago run: {message}\n")));
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn a_killed_pe_is_named() {
+    for victim in [0, 1, 3] {
+        let job = Started::new(pelago(&LONG));
+        let pid = job.pes_at_work(4)[victim];
+        kill_process(pid, Signal::KILL).unwrap();
+        let pid = pid.as_raw_nonzero();
+        let message = format!("PE {victim} (pid {pid}) was killed by signal 9 (SIGKILL)");
+        assert_failed(&job.end(), 128 + 9, &message);
+    }
+}
+
+#[test]
+fn pes_end_with_a_killed_launcher() {
+    let job = Started::new(pelago(&LONG));
+    job.pes_at_work(4);
+    assert_eq!(job.kill(), "", "the PEs ended before their work was done");
+}
+
+#[test]
+fn pes_end_with_an_interrupted_launcher() {
+    for (signal, number, name) in [(Signal::INT, 2, "SIGINT"), (Signal::TERM, 15, "SIGTERM")] {
+        let job = Started::new(pelago(&LONG));
+        job.pes_at_work(4);
+        job.signal(signal);
+        let message = format!("the job was ended by signal {number} ({name}) to the launcher");
+        assert_failed(&job.end(), 128 + number, &message);
+    }
+}
+
+#[test]
+fn a_job_ends_when_its_time_is_over() {
+    let message = "the job was ended after 0.4 s, the time it was given";
+    let endless = ["run", "-n", "2", "--timeout", "0.4", "ring", "--rounds", "1000000000"];
+    assert_failed(&run(&endless), 124, message);
+    assert_failed(&shells(&["--timeout", "0.4"], "exec sleep 1000", &[]), 124, message);
+}
+
+#[test]
+fn a_program_that_never_joins_is_named() {
+    for (joins, other) in [("0", 1), ("1", 0)] {
+        let line = format!("test $PMI_RANK = {joins} || exit 0; exec $THIS app hello");
+        let message =
+            format!("PE {other} exited with status 0 without joining the job that other PEs have joined");
+        assert_failed(&shells(&[], &line, &[]), 1, &message);
+    }
+}
+
+#[test]
+fn a_program_that_joins_late_is_named() {
+    let line = "test $PMI_RANK = 1 || exec sleep 1000; exec $THIS app hello";
+    let message = "PE 0 did not join within 0.4 s of the first; see what holds them up, or raise \
+                   PELAGO_INIT_TIMEOUT";
+    assert_failed(&shells(&[], line, &[("PELAGO_INIT_TIMEOUT", "0.4")]), 1, message);
+}
+
+#[test]
+fn the_status_of_a_program_is_that_of_the_job() {
+    let ended = shells(&[], "test $PMI_RANK = 0 || exit 9; exec sleep 1000", &[]);
+    assert_failed(&ended, 9, "PE 1 exited with status 9");
+    let ended = shells(&[], "test $PMI_RANK = 0 || kill -SEGV $$; exec sleep 1000", &[]);
+    assert!(ended.status == 128 + 11 && ended.stderr.ends_with("signal 11 (SIGSEGV)\n"), "{ended:?}");
+}
+
+/// The body of a PE that panics half way, in a copy of this test program.
+#[test]
+fn pe_that_panics() {
+    if std::env::var_os("PELAGO_TEST_BODY").is_none_or(|body| body != "panic") {
+        return;
+    }
+    let world = pelago::World::init().unwrap();
+    world.barrier();
+    assert_ne!(world.my_pe(), 1, "the matrix is singular");
+    world.barrier();
+}
+
+/// Makes a launcher start this test program as PEs of which one panics.
+pub fn panicking(launcher: &mut Command) {
+    launcher.arg(std::env::current_exe().unwrap()).env("PELAGO_TEST_BODY", "panic");
+    launcher.args(["--exact", "faults::pe_that_panics", "--nocapture", "--test-threads=1"]);
+}
+
+#[test]
+fn a_panic_is_told_with_its_words() {
+    let mut launcher = pelago(&["run", "-n", "3"]);
+    panicking(&mut launcher);
+    let Ended { status, stderr, .. } = Started::new(launcher).end();
+    let last = stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("pelago run: PE 1 exited with status 101: panicked: "), "{stderr}");
+    assert!(status == 101 && stderr.contains("the matrix is singular"), "{status}: {stderr}");
+}

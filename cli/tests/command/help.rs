@@ -1,0 +1,69 @@
+//! What the command tells about itself: help, what the machine offers, the settings.
+
+use pelago_boot::{SettingKind, settings_table};
+use serde_json::Value;
+
+use super::process::run;
+
+fn json(args: &[&str]) -> Value {
+    let ended = run(args);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{args:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn help_teaches_by_examples() {
+    let listed = run(&["--help"]).stdout;
+    let (_, commands) = listed.split_once("Commands:\n").unwrap();
+    let commands = commands.split("\n\n").next().unwrap().lines();
+    let names = commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    let mut helps = vec![vec!["--help"]];
+    helps.extend(names.map(|name| vec![name, "--help"]));
+    helps.extend(["ft", "hello", "ring"].map(|app| vec!["run", "-n", "2", app, "--help"]));
+    assert!(helps.len() >= 7, "run, app and info have their help: {listed}");
+    for args in helps {
+        let ended = run(&args);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{args:?}");
+        let examples = ended.stdout.split_once("Example").map(|(_, examples)| examples);
+        assert!(examples.is_some_and(|text| text.contains("  pelago ")), "{args:?}: {}", ended.stdout);
+        assert_eq!(ended.stdout.matches("Usage:").count(), 1, "{args:?} by one PE: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn applications_are_listed() {
+    let list = run(&["app"]).stdout;
+    let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(["ft", "hello", "ring"].iter().all(|name| names.contains(name)), "{list}");
+}
+
+#[test]
+fn info_tells_of_the_machine() {
+    let info = json(&["info", "--json"]);
+    assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
+    assert!(info["cores"].as_u64().is_some_and(|cores| cores > 0), "{info}");
+    let provider = &info["providers"][0];
+    assert_eq!((&provider["name"], &provider["usable"]), (&"shm".into(), &true.into()), "{info}");
+    let text = run(&["info"]).stdout;
+    assert!(text.contains(info["node"].as_str().unwrap()) && text.contains("a job of one PE"), "{text}");
+    let text = run(&["run", "-n", "3", "--tag-output", env!("CARGO_BIN_EXE_pelago"), "info"]).stdout;
+    for pe in 0..3 {
+        let line = format!("[{pe}] launcher  PMI-1: this process is PE {pe} of 3");
+        assert!(text.lines().any(|found| found == line), "no {line:?} in {text}");
+    }
+}
+
+#[test]
+fn info_lists_every_setting() {
+    let text = run(&["info", "--settings"]).stdout;
+    let rows = json(&["info", "--settings", "--json"]);
+    let users = settings_table().iter().filter(|row| row.kind == SettingKind::User);
+    let mut count = 0;
+    for (row, found) in users.zip(rows.as_array().unwrap()) {
+        assert_eq!((&found["name"], &found["default"]), (&row.name.into(), &row.default.into()));
+        assert!(text.lines().any(|line| line.starts_with(row.name) && line.ends_with(row.help)), "{text}");
+        assert!(text.contains(row.accepts), "{text}");
+        count += 1;
+    }
+    assert!(count == rows.as_array().unwrap().len() && count >= 8, "{rows}");
+}

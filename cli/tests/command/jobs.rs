@@ -1,0 +1,173 @@
+//! Jobs that succeed: what the built-in applications compute, count and print, as processes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::process::{run, run_with};
+
+/// What is known of a class of the benchmark: points of the grid, iterations, work in 10^9 operations.
+struct Class {
+    name: &'static str,
+    points: u64,
+    iterations: u64,
+    gigaflop: f64,
+}
+
+const S: Class = Class { name: "S", points: 64 * 64 * 64, iterations: 6, gigaflop: 0.1772 };
+const W: Class = Class { name: "W", points: 128 * 128 * 32, iterations: 6, gigaflop: 0.3727 };
+#[cfg(feature = "full")]
+const A: Class = Class { name: "A", points: 256 * 256 * 128, iterations: 6, gigaflop: 7.1364 };
+#[cfg(feature = "full")]
+const B: Class = Class { name: "B", points: 512 * 256 * 256, iterations: 20, gigaflop: 92.054 };
+
+/// Runs the class on `pes` PEs and checks all that it tells a program.
+fn assert_ft(class: &Class, pes: u64) {
+    let ended = run(&["run", "-n", &pes.to_string(), "ft", "--class", class.name, "--json"]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "class {} on {pes}", class.name);
+    assert_ft_json(&ended.stdout, class.name, pes);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let number = |field: &str| result[field].as_f64().unwrap();
+    let (seconds, gigaflop) = (number("seconds"), number("seconds") * number("mops") * 1e-3);
+    assert!((gigaflop / class.gigaflop - 1.0).abs() < 1e-3, "the work is {gigaflop}: {result}");
+    let phases = result["phases"].as_object().unwrap();
+    let names: BTreeSet<_> = phases.keys().map(String::as_str).collect();
+    let expected =
+        ["barrier", "communication_start", "communication_wait", "in_memory_transfer", "local_fft", "other"];
+    assert_eq!(names, BTreeSet::from(expected));
+    let spent = |kind: &str| phases.values().map(|phase| phase[kind].as_f64().unwrap()).sum::<f64>();
+    assert!(phases.values().all(|phase| phase["mean"].as_f64() >= Some(0.0)), "{result}");
+    assert!(0.0 < spent("mean") && spent("mean") <= seconds * 1.000001, "{result}");
+    assert!(seconds <= spent("max") * 1.000001, "{result}");
+    let messages = pes * (1 + class.iterations);
+    assert_eq!(result["messages"], messages, "one message a PE and transform: {result}");
+    assert_eq!(result["bytes"], messages * (16 * class.points / (pes * pes)), "{result}");
+}
+
+/// Fails unless `text` is one line, the result of a verified run of the class on `pes` PEs.
+pub fn assert_ft_json(text: &str, class: &str, pes: u64) {
+    assert_eq!(text.lines().count(), 1, "not one line: {text:?}");
+    let result: Value = serde_json::from_str(text).unwrap();
+    let expected: [(&str, Value); 5] = [
+        ("app", "ft".into()),
+        ("class", class.into()),
+        ("variant", "exchange".into()),
+        ("pes", pes.into()),
+        ("verified", true.into()),
+    ];
+    for (field, value) in expected {
+        assert_eq!(result[field], value, "{field} of {text}");
+    }
+    assert!(result["mops"].as_f64() > Some(0.0) && result["seconds"].as_f64() > Some(0.0), "{text}");
+}
+
+/// Fails unless each of `pes` PEs has said who it is, once, and nobody else has.
+pub fn assert_hello(text: &str, pes: usize) {
+    let mut found: Vec<_> = text.lines().map(|line| line.split(" on node ").next().unwrap()).collect();
+    let mut expected: Vec<_> = (0..pes).map(|pe| format!("Hello from PE {pe} of {pes}")).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn class_s_is_verified() {
+    [1, 2, 4, 8].into_iter().for_each(|pes| assert_ft(&S, pes));
+}
+
+#[test]
+fn class_w_is_verified() {
+    [1, 2, 4, 8].into_iter().for_each(|pes| assert_ft(&W, pes));
+}
+
+#[cfg(feature = "full")]
+#[test]
+fn class_a_is_verified() {
+    [1, 2, 4, 8].into_iter().for_each(|pes| assert_ft(&A, pes));
+}
+
+#[cfg(feature = "full")]
+#[test]
+fn class_b_is_verified() {
+    assert_ft(&B, 2);
+}
+
+#[test]
+fn ft_is_verified_with_every_barrier_and_counted() {
+    for barrier in ["flags", "counter", "dissemination"] {
+        let variables = [("PELAGO_BARRIER", barrier), ("PELAGO_COUNTERS", "on")];
+        let ended = run_with(&["run", "-n", "4", "ft", "--json"], &variables);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{barrier}");
+        assert_ft_json(&ended.stdout, "S", 4);
+    }
+}
+
+#[test]
+fn the_page_for_people_has_checksums_phases_and_verdict() {
+    let ended = run(&["run", "-n", "2", "ft"]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let page = &ended.stdout;
+    assert!(page.starts_with("NAS FT class S: grid 64 x 64 x 64, 6 iterations"), "{page}");
+    assert!(page.ends_with("\nVerification: VERIFIED\n"), "{page}");
+    // The first and the last checksum of class S, as NASA gives them.
+    for checksum in ["554.608700496", "484.536333197", "554.268341190", "493.259724494"] {
+        assert!(page.contains(checksum), "{checksum} is not in {page}");
+    }
+    for phase in ["local FFT", "communication start", "communication wait", "barrier", "messages", "Mop/s"] {
+        assert!(page.contains(phase), "{phase} is not in {page}");
+    }
+}
+
+#[test]
+fn all_variants_are_compared() {
+    let ended = run(&["run", "-n", "2", "ft", "--variant", "all"]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let (_, table) = ended.stdout.rsplit_once("\n\n").unwrap();
+    let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    assert_eq!((rows.len(), rows[0][0]), (2, "variant"), "{table}");
+    assert_eq!((rows[1].first(), rows[1].last()), (Some(&"exchange"), Some(&"VERIFIED")), "{table}");
+    let lines = run(&["run", "-n", "2", "ft", "--variant", "all", "--json"]).stdout;
+    lines.lines().for_each(|line| assert_ft_json(line, "S", 2));
+}
+
+#[test]
+fn hello_prints_a_line_from_every_pe() {
+    for pes in [1, 5] {
+        let ended = run(&["run", "-n", &pes.to_string(), "hello"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+        assert_hello(&ended.stdout, pes);
+    }
+    assert_hello(&run(&["app", "hello"]).stdout, 1);
+    let tagged = run(&["run", "-n", "3", "--bind", "--tag-output", "hello"]).stdout;
+    for pe in 0..3 {
+        let start = format!("[{pe}] Hello from PE {pe} of 3 ");
+        assert!(tagged.lines().any(|line| line.starts_with(&start)), "no {start:?} in {tagged}");
+    }
+}
+
+#[test]
+fn ring_counts_its_hops() {
+    for (pes, rounds, hops) in [(1, 1, 1), (2, 50, 100), (5, 7, 35)] {
+        let (pes, rounds) = (pes.to_string(), rounds.to_string());
+        let ended = run(&["run", "-n", &pes, "ring", "--rounds", &rounds]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+        let start = format!("ring: {rounds} rounds of {pes} PEs, {hops} hops, ");
+        assert!(ended.stdout.starts_with(&start) && ended.stdout.lines().count() == 1, "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn sixty_four_pes_start_meet_and_end() {
+    let ended = run(&["run", "-n", "64", "ring", "--rounds", "2"]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    assert!(ended.stdout.starts_with("ring: 2 rounds of 64 PEs, 128 hops, "), "{}", ended.stdout);
+    assert_hello(&run(&["run", "-n", "64", "hello"]).stdout, 64);
+    assert_ft(&S, 64);
+}
+
+#[test]
+fn a_program_runs_with_its_own_options() {
+    let ended =
+        run(&["run", "-n", "2", "--env", "COLOUR=deep red", "sh", "-c", "echo $COLOUR $1", "-", "-n"]);
+    assert_eq!((ended.status, ended.stdout.as_str()), (0, "deep red -n\ndeep red -n\n"));
+}

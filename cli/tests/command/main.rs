@@ -1,0 +1,13 @@
+//! The command as its users meet it: what it starts, what it refuses, what it says, what it leaves behind.
+//!
+//! Invariant: only the built command is tested, from outside. Every wait has a bound and says what it waited
+//! for, and after every job no process of it is left.
+
+mod bad_input;
+mod faults;
+mod help;
+#[cfg(feature = "full")]
+mod hydra;
+mod jobs;
+mod process;
+mod stub_launcher;

@@ -1,0 +1,219 @@
+//! Processes under test: started, watched with a bound on every wait, and searched for what they left behind.
+//!
+//! Invariant: every process of a job carries a variable with a value of its own in its environment, so that
+//! those which outlive the job are found, whoever their parent is by then.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// The longest wait for anything.
+pub const LIMIT: Duration = Duration::from_secs(120);
+/// The variable that marks the processes of a job.
+const MARKER: &str = "TEST_JOB";
+/// A PE that holds this much memory, in bytes, is in the midst of a computation.
+const AT_WORK_BYTES: usize = 32 << 20;
+
+/// The command under test, with these arguments.
+pub fn pelago(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago"));
+    command.args(args);
+    command
+}
+
+/// Runs the command to its end; nothing of it may be left then.
+pub fn run(args: &[&str]) -> Ended {
+    run_with(args, &[])
+}
+
+/// As [`run`], with variables in its environment.
+pub fn run_with(args: &[&str], variables: &[(&str, &str)]) -> Ended {
+    let mut command = pelago(args);
+    command.envs(variables.iter().copied());
+    Started::new(command).end()
+}
+
+/// A command under way.
+pub struct Started {
+    child: Child,
+    handle: OwnedFd,
+    mark: String,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit status.
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Started {
+    pub fn new(mut command: Command) -> Self {
+        let mark = new_mark();
+        command.env(MARKER, &mark).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let handle = handle_of(&child);
+        let (stdout, stderr) = (read(child.stdout.take().unwrap()), read(child.stderr.take().unwrap()));
+        Self { child, handle, mark, stdout, stderr }
+    }
+
+    /// Sends a signal to the command itself.
+    pub fn signal(&self, signal: Signal) {
+        pidfd_send_signal(&self.handle, signal).unwrap();
+    }
+
+    /// The PEs, in their order, once all `n` are in the midst of a computation.
+    pub fn pes_at_work(&self, n: usize) -> Vec<Pid> {
+        let mut found = BTreeMap::new();
+        wait_until("all PEs to be at work", || {
+            assert!(
+                !has_ended(&self.handle, Duration::ZERO),
+                "the job ended before {n} PEs were seen at work"
+            );
+            found = pes(&self.mark);
+            found.len() == n && found.values().all(|pid| is_at_work(*pid))
+        });
+        found.into_values().collect()
+    }
+
+    /// Waits for the end of the command, at which every PE must have ended too.
+    pub fn end(self) -> Ended {
+        self.wait();
+        self.collect()
+    }
+
+    /// As [`Started::end`], for a launcher that may end before the processes it has killed.
+    #[cfg(feature = "full")]
+    pub fn settle(self) -> Ended {
+        self.wait();
+        wait_until("the processes of the job to end", || marked(&self.mark).is_empty());
+        self.collect()
+    }
+
+    fn wait(&self) {
+        assert!(has_ended(&self.handle, LIMIT), "waited {LIMIT:?} for the end of {:?}", self.child);
+    }
+
+    fn collect(mut self) -> Ended {
+        let left = marked(&self.mark);
+        let text = |stream: &Receiver<String>| {
+            stream.recv_timeout(LIMIT).expect("the end of a stream of a command that has ended")
+        };
+        let (stdout, stderr) = (text(&self.stdout), text(&self.stderr));
+        assert_eq!(left, [], "processes are left after {stdout}{stderr}");
+        assert_no_named_memory();
+        let status = self.child.wait().unwrap().code().expect("the command was not killed");
+        Ended { status, stdout, stderr }
+    }
+
+    /// Kills the command, and waits for its PEs to end by themselves; gives what they wrote to standard
+    /// output.
+    pub fn kill(mut self) -> String {
+        self.signal(Signal::KILL);
+        self.child.wait().unwrap();
+        wait_until("the PEs of a killed launcher to end", || marked(&self.mark).is_empty());
+        assert_no_named_memory();
+        self.stdout.recv_timeout(LIMIT).expect("the end of the standard output of a job that has ended")
+    }
+}
+
+impl Drop for Started {
+    /// A test that fails leaves no job behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Returns when `is_so`; looks again and again, for what sends no event.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited {LIMIT:?} for {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// The number of a process that this one has started and not yet waited for.
+pub fn pid_of(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed()).unwrap()
+}
+
+/// A handle to such a process.
+pub fn handle_of(child: &Child) -> OwnedFd {
+    pidfd_open(pid_of(child), PidfdFlags::empty()).unwrap()
+}
+
+/// Whether the process ends within `limit`.
+pub fn has_ended(handle: impl AsFd, limit: Duration) -> bool {
+    let limit = Timespec::try_from(limit).unwrap();
+    poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&limit)).unwrap() == 1
+}
+
+/// A value of the marking variable that no other job has.
+fn new_mark() -> String {
+    static COUNT: Mutex<u32> = Mutex::new(0);
+    let mut count = COUNT.lock().unwrap();
+    *count += 1;
+    format!("{}-{count}", std::process::id())
+}
+
+/// Reads a stream to its end, in the background.
+fn read(mut stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        // The test may have failed meanwhile, and nobody listens.
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}
+
+/// The processes whose environment has this mark.
+fn marked(mark: &str) -> Vec<Pid> {
+    let has_mark = |pid: &Pid| variable(*pid, MARKER).is_some_and(|found| found == mark);
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| Pid::from_raw(name.parse().ok()?)).filter(has_mark).collect()
+}
+
+/// The processes of the job that have a rank, by rank.
+fn pes(mark: &str) -> BTreeMap<usize, Pid> {
+    let ranked = |pid: Pid| Some((variable(pid, "PMI_RANK")?.parse().ok()?, pid));
+    marked(mark).into_iter().filter_map(ranked).collect()
+}
+
+/// A variable of a process; `None` too if the process has ended.
+fn variable(pid: Pid, name: &str) -> Option<String> {
+    let bytes = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+}
+
+/// Whether a PE holds the memory that it computes on.
+pub fn is_at_work(pid: Pid) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())).unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() >= AT_WORK_BYTES
+}
+
+/// The memory of a job has no name, at no time.
+fn assert_no_named_memory() {
+    let Ok(entries) = std::fs::read_dir("/dev/shm") else { return };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let left: Vec<_> = names.filter(|name| name.contains("pelago")).collect();
+    assert_eq!(left, [""; 0], "in /dev/shm");
+}
