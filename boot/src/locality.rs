@@ -55,31 +55,39 @@ pub fn memory_total_bytes() -> Option<usize> {
     Some(control_groups(Path::new("/")).iter().map(|group| group.limit_bytes).fold(total, usize::min))
 }
 
-/// The limit of one control group that this process is in.
-#[derive(Debug, PartialEq, Eq)]
+/// One control group that this process is in, and that limits memory.
+#[derive(Debug)]
 struct Group {
+    folder: PathBuf,
+    /// The file with the bytes in use.
+    usage: &'static str,
     limit_bytes: usize,
-    /// What counts against the limit and cannot be had back by dropping caches.
-    used_bytes: usize,
 }
 
 impl Group {
-    fn available_bytes(&self) -> usize {
-        self.limit_bytes.saturating_sub(self.used_bytes)
+    /// Finds the group in `folder`; `None` if it sets no limit.
+    fn find(folder: &Path, limit: &str, usage: &'static str) -> Option<Self> {
+        let limit_bytes = number_in(&folder.join(limit))?;
+        Some(Self { folder: folder.to_owned(), usage, limit_bytes })
     }
 
-    /// Reads the group in `folder`; `None` if it sets no limit.
-    fn read(folder: &Path, limit: &str, usage: &str) -> Option<Self> {
-        let number = |file| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<usize>().ok();
-        let (limit_bytes, usage_bytes) = (number(limit)?, number(usage).unwrap_or(0));
-        let statistics = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    /// What is left below the limit. Caches count as free: dropping them gives their memory back. The system
+    /// sums these figures when they are read, which takes long.
+    fn available_bytes(&self) -> usize {
+        let usage_bytes = number_in(&self.folder.join(self.usage)).unwrap_or(0);
+        let statistics = fs::read_to_string(self.folder.join("memory.stat")).unwrap_or_default();
         let value = |line: &str| {
             let words = line.strip_prefix("total_inactive_file ").or(line.strip_prefix("inactive_file "));
             words.and_then(|words| words.trim().parse::<usize>().ok())
         };
         let cache_bytes = statistics.lines().filter_map(value).max().unwrap_or(0);
-        Some(Self { limit_bytes, used_bytes: usage_bytes.saturating_sub(cache_bytes) })
+        self.limit_bytes.saturating_sub(usage_bytes.saturating_sub(cache_bytes))
     }
+}
+
+/// The number that a file holds, if it holds one.
+fn number_in(file: &Path) -> Option<usize> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 /// The limited memory groups of this process and all above them, under the file system at `root`.
@@ -91,7 +99,7 @@ fn control_groups(root: &Path) -> Vec<Group> {
         let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
             continue;
         };
-        let (mounts, limit, usage): (&[&str], _, _) = if controllers.is_empty() {
+        let (mounts, limit, usage): (&[&str], &str, &'static str) = if controllers.is_empty() {
             (&["sys/fs/cgroup", "sys/fs/cgroup/unified"], "memory.max", "memory.current")
         } else if controllers.split(',').any(|controller| controller == "memory") {
             (&["sys/fs/cgroup/memory"], "memory.limit_in_bytes", "memory.usage_in_bytes")
@@ -103,7 +111,7 @@ fn control_groups(root: &Path) -> Vec<Group> {
             // group.
             let path = Path::new(path.trim_start_matches('/'));
             let folders = path.ancestors().map(|up| mount.join(up)).collect::<Vec<PathBuf>>();
-            groups.extend(folders.iter().filter_map(|folder| Group::read(folder, limit, usage)));
+            groups.extend(folders.iter().filter_map(|folder| Group::find(folder, limit, usage)));
         }
     }
     groups
@@ -168,6 +176,10 @@ mod tests {
         assert_eq!(meminfo_bytes("MemTotal: many kB", "MemTotal"), None);
     }
 
+    fn limits_and_rests(root: &Path) -> Vec<(usize, usize)> {
+        control_groups(root).iter().map(|group| (group.limit_bytes, group.available_bytes())).collect()
+    }
+
     #[test]
     fn limits_of_version_2_count_at_every_level() {
         let tree = Tree::new(
@@ -180,8 +192,7 @@ mod tests {
                 ("sys/fs/cgroup/a/b/memory.max", "max\n"),
             ],
         );
-        assert_eq!(control_groups(&tree.0), [Group { limit_bytes: 1000, used_bytes: 600 }]);
-        assert_eq!(control_groups(&tree.0)[0].available_bytes(), 400);
+        assert_eq!(limits_and_rests(&tree.0), [(1000, 400)]);
     }
 
     #[test]
@@ -194,13 +205,11 @@ mod tests {
                 ("sys/fs/cgroup/memory/memory.usage_in_bytes", "700"),
             ],
         );
-        let groups = control_groups(&tree.0);
-        assert_eq!(groups, [Group { limit_bytes: 500, used_bytes: 700 }]);
-        assert_eq!(groups[0].available_bytes(), 0);
+        assert_eq!(limits_and_rests(&tree.0), [(500, 0)]);
     }
 
     #[test]
     fn no_groups_no_limits() {
-        assert_eq!(control_groups(Path::new("/nonexistent")), []);
+        assert_eq!(limits_and_rests(Path::new("/nonexistent")), []);
     }
 }

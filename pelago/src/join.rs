@@ -21,7 +21,9 @@ pub(crate) fn process() -> Result<World> {
     let job = Job::join(&settings)?;
     tell_panics(job.notifier());
     let (me, n_pes) = (job.rank(), job.size());
-    let layout = Layout::new(n_pes, heap_bytes(&settings, n_pes), settings.ring_bytes);
+    // PE 0 decides for all; the others do not even ask the system for its memory.
+    let heap_bytes = if me == 0 { heap_bytes(&settings, n_pes) } else { 0 };
+    let layout = Layout::new(n_pes, heap_bytes, settings.ring_bytes);
     let mut shm = Shm::open(me, layout, settings.init_timeout)?;
     let node = node_id(&settings);
     if n_pes > 1 {

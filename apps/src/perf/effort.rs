@@ -26,7 +26,7 @@ impl Effort {
             block: Duration::from_micros(block_us),
             blocks_min,
             blocks_max: 1001,
-            budget: Duration::from_millis(120),
+            budget: Duration::from_millis(150),
         }
     }
 

@@ -163,7 +163,10 @@ impl Client {
         if client.ours {
             client.limit += LAUNCHER_FIRST;
         }
-        let maxes = client.request(&Message::new("get_maxes"), "maxes")?;
+        // Our launcher tells all this in its answer to init; others are asked.
+        let told = answer.get("kvsname").is_some();
+        let maxes =
+            if told { answer.clone() } else { client.request(&Message::new("get_maxes"), "maxes")? };
         let limit_of = |field, at_most| {
             maxes
                 .number(field)
@@ -173,7 +176,7 @@ impl Client {
         client.key_max = limit_of("keylen_max", 64);
         client.value_max = limit_of("vallen_max", 1024);
         let ask = Message::new("get_my_kvsname");
-        let answer = client.request(&ask, "my_kvsname")?;
+        let answer = if told { answer } else { client.request(&ask, "my_kvsname")? };
         client.kvs_name =
             answer.get("kvsname").ok_or_else(|| unexpected(&ask, &answer.to_string()))?.to_owned();
         Ok(client)

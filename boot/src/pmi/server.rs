@@ -73,7 +73,8 @@ impl Server {
             "init" => {
                 self.stages[pe] = Stage::Inside;
                 let answer = Message::new("response_to_init").with("pmi_version", 1);
-                answers.push((pe, answer.with("pmi_subversion", 1).with("rc", 0).with(OURS, 1)));
+                let answer = answer.with("pmi_subversion", 1).with("rc", 0).with(OURS, 1);
+                answers.push((pe, with_limits(answer).with("kvsname", KVS_NAME)));
                 return Event::Joined;
             }
             "note" => return Event::Note(text_of(&request, "text").unwrap_or_default()),
@@ -90,11 +91,7 @@ impl Server {
                 self.stages[pe] = Stage::Finalized;
                 Message::new("finalize_ack").with("rc", 0)
             }
-            "get_maxes" => Message::new("maxes")
-                .with("rc", 0)
-                .with("kvsname_max", 256)
-                .with("keylen_max", KEY_MAX)
-                .with("vallen_max", VALUE_MAX),
+            "get_maxes" => with_limits(Message::new("maxes").with("rc", 0)),
             "get_appnum" => Message::new("appnum").with("rc", 0).with("appnum", 0),
             "get_universe_size" => {
                 Message::new("universe_size").with("rc", 0).with("size", self.stages.len())
@@ -137,6 +134,10 @@ impl Server {
             _ => refusal("get_result", "bad_request"),
         }
     }
+}
+
+fn with_limits(answer: Message) -> Message {
+    answer.with("kvsname_max", 256).with("keylen_max", KEY_MAX).with("vallen_max", VALUE_MAX)
 }
 
 fn refusal(command: &str, why: &str) -> Message {

@@ -201,7 +201,8 @@ impl Verdict {
 fn table(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(
         &format!("Gates: {PAIRS} pairs each; the median ratio decides"),
-        ["gate", "ours, us", "yardstick, us", "ratio: min", "median", "max", "bound", "verdict", "of"],
+        3,
+        ["gate", "of", "verdict", "ours, us", "yardstick, us", "ratio: min", "median", "max", "bound"],
     );
     for verdict in verdicts {
         let Summary { min, median, max, .. } = verdict.ratio;
@@ -209,7 +210,7 @@ fn table(verdicts: &[Verdict]) -> Table {
         let [ours, yardstick] = verdict.medians_us().map(figure);
         let outcome = if verdict.pass { "pass" } else { "FAIL" }.to_owned();
         let (name, what, bound) = (verdict.gate.to_owned(), verdict.what.to_owned(), verdict.bound.clone());
-        table.row([name, ours, yardstick, min, median, max, bound, outcome, what]);
+        table.row([name, what, outcome, ours, yardstick, min, median, max, bound]);
     }
     table
 }
@@ -258,6 +259,6 @@ mod tests {
         let text = table(&[verdict]).to_string();
         let line = text.lines().last().unwrap();
         let cells: Vec<_> = line.split_whitespace().collect();
-        assert_eq!(cells, ["a", "3.00", "1.00", "3.000", "3.000", "3.000", "<=", "2.50", "FAIL", "b"]);
+        assert_eq!(cells, ["a", "b", "FAIL", "3.00", "1.00", "3.000", "3.000", "3.000", "<=", "2.50"]);
     }
 }

@@ -41,7 +41,7 @@ pub fn html(heading: &str, tables: &str, records: &[Record]) -> String {
             bandwidth(records),
             "Blocking transfers by PE 0 beside memcpy between the same two buffers, block by block. Cache: \
              the same buffers again and again; memory: moving on through regions of twice the last-level \
-             cache or more. Medians.",
+             cache or more. memcpy is that of the puts; the tables have that of the gets too. Medians.",
         ),
         (flood(records), "To one place, in the cache; each window is completed before the next. Medians."),
         (barrier(records), "One-way: half a round trip of a flag between PEs 0 and 1. Medians."),
@@ -146,7 +146,7 @@ fn barrier(records: &[Record]) -> Chart {
         y: Axis { label: "ns", scale: Scale::Decades },
         series: barriers
             .into_iter()
-            .chain(series("one-way transfer", GREY, Line::Dashed, flags, |record| record.pes))
+            .chain(series("one-way transfer", ORANGE, Line::Dashed, flags, |record| record.pes))
             .collect(),
     }
 }

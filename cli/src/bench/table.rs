@@ -1,4 +1,4 @@
-//! Tables for people. Invariant: a column is as wide as its widest cell; the first stands left, the others
+//! Tables for people. Invariant: a column is as wide as its widest cell; words stand left in it, numbers
 //! right.
 
 use std::fmt;
@@ -6,13 +6,17 @@ use std::fmt;
 /// A title, names of columns, and rows of as many cells.
 pub struct Table {
     title: String,
+    /// How many columns, from the left, hold words.
+    words: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows yet. What the columns mean and in what unit belongs into title and names.
-    pub fn new<'a>(title: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
-        Table { title: title.to_owned(), rows: vec![names.into_iter().map(str::to_owned).collect()] }
+    /// A table without rows yet; the first `words` columns hold words. What the others mean and in what unit
+    /// belongs into title and names.
+    pub fn new<'a>(title: &str, words: usize, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let names = names.into_iter().map(str::to_owned).collect();
+        Table { title: title.to_owned(), words, rows: vec![names] }
     }
 
     /// Adds a row of as many cells as there are columns.
@@ -33,9 +37,8 @@ impl fmt::Display for Table {
             |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<_> = (0..self.rows[0].len()).map(width).collect();
         for row in &self.rows {
-            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
-                0 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+                if column < self.words { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
             let line = cells.collect::<Vec<_>>().join("   ");
             writeln!(f, "  {}", line.trim_end())?;
@@ -61,7 +64,7 @@ mod tests {
 
     #[test]
     fn columns_stand_in_line() {
-        let mut table = Table::new("Title, ns", ["size", "median"]);
+        let mut table = Table::new("Title, ns", 1, ["size", "median"]);
         assert!(table.is_empty());
         table.row(["64 B".to_owned(), "5".to_owned()]);
         table.row(["16 MiB".to_owned(), "1234567".to_owned()]);

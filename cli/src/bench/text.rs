@@ -43,9 +43,9 @@ pub fn windows(records: &[Record]) -> Vec<usize> {
     windows
 }
 
-/// In words: `64 B`, or `flag` if nothing but a flag travels.
+/// In words: `64 B`, or `flag only`.
 pub fn size(bytes: usize) -> String {
-    if bytes == 0 { "flag".to_owned() } else { Bytes(bytes as u64).to_string() }
+    if bytes == 0 { "flag only".to_owned() } else { Bytes(bytes as u64).to_string() }
 }
 
 fn figures(summary: Summary) -> [String; 3] {
@@ -55,6 +55,7 @@ fn figures(summary: Summary) -> [String; 3] {
 fn latency(records: &[Record]) -> Table {
     let mut table = Table::new(
         "Latency of 8 bytes in PE 1's memory, ns an operation (cache of PE 0)",
+        1,
         ["operation", "min", "median", "max"],
     );
     for (operation, name) in [
@@ -72,9 +73,13 @@ fn latency(records: &[Record]) -> Table {
 fn ping_ack(records: &[Record]) -> Table {
     let mut table = Table::new(
         "Ping-ack between PEs 0 and 1: put and flag there, read, flag back; ns",
+        1,
         ["put", "round trip: min", "median", "max", "half of it: min", "median", "max"],
     );
-    for record in of(records, Bench::PingAck, Operation::RoundTrip).filter(|record| record.pes == 2) {
+    let of_two = of(records, Bench::PingAck, Operation::RoundTrip).filter(|record| record.pes == 2);
+    let mut sorted: Vec<_> = of_two.collect();
+    sorted.sort_by_key(|record| record.bytes);
+    for record in sorted {
         if let Some(half) = one_way(records, record.pes, record.bytes) {
             let cells = figures(record.summary).into_iter().chain(figures(half));
             table.row([size(record.bytes)].into_iter().chain(cells));
@@ -93,7 +98,7 @@ fn bandwidth(records: &[Record], ours: Operation, memcpy: Operation) -> Table {
     let title = format!("Bandwidth of blocking {name}s, beside memcpy between the same buffers; GB/s");
     let [min, ratio] = [format!("{name}: min"), format!("{name} / memcpy")];
     let names = ["size", "buffers", &min, "median", "max", "memcpy: median", &ratio];
-    let mut table = Table::new(&title, names);
+    let mut table = Table::new(&title, 2, names);
     for record in of(records, Bench::Bandwidth, ours) {
         let mut yardsticks = of(records, Bench::Bandwidth, memcpy);
         if let Some(memcpy) = yardsticks.find(|r| (r.bytes, r.place) == (record.bytes, record.place)) {
@@ -112,7 +117,7 @@ fn flood(records: &[Record]) -> Table {
     let names = windows.iter().map(|window| format!("{window} outstanding"));
     let names: Vec<_> = ["size".to_owned()].into_iter().chain(names).collect();
     let title = "Flood of puts to one place, completed window by window; medians, GB/s (cache)";
-    let mut table = Table::new(title, names.iter().map(String::as_str));
+    let mut table = Table::new(title, 1, names.iter().map(String::as_str));
     let floods: Vec<_> = of(records, Bench::Flood, Operation::Put).collect();
     for of_size in floods.chunk_by(|a, b| a.bytes == b.bytes) {
         let median = |window: &usize| of_size.iter().find(|record| record.window == Some(*window));
@@ -127,6 +132,7 @@ fn flood(records: &[Record]) -> Table {
 fn barrier(records: &[Record]) -> Table {
     let mut table = Table::new(
         "Barrier, beside a one-way transfer (half a round trip of a flag between PEs 0 and 1); ns",
+        0,
         ["PEs", "barrier: min", "median", "max", "one-way: median", "barrier / one-way"],
     );
     for record in of(records, Bench::Barrier, Operation::Barrier) {
@@ -197,7 +203,7 @@ pub mod tests {
         };
         has(&["put", "and", "quiet", "2.70", "5.40", "54.0"]);
         has(&["64", "B", "75.0", "150", "1500", "37.5", "75.0", "750"]);
-        has(&["flag", "50.0", "100", "1000", "25.0", "50.0", "500"]);
+        has(&["flag", "only", "50.0", "100", "1000", "25.0", "50.0", "500"]);
         has(&["1", "MiB", "memory", "8.82", "17.6", "176", "18.0", "0.980"]);
         has(&["1", "MiB", "cache", "26.6", "53.2", "532", "56.0", "0.950"]);
         has(&["4", "KiB", "107", "127"]);
