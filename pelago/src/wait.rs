@@ -33,7 +33,7 @@ pub(crate) struct Patience {
 impl Patience {
     /// PEs that all have a core of their own spin; PEs that share cores soon give them up.
     pub(crate) fn new(n_pes: usize, cores: usize, settings: &Settings) -> Patience {
-        let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (50, 20) };
+        let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (10, 20) };
         Patience {
             spins: settings.spins.unwrap_or(spins),
             yields: settings.yields.unwrap_or(yields),
