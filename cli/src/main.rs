@@ -11,6 +11,7 @@ mod run;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 
 /// The exit status of a command that was given what it cannot take.
@@ -42,7 +43,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let (name, outcome) = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let (name, outcome) = match cli.command {
         Command::Run(run) => ("run", run.execute()),
         Command::App(app) => ("app", app.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
@@ -52,4 +54,16 @@ fn main() -> ExitCode {
         eprintln!("pelago {name}: {error:#}");
         ExitCode::from(USAGE_EXIT_CODE)
     })
+}
+
+/// Says what is wrong with the words of the command line. An application's name where a subcommand should stand
+/// is the likeliest slip.
+fn refuse(error: &clap::Error) -> ! {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && app::exists(name)
+    {
+        eprintln!("pelago: {name} is a built-in application; start it with `pelago run -n 2 {name}`");
+        std::process::exit(USAGE_EXIT_CODE.into());
+    }
+    error.exit()
 }

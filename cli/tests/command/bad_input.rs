@@ -100,6 +100,7 @@ fn options_and_names_that_do_not_exist() {
         (&["run", "-n", "2", "--env", "COLOUR", "hello"], &["KEY=VALUE"]),
         (&["rum", "-n", "2", "hello"], &["unrecognized subcommand 'rum'", "'run'"]),
         (&["frobnicate"], &["unrecognized subcommand 'frobnicate'", "Usage: pelago"]),
+        (&["ft", "--class", "S"], &["ft is a built-in application", "pelago run -n 2 ft"]),
         (&["app", "helo"], &["\"helo\"", "did you mean hello?", "there are ft, hello"]),
         (&["run", "-n", "2", "hello", "there"], &["'there'", "Usage: pelago run -n N hello"]),
         (&["run", "-n", "2", "ring", "--rounds", "0"], &["--rounds", "1..=1000000000"]),
