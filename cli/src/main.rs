@@ -56,8 +56,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Says what is wrong with the words of the command line. An application's name where a subcommand should stand
-/// is the likeliest slip.
+/// Says what is wrong with the words of the command line. An application's name where a subcommand should
+/// stand is the likeliest slip.
 fn refuse(error: &clap::Error) -> ! {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
         && app::exists(name)

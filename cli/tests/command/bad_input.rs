@@ -90,7 +90,7 @@ fn numbers_of_pes_that_cannot_be_had() {
 
 #[test]
 fn options_and_names_that_do_not_exist() {
-    let cases: [(&[&str], &[&str]); 17] = [
+    let cases: [(&[&str], &[&str]); 18] = [
         (&["run", "hello"], &["required", "-n <N>"]),
         (&["run", "-n", "2"], &["required", "PROGRAM"]),
         (&["run", "-n", "2", "-n", "3", "hello"], &["-n <N>", "multiple times"]),
