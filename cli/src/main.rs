@@ -62,7 +62,7 @@ fn refuse(error: &clap::Error) -> ! {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
         && app::exists(name)
     {
-        eprintln!("pelago: {name} is a built-in application; start it with `pelago run -n 2 {name}`");
+        eprintln!("error: {name} is a built-in application; start it with `pelago run -n 2 {name}`");
         std::process::exit(USAGE_EXIT_CODE.into());
     }
     error.exit()
