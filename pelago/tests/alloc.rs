@@ -301,12 +301,16 @@ fn the_end_of_a_phase_is_no_anonymous_barrier() {
 #[test]
 fn a_barrier_does_not_agree_with_an_allocation() {
     spmd(2, |world| {
-        if world.my_pe() == 0 {
-            world.alloc::<u8>(1).unwrap_err();
-            world.barrier();
-        } else {
-            world.barrier();
-            world.alloc::<u8>(1).unwrap_err();
+        // Both distances: the notice that is left lies in the slot that the other PE reads, or in the other one.
+        for barriers in 1..=2 {
+            let meet = || (0..barriers).for_each(|_| world.barrier());
+            if world.my_pe() == 0 {
+                world.alloc::<u8>(1).unwrap_err();
+                meet();
+            } else {
+                meet();
+                world.alloc::<u8>(1).unwrap_err();
+            }
         }
         assert_eq!(world.heap_free_bytes(), world.heap_total_bytes());
         world.alloc::<u8>(1).unwrap();
@@ -349,7 +353,7 @@ fn over_aligned_elements_and_arrays_stay_aligned() {
         let mut tiles = world.alloc_zeroed::<Tile>(2).unwrap();
         assert_eq!(tiles.exclusive(|part| part.as_ptr() as usize % 65536).unwrap(), 0);
         let array = world.alloc_aligned::<u8>(100, 1 << 20).unwrap();
-        let _in_the_way = world.alloc::<u8>(100).unwrap();
+        let _in_the_way = world.alloc::<u8>(1 << 20).unwrap(); // too large for the gap before the array
         let mut array = array.resize(3 << 20).unwrap();
         assert_eq!(array.exclusive(|part| part.as_ptr() as usize % (1 << 20)).unwrap(), 0);
     })
