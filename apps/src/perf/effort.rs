@@ -14,7 +14,7 @@ pub(super) struct Effort {
     pub(super) blocks_min: usize,
     /// At most so many blocks.
     pub(super) blocks_max: usize,
-    /// Between the two, as many as fit into this time.
+    /// Between the two, as many as fit into this time for each of the parts that take turns.
     pub(super) budget: Duration,
 }
 
@@ -49,12 +49,12 @@ impl Effort {
         }
     }
 
-    /// Calls `measure` for each block that the effort allows.
+    /// Calls `measure` for each round of blocks, of `parts` parts each, that the effort allows.
     ///
     /// # Errors
     /// Those of `measure`.
-    pub(super) fn repeat<E>(self, mut measure: impl FnMut() -> Result<(), E>) -> Result<(), E> {
-        let end = Instant::now() + self.budget;
+    pub(super) fn repeat<E>(self, parts: usize, mut measure: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+        let end = Instant::now() + self.budget * parts as u32;
         for block in 0..self.blocks_max {
             if block >= self.blocks_min && Instant::now() >= end {
                 break;
@@ -120,7 +120,7 @@ mod tests {
     fn repetitions_stay_within_their_bounds() {
         let count = |effort: Effort| {
             let mut count = 0;
-            let Ok(()) = effort.repeat(|| {
+            let Ok(()) = effort.repeat(2, || {
                 count += 1;
                 Ok::<_, Infallible>(())
             });

@@ -73,9 +73,7 @@ pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
     ] {
         suite.add([(Label::new(Bench::Latency, operation, WORD_BYTES), part)]);
     }
-    for &bytes in &plan.ping_bytes {
-        suite.add([(Label::new(Bench::PingAck, Operation::RoundTrip, bytes), ping.rounds(bytes))]);
-    }
+    suite.add_meetings(world, &ping, &plan.ping_bytes);
     for &bytes in &plan.transfer_bytes {
         suite.add_bandwidth(Place::Cache, bytes, &Transfers::new(&buffers, bytes, bytes));
     }
@@ -91,7 +89,6 @@ pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
         let windows = plan.windows.iter();
         suite.add(windows.map(|&window| (label.with_window(window), transfers.flood(window))));
     }
-    suite.add_barrier(world, &ping);
     suite.run(world, plan.effort, sink)
 }
 
@@ -102,7 +99,7 @@ pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
 pub(super) fn barrier(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     let ping = PingAck::new(world, 0)?;
     let mut suite = Suite::default();
-    suite.add_barrier(world, &ping);
+    suite.add_meetings(world, &ping, &[]);
     suite.run(world, effort, sink)
 }
 
@@ -180,11 +177,14 @@ impl<'a> Suite<'a> {
         ]);
     }
 
-    fn add_barrier(&mut self, world: &'a World, ping: &'a PingAck<'_>) {
-        self.add([
-            (Label::new(Bench::Barrier, Operation::Barrier, 0), barriers(world)),
-            (Label::new(Bench::PingAck, Operation::RoundTrip, 0), ping.rounds(0)),
-        ]);
+    /// The barrier, the flag alone and messages of these sizes, in one trial: how far two PEs are from each
+    /// other can change from one moment to the next where the system under this one moves processors.
+    fn add_meetings(&mut self, world: &'a World, ping: &'a PingAck<'_>, ping_bytes: &[usize]) {
+        let barrier = (Label::new(Bench::Barrier, Operation::Barrier, 0), barriers(world));
+        let sizes = [0].into_iter().chain(ping_bytes.iter().copied());
+        let rounds =
+            sizes.map(|bytes| (Label::new(Bench::PingAck, Operation::RoundTrip, bytes), ping.rounds(bytes)));
+        self.add([barrier].into_iter().chain(rounds));
     }
 
     fn run(mut self, world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
@@ -214,7 +214,7 @@ fn sample(
     let counts = parts.clone().map(|part| effort.calibrate(|count| leader.play(part, count)));
     let counts = counts.collect::<Result<Vec<_>>>()?;
     let mut samples = vec![Vec::new(); trial.len()];
-    effort.repeat(|| {
+    effort.repeat(trial.len(), || {
         for ((part, count), samples) in parts.clone().zip(&counts).zip(&mut samples) {
             samples.push(leader.play_ns(part, *count)?);
         }
@@ -286,7 +286,7 @@ mod tests {
         ] {
             assert_eq!(count(bench, operation), expected, "{bench:?} {operation:?}");
         }
-        assert_eq!(progress, (14, 14));
+        assert_eq!(progress, (12, 12));
         let memory = records.iter().filter(|record| record.place == Some(Place::Memory));
         assert!(memory.clone().all(|record| record.bytes == 256) && memory.count() == 4);
         for record in &records {
