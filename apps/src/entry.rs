@@ -9,7 +9,7 @@ use clap::Parser;
 use pelago::prelude::*;
 
 /// The exit code of a run that could not start as it was asked.
-const USAGE_EXIT_CODE: u8 = 2;
+pub(crate) const USAGE_EXIT_CODE: u8 = 2;
 
 /// Joins the job, parses `args` (without the program's name) and runs `body`. Help and usage errors come from
 /// PE 0 alone.

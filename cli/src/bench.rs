@@ -92,7 +92,8 @@ impl Rma {
             .map(|path| File::create(path).with_context(|| format!("creating the page {}", path.display())));
         let page = page.transpose()?;
         let mut records = Vec::<Record>::new();
-        for pes in pe_counts(self.n.unwrap_or(cores.max(2))) {
+        // The most PEs first: if they are too many, it is said at once.
+        for pes in pe_counts(self.n.unwrap_or(cores.max(2))).into_iter().rev() {
             let bind = self.bind || (!self.no_bind && pes <= cores);
             let lines = job::perf(pes, bind, &[if pes == 2 { "rma" } else { "barrier" }])?;
             if self.json {
@@ -100,6 +101,7 @@ impl Rma {
             }
             records.extend(job::parse::<Record>(&lines)?);
         }
+        records.sort_by_key(|record| record.pes);
         let text = text::tables(&records);
         if !self.json {
             print!("{}\n{text}", text::heading(cores));

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
         if world.n_pes() < 2 {
             return Ok(entry::refuse(world, NAME, &"measures between PEs, and so needs 2 of them or more"));
         }
-        let mut output = output(world, &args)?;
+        let mut output = output(world, &args);
         let bar = progress_bar(world)?;
         let mut sink = |progress: Progress<'_>| {
             bar.set_length(progress.trials as u64);
@@ -97,14 +97,18 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Where PE 0 writes its lines; the others write none.
-fn output(world: &World, args: &Args) -> anyhow::Result<Box<dyn Write>> {
-    Ok(match &args.output {
-        Some(path) if world.my_pe() == 0 => {
-            Box::new(File::create(path).with_context(|| format!("creating {}", path.display()))?)
-        }
+/// Where PE 0 writes its lines; the others write none. A file that cannot be made ends the job.
+fn output(world: &World, args: &Args) -> Box<dyn Write> {
+    match &args.output {
+        Some(path) if world.my_pe() == 0 => match File::create(path) {
+            Ok(file) => Box::new(file),
+            Err(error) => {
+                let reason = format!("perf cannot write to {}: {error}", path.display());
+                world.abort(i32::from(entry::USAGE_EXIT_CODE), &reason)
+            }
+        },
         _ => Box::new(io::stdout()),
-    })
+    }
 }
 
 fn write_line(output: &mut dyn Write, line: &impl serde::Serialize) -> anyhow::Result<()> {

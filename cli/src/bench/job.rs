@@ -18,7 +18,7 @@ pub fn perf(pes: usize, bind: bool, args: &[&str]) -> anyhow::Result<Vec<String>
     let file = memfd_create("pelago-bench", MemfdFlags::CLOEXEC).context("making room for measurements")?;
     let mut file = File::from(file);
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-    run(pes, bind, &[&["perf"], args, &["--output", &path]].concat())?;
+    run(pes, bind, "perf", &[args, &["--output", &path]].concat())?;
     let mut text = String::new();
     file.read_to_string(&mut text).context("reading the measurements")?;
     Ok(text.lines().map(str::to_owned).collect())
@@ -28,13 +28,13 @@ pub fn perf(pes: usize, bind: bool, args: &[&str]) -> anyhow::Result<Vec<String>
 ///
 /// # Errors
 /// If the job cannot be started or fails.
-pub fn run(pes: usize, bind: bool, words: &[&str]) -> anyhow::Result<()> {
+pub fn run(pes: usize, bind: bool, app: &str, args: &[&str]) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("finding the path of this command")?;
-    let args = ["app"].iter().chain(words).map(Into::into).collect();
+    let args = ["app", app].iter().chain(args).map(Into::into).collect();
     let JobReport { status, failures, .. } = launch(&JobSpec { args, bind, ..JobSpec::new(pes, this) })?;
     match failures.first() {
-        Some(failure) => bail!("{} on {pes} PEs: {}", words.join(" "), failure.text),
-        None if status != 0 => bail!("{} on {pes} PEs: exit status {status}", words.join(" ")),
+        Some(failure) => bail!("{app} on {pes} PEs: {}", failure.text),
+        None if status != 0 => bail!("{app} on {pes} PEs: exit status {status}"),
         None => Ok(()),
     }
 }

@@ -18,7 +18,7 @@ const PLAIN: &str = "/bin/true";
 /// If anything cannot be started or fails.
 pub fn pairs(count: usize, pairs: usize) -> anyhow::Result<Vec<Pair>> {
     let measure = || -> anyhow::Result<Pair> {
-        let ours_ns = nanoseconds(|| job::run(count, false, &["noop"]))?;
+        let ours_ns = nanoseconds(|| job::run(count, false, "noop", &[]))?;
         Ok(Pair { ours_ns, yardstick_ns: nanoseconds(|| plain_processes(count))? })
     };
     measure()?;
