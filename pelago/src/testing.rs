@@ -88,6 +88,15 @@ pub fn run(
     }
 }
 
+/// Puts a shell between the launcher and each PE, which runs `setup` first: for PEs that are to differ.
+#[doc(hidden)]
+pub fn through_shell(spec: &mut JobSpec, setup: &str) {
+    let arguments: Vec<_> = spec.args.iter().map(|argument| argument.to_string_lossy()).collect();
+    let line = format!("{setup}; exec {} {}", spec.program.display(), arguments.join(" "));
+    spec.args = vec!["-c".into(), line.into()];
+    spec.program = "/bin/sh".into();
+}
+
 fn job_of_copies(place: &Place, n_pes: usize) -> JobSpec {
     let program = std::env::current_exe().expect("the test program has a path");
     let mut spec = JobSpec::new(n_pes, program);

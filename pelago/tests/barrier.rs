@@ -130,11 +130,8 @@ fn different_barriers_are_found_when_joining() {
     fn here() {}
     let place = pelago::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
     let by_shell = |spec: &mut pelago::testing::JobSpec| {
-        let arguments: Vec<_> = spec.args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-        let choose = "[ $PMI_RANK = 0 ] && export PELAGO_BARRIER=counter;";
-        let line = format!("{choose} exec {} {}", spec.program.display(), arguments.join(" "));
-        spec.args = vec!["-c".into(), line.into()];
-        spec.program = "/bin/sh".into();
+        let setup = "[ $PMI_RANK = 0 ] && export PELAGO_BARRIER=counter";
+        pelago::testing::through_shell(spec, setup);
     };
     let report = pelago::testing::run(&place, 2, by_shell, |_| unreachable!("init must fail"));
     let output: String = report.output.iter().map(|output| output.stderr.as_str()).collect();

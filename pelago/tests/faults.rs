@@ -111,13 +111,8 @@ fn a_node_may_have_another_name() {
 fn nodes_that_cannot_reach_each_other_are_named() {
     fn here() {}
     let place = pelago::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
-    // A shell between launcher and PE gives each PE a node of its own.
     let by_shell = |spec: &mut pelago::testing::JobSpec| {
-        let arguments: Vec<_> = spec.args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-        let line =
-            format!("PELAGO_NODE_ID=node-$PMI_RANK exec {} {}", spec.program.display(), arguments.join(" "));
-        spec.args = vec!["-c".into(), line.into()];
-        spec.program = "/bin/sh".into();
+        pelago::testing::through_shell(spec, "export PELAGO_NODE_ID=node-$PMI_RANK");
     };
     let report = pelago::testing::run(&place, 2, by_shell, |_| unreachable!("init must fail"));
     let output: String = report.output.iter().map(|output| output.stderr.as_str()).collect();
