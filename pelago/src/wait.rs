@@ -1,9 +1,9 @@
 //! How a PE waits: spin, then yield the core, then sleep at its doorbell.
 //!
-//! Invariant: every wait ends. Between yields and between sleeps the waiter looks whether what it waits for
-//! can still come: a PE that failed, PEs that left the job, or a launcher that is gone turn the wait into a
-//! panic that says who waited for what. Sleeps are bounded by 1 ms, so that even a plain put, which rings no
-//! doorbell, is seen soon.
+//! Invariant: no wait goes on for what can no longer come. Between two sleeps the waiter looks whether it still
+//! can: a PE that failed, PEs that left the job, or a launcher that is gone end the wait with words that say who
+//! waited for what, and so do `PELAGO_WAIT_LIMIT`, if it is set, and `PELAGO_INIT_TIMEOUT` while the job forms.
+//! Sleeps are bounded by 1 ms, so that even a plain put, which rings no doorbell, is seen soon.
 
 use crate::Pe;
 use crate::world::World;
@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 const SLEEP_BOUND: Duration = Duration::from_millis(1);
 /// Sleeps between two questions whether the launcher is still there.
 const SLEEPS_PER_LAUNCHER_CHECK: u32 = 100;
-
 /// Sleeps that a launcher has for ending the job after a PE has failed.
 const SLEEPS_FOR_LAUNCHER: u32 = 2000;
 
