@@ -1,9 +1,10 @@
 //! How a PE waits: spin, then yield the core, then sleep at its doorbell.
 //!
-//! Invariant: no wait goes on for what can no longer come. Between two sleeps the waiter looks whether it still
-//! can: a PE that failed, PEs that left the job, or a launcher that is gone end the wait with words that say who
-//! waited for what, and so do `PELAGO_WAIT_LIMIT`, if it is set, and `PELAGO_INIT_TIMEOUT` while the job forms.
-//! Sleeps are bounded by 1 ms, so that even a plain put, which rings no doorbell, is seen soon.
+//! Invariant: no wait goes on for what can no longer come. Between two sleeps the waiter looks whether it
+//! still can: a PE that failed, PEs that left the job, or a launcher that is gone end the wait with words
+//! that say who waited for what, and so do `PELAGO_WAIT_LIMIT`, if it is set, and `PELAGO_INIT_TIMEOUT` while
+//! the job forms. Sleeps are bounded by 1 ms, so that even a plain put, which rings no doorbell, is seen
+//! soon.
 
 use crate::Pe;
 use crate::world::World;
