@@ -34,6 +34,7 @@
 mod agree;
 mod arrays;
 mod barrier;
+mod clock;
 mod counters;
 mod element;
 mod error;

@@ -20,6 +20,7 @@ use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The largest alignment of an array, in bytes: that of the heap itself.
 const ALIGN_BYTES_MAX: usize = 2 << 20;
@@ -53,6 +54,7 @@ pub struct World {
     pub(crate) tally: Tally,
     pub(crate) heap: RefCell<Heap>,
     pub(crate) arrays: RefCell<Arrays>,
+    pub(crate) joined_at: Instant,
     job: Option<Job>,
 }
 
@@ -201,6 +203,7 @@ impl World {
             tally,
             heap: RefCell::new(heap),
             arrays: RefCell::new(Arrays::new()),
+            joined_at: Instant::now(),
             job,
         };
         world.cores = world.meet_and_count_cores();
