@@ -1,7 +1,9 @@
 //! The contract of a provider, and the enum that dispatches to the one in use.
 
-use crate::types::{Completions, FabricResult, Key, Limits, Pe, Remote, Status};
+use crate::amo::{Atomic, AtomicKind};
+use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// An endpoint of a fabric: one PE's door to all others.
 ///
@@ -33,32 +35,91 @@ pub trait Provider {
     /// If the provider cannot expose this memory, or the key is taken.
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()>;
 
+    /// Another sending side of this endpoint, at the same address, with completions of its own that wait for
+    /// nothing that was started elsewhere (libfabric: a transmit context). Messages arrive at the first
+    /// endpoint only.
+    ///
+    /// # Errors
+    /// If the provider has no more of them.
+    fn context(&self) -> FabricResult<Self>
+    where
+        Self: Sized;
+
+    /// Whether the fabric itself executes all atomics of this kind, atomic with those that any PE sends to the
+    /// same word. Where it does not, atomics are messages that the target's processor serves.
+    fn executes(&self, kind: AtomicKind) -> bool;
+
     /// Writes `bytes` bytes from `source` to `target` in `pe`'s memory. Up to [`Limits::inject_bytes`] the
-    /// source is reusable at return, whatever the status; beyond, when the put is complete.
+    /// source is reusable at return, whatever the status; beyond, once it is sent ([`Event::Sent`]) or
+    /// complete. No order among puts, gets and atomics, not even to one place.
     ///
     /// # Safety
     /// `source` is valid for reads for as long as said above; the target lies inside the region registered.
-    unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status;
+    unsafe fn put(
+        &self,
+        pe: Pe,
+        source: *const u8,
+        bytes: usize,
+        target: Remote,
+        token: Option<Token>,
+    ) -> Status;
 
     /// Reads `bytes` bytes from `source` in `pe`'s memory to `target`.
     ///
     /// # Safety
     /// `target` is valid for writes until the get is complete; the source lies inside the region registered.
-    unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status;
+    unsafe fn get(
+        &self,
+        pe: Pe,
+        target: *mut u8,
+        bytes: usize,
+        source: Remote,
+        token: Option<Token>,
+    ) -> Status;
+
+    /// Executes an atomic on a word in `pe`'s memory; only of kinds that the fabric
+    /// [`executes`](Provider::executes). Unless `fetched` is null, the word's old value is written there,
+    /// as many bytes as the kind has; then it counts as a get, else as a put.
+    ///
+    /// # Safety
+    /// `fetched` is null, or aligned and valid for writes until the operation is complete; the word lies inside
+    /// the region registered, at a multiple of its size.
+    unsafe fn atomic(
+        &self,
+        pe: Pe,
+        word: Remote,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> Status;
 
     /// Sends a message: 64 bits and a payload of at most [`Limits::message_bytes`]. The payload is reusable
     /// at return. Messages between two PEs arrive in the order sent, once; messages and puts are not ordered.
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status;
 
-    /// Moves what is pending and hands arrived messages to `deliver` (sender, header, payload). Returns how
-    /// many were delivered. `deliver` must not call back into this endpoint's `progress`.
+    /// Moves what is pending and hands what has happened to `handle`: messages that arrived, operations that
+    /// completed. Never waits. Returns how many events there were. `handle` must not call this endpoint.
     ///
     /// # Errors
     /// If the fabric has failed or a peer is lost; the error surfaces here, once.
-    fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize>;
+    fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize>;
+
+    /// Waits until something may have changed for this PE, its memory included, but no longer than `bound`;
+    /// it may return at any time. For a caller that has just made progress in vain.
+    fn rest(&self, bound: Duration);
 
     /// How many operations of this endpoint are complete.
     fn completions(&self) -> Completions;
+
+    /// This PE's time, if the fabric is a simulation in virtual time.
+    fn virtual_time(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Lets virtual time pass on this PE, as if it computed for so long.
+    fn compute(&self, time: Duration) {
+        let _ = time;
+    }
 }
 
 /// Writes the enum of all providers and its dispatch: one line a provider, one `match` a call.
@@ -96,26 +157,57 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.register(key, start, bytes)),+ }
             }
 
-            unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
-                // SAFETY: the caller keeps the contract, which is that of the provider in use.
-                match self { $(Net::$variant(net) => unsafe { net.put(pe, source, bytes, target) }),+ }
+            fn context(&self) -> FabricResult<Net> {
+                match self { $(Net::$variant(net) => net.context().map(Net::$variant)),+ }
             }
 
-            unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
+            fn executes(&self, kind: AtomicKind) -> bool {
+                match self { $(Net::$variant(net) => net.executes(kind)),+ }
+            }
+
+            unsafe fn put(
+                &self, pe: Pe, source: *const u8, bytes: usize, target: Remote, token: Option<Token>,
+            ) -> Status {
                 // SAFETY: the caller keeps the contract, which is that of the provider in use.
-                match self { $(Net::$variant(net) => unsafe { net.get(pe, target, bytes, source) }),+ }
+                match self { $(Net::$variant(net) => unsafe { net.put(pe, source, bytes, target, token) }),+ }
+            }
+
+            unsafe fn get(
+                &self, pe: Pe, target: *mut u8, bytes: usize, source: Remote, token: Option<Token>,
+            ) -> Status {
+                // SAFETY: the caller keeps the contract, which is that of the provider in use.
+                match self { $(Net::$variant(net) => unsafe { net.get(pe, target, bytes, source, token) }),+ }
+            }
+
+            unsafe fn atomic(
+                &self, pe: Pe, word: Remote, atomic: &Atomic, fetched: *mut u8, token: Option<Token>,
+            ) -> Status {
+                // SAFETY: the caller keeps the contract, which is that of the provider in use.
+                match self { $(Net::$variant(net) => unsafe { net.atomic(pe, word, atomic, fetched, token) }),+ }
             }
 
             fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
                 match self { $(Net::$variant(net) => net.send(pe, header, payload)),+ }
             }
 
-            fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize> {
-                match self { $(Net::$variant(net) => net.progress(deliver)),+ }
+            fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+                match self { $(Net::$variant(net) => net.progress(handle)),+ }
+            }
+
+            fn rest(&self, bound: Duration) {
+                match self { $(Net::$variant(net) => net.rest(bound)),+ }
             }
 
             fn completions(&self) -> Completions {
                 match self { $(Net::$variant(net) => net.completions()),+ }
+            }
+
+            fn virtual_time(&self) -> Option<Duration> {
+                match self { $(Net::$variant(net) => net.virtual_time()),+ }
+            }
+
+            fn compute(&self, time: Duration) {
+                match self { $(Net::$variant(net) => net.compute(time)),+ }
             }
         }
     };

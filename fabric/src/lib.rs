@@ -2,7 +2,7 @@
 //!
 //! [`Provider`] is the contract, modelled on the Scalable Fabric Interface: reliable connectionless
 //! endpoints, an address vector, memory regions with keys that the application chooses and offset addressing,
-//! completion counters, small puts whose source is free at return, and messages. It asks for no more than a
+//! completion counters, small puts whose source is free at return, atomics, and messages. It asks for no more than a
 //! partitioned global address space needs. An enum dispatches ([`Net`]), so there is neither `dyn` nor a type
 //! parameter through the layers above. `template.rs` is the smallest provider that keeps the contract; the
 //! suite in `tests/conformance.rs` runs every rule on every provider.
@@ -10,6 +10,8 @@
 //! This crate knows nothing of how processes become a job: a provider gives its address as bytes, and the
 //! caller carries it to the others.
 
+#[cfg(not(loom))]
+pub mod amo;
 #[cfg(not(loom))]
 mod contract;
 #[cfg(not(loom))]
@@ -21,5 +23,7 @@ pub mod template;
 pub mod types;
 
 #[cfg(not(loom))]
+pub use amo::{Atomic, AtomicKind, AtomicOp};
+#[cfg(not(loom))]
 pub use contract::{Net, Provider};
-pub use types::{Completions, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
+pub use types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};

@@ -3,13 +3,15 @@
 //! PEs of one process, joined through a [`Hub`]. Puts and gets are queued and move in `progress`, as on a
 //! network: they answer `Pending`, and `Again` when the queue is full. Nothing here is fast.
 
+use crate::amo::{Atomic, AtomicKind, write_word};
 use crate::contract::Provider;
 use crate::copy;
-use crate::types::{Completions, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
+use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Puts and gets that an endpoint queues before it answers `Again`.
 const QUEUE_COUNT: usize = 8;
@@ -38,19 +40,28 @@ struct Region {
 // only.
 unsafe impl Send for Region {}
 
-/// A queued transfer. `kept` holds the data of an injected put.
+/// A queued operation. `kept` holds the data of an injected put.
 struct Transfer {
     pe: Pe,
     local: *mut u8,
     kept: Option<Vec<u8>>,
     bytes: usize,
     remote: Remote,
-    is_put: bool,
+    action: Action,
+    token: Option<Token>,
+}
+
+enum Action {
+    Put,
+    Get,
+    Atomic(Atomic),
 }
 
 /// A PE's endpoint.
 pub struct Template {
     me: Pe,
+    /// Messages arrive here, not at a context.
+    receives: bool,
     hub: Arc<Hub>,
     queue: RefCell<VecDeque<Transfer>>,
     completions: Cell<Completions>,
@@ -62,6 +73,7 @@ impl Template {
         let hub = Arc::new(Hub { ports: (0..n_pes).map(|_| Mutex::default()).collect() });
         let endpoint = |me| Template {
             me,
+            receives: true,
             hub: Arc::clone(&hub),
             queue: RefCell::default(),
             completions: Cell::default(),
@@ -102,13 +114,21 @@ impl Template {
         // one was just checked against the region, which its owner keeps alive.
         unsafe {
             let remote = region.start.as_ptr().add(transfer.remote.offset_bytes);
-            if transfer.is_put {
-                copy::copy(remote, local, transfer.bytes);
-                done.puts += 1;
-            } else {
-                copy::copy(transfer.local, remote, transfer.bytes);
-                done.gets += 1;
+            match &transfer.action {
+                Action::Put => copy::copy(remote, local, transfer.bytes),
+                Action::Get => copy::copy(transfer.local, remote, transfer.bytes),
+                Action::Atomic(atomic) => {
+                    let old = atomic.execute(remote);
+                    if !transfer.local.is_null() {
+                        write_word(atomic.kind, old, transfer.local);
+                    }
+                }
             }
+        }
+        match transfer.action {
+            Action::Put => done.puts += 1,
+            Action::Atomic(_) if transfer.local.is_null() => done.puts += 1,
+            Action::Get | Action::Atomic(_) => done.gets += 1,
         }
         self.completions.set(done);
         Ok(())
@@ -147,15 +167,57 @@ impl Provider for Template {
         Ok(())
     }
 
-    unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
+    fn context(&self) -> FabricResult<Template> {
+        Ok(Template {
+            me: self.me,
+            receives: false,
+            hub: Arc::clone(&self.hub),
+            queue: RefCell::default(),
+            completions: Cell::default(),
+        })
+    }
+
+    fn executes(&self, _kind: AtomicKind) -> bool {
+        true
+    }
+
+    unsafe fn put(
+        &self,
+        pe: Pe,
+        source: *const u8,
+        bytes: usize,
+        target: Remote,
+        token: Option<Token>,
+    ) -> Status {
         // SAFETY: the caller vouches for the source at least until this call returns.
         let kept =
             (bytes <= INJECT_BYTES).then(|| unsafe { std::slice::from_raw_parts(source, bytes).to_vec() });
-        self.enqueue(Transfer { pe, local: source.cast_mut(), kept, bytes, remote: target, is_put: true })
+        let (local, action) = (source.cast_mut(), Action::Put);
+        self.enqueue(Transfer { pe, local, kept, bytes, remote: target, action, token })
     }
 
-    unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
-        self.enqueue(Transfer { pe, local: target, kept: None, bytes, remote: source, is_put: false })
+    unsafe fn get(
+        &self,
+        pe: Pe,
+        target: *mut u8,
+        bytes: usize,
+        source: Remote,
+        token: Option<Token>,
+    ) -> Status {
+        let action = Action::Get;
+        self.enqueue(Transfer { pe, local: target, kept: None, bytes, remote: source, action, token })
+    }
+
+    unsafe fn atomic(
+        &self,
+        pe: Pe,
+        word: Remote,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> Status {
+        let (bytes, action) = (atomic.kind.bytes(), Action::Atomic(*atomic));
+        self.enqueue(Transfer { pe, local: fetched, kept: None, bytes, remote: word, action, token })
     }
 
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
@@ -167,16 +229,32 @@ impl Provider for Template {
         Status::Done
     }
 
-    fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize> {
+    fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
         let transfers = std::mem::take(&mut *self.queue.borrow_mut());
+        let mut events = 0;
         for transfer in &transfers {
             self.complete(transfer)?;
+            if let Some(token) = transfer.token {
+                if matches!(transfer.action, Action::Put) && transfer.kept.is_none() {
+                    handle(Event::Sent(token));
+                    events += 1;
+                }
+                handle(Event::Done(token));
+                events += 1;
+            }
+        }
+        if !self.receives {
+            return Ok(events);
         }
         let arrived = std::mem::take(&mut self.port(self.me).inbox);
         for (from, header, payload) in &arrived {
-            deliver(*from, *header, payload);
+            handle(Event::Message { from: *from, header: *header, payload });
         }
-        Ok(arrived.len())
+        Ok(events + arrived.len())
+    }
+
+    fn rest(&self, _bound: Duration) {
+        std::thread::yield_now();
     }
 
     fn completions(&self) -> Completions {

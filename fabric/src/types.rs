@@ -22,10 +22,11 @@ pub struct Remote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Status {
-    /// Complete at the target; the local buffer is free again.
+    /// Complete at the target; the local buffer is free again. No event comes.
     Done,
-    /// Accepted. It is complete once the matching counter of [`Completions`] has counted it; until then the
-    /// local buffer belongs to the provider.
+    /// Accepted. It is complete once the matching counter of [`Completions`] has counted it, and
+    /// [`Event::Done`] with its token has come if it was given one; until then the local buffer belongs to
+    /// the provider.
     Pending,
     /// Not accepted for want of resources: nothing has happened. Make progress and call again.
     Again,
@@ -34,10 +35,34 @@ pub enum Status {
 /// How many operations of this endpoint have completed since it was opened (libfabric: completion counters).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// Puts complete at their target, also those that answered [`Status::Done`].
+    /// Puts and atomics that fetch nothing, complete at their target, also those that answered
+    /// [`Status::Done`].
     pub puts: u64,
-    /// Gets whose data have arrived, also those that answered [`Status::Done`].
+    /// Gets and fetching atomics whose data have arrived, also those that answered [`Status::Done`].
     pub gets: u64,
+}
+
+/// Names an operation, or a group of them, to whoever started it. The provider hands it back and does not
+/// look at it.
+pub type Token = u32;
+
+/// What `progress` hands to its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A message has arrived.
+    Message {
+        /// The sender.
+        from: Pe,
+        /// Its 64 bits.
+        header: u64,
+        /// What follows them; gone when the handler returns.
+        payload: &'a [u8],
+    },
+    /// The source of a put is reusable: the put is locally complete. Comes once for each put that was given a
+    /// token, answered [`Status::Pending`] and is longer than [`Limits::inject_bytes`]; before its `Done`.
+    Sent(Token),
+    /// An operation that was given a token and answered [`Status::Pending`] is complete. Comes once.
+    Done(Token),
 }
 
 /// What a provider can do, fixed when it is opened.

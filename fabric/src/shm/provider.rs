@@ -3,11 +3,13 @@
 
 use super::doorbell::Cause;
 use super::handout::{Handout, fetch, nonce_of};
+use super::ring::Envelope;
 use super::segment::{Layout, Segment};
+use crate::amo::{Atomic, AtomicKind, write_word};
 use crate::contract::Provider;
 use crate::copy;
 use crate::sync::{Ordering, fence};
-use crate::types::{Completions, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
+use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ptr::NonNull;
@@ -18,6 +20,8 @@ use std::time::Duration;
 /// memory.
 pub struct Shm {
     me: Pe,
+    /// Messages arrive here, not at a context.
+    receives: bool,
     layout: Layout,
     limit: Duration,
     handout: Option<Handout>,
@@ -70,6 +74,7 @@ impl Shm {
     fn unconnected(me: Pe, layout: Layout, limit: Duration) -> Shm {
         Shm {
             me,
+            receives: true,
             layout,
             limit,
             handout: None,
@@ -78,6 +83,16 @@ impl Shm {
             completions: Cell::default(),
             message: RefCell::default(),
         }
+    }
+
+    fn count_put(&self) {
+        let done = self.completions.get();
+        self.completions.set(Completions { puts: done.puts + 1, ..done });
+    }
+
+    fn count_get(&self) {
+        let done = self.completions.get();
+        self.completions.set(Completions { gets: done.gets + 1, ..done });
     }
 
     /// Where a remote address is mapped here.
@@ -134,21 +149,66 @@ impl Provider for Shm {
         Ok(())
     }
 
-    unsafe fn put(&self, pe: Pe, source: *const u8, bytes: usize, target: Remote) -> Status {
+    fn context(&self) -> FabricResult<Shm> {
+        let mut context = Shm::unconnected(self.me, self.layout, self.limit);
+        context.segment = Some(Arc::clone(self.segment()));
+        context.regions = self.regions.clone();
+        context.receives = false;
+        Ok(context)
+    }
+
+    fn executes(&self, _kind: AtomicKind) -> bool {
+        true
+    }
+
+    unsafe fn put(
+        &self,
+        pe: Pe,
+        source: *const u8,
+        bytes: usize,
+        target: Remote,
+        _token: Option<Token>,
+    ) -> Status {
         // SAFETY: the caller vouches for the source; the target is mapped; private and shared memory are
         // apart.
         unsafe { copy::copy(self.address_of(pe, target, bytes), source, bytes) };
-        let done = self.completions.get();
-        self.completions.set(Completions { puts: done.puts + 1, ..done });
+        self.count_put();
         Status::Done
     }
 
-    unsafe fn get(&self, pe: Pe, target: *mut u8, bytes: usize, source: Remote) -> Status {
+    unsafe fn get(
+        &self,
+        pe: Pe,
+        target: *mut u8,
+        bytes: usize,
+        source: Remote,
+        _token: Option<Token>,
+    ) -> Status {
         // SAFETY: the caller vouches for the target; the source is mapped; private and shared memory are
         // apart.
         unsafe { copy::copy(target, self.address_of(pe, source, bytes), bytes) };
-        let done = self.completions.get();
-        self.completions.set(Completions { gets: done.gets + 1, ..done });
+        self.count_get();
+        Status::Done
+    }
+
+    unsafe fn atomic(
+        &self,
+        pe: Pe,
+        word: Remote,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        _token: Option<Token>,
+    ) -> Status {
+        let bytes = atomic.kind.bytes();
+        // SAFETY: the word is mapped and, as the caller has promised, aligned.
+        let old = unsafe { atomic.execute(self.address_of(pe, word, bytes)) };
+        if fetched.is_null() {
+            self.count_put();
+        } else {
+            // SAFETY: the caller vouches for the place of the result.
+            unsafe { write_word(atomic.kind, old, fetched) };
+            self.count_get();
+        }
         Status::Done
     }
 
@@ -162,18 +222,28 @@ impl Provider for Shm {
         Status::Done
     }
 
-    fn progress(&self, deliver: &mut dyn FnMut(Pe, u64, &[u8])) -> FabricResult<usize> {
+    fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        if !self.receives {
+            return Ok(0);
+        }
         let inbox = self.segment().inbox(self.me);
         let mut message = self.message.borrow_mut();
         let mut delivered = 0;
+        let mut deliver = |envelope: Envelope, payload: &[u8]| {
+            handle(Event::Message { from: envelope.from, header: envelope.header, payload });
+        };
         // No more than a ring's worth at once, so that a flood of small messages cannot hold the caller for
         // ever.
         while delivered < self.layout.ring_bytes / super::ring::CELL_BYTES
-            && inbox.receive(&mut message, |e, payload| deliver(e.from, e.header, payload)).is_some()
+            && inbox.receive(&mut message, &mut deliver).is_some()
         {
             delivered += 1;
         }
         Ok(delivered)
+    }
+
+    fn rest(&self, _bound: Duration) {
+        rustix::thread::sched_yield();
     }
 
     fn completions(&self) -> Completions {
