@@ -28,6 +28,15 @@ pub enum BarrierKind {
     Dissemination,
 }
 
+/// How PEs reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteKind {
+    /// By mapped memory on a node, over the net otherwise.
+    Auto,
+    /// Over the net, on a node as well.
+    Net,
+}
+
 /// Who is meant to set a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
@@ -134,6 +143,9 @@ settings! {
     barrier: BarrierKind = parse::barrier, "PELAGO_BARRIER", "auto", User,
         accepts "auto, flags, counter or dissemination",
         help "algorithm of the barrier";
+    route: RouteKind = parse::route, "PELAGO_ROUTE", "auto", User,
+        accepts "auto or net",
+        help "how PEs reach each other; net: over a provider even where memory could be mapped, for tests";
     spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
         help "how often a waiting PE looks before it yields its core; auto: by PEs and cores";
@@ -143,6 +155,9 @@ settings! {
     wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 300",
         help "how long a PE waits for others before it fails and says what it waits for";
+    sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
+        accepts "none, or a number from 0 to 18446744073709551615",
+        help "where threads talk over the simulated network: how it misbehaves; none: not at all";
     ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
         accepts "bytes, a power of two from 4k to 64m",
         help "size of the ring of incoming messages of each PE";
@@ -218,10 +233,10 @@ mod tests {
         assert_eq!(settings.heap_bytes, None);
         assert_eq!(settings.init_timeout, Duration::from_secs(60));
         assert!(!settings.counters);
-        assert_eq!(settings.barrier, BarrierKind::Auto);
+        assert_eq!((settings.barrier, settings.route), (BarrierKind::Auto, RouteKind::Auto));
         assert_eq!((settings.spins, settings.yields, settings.wait_limit), (None, None, None));
         assert_eq!(settings.ring_bytes, 65536);
-        assert_eq!((settings.node_id, settings.test_body), (None, None));
+        assert_eq!((settings.node_id, settings.test_body, settings.sim_seed), (None, None, None));
     }
 
     #[test]
@@ -241,6 +256,8 @@ mod tests {
         assert_eq!(of("PELAGO_INIT_TIMEOUT", "0.5").unwrap().init_timeout, Duration::from_millis(500));
         assert!(of("PELAGO_COUNTERS", "on").unwrap().counters);
         assert_eq!(of("PELAGO_BARRIER", "dissemination").unwrap().barrier, BarrierKind::Dissemination);
+        assert_eq!(of("PELAGO_ROUTE", "net").unwrap().route, RouteKind::Net);
+        assert_eq!(of("PELAGO_SIM_SEED", "42").unwrap().sim_seed, Some(42));
         assert_eq!(of("PELAGO_SPINS", "0").unwrap().spins, Some(0));
         assert_eq!(of("PELAGO_YIELDS", "7").unwrap().yields, Some(7));
         assert_eq!(of("PELAGO_RING_SIZE", "4k").unwrap().ring_bytes, 4096);

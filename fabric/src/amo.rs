@@ -130,6 +130,11 @@ impl AtomicOp {
         ]
     };
 
+    /// Whether the operation takes a second operand, `c`.
+    pub const fn takes_comparison(self) -> bool {
+        self as u8 >= AtomicOp::CompareSwap as u8
+    }
+
     /// Whether the operation is defined for words of `kind`: the bitwise ones are for integers only.
     pub const fn is_defined_for(self, kind: AtomicKind) -> bool {
         match self {

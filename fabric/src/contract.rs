@@ -218,4 +218,6 @@ providers! {
     Shm(crate::shm::Shm),
     /// The smallest provider that keeps the contract, inside one process.
     Template(crate::template::Template),
+    /// A simulated network inside one process, every run of which can be replayed.
+    Sim(crate::sim::Sim),
 }

@@ -17,6 +17,8 @@ mod contract;
 #[cfg(not(loom))]
 pub mod copy;
 pub mod shm;
+#[cfg(not(loom))]
+pub mod sim;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod template;

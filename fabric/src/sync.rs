@@ -3,12 +3,14 @@
 
 #[cfg(not(loom))]
 pub use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering, fence,
 };
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering, fence,
 };
 
 /// One turn of a spinning wait: a processor hint, or under loom a chance for the other threads to run.
@@ -18,6 +20,15 @@ pub fn spin_once() {
     std::hint::spin_loop();
     #[cfg(loom)]
     loom::thread::yield_now();
+}
+
+/// Orders a read-modify-write before later loads. On x86-64 the locked instruction has done so already.
+#[inline(always)]
+pub fn fence_after_update() {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(any(not(target_arch = "x86_64"), loom))]
+    fence(Ordering::SeqCst);
 }
 
 /// A value alone on its cache line, so that two writers of neighbouring values do not slow each other.

@@ -51,6 +51,9 @@ struct Transfer {
     token: Option<Token>,
 }
 
+// SAFETY: whoever started the operation keeps the local range valid, on whatever thread the endpoint is.
+unsafe impl Send for Transfer {}
+
 enum Action {
     Put,
     Get,

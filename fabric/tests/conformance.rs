@@ -2,30 +2,55 @@
 //!
 //! A rule is a function generic over a [`Harness`], which opens endpoints; `conformance!` makes a test of
 //! every rule for every harness. One thread drives all endpoints, so that a provider that moves only in
-//! `progress` is tested as hard as one that moves at once.
+//! `progress` is tested as hard as one that moves at once. The simulated network runs each rule under many
+//! seeds; `PELAGO_SIM_SEED` chooses one.
 
+#[path = "conformance/atomics.rs"]
+mod atomics;
+#[path = "conformance/events.rs"]
+mod events;
+
+use atomics::{every_atomic_does_what_the_model_says, no_update_of_several_pes_is_lost};
+use events::{
+    a_rest_returns, contexts_complete_apart, each_token_comes_back_as_promised, what_is_sent_may_change,
+};
 use pelago_fabric::shm::{Layout, Shm};
+use pelago_fabric::sim::{Sim, SimParams};
 use pelago_fabric::template::Template;
-use pelago_fabric::{FabricResult, Key, Net, Pe, Provider, Remote, Status};
+use pelago_fabric::{Event, FabricResult, Key, Net, Pe, Provider, Remote, Status, Token};
 use proptest::prelude::*;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::panic::{catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::time::Duration;
 
 const KEY: Key = 7;
 const REGION_BYTES: usize = 3 << 20;
+/// Rounds of progress after which everything sent has arrived.
+const DRAIN_ROUNDS: usize = 2000;
 
 /// Endpoints of one provider, connected, each with a zeroed region that the provider can expose.
 trait Harness {
     type Endpoint: Provider;
 
     fn open(n_pes: usize) -> Fabric<Self::Endpoint>;
+
+    /// Runs a rule as often as this provider needs.
+    fn run(rule: fn()) {
+        rule();
+    }
+
+    /// How many random cases a run of a rule tries.
+    const CASES: u32 = 24;
 }
 
 /// Connected endpoints, their regions, and whatever keeps the regions alive.
 struct Fabric<P> {
     endpoints: Vec<P>,
     regions: Vec<NonNull<u8>>,
+    /// What `progress_all` was told of operations: whose endpoint, which token, and whether it was `Sent`.
+    told: RefCell<Vec<(Pe, Token, bool)>>,
     _memory: Vec<Vec<u64>>,
 }
 
@@ -34,7 +59,7 @@ impl<P: Provider> Fabric<P> {
         for (endpoint, region) in endpoints.iter_mut().zip(&regions) {
             endpoint.register(KEY, *region, REGION_BYTES).unwrap();
         }
-        Fabric { endpoints, regions, _memory: memory }
+        Fabric { endpoints, regions, told: RefCell::default(), _memory: memory }
     }
 
     /// A copy of a PE's region.
@@ -46,9 +71,18 @@ impl<P: Provider> Fabric<P> {
     fn progress_all(&self) -> Vec<(Pe, Pe, u64, Vec<u8>)> {
         let mut arrived = Vec::new();
         for (to, endpoint) in self.endpoints.iter().enumerate() {
-            let mut deliver =
-                |from, header, payload: &[u8]| arrived.push((to, from, header, payload.to_vec()));
-            endpoint.progress(&mut deliver).unwrap();
+            let mut count = 0;
+            let mut handle = |event: Event<'_>| {
+                count += 1;
+                match event {
+                    Event::Message { from, header, payload } => {
+                        arrived.push((to, from, header, payload.to_vec()));
+                    }
+                    Event::Sent(token) => self.told.borrow_mut().push((to, token, true)),
+                    Event::Done(token) => self.told.borrow_mut().push((to, token, false)),
+                }
+            };
+            assert_eq!(endpoint.progress(&mut handle).unwrap(), count, "as many events as were counted");
         }
         arrived
     }
@@ -58,7 +92,9 @@ impl<P: Provider> Fabric<P> {
         let remote = Remote { key: KEY, offset_bytes };
         let before = self.endpoints[from].completions().puts;
         // SAFETY: the source lives until the loop below has seen completion; tests stay inside the region.
-        self.accepted(|| unsafe { self.endpoints[from].put(to, source.as_ptr(), source.len(), remote) });
+        self.accepted(|| unsafe {
+            self.endpoints[from].put(to, source.as_ptr(), source.len(), remote, None)
+        });
         self.until(|| self.endpoints[from].completions().puts == before + 1, "a put to complete");
     }
 
@@ -68,7 +104,7 @@ impl<P: Provider> Fabric<P> {
         let before = self.endpoints[me].completions().gets;
         let address = target.as_mut_ptr();
         // SAFETY: the target lives until the loop below has seen completion; tests stay inside the region.
-        self.accepted(|| unsafe { self.endpoints[me].get(from, address, bytes, remote) });
+        self.accepted(|| unsafe { self.endpoints[me].get(from, address, bytes, remote, None) });
         self.until(|| self.endpoints[me].completions().gets == before + 1, "a get to complete");
         target
     }
@@ -93,6 +129,8 @@ struct ShmThreads;
 struct ShmProcesses;
 struct TemplateHub;
 struct Dispatched;
+struct SimModel;
+struct SimChaos;
 
 fn shm_fabric(endpoints: Vec<Shm>) -> Fabric<Shm> {
     let regions = (0..endpoints.len()).map(|pe| endpoints[pe].segment().heap(pe)).collect();
@@ -140,10 +178,59 @@ impl Harness for TemplateHub {
         let mut endpoints = Template::open(n_pes);
         let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address()).collect();
         endpoints.iter_mut().for_each(|e| e.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
-        let mut memory: Vec<Vec<u64>> = (0..n_pes).map(|_| vec![0; REGION_BYTES / 8]).collect();
-        let regions = memory.iter_mut().map(|m| NonNull::new(m.as_mut_ptr().cast()).unwrap()).collect();
-        Fabric::new(endpoints, regions, memory)
+        own_memory(endpoints)
     }
+}
+
+/// For providers that expose any memory.
+fn own_memory<P: Provider>(endpoints: Vec<P>) -> Fabric<P> {
+    let mut memory: Vec<Vec<u64>> = endpoints.iter().map(|_| vec![0; REGION_BYTES / 8]).collect();
+    let regions = memory.iter_mut().map(|m| NonNull::new(m.as_mut_ptr().cast()).unwrap()).collect();
+    Fabric::new(endpoints, regions, memory)
+}
+
+fn sim_fabric(n_pes: usize, params: SimParams) -> Fabric<Sim> {
+    let mut endpoints = Sim::open(n_pes, params);
+    endpoints.iter_mut().for_each(|e| e.connect(&mut |_| unreachable!("no address is needed")).unwrap());
+    own_memory(endpoints)
+}
+
+impl Harness for SimModel {
+    type Endpoint = Sim;
+
+    fn open(n_pes: usize) -> Fabric<Sim> {
+        sim_fabric(n_pes, SimParams::default())
+    }
+}
+
+thread_local! {
+    /// The seed of the run in progress.
+    static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
+const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 20 };
+
+impl Harness for SimChaos {
+    type Endpoint = Sim;
+
+    fn open(n_pes: usize) -> Fabric<Sim> {
+        sim_fabric(n_pes, SimParams::chaos(SEED.get()))
+    }
+
+    fn run(rule: fn()) {
+        let chosen =
+            std::env::var("PELAGO_SIM_SEED").ok().map(|seed| seed.parse().expect("a seed is a number"));
+        let seeds = chosen.map_or(0..SEEDS, |seed: u64| seed..seed + 1);
+        for seed in seeds {
+            SEED.set(seed);
+            if let Err(panic) = catch_unwind(rule) {
+                eprintln!("again with: PELAGO_SIM_SEED={seed} ({:?})", SimParams::chaos(seed));
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    const CASES: u32 = 2;
 }
 
 /// Through the enum that the layers above hold.
@@ -151,10 +238,10 @@ impl Harness for Dispatched {
     type Endpoint = Net;
 
     fn open(n_pes: usize) -> Fabric<Net> {
-        let Fabric { endpoints, regions, _memory } = TemplateHub::open(n_pes);
+        let Fabric { endpoints, regions, told, _memory } = TemplateHub::open(n_pes);
         let endpoints: Vec<Net> = endpoints.into_iter().map(Net::Template).collect();
         assert!(endpoints.iter().all(|net| Net::NAMES.contains(&net.name()) && net.name() == Template::NAME));
-        Fabric { endpoints, regions, _memory }
+        Fabric { endpoints, regions, told, _memory }
     }
 }
 
@@ -198,7 +285,7 @@ fn injected_sources_are_free_at_return<H: Harness>() {
     let remote = Remote { key: KEY, offset_bytes: 8 };
     let before = fabric.endpoints[0].completions().puts;
     // SAFETY: up to the inject size the source need only live until return.
-    fabric.accepted(|| unsafe { fabric.endpoints[0].put(1, source.as_ptr(), bytes, remote) });
+    fabric.accepted(|| unsafe { fabric.endpoints[0].put(1, source.as_ptr(), bytes, remote, None) });
     source.fill(0);
     fabric.until(|| fabric.endpoints[0].completions().puts == before + 1, "the put to complete");
     assert_eq!(fabric.get(0, 1, bytes, 8), pattern(bytes, 3));
@@ -213,9 +300,9 @@ fn every_operation_completes_exactly_once<H: Harness>() {
         let remote = Remote { key: KEY, offset_bytes: i * 16 };
         // SAFETY: source and target outlive the loop that waits for completion; both ranges lie in the
         // region.
-        fabric.accepted(|| unsafe { endpoint.put(1, source.as_ptr(), 100_000, remote) });
+        fabric.accepted(|| unsafe { endpoint.put(1, source.as_ptr(), 100_000, remote, None) });
         // SAFETY: source and target outlive the loop that waits for completion; the range lies in the region.
-        fabric.accepted(|| unsafe { endpoint.get(1, address, 1000, remote) });
+        fabric.accepted(|| unsafe { endpoint.get(1, address, 1000, remote, None) });
     }
     fabric
         .until(|| endpoint.completions().puts >= 50 && endpoint.completions().gets >= 50, "100 completions");
@@ -232,7 +319,8 @@ fn what_was_answered_again_has_not_happened<H: Harness>() {
     for (i, source) in sources.iter().enumerate() {
         let remote = Remote { key: KEY, offset_bytes: i * 512 };
         // SAFETY: the sources outlive the wait below; the range lies in the region.
-        accepted[i] = unsafe { fabric.endpoints[0].put(1, source.as_ptr(), 512, remote) } != Status::Again;
+        accepted[i] =
+            unsafe { fabric.endpoints[0].put(1, source.as_ptr(), 512, remote, None) } != Status::Again;
     }
     let expected = accepted.iter().filter(|&&yes| yes).count() as u64;
     fabric.until(|| fabric.endpoints[0].completions().puts == expected, "the accepted puts to complete");
@@ -277,7 +365,7 @@ fn messages_arrive_once_in_order_and_whole<H: Harness>() {
             expected[from].push_back((header, payload));
         }
     }
-    for _ in 0..100 {
+    for _ in 0..DRAIN_ROUNDS {
         check(&fabric, &mut expected);
     }
     assert!(expected.iter().all(VecDeque::is_empty), "messages lost");
@@ -285,18 +373,21 @@ fn messages_arrive_once_in_order_and_whole<H: Harness>() {
 
 fn a_flood_of_messages_is_refused_but_not_lost<H: Harness>() {
     let fabric = H::open(2);
-    let mut sent = 0u64;
-    while fabric.endpoints[0].send(1, sent, &[1, 2, 3]) == Status::Done {
-        sent += 1;
+    let (mut sent, mut refused) = (0u64, 0);
+    while refused < 100 {
+        match fabric.endpoints[0].send(1, sent, &[1, 2, 3]) {
+            Status::Done => (sent, refused) = (sent + 1, 0),
+            _ => refused += 1,
+        }
         assert!(sent < 1_000_000, "a flood must end in Again: memory is bounded");
     }
     assert!(sent > 0);
     let mut headers = Vec::new();
-    for _ in 0..1000 {
+    for _ in 0..DRAIN_ROUNDS {
         headers.extend(fabric.progress_all().into_iter().map(|(_, _, header, _)| header));
     }
     assert_eq!(headers, (0..sent).collect::<Vec<_>>());
-    assert_eq!(fabric.endpoints[0].send(1, 0, &[]), Status::Done, "there is room again");
+    fabric.accepted(|| fabric.endpoints[0].send(1, 0, &[]));
 }
 
 fn a_key_names_one_region<H: Harness>() {
@@ -310,7 +401,7 @@ fn a_key_names_one_region<H: Harness>() {
     let before = fabric.endpoints[0].completions().puts;
     let remote = Remote { key: KEY + 1, offset_bytes: 5 };
     // SAFETY: a static source; the range lies in the second region.
-    fabric.accepted(|| unsafe { fabric.endpoints[0].put(0, b"second".as_ptr(), 6, remote) });
+    fabric.accepted(|| unsafe { fabric.endpoints[0].put(0, b"second".as_ptr(), 6, remote, None) });
     fabric.until(|| fabric.endpoints[0].completions().puts == before + 1, "the put to complete");
     assert_eq!(fabric.get(0, 0, 6, (1 << 20) + 5), b"second");
 }
@@ -325,7 +416,7 @@ fn nothing_happens_without_traffic<H: Harness>() {
 fn random_transfers_equal_the_model<H: Harness>() {
     let transfer = (0usize..3, 0usize..3, 0usize..5000, 0usize..3000, any::<u8>(), any::<bool>());
     let transfers = prop::collection::vec(transfer, 1..40);
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(24));
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(H::CASES));
     let outcome = runner.run(&transfers, |transfers| {
         let fabric = H::open(3);
         let mut model = vec![vec![0u8; 8192]; 3];
@@ -360,15 +451,21 @@ macro_rules! conformance {
             a_key_names_one_region
             nothing_happens_without_traffic
             random_transfers_equal_the_model
+            every_atomic_does_what_the_model_says
+            no_update_of_several_pes_is_lost
+            each_token_comes_back_as_promised
+            what_is_sent_may_change
+            contexts_complete_apart
+            a_rest_returns
         );)+
     };
     (@rules $module:ident $harness:ident: $($rule:ident)+) => {
         mod $module {
-            use super::$harness;
+            use super::{Harness, $harness};
 
             $(#[test]
             fn $rule() {
-                super::$rule::<$harness>();
+                <$harness>::run(super::$rule::<$harness>);
             })+
         }
     };
@@ -379,4 +476,6 @@ conformance! {
     shm_processes: ShmProcesses,
     template: TemplateHub,
     dispatched: Dispatched,
+    sim_model: SimModel,
+    sim_chaos: SimChaos,
 }

@@ -2,7 +2,7 @@
 
 use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sync::{AtomicU64, Ordering};
-use pelago_fabric::{FabricError, Provider, Status};
+use pelago_fabric::{Event, FabricError, Provider, Status};
 use std::time::Duration;
 
 /// All PEs flood PE 0 with messages of different lengths; it gets each once, in order, whole.
@@ -24,7 +24,10 @@ fn a_ring_survives_many_senders_at_once() {
         }
         let mut next = [0u64; 4];
         while next.iter().sum::<u64>() < 3 * MESSAGES {
-            let mut check = |from: usize, header: u64, payload: &[u8]| {
+            let mut check = |event: Event<'_>| {
+                let Event::Message { from, header, payload } = event else {
+                    panic!("an event of an operation nobody started: {event:?}");
+                };
                 assert_eq!(header, next[from], "the next message of PE {from}");
                 assert!(payload.len() as u64 == header % 200 && payload.iter().all(|&b| b == header as u8));
                 next[from] += 1;

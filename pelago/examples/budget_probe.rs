@@ -39,6 +39,21 @@ fn get_bound(on: &On<'_, u64>, index: usize, into: &mut u64) -> pelago::Result<(
 }
 
 #[inline(never)]
+fn fetch_add_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<u64> {
+    array.fetch_add(pe, index, value)
+}
+
+#[inline(never)]
+fn fetch_add_bound(on: &On<'_, u64>, index: usize, value: u64) -> pelago::Result<u64> {
+    on.fetch_add(index, value)
+}
+
+#[inline(never)]
+fn add_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
+    array.add(pe, index, value)
+}
+
+#[inline(never)]
 fn quiet(world: &World) {
     world.quiet();
 }
@@ -72,6 +87,17 @@ fn main() -> pelago::Result<()> {
             Box::new(|| drop(black_box(get_checked)(&array, 0, 5, &mut 0))),
         ),
         probe("get_bound", get_bound as _, Box::new(|| drop(black_box(get_bound)(&on, 5, &mut 0)))),
+        probe(
+            "fetch_add_checked",
+            fetch_add_checked as _,
+            Box::new(|| drop(black_box(fetch_add_checked)(&array, 0, 5, 42))),
+        ),
+        probe(
+            "fetch_add_bound",
+            fetch_add_bound as _,
+            Box::new(|| drop(black_box(fetch_add_bound)(&on, 5, 42))),
+        ),
+        probe("add_checked", add_checked as _, Box::new(|| drop(black_box(add_checked)(&array, 0, 5, 42)))),
         probe("quiet", quiet as _, Box::new(|| black_box(quiet)(&world))),
         probe("fence", fence as _, Box::new(|| black_box(fence)(&world))),
         probe("barrier_alone", barrier_alone as _, Box::new(|| black_box(barrier_alone)(&world))),

@@ -10,9 +10,11 @@
 //! (docs/decisions/0004).
 
 use crate::Pe;
+use crate::channel::Target;
 use crate::error::{ErrorKind, Result};
+use crate::route::Route;
+use crate::segment::{Memory, NOTICE_WORDS};
 use crate::world::World;
-use pelago_fabric::shm::segment::NOTICE_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::fmt;
 
@@ -93,33 +95,55 @@ impl World {
     /// Passes a barrier and makes sure that every PE makes this call; then reclaims the arrays that every PE
     /// has dropped.
     pub(crate) fn agree(&self, call: Call) -> Result<()> {
+        // Operations on contexts must not reach memory that changes its owner.
+        self.quiet_all();
         let sequence = self.barrier.next_round();
-        let dropped = self.arrays.borrow().dropped();
-        publish(self.notice(self.my_pe(), sequence), sequence, call, &dropped);
+        let dropped = self.arrays().dropped();
+        publish(self.memory.notice(self.my_pe(), sequence), sequence, call, &dropped);
         self.barrier();
         let mut dropped_by_all = dropped;
         for pe in 0..self.n_pes() {
-            let notice = self.notice(pe, sequence);
-            self.compare(pe, notice, sequence, call)?;
+            let notice = self.notice_of(pe, sequence, &dropped);
+            self.compare(pe, &notice, sequence, call)?;
             for (all, theirs) in dropped_by_all.iter_mut().zip(&notice[CALL_WORDS..]) {
-                if *all != 0 {
-                    *all &= theirs.load(Ordering::Relaxed);
-                }
+                *all &= theirs;
             }
         }
-        let mut heap = self.heap.borrow_mut();
-        for offset_bytes in self.arrays.borrow_mut().reclaim(&dropped_by_all) {
+        let mut heap = self.heap();
+        for offset_bytes in self.arrays().reclaim(&dropped_by_all) {
             heap.free(offset_bytes);
         }
         Ok(())
     }
 
-    fn notice(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
-        &self.memory.blocks()[pe].notices[(sequence % 2) as usize]
+    /// What `pe` has published. Of its set of dropped arrays only the words in which this PE has some are
+    /// read where it is mapped.
+    fn notice_of(&self, pe: Pe, sequence: u64, dropped: &ArraySet) -> [u64; NOTICE_WORDS] {
+        let mut words = [0u64; NOTICE_WORDS];
+        match self.routes.to(pe) {
+            Route::Mapped => {
+                let notice = self.memory.notice(pe, sequence);
+                // SYNC POINT notice: acquires what the PE did before it published; see `publish`.
+                words[0] = notice[0].load(Ordering::Acquire);
+                let is_needed = |i: usize| i < CALL_WORDS || dropped[i - CALL_WORDS] != 0;
+                for i in (1..NOTICE_WORDS).filter(|&i| is_needed(i)) {
+                    words[i] = notice[i].load(Ordering::Relaxed);
+                }
+            }
+            Route::Net => {
+                let offset_bytes = Memory::notice_offset_bytes(sequence);
+                let source = Target { operation: "agree", pe, offset_bytes };
+                let (into, bytes) = (words.as_mut_ptr().cast(), size_of_val(&words));
+                // SAFETY: the notices lie at the start of every heap; without a tracker the data are there
+                // when the call returns.
+                unsafe { self.net_channel().get(self, source, into, bytes, None) };
+            }
+        }
+        words
     }
 
-    fn compare(&self, pe: Pe, notice: &[AtomicU64], sequence: u64, call: Call) -> Result<()> {
-        let [number, code, a, b] = std::array::from_fn(|i| notice[i].load(Ordering::Relaxed));
+    fn compare(&self, pe: Pe, notice: &[u64; NOTICE_WORDS], sequence: u64, call: Call) -> Result<()> {
+        let &[number, code, a, b, ..] = notice;
         if number == sequence && [code, a, b] == call.words() {
             return Ok(());
         }
@@ -132,13 +156,15 @@ impl World {
     }
 }
 
-fn publish(notice: &[AtomicU64], sequence: u64, call: Call, dropped: &ArraySet) {
+/// Writes a notice, its number last: whoever reads the number sees the rest, and everything this PE did before
+/// on whatever thread. So an agreement does not depend on which thread of this PE arrives at the barrier.
+fn publish(notice: &[AtomicU64; NOTICE_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
     let [code, a, b] = call.words();
-    // The barrier that follows releases these stores, and the readers' barrier acquires them (arrival,
-    // meeting).
-    for (word, value) in notice.iter().zip([sequence, code, a, b].iter().chain(dropped)) {
+    for (word, value) in notice.iter().skip(1).zip([code, a, b].iter().chain(dropped)) {
         if word.load(Ordering::Relaxed) != *value {
             word.store(*value, Ordering::Relaxed);
         }
     }
+    // SYNC POINT notice: releases the words above, and what this PE did before.
+    notice[0].store(sequence, Ordering::Release);
 }

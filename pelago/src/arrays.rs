@@ -4,6 +4,7 @@
 //! everywhere. A number is in one of three states: free, alive, or dropped here and waiting for the others.
 
 use crate::agree::{ArraySet, DROPPED_WORDS};
+use crate::segment::PartTable;
 
 /// Number of an array, the same at every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +19,14 @@ impl ArrayId {
 /// The most arrays that can be alive at once.
 pub(crate) const ARRAYS_MAX: usize = DROPPED_WORDS * 64;
 
-/// Where an array lies in the heap, and how it must be aligned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where an array lies in the heap and on each PE, and how it must be aligned.
+#[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) offset_bytes: usize,
     pub(crate) align_bytes: usize,
+    /// For as long as the array lives, its handles point to this table.
+    #[expect(dead_code, reason = "kept for the handles, which have its address")]
+    pub(crate) parts: PartTable,
 }
 
 /// Where each array lies, and which ones this PE has dropped.
@@ -53,14 +57,12 @@ impl Arrays {
 
     /// How an array must be aligned, in bytes.
     pub(crate) fn align_bytes(&self, id: ArrayId) -> usize {
-        self.blocks[id.index()].map_or(1, |block| block.align_bytes)
+        self.blocks[id.index()].as_ref().map_or(1, |block| block.align_bytes)
     }
 
-    /// An array has moved.
-    pub(crate) fn relocate(&mut self, id: ArrayId, offset_bytes: usize) {
-        if let Some(block) = &mut self.blocks[id.index()] {
-            block.offset_bytes = offset_bytes;
-        }
+    /// An array has a new block, and its handles a new table.
+    pub(crate) fn relocate(&mut self, id: ArrayId, block: Block) {
+        self.blocks[id.index()] = Some(block);
     }
 
     /// This PE will not use the array again.
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
 
     fn at(offset_bytes: usize) -> Block {
-        Block { offset_bytes, align_bytes: 64 }
+        Block { offset_bytes, align_bytes: 64, parts: PartTable::default() }
     }
 
     fn set(ids: &[usize]) -> ArraySet {

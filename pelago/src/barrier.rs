@@ -9,61 +9,62 @@
 //!   (1988).
 
 use crate::Pe;
-use crate::segment::FLAGS;
+use crate::channel::Target;
+use crate::segment::{FLAGS, Memory};
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::BarrierKind;
-use pelago_fabric::sync::{Ordering, fence};
-use std::cell::Cell;
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// More PEs than this and looking at everybody's flag costs more than meeting at a counter.
 const FLAGS_PES_MAX: usize = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Flags,
-    Counter,
-    Dissemination,
-    /// This PE has failed or given up: it must not be taken for one that arrives.
-    Closed,
-}
+/// The forms, as numbers of a word that is read on every call.
+const FLAGS_FORM: u32 = 0;
+const COUNTER_FORM: u32 = 1;
+const DISSEMINATION_FORM: u32 = 2;
+/// This PE has failed or given up: it must not be taken for one that arrives.
+const CLOSED_FORM: u32 = 3;
 
 /// A PE's place in the sequence of barriers.
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    form: Cell<Form>,
-    round: Cell<u64>,
+    form: AtomicU32,
+    round: AtomicU64,
 }
 
 impl Barrier {
-    /// The form in which PEs meet before they have agreed on another.
-    pub(crate) fn new() -> Barrier {
-        Barrier { form: Cell::new(Form::Counter), round: Cell::new(0) }
+    /// The form in which PEs meet before they have agreed on another: the counter, or what works over a net.
+    pub(crate) fn new(has_net: bool) -> Barrier {
+        let form = if has_net { DISSEMINATION_FORM } else { COUNTER_FORM };
+        Barrier { form: AtomicU32::new(form), round: AtomicU64::new(0) }
     }
 
-    /// Chooses the form for the following barriers; all PEs choose alike, at the same place.
+    /// Chooses the form for the following barriers between PEs that map each other; all PEs choose alike, at
+    /// the same place.
     pub(crate) fn choose(&self, kind: BarrierKind, n_pes: usize, cores: usize) {
-        self.form.set(match kind {
-            BarrierKind::Flags => Form::Flags,
-            BarrierKind::Counter => Form::Counter,
-            BarrierKind::Dissemination => Form::Dissemination,
-            BarrierKind::Auto if n_pes <= cores.min(FLAGS_PES_MAX) => Form::Flags,
-            BarrierKind::Auto => Form::Counter,
-        });
+        let form = match kind {
+            BarrierKind::Flags => FLAGS_FORM,
+            BarrierKind::Counter => COUNTER_FORM,
+            BarrierKind::Dissemination => DISSEMINATION_FORM,
+            BarrierKind::Auto if n_pes <= cores.min(FLAGS_PES_MAX) => FLAGS_FORM,
+            BarrierKind::Auto => COUNTER_FORM,
+        };
+        self.form.store(form, Ordering::Relaxed);
     }
 
     /// The number of the next barrier.
     pub(crate) fn next_round(&self) -> u64 {
-        self.round.get() + 1
+        self.round.load(Ordering::Relaxed) + 1
     }
 
     /// This PE enters no barrier any more.
     pub(crate) fn close(&self) {
-        self.form.set(Form::Closed);
+        self.form.store(CLOSED_FORM, Ordering::Relaxed);
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.form.get() == Form::Closed
+        self.form.load(Ordering::Relaxed) == CLOSED_FORM
     }
 }
 
@@ -76,13 +77,13 @@ impl World {
     #[inline]
     pub fn barrier(&self) {
         let round = self.barrier.next_round();
-        self.barrier.round.set(round);
+        self.barrier.round.store(round, Ordering::Relaxed);
         self.tally.add(|counts| counts.barriers += 1);
-        match self.barrier.form.get() {
-            Form::Flags => self.barrier_flags(round),
-            Form::Counter => self.barrier_counter(round),
-            Form::Dissemination => self.barrier_dissemination(round),
-            Form::Closed => self.give_up("a barrier after this PE has failed"),
+        match self.barrier.form.load(Ordering::Relaxed) {
+            FLAGS_FORM => self.barrier_flags(round),
+            COUNTER_FORM => self.barrier_counter(round),
+            DISSEMINATION_FORM => self.barrier_dissemination(round),
+            _ => self.give_up("a barrier after this PE has failed"),
         }
     }
 
@@ -118,14 +119,29 @@ impl World {
             assert!(step < FLAGS, "2^{FLAGS} PEs do not exist");
             let to: Pe = (me + distance) % n_pes;
             let from: Pe = (me + n_pes - distance) % n_pes;
-            // SYNC POINT dissemination: releases what this PE did and has heard of, round by round.
-            self.memory.flag(to, step).store(round, Ordering::Release);
-            // SYNC POINT doorbell: orders the signal before this PE's look at the sleepers.
-            fence(Ordering::SeqCst);
-            self.ring_sleepers();
+            self.signal_round(to, step, round);
             let mine = self.memory.flag(me, step);
             // SYNC POINT dissemination: acquires what the sender did and had heard of.
             self.wait(Awaited::Barrier { pe: Some(from), round }, || mine.load(Ordering::Acquire) >= round);
         }
+    }
+
+    /// Tells `to` that this PE, and those that it has heard of, have come to `round`. Over the net the signal
+    /// of a later round cannot overtake this one: the quiet at the start of each barrier completes it.
+    fn signal_round(&self, to: Pe, step: usize, round: u64) {
+        if let Some(net) = &self.net {
+            let offset_bytes = Memory::flag_offset_bytes(step);
+            let target = Target { operation: "barrier", pe: to, offset_bytes };
+            let word = round.to_ne_bytes();
+            // SAFETY: the flags lie at the start of every heap; without a tracker the source is free when the
+            // call returns.
+            unsafe { net.put(self, target, word.as_ptr(), word.len(), None) };
+            return;
+        }
+        // SYNC POINT dissemination: releases what this PE did and has heard of, round by round.
+        self.memory.flag(to, step).store(round, Ordering::Release);
+        // SYNC POINT doorbell: orders the signal before this PE's look at the sleepers.
+        fence(Ordering::SeqCst);
+        self.ring_sleepers();
     }
 }

@@ -1,7 +1,7 @@
 //! Counts of what a PE has done, for tests, reports and tuning. They are kept only when counting is on
 //! (`PELAGO_COUNTERS=1`, [`Spmd::counters`](crate::Spmd::counters)), off the fast path.
 
-use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
 
 /// What a PE has done since it joined the job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Counters {
     pub gets: u64,
     /// Bytes of those gets.
     pub get_bytes: u64,
+    /// Atomic operations and signals issued, to this PE itself as well.
+    pub atomics: u64,
     /// Barriers passed, those inside other collective calls as well.
     pub barriers: u64,
 }
@@ -21,13 +23,13 @@ pub struct Counters {
 /// The counters of a running world; nothing is counted unless they are on.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    counts: Cell<Counters>,
+    counts: Mutex<Counters>,
     is_on: bool,
 }
 
 impl Tally {
     pub(crate) fn new(is_on: bool) -> Tally {
-        Tally { counts: Cell::default(), is_on }
+        Tally { counts: Mutex::default(), is_on }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -35,14 +37,17 @@ impl Tally {
     }
 
     pub(crate) fn read(&self) -> Counters {
-        self.counts.get()
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn add(&self, change: impl FnOnce(&mut Counters)) {
         if self.is_on {
-            let mut counts = self.counts.get();
-            change(&mut counts);
-            self.counts.set(counts);
+            self.count(change);
         }
+    }
+
+    #[cold]
+    fn count(&self, change: impl FnOnce(&mut Counters)) {
+        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

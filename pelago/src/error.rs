@@ -2,7 +2,7 @@
 
 use crate::Pe;
 use pelago_boot::{BootError, SettingError};
-use pelago_fabric::FabricError;
+use pelago_fabric::{AtomicKind, AtomicOp, FabricError};
 use thiserror::Error as ThisError;
 
 /// An error of the runtime. It is one pointer wide, so that success costs nothing on the fast path.
@@ -110,6 +110,26 @@ pub enum ErrorKind {
         mine: String,
         /// What the other PE calls.
         theirs: String,
+    },
+    /// An atomic operation that the type or the call does not have.
+    #[error(
+        "PE {me}: {operation} cannot execute {op:?} on {kind:?}: {}",
+        if op.is_defined_for(*kind) {
+            if *compares { "it takes no value to compare with; use amo or fetch_amo" }
+            else { "it takes a value to compare with; use compare_amo" }
+        } else { "it works on the bits of integers, not on floats" }
+    )]
+    UndefinedAtomic {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The operation asked for.
+        op: AtomicOp,
+        /// The type of the element.
+        kind: AtomicKind,
+        /// Whether the call has a value to compare with.
+        compares: bool,
     },
     /// An array that this PE has left in the middle of an exclusive phase.
     #[error(

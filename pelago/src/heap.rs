@@ -3,13 +3,17 @@
 //! Invariant: equal sequences of calls give equal offsets, so PEs that make the same calls need not talk to
 //! each other. All bookkeeping lies outside the heap: a stray write into it cannot corrupt the allocator, and
 //! an untouched heap stays without pages. Best fit, the lowest offset among equals, neighbours joined when
-//! freed.
+//! freed. Before each block lies one granule of its own, the block's header, whose contents belong to whoever
+//! uses the block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every block is a multiple of this and starts at a multiple of it: a cache line, so that two arrays never
 /// share one.
 pub const GRANULE_BYTES: usize = 64;
+
+/// Size of the header that lies before each block, in bytes.
+pub const HEADER_BYTES: usize = GRANULE_BYTES;
 
 /// Offsets and sizes of the free and the used blocks of one heap.
 #[derive(Debug)]
@@ -42,13 +46,14 @@ impl Heap {
     pub fn alloc(&mut self, bytes: usize, align_bytes: usize) -> Option<usize> {
         let bytes = rounded(bytes)?;
         let align = align_bytes.max(GRANULE_BYTES);
+        let place_in = |offset: usize| (offset + HEADER_BYTES).next_multiple_of(align);
         let fits = |&&(size, offset): &&(usize, usize)| {
-            offset.next_multiple_of(align).checked_add(bytes).is_some_and(|end| end <= offset + size)
+            place_in(offset).checked_add(bytes).is_some_and(|end| end <= offset + size)
         };
         let &(size, offset) = self.free_by_size.range((bytes, 0)..).find(fits)?;
         self.remove_free(offset, size);
-        let place = offset.next_multiple_of(align);
-        self.add_free(offset, place - offset);
+        let place = place_in(offset);
+        self.add_free(offset, place - HEADER_BYTES - offset);
         self.add_free(place + bytes, offset + size - place - bytes);
         self.used.insert(place, bytes);
         Some(place)
@@ -59,10 +64,10 @@ impl Heap {
     /// # Panics
     /// If no block starts at `offset`.
     pub fn free(&mut self, offset: usize) {
-        let mut bytes = self.used.remove(&offset).expect("a block is freed once, by its offset");
-        let mut start = offset;
-        if let Some((&before, &size)) = self.free_by_offset.range(..offset).next_back()
-            && before + size == offset
+        let used = self.used.remove(&offset).expect("a block is freed once, by its offset");
+        let (mut start, mut bytes) = (offset - HEADER_BYTES, used + HEADER_BYTES);
+        if let Some((&before, &size)) = self.free_by_offset.range(..start).next_back()
+            && before + size == start
         {
             self.remove_free(before, size);
             start = before;
@@ -97,14 +102,14 @@ impl Heap {
         true
     }
 
-    /// Bytes in free blocks.
+    /// Bytes in free blocks, the headers' room included.
     pub fn free_bytes(&self) -> usize {
         self.free_by_offset.values().sum()
     }
 
-    /// Bytes in the largest free block.
+    /// The largest block that there is room for, in bytes.
     pub fn largest_free_bytes(&self) -> usize {
-        self.free_by_size.last().map_or(0, |&(size, _)| size)
+        self.free_by_size.last().map_or(0, |&(size, _)| size - HEADER_BYTES.min(size))
     }
 
     /// Bytes in all blocks, free and used.
@@ -152,7 +157,8 @@ mod tests {
 
     /// The heap's blocks cover it exactly, without overlap, and no two free blocks touch.
     fn check(heap: &Heap) {
-        let mut blocks: Vec<(usize, usize, bool)> = heap.used.iter().map(|(&o, &b)| (o, b, false)).collect();
+        let used = heap.used.iter().map(|(&o, &b)| (o - HEADER_BYTES, b + HEADER_BYTES, false));
+        let mut blocks: Vec<(usize, usize, bool)> = used.collect();
         blocks.extend(heap.free_by_offset.iter().map(|(&o, &b)| (o, b, true)));
         blocks.sort_unstable();
         let mut at = heap.start;
@@ -207,20 +213,20 @@ mod tests {
                 heap.free(offset);
             }
             prop_assert_eq!(heap.free_bytes(), heap.total_bytes());
-            prop_assert_eq!(heap.largest_free_bytes(), heap.total_bytes());
+            prop_assert_eq!(heap.largest_free_bytes(), heap.total_bytes() - HEADER_BYTES);
         }
     }
 
     #[test]
     fn a_full_heap_says_no_and_recovers() {
         let mut heap = Heap::new(0, 4096);
-        let a = heap.alloc(2048, 8).unwrap();
-        let b = heap.alloc(2048, 8).unwrap();
+        let a = heap.alloc(2048 - HEADER_BYTES, 8).unwrap();
+        let b = heap.alloc(2048 - HEADER_BYTES, 8).unwrap();
         assert_eq!((heap.alloc(1, 8), heap.free_bytes(), heap.largest_free_bytes()), (None, 0, 0));
         heap.free(a);
-        assert_eq!(heap.alloc(2049, 8), None);
+        assert_eq!(heap.alloc(2048 - HEADER_BYTES + 1, 8), None);
         heap.free(b);
-        assert_eq!(heap.alloc(4096, 8), Some(0));
+        assert_eq!(heap.alloc(4096 - HEADER_BYTES, 8), Some(HEADER_BYTES));
     }
 
     #[test]

@@ -2,12 +2,15 @@
 //! memory they share. One put and one barrier through the launcher; the rest over memory.
 
 use crate::Pe;
+use crate::channel::HEAP_KEY;
 use crate::error::{ErrorKind, Result};
+use crate::segment::Memory;
 use crate::world::World;
-use pelago_boot::{Job, Notifier, Settings, memory_total_bytes, node_id};
+use pelago_boot::{Job, Notifier, RouteKind, Settings, memory_total_bytes, node_id};
 use pelago_fabric::shm::{Layout, Shm};
-use pelago_fabric::{FabricError, Provider};
+use pelago_fabric::{FabricError, Net, Provider};
 use std::any::Any;
+use std::ptr::NonNull;
 
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
 /// they are touched, so this costs nothing until it is used.
@@ -36,7 +39,16 @@ pub(crate) fn process() -> Result<World> {
             card_of(&job, pe).map_err(|error| FabricError::Foreign { pe: me, what: error.to_string() })?;
         Ok(card.1)
     })?;
-    World::assemble(me, shm.segment().clone(), Some(job), &settings)
+    let segment = shm.segment().clone();
+    let net = (settings.route == RouteKind::Net).then_some(Net::Shm(shm));
+    World::assemble(me, segment, net, Some(job), &settings)
+}
+
+/// Lets the peers reach this PE's heap over the net.
+pub(crate) fn register_heap(mut net: Net, me: Pe, memory: &Memory) -> Result<Net> {
+    let start = NonNull::new(memory.heap(me)).expect("nothing is mapped at address 0");
+    net.register(HEAP_KEY, start, memory.heap_bytes())?;
+    Ok(net)
 }
 
 /// Size of a PE's symmetric heap in bytes, for `n_pes` PEs on the node.

@@ -32,9 +32,12 @@
 //! orders nothing.
 
 mod agree;
+mod amo;
 mod arrays;
 mod barrier;
+mod channel;
 mod clock;
+mod context;
 mod counters;
 mod element;
 mod error;
@@ -43,10 +46,14 @@ mod join;
 mod local;
 mod nb;
 mod order;
+mod progress;
 mod rma;
+mod route;
 mod segment;
 mod spmd;
 mod symmetric;
+mod tracker;
+mod view;
 mod wait;
 mod world;
 
@@ -54,19 +61,26 @@ pub mod node {
     //! What this machine offers.
     pub use pelago_boot::{cores, memory_available_bytes, memory_total_bytes};
 }
+pub mod sim {
+    //! The simulated network, for [`Spmd::sim`](crate::Spmd::sim).
+    pub use pelago_fabric::sim::{Loss, SimParams};
+}
 pub mod testing;
 
+pub use amo::{AtomicElement, AtomicInteger};
+pub use context::{Context, ContextKind};
 pub use counters::Counters;
 pub use element::Element;
 pub use error::{Error, ErrorKind, Result};
 pub use local::Local;
-pub use nb::{Scope, Transfer};
+pub use nb::{Fetch, Region, Scope, Transfer};
 pub use pelago_boot::BarrierKind;
 pub use pelago_derive::Element;
-pub use pelago_fabric::{Pe, sync};
+pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};
 pub use rma::On;
 pub use spmd::{Spmd, SpmdError, spmd};
 pub use symmetric::Symmetric;
+pub use view::View;
 pub use world::World;
 
 /// The examples of the README, as tests.

@@ -3,26 +3,26 @@
 
 use crate::element::Element;
 use crate::segment::Part;
-use crate::symmetric::Symmetric;
+use crate::view::View;
 use crate::wait::Awaited;
 use pelago_fabric::sync::{Ordering, fence};
 
 /// This PE's part of a symmetric array.
 pub struct Local<'a, T: Element> {
-    array: &'a Symmetric<'a, T>,
+    view: &'a View<'a, T>,
     part: Part<T>,
 }
 
 impl<'a, T: Element> Local<'a, T> {
-    pub(crate) fn new(array: &'a Symmetric<'_, T>, part: Part<T>) -> Local<'a, T> {
-        Local { array, part }
+    pub(crate) fn new(view: &'a View<'_, T>, part: Part<T>) -> Local<'a, T> {
+        Local { view, part }
     }
 
     /// Number of elements.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "the length of a part, not of a collection")]
     pub fn len(&self) -> usize {
-        self.array.len()
+        self.view.len()
     }
 
     /// Reads an element. Numbers of up to 8 bytes are read in one piece.
@@ -102,13 +102,13 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     pub fn wait_until(&self, index: usize, mut condition: impl FnMut(T) -> bool) -> T {
         self.check(index, 1);
-        let world = self.array.world();
+        let world = self.view.world();
         world.ring_sleepers_for_data();
         // SAFETY: the index was compared with the array's length above.
         let load = || unsafe { self.part.load(index) };
         let mut value = load();
         if !condition(value) {
-            world.wait(Awaited::Element { index }, || {
+            world.wait_with(Awaited::Element { index }, Some(self.part.waiters()), || {
                 value = load();
                 condition(value)
             });
@@ -120,15 +120,15 @@ impl<'a, T: Element> Local<'a, T> {
 
     fn check(&self, index: usize, count: usize) {
         if index > self.len() || count > self.len() - index {
-            out_of_range(self.array, index, count);
+            out_of_range(self.view, index, count);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn out_of_range<T: Element>(array: &Symmetric<'_, T>, index: usize, count: usize) -> ! {
-    let (me, len) = (array.world().my_pe(), array.len());
+fn out_of_range<T: Element>(view: &View<'_, T>, index: usize, count: usize) -> ! {
+    let (me, len) = (view.world().my_pe(), view.len());
     panic!(
         "PE {me}: access of {count} elements at index {index} lies outside the local part of {len} elements"
     );

@@ -1,25 +1,58 @@
-//! Non-blocking puts and gets: in scopes, and with explicit handles that own their buffers.
+//! Non-blocking operations: in scopes and regions, with explicit handles that own their buffers, and implicit
+//! ones for callers that keep the buffers themselves.
 //!
-//! Invariant: a buffer in use cannot be touched, moved or freed before its operation is complete, whatever is
-//! forgotten: a scope does not end before its operations have, and a handle owns its buffer. Between PEs that
-//! map each other the operations are complete when they are issued.
+//! Invariant: in safe code a buffer in use cannot be touched, moved or freed before its operation is done with
+//! it, whatever is forgotten: a scope does not end before its operations have, and a handle owns its buffer.
+//! Between PEs that map each other the operations are complete when they are started.
 
 use crate::Pe;
+use crate::amo::AtomicElement;
 use crate::element::Element;
 use crate::error::Result;
-use crate::symmetric::Symmetric;
+use crate::tracker::Tracker;
+use crate::view::View;
+use crate::wait::Awaited;
 use crate::world::World;
+use pelago_fabric::{Atomic, AtomicOp};
+use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
 
-/// A scope of non-blocking operations; see [`World::scope`].
+/// A scope of non-blocking operations; see [`World::scope`]. It derefs to a [`Region`], that of the
+/// operations that are in no other.
 pub struct Scope<'scope, 'env: 'scope> {
-    world: &'env World,
+    whole: Region<'env>,
+    trackers: Rc<RefCell<Vec<Tracker>>>,
     buffers: PhantomData<&'scope mut &'scope ()>,
 }
 
+/// Ends a scope, on unwinding as well: completes all its regions and gives their trackers back.
+struct End<'env> {
+    world: &'env World,
+    trackers: Rc<RefCell<Vec<Tracker>>>,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        for tracker in self.trackers.take() {
+            self.world.complete_in_drop(tracker);
+        }
+        self.world.order_stores();
+    }
+}
+
+/// Operations of a scope that complete together (an access region, as GASNet has it): see [`Scope::region`].
+pub struct Region<'env> {
+    world: &'env World,
+    /// `None` if every PE is mapped: then nothing is ever under way.
+    tracker: Option<Tracker>,
+}
+
 impl World {
-    /// Runs `work` with a scope in which puts and gets do not wait: they may use buffers that outlive the
-    /// scope, and all of them are complete when `scope` returns.
+    /// Runs `work` with a scope in which operations do not wait: they may use buffers that outlive the scope,
+    /// and all of them are complete when `scope` returns.
     ///
     /// ```
     /// # pelago::spmd(3, |world| -> pelago::Result<()> {
@@ -31,77 +64,262 @@ impl World {
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
-        let scope = Scope { world: self, buffers: PhantomData };
-        // Completes on unwinding as well.
-        struct Complete<'a>(&'a World);
-        impl Drop for Complete<'_> {
-            fn drop(&mut self) {
-                self.0.quiet();
-            }
-        }
-        let _complete = Complete(scope.world);
+        let whole = Region::open(self);
+        let trackers: Rc<RefCell<Vec<_>>> = Rc::new(RefCell::new(whole.tracker.iter().cloned().collect()));
+        let _end = End { world: self, trackers: Rc::clone(&trackers) };
+        let scope = Scope { whole, trackers, buffers: PhantomData };
         work(&scope)
+    }
+
+    /// Waits for a tracker and gives it back; for destructors: does not panic while the thread does.
+    fn complete_in_drop(&self, tracker: Tracker) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            self.wait(Awaited::Quiet, || tracker.is_done());
+            self.trackers.release(tracker);
+        }));
+        // A wait that failed has shut the channels down, so nothing touches the buffers any more.
+        if let Err(payload) = outcome
+            && !std::thread::panicking()
+        {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl<'env> std::ops::Deref for Scope<'_, 'env> {
+    type Target = Region<'env>;
+
+    fn deref(&self) -> &Region<'env> {
+        &self.whole
     }
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Starts a put, as [`Symmetric::put`]. The source is in use until the scope ends.
+    /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn put<T: Element>(
         &'scope self,
-        array: &'scope Symmetric<'_, T>,
+        array: &'scope View<'_, T>,
         pe: Pe,
         index: usize,
         source: &'scope [T],
     ) -> Result<()> {
-        array.put(pe, index, source)
+        self.put_in(&self.whole, array, pe, index, source)
     }
 
-    /// Starts a get, as [`Symmetric::get`]. The data are there when the scope ends.
+    /// Starts a get, as [`View::get`]. The data are there when the scope ends.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn get<T: Element>(
         &'scope self,
-        array: &'scope Symmetric<'_, T>,
+        array: &'scope View<'_, T>,
         pe: Pe,
         index: usize,
         target: &'scope mut [T],
     ) -> Result<()> {
-        array.get(pe, index, target)
+        self.get_in(&self.whole, array, pe, index, target)
+    }
+
+    /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
+    ///
+    /// # Errors
+    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    pub fn fetch_amo<T: AtomicElement>(
+        &'scope self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        operand: T,
+        old: &'scope mut T,
+    ) -> Result<()> {
+        array.check_op("fetch_amo", op, false)?;
+        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
+        // SAFETY: the place of the result is borrowed until the scope has completed everything.
+        unsafe { array.fetch_amo_tracked(pe, index, &atomic, old, self.whole.tracker.as_ref()) }
+    }
+
+    /// A region within this scope, whose operations can be tested and waited for apart from the others. They
+    /// are complete when the scope ends, at the latest.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let inbox = world.alloc_zeroed::<u64>(2)?;
+    /// let (first, second) = ([1], [2]);
+    /// world.scope(|scope| {
+    ///     let region = scope.region();
+    ///     scope.put_in(&region, &inbox, 1, 0, &first)?;
+    ///     scope.put(&inbox, 1, 1, &second)?;
+    ///     region.wait(); // the first is complete, the second perhaps
+    ///     Ok::<(), pelago::Error>(())
+    /// })
+    /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    pub fn region(&'scope self) -> Region<'env> {
+        let region = Region::open(self.whole.world);
+        self.trackers.borrow_mut().extend(region.tracker.iter().cloned());
+        region
+    }
+
+    /// As [`put`](Scope::put), in a region.
+    ///
+    /// # Errors
+    /// As [`put`](Scope::put).
+    pub fn put_in<T: Element>(
+        &'scope self,
+        region: &Region<'env>,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        source: &'scope [T],
+    ) -> Result<()> {
+        // SAFETY: the source is borrowed until the scope has completed everything.
+        unsafe { array.put_tracked("put", pe, index, source, region.tracker.as_ref()) }
+    }
+
+    /// As [`get`](Scope::get), in a region.
+    ///
+    /// # Errors
+    /// As [`get`](Scope::get).
+    pub fn get_in<T: Element>(
+        &'scope self,
+        region: &Region<'env>,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        target: &'scope mut [T],
+    ) -> Result<()> {
+        // SAFETY: the target is borrowed until the scope has completed everything.
+        unsafe { array.get_tracked("get", pe, index, target, region.tracker.as_ref()) }
     }
 
     /// Waits until everything started so far is complete.
     pub fn quiet(&self) {
-        self.world.quiet();
+        for tracker in self.trackers.borrow().iter() {
+            self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
+        }
+        self.whole.world.order_stores();
     }
 }
 
-/// A put or get in flight, with the buffer that it owns.
-#[must_use = "the operation is complete after `wait`"]
-pub struct Transfer<'a, T: Element> {
-    world: &'a World,
-    buffer: Vec<T>,
-}
+impl<'env> Region<'env> {
+    fn open(world: &'env World) -> Region<'env> {
+        let tracker = (!world.routes.are_all_mapped()).then(|| world.trackers.open());
+        Region { world, tracker }
+    }
 
-impl<T: Element> Transfer<'_, T> {
-    /// Whether the operation is complete.
+    /// Makes progress, and says whether everything started in this region is complete.
     pub fn test(&self) -> bool {
-        true
+        self.world.progress();
+        self.tracker.as_ref().is_none_or(Tracker::is_done)
     }
 
-    /// Waits until the operation is complete, and gives the buffer back: the source of a put, the data of a
-    /// get.
-    pub fn wait(self) -> Vec<T> {
-        self.world.quiet();
-        self.buffer
+    /// Waits until everything started in this region is complete.
+    pub fn wait(&self) {
+        if let Some(tracker) = &self.tracker {
+            self.world.wait(Awaited::Quiet, || tracker.is_done());
+        }
+        self.world.order_stores();
+    }
+
+    /// Waits until the sources of all puts of this region are free, that is for their local completion; at
+    /// their targets they are complete after [`wait`](Region::wait) or a quiet.
+    pub fn wait_local(&self) {
+        if let Some(tracker) = &self.tracker {
+            self.world.wait(Awaited::Quiet, || tracker.is_sent());
+        }
     }
 }
 
-impl<T: Element> Symmetric<'_, T> {
-    /// Starts a put whose source the operation owns until it is complete.
+impl<T: Element> View<'_, T> {
+    /// A put that a tracker counts, with all checks.
+    ///
+    /// # Safety
+    /// The source stays as it is until the tracker has counted it as sent.
+    pub(crate) unsafe fn put_tracked(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        if tracker.is_none() {
+            return self.put(pe, index, source);
+        }
+        self.check(operation, pe, index, source.len())?;
+        self.count_put(source.len());
+        // SAFETY: PE and range were checked; the caller vouches for the source.
+        unsafe { self.start_put(operation, pe, index, source, tracker) };
+        Ok(())
+    }
+
+    /// A get that a tracker counts, with all checks.
+    ///
+    /// # Safety
+    /// Nobody touches the target until the tracker has counted it as done.
+    pub(crate) unsafe fn get_tracked(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        target: &mut [T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        if tracker.is_none() {
+            return self.get(pe, index, target);
+        }
+        self.check(operation, pe, index, target.len())?;
+        self.count_get(target.len());
+        // SAFETY: PE and range were checked; the caller vouches for the target.
+        unsafe { self.start_get(operation, pe, index, target, tracker) };
+        Ok(())
+    }
+
+    /// Starts a put and leaves it to the next quiet of its context (OpenSHMEM's `put_nbi`). In safe code,
+    /// [`Scope::put`] does the same.
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    ///
+    /// # Safety
+    /// The source is not written, moved or freed before a [`quiet`](World::quiet), of the world or of the
+    /// context that the array is seen through, has returned.
+    pub unsafe fn put_nbi(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
+        // SAFETY: the caller vouches for the source.
+        unsafe { self.implicitly(|tracker| self.put_tracked("put_nbi", pe, index, source, tracker)) }
+    }
+
+    /// Starts a get and leaves it to the next quiet of its context (OpenSHMEM's `get_nbi`). In safe code,
+    /// [`Scope::get`] does the same.
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    ///
+    /// # Safety
+    /// The target is not touched, moved or freed before a [`quiet`](World::quiet), of the world or of the
+    /// context that the array is seen through, has returned.
+    pub unsafe fn get_nbi(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
+        // SAFETY: the caller vouches for the target.
+        unsafe { self.implicitly(|tracker| self.get_tracked("get_nbi", pe, index, target, tracker)) }
+    }
+
+    /// Starts an operation with a tracker that nobody asks: only quiet knows when it is complete.
+    fn implicitly(&self, start: impl FnOnce(Option<&Tracker>) -> Result<()>) -> Result<()> {
+        let world = self.world();
+        if world.routes.are_all_mapped() {
+            return start(None);
+        }
+        let tracker = world.trackers.open();
+        let outcome = start(Some(&tracker));
+        world.trackers.release(tracker);
+        outcome
+    }
+
+    /// Starts a put whose source the operation owns until it is done with it.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -116,16 +334,188 @@ impl<T: Element> Symmetric<'_, T> {
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn put_nb(&self, pe: Pe, index: usize, source: Vec<T>) -> Result<Transfer<'_, T>> {
-        self.put(pe, index, &source)?;
-        Ok(Transfer { world: self.world(), buffer: source })
+        let transfer = Transfer::new(self.world(), source, true);
+        // SAFETY: the transfer owns the source and frees it only after it is sent.
+        unsafe {
+            self.put_tracked("put_nb", pe, index, transfer.buffer(), transfer.region.tracker.as_ref())?
+        };
+        Ok(transfer)
     }
 
     /// Starts a get into a buffer that the operation owns until it is complete.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
-    pub fn get_nb(&self, pe: Pe, index: usize, mut target: Vec<T>) -> Result<Transfer<'_, T>> {
-        self.get(pe, index, &mut target)?;
-        Ok(Transfer { world: self.world(), buffer: target })
+    pub fn get_nb(&self, pe: Pe, index: usize, target: Vec<T>) -> Result<Transfer<'_, T>> {
+        let transfer = Transfer::new(self.world(), target, false);
+        let tracker = transfer.region.tracker.as_ref();
+        // SAFETY: the transfer owns the target and gives it out only after the get is complete.
+        unsafe {
+            let target = std::slice::from_raw_parts_mut(transfer.start, transfer.len);
+            self.get_tracked("get_nb", pe, index, target, tracker)?;
+        }
+        Ok(transfer)
+    }
+}
+
+/// A put or get under way, with the buffer that it owns. Dropped before it is complete, it waits.
+#[must_use = "the operation is complete after `wait`"]
+pub struct Transfer<'a, T: Element> {
+    region: Region<'a>,
+    // A vector in parts: one in whole could not be written to by others while it is held here.
+    start: *mut T,
+    len: usize,
+    capacity: usize,
+    is_put: bool,
+}
+
+impl<'a, T: Element> Transfer<'a, T> {
+    fn new(world: &'a World, buffer: Vec<T>, is_put: bool) -> Transfer<'a, T> {
+        let mut buffer = ManuallyDrop::new(buffer);
+        let (start, len, capacity) = (buffer.as_mut_ptr(), buffer.len(), buffer.capacity());
+        Transfer { region: Region::open(world), start, len, capacity, is_put }
+    }
+
+    fn buffer(&self) -> &[T] {
+        // SAFETY: these are the parts of a vector, which nobody writes to while it is the source of a put.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+
+    /// The buffer; the operation must be done with it.
+    fn take_buffer(&mut self) -> Vec<T> {
+        let (start, len, capacity) = (self.start, self.len, self.capacity);
+        (self.start, self.len, self.capacity) = (std::ptr::NonNull::dangling().as_ptr(), 0, 0);
+        // SAFETY: these are the parts of a vector, and are given away once: what remains is an empty one.
+        unsafe { Vec::from_raw_parts(start, len, capacity) }
+    }
+
+    /// Makes progress, and says whether the operation is complete.
+    pub fn test(&self) -> bool {
+        self.region.test()
+    }
+
+    /// Waits until the operation is complete, and gives the buffer back: the source of a put, the data of a
+    /// get.
+    pub fn wait(mut self) -> Vec<T> {
+        self.region.wait();
+        self.take_buffer()
+    }
+
+    /// Waits until the source of a put is free, that is for its local completion, and gives it back; at the
+    /// target the put is complete after a quiet. A get is waited for until it is complete.
+    pub fn wait_local(mut self) -> Vec<T> {
+        match self.is_put {
+            true => self.region.wait_local(),
+            false => self.region.wait(),
+        }
+        self.take_buffer()
+    }
+}
+
+impl<T: Element> Drop for Transfer<'_, T> {
+    fn drop(&mut self) {
+        if let Some(tracker) = self.region.tracker.take() {
+            match self.is_put && tracker.is_sent() {
+                true => self.region.world.trackers.release(tracker),
+                false => self.region.world.complete_in_drop(tracker),
+            }
+        }
+        drop(self.take_buffer());
+    }
+}
+
+/// An atomic under way that fetches the old value. Dropped before it is complete, it waits.
+#[must_use = "the old value is what `wait` answers"]
+pub struct Fetch<'a, T: AtomicElement>(Transfer<'a, T>);
+
+impl<T: AtomicElement> Fetch<'_, T> {
+    /// Makes progress, and says whether the operation is complete.
+    pub fn test(&self) -> bool {
+        self.0.test()
+    }
+
+    /// Waits until the operation is complete, and answers the old value.
+    pub fn wait(self) -> T {
+        self.0.wait()[0]
+    }
+}
+
+impl<T: AtomicElement> View<'_, T> {
+    /// Starts an atomic, as [`fetch_amo`](View::fetch_amo); the handle gives the old value.
+    ///
+    /// # Errors
+    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    pub fn fetch_amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Fetch<'_, T>> {
+        self.check_op("fetch_amo_nb", op, false)?;
+        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
+        self.start_fetch(pe, index, &atomic)
+    }
+
+    /// Starts a compare-and-swap, as [`compare_amo`](View::compare_amo); the handle gives the old value.
+    ///
+    /// # Errors
+    /// As [`fetch_amo_nb`](View::fetch_amo_nb).
+    pub fn compare_amo_nb(
+        &self,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        compare: T,
+        operand: T,
+    ) -> Result<Fetch<'_, T>> {
+        self.check_op("compare_amo_nb", op, true)?;
+        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: compare.to_word() };
+        self.start_fetch(pe, index, &atomic)
+    }
+
+    fn start_fetch(&self, pe: Pe, index: usize, atomic: &Atomic) -> Result<Fetch<'_, T>> {
+        let transfer = Transfer::new(self.world(), vec![T::from_word(0)], false);
+        let tracker = transfer.region.tracker.as_ref();
+        // SAFETY: the transfer owns the place of the old value until the atomic is complete.
+        unsafe { self.fetch_amo_tracked(pe, index, atomic, transfer.start, tracker)? };
+        Ok(Fetch(transfer))
+    }
+
+    /// A fetching atomic that a tracker counts, with all checks but that of the operation.
+    ///
+    /// # Safety
+    /// `old` is valid for writes until the tracker has counted the atomic as done.
+    unsafe fn fetch_amo_tracked(
+        &self,
+        pe: Pe,
+        index: usize,
+        atomic: &Atomic,
+        old: *mut T,
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        let operation = "fetch_amo";
+        self.check(operation, pe, index, 1)?;
+        self.world().tally.add(|counts| counts.atomics += 1);
+        // SAFETY: PE and index were checked; the caller vouches for the place of the old value.
+        unsafe { self.start_amo(operation, pe, index, atomic, old, tracker) };
+        Ok(())
+    }
+
+    /// Starts a fetching atomic and leaves it to the next quiet of its context (OpenSHMEM's
+    /// `atomic_fetch_add_nbi` and its like).
+    ///
+    /// # Errors
+    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    ///
+    /// # Safety
+    /// `old` is not touched, moved or freed before a [`quiet`](World::quiet), of the world or of the context
+    /// that the array is seen through, has returned.
+    pub unsafe fn fetch_amo_nbi(
+        &self,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        operand: T,
+        old: &mut MaybeUninit<T>,
+    ) -> Result<()> {
+        self.check_op("fetch_amo_nbi", op, false)?;
+        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
+        // SAFETY: the caller vouches for the place of the old value.
+        unsafe { self.fetch_amo_tracked(pe, index, &atomic, old.as_mut_ptr(), None) }
     }
 }

@@ -1,16 +1,18 @@
 //! Remote memory access: put and get.
 //!
 //! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
-//! says what is wrong, or counts the operation.
+//! says what is wrong, counts the operation, or takes it to the net.
 
 use crate::Pe;
 use crate::counters::Counters;
 use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::segment::Part;
-use crate::symmetric::Symmetric;
+use crate::tracker::Tracker;
+use crate::view::View;
+use std::mem::MaybeUninit;
 
-impl<T: Element> Symmetric<'_, T> {
+impl<T: Element> View<'_, T> {
     /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8
     /// bytes arrive in one piece. Complete at the target after [`quiet`](crate::World::quiet) or a barrier.
     ///
@@ -91,12 +93,7 @@ impl<T: Element> Symmetric<'_, T> {
         // SAFETY: the PE was compared with the number of PEs above.
         let part = unsafe { self.place.part(pe) };
         let gate_len = if pe < self.place.gate { self.len() } else { 0 };
-        Ok(On { part, gate_len, array: self, pe })
-    }
-
-    #[inline(always)]
-    fn has_range(&self, index: usize, count: usize) -> bool {
-        self.len().checked_sub(count).is_some_and(|last| index <= last)
+        Ok(On { part, gate_len, view: self, pe })
     }
 
     /// The arguments stand as in `p`, so that the fast path need not move them.
@@ -110,10 +107,9 @@ impl<T: Element> Symmetric<'_, T> {
     #[inline(never)]
     fn put_cold(&self, operation: &'static str, pe: Pe, index: usize, source: &[T]) -> Result<()> {
         self.check(operation, pe, index, source.len())?;
-        // SAFETY: PE and range were checked.
-        unsafe { self.place.part(pe).write(index, source) };
-        let bytes = size_of_val(source) as u64;
-        self.world().tally.add(|c| *c = Counters { puts: c.puts + 1, put_bytes: c.put_bytes + bytes, ..*c });
+        self.count_put(source.len());
+        // SAFETY: PE and range were checked; without a tracker the source is free when this returns.
+        unsafe { self.start_put(operation, pe, index, source, None) };
         Ok(())
     }
 
@@ -121,10 +117,9 @@ impl<T: Element> Symmetric<'_, T> {
     #[inline(never)]
     fn get_cold(&self, operation: &'static str, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
         self.check(operation, pe, index, target.len())?;
-        // SAFETY: PE and range were checked.
-        unsafe { self.place.part(pe).read(index, target) };
-        let bytes = size_of_val(target) as u64;
-        self.world().tally.add(|c| *c = Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes, ..*c });
+        self.count_get(target.len());
+        // SAFETY: PE and range were checked; without a tracker the data are there when this returns.
+        unsafe { self.start_get(operation, pe, index, target, None) };
         Ok(())
     }
 
@@ -132,46 +127,93 @@ impl<T: Element> Symmetric<'_, T> {
     #[inline(never)]
     fn g_cold(&self, pe: Pe, index: usize) -> Result<T> {
         self.check("g", pe, index, 1)?;
-        // SAFETY: PE and index were checked.
-        let value = unsafe { self.place.part(pe).load(index) };
-        let bytes = size_of::<T>() as u64;
+        self.count_get(1);
+        let Some((channel, source)) = self.net_target("g", pe, index) else {
+            // SAFETY: PE and index were checked.
+            return Ok(unsafe { self.place.part(pe).load(index) });
+        };
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: PE and index were checked; without a tracker the value is there when the call returns.
+        unsafe {
+            channel.get(self.world(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
+            Ok(value.assume_init())
+        }
+    }
+
+    pub(crate) fn count_put(&self, count: usize) {
+        let bytes = (count * size_of::<T>()) as u64;
+        self.world().tally.add(|c| *c = Counters { puts: c.puts + 1, put_bytes: c.put_bytes + bytes, ..*c });
+    }
+
+    pub(crate) fn count_get(&self, count: usize) {
+        let bytes = (count * size_of::<T>()) as u64;
         self.world().tally.add(|c| *c = Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes, ..*c });
-        Ok(value)
     }
 
-    fn check(&self, operation: &'static str, pe: Pe, index: usize, count: usize) -> Result<()> {
-        self.check_pe(operation, pe)?;
-        let (me, len) = (self.world().my_pe(), self.len());
-        if !self.has_range(index, count) {
-            return Err(ErrorKind::OutOfRange { me, operation, pe, index, count, len }.into());
-        }
-        self.check_open(operation)?;
-        match self.world().has_failed() {
-            Some(reason) => Err(ErrorKind::JobFailed { me, operation, reason }.into()),
-            None => Ok(()),
+    /// Starts a put; between PEs that map each other it is then complete. Without a tracker the source is free
+    /// at return, else when the tracker has counted it as sent.
+    ///
+    /// # Safety
+    /// The range lies in the array on a PE of the job. The source stays as it is for as long as said above.
+    pub(crate) unsafe fn start_put(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        tracker: Option<&Tracker>,
+    ) {
+        match self.net_target(operation, pe, index) {
+            // SAFETY: the caller vouches for the range.
+            None => unsafe { self.place.part(pe).write(index, source) },
+            // SAFETY: the caller vouches for the range and the source.
+            Some((channel, target)) => unsafe {
+                channel.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), tracker);
+            },
         }
     }
 
-    fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {
-        let (me, n_pes) = (self.world().my_pe(), self.world().n_pes());
-        if pe >= n_pes {
-            return Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into());
+    /// Starts a get; between PEs that map each other, and without a tracker, it is then complete.
+    ///
+    /// # Safety
+    /// The range lies in the array on a PE of the job. Nobody touches the target until the get is complete.
+    pub(crate) unsafe fn start_get(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        target: &mut [T],
+        tracker: Option<&Tracker>,
+    ) {
+        match self.net_target(operation, pe, index) {
+            // SAFETY: the caller vouches for the range.
+            None => unsafe { self.place.part(pe).read(index, target) },
+            // SAFETY: the caller vouches for the range and the target.
+            Some((channel, source)) => unsafe {
+                channel.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), tracker);
+            },
         }
-        Ok(())
     }
 }
 
 /// The part of a symmetric array on one PE, for many operations there.
 pub struct On<'a, T: Element> {
-    part: Part<T>,
+    pub(crate) part: Part<T>,
     /// Elements that the fast path may reach: all, or none if the gate is closed.
-    gate_len: usize,
-    array: &'a Symmetric<'a, T>,
-    pe: Pe,
+    pub(crate) gate_len: usize,
+    pub(crate) view: &'a View<'a, T>,
+    pub(crate) pe: Pe,
 }
 
 impl<T: Element> On<'_, T> {
-    /// Puts one element, as [`Symmetric::p`].
+    /// Wakes the PE, which sleeps until its part of the array changes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ring(&self) {
+        self.view.ring(self.pe);
+    }
+
+    /// Puts one element, as [`View::p`].
     ///
     /// # Errors
     /// If there is no such element.
@@ -191,10 +233,10 @@ impl<T: Element> On<'_, T> {
     #[inline(never)]
     fn p_cold(&self, index: usize, value: T) -> Result<()> {
         let this = std::hint::black_box(self);
-        this.array.put_cold("p", this.pe, index, &[value])
+        this.view.put_cold("p", this.pe, index, &[value])
     }
 
-    /// Gets one element, as [`Symmetric::g`].
+    /// Gets one element, as [`View::g`].
     ///
     /// # Errors
     /// If there is no such element.
@@ -204,10 +246,10 @@ impl<T: Element> On<'_, T> {
             // SAFETY: the index was compared with the array's length above.
             return Ok(unsafe { self.part.load(index) });
         }
-        self.array.g_cold(self.pe, index)
+        self.view.g_cold(self.pe, index)
     }
 
-    /// Puts elements, as [`Symmetric::put`].
+    /// Puts elements, as [`View::put`].
     ///
     /// # Errors
     /// If the range exceeds the array.
@@ -218,10 +260,10 @@ impl<T: Element> On<'_, T> {
             unsafe { self.part.write(index, source) };
             return Ok(());
         }
-        self.array.put_cold("put", self.pe, index, source)
+        self.view.put_cold("put", self.pe, index, source)
     }
 
-    /// Gets elements, as [`Symmetric::get`].
+    /// Gets elements, as [`View::get`].
     ///
     /// # Errors
     /// If the range exceeds the array.
@@ -232,6 +274,6 @@ impl<T: Element> On<'_, T> {
             unsafe { self.part.read(index, target) };
             return Ok(());
         }
-        self.array.get_cold("get", self.pe, index, target)
+        self.view.get_cold("get", self.pe, index, target)
     }
 }

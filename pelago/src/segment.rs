@@ -1,37 +1,46 @@
 //! Symmetric memory as this PE maps it. This is the only file that makes pointers into it.
 //!
-//! Invariant: `bases[pe]` is the start of PE `pe`'s heap for every `pe < n_pes`, written before the world is
-//! published and never changed. The *gate* is how many PEs the fast path may reach: all of them, or 0 when
-//! operations are counted, so that each then takes the one cold function.
+//! Invariant: a table of parts has the start of an array's part on every PE of the job, written before the
+//! array is handed out and never changed. The *gate* is how many PEs the fast path may reach: all of them, or
+//! 0 when operations are counted or go over the net, so that each then takes the one cold function.
+//!
+//! What lies in a heap: flags and notices of the runtime, then blocks, one an array, each after a header of
+//! one cache line. The last word of a header counts the sleepers that wait for a change of the part behind it
+//! (docs/decisions/0010).
 
 use crate::Pe;
 use crate::element::Element;
+use crate::heap::HEADER_BYTES;
 use pelago_fabric::copy;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::segment::{Block, Header};
-use pelago_fabric::sync::AtomicU64;
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes at the start of every heap that belong to the runtime: flags that peers set by puts.
-pub(crate) const RESERVED_BYTES: usize = FLAGS * 8;
-/// Number of those flags.
+/// Number of flags that peers set by puts, at the start of every heap.
 pub(crate) const FLAGS: usize = 64;
+/// Words in a PE's notice: what it says of itself to the others when they must agree.
+pub(crate) const NOTICE_WORDS: usize = 72;
+/// A PE's two notices, used in turn, lie behind the flags.
+const NOTICES_OFFSET_BYTES: usize = FLAGS * 8;
+/// Bytes at the start of every heap that belong to the runtime.
+pub(crate) const RESERVED_BYTES: usize = 2048;
+
+const _: () = assert!(NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8 <= RESERVED_BYTES);
 
 /// The memory of all PEs of the node.
 pub(crate) struct Memory {
     segment: Arc<Segment>,
-    bases: Box<[*mut u8]>,
     gate: usize,
 }
 
 impl Memory {
     pub(crate) fn new(segment: Arc<Segment>, is_gate_open: bool) -> Memory {
-        let n_pes = segment.layout().n_pes;
-        let bases = (0..n_pes).map(|pe| segment.heap(pe).as_ptr()).collect();
-        Memory { segment, bases, gate: if is_gate_open { n_pes } else { 0 } }
+        let gate = if is_gate_open { segment.layout().n_pes } else { 0 };
+        Memory { segment, gate }
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -47,37 +56,97 @@ impl Memory {
         self.segment.layout().heap_bytes
     }
 
+    /// Where `pe`'s heap is mapped.
+    pub(crate) fn heap(&self, pe: Pe) -> *mut u8 {
+        self.segment.heap(pe).as_ptr()
+    }
+
+    /// Where flag `flag` lies in every heap, in bytes from its start.
+    pub(crate) fn flag_offset_bytes(flag: usize) -> usize {
+        assert!(flag < FLAGS, "there are {FLAGS} flags");
+        flag * 8
+    }
+
+    /// Where the notice of an agreement lies in every heap, in bytes from its start.
+    pub(crate) fn notice_offset_bytes(sequence: u64) -> usize {
+        NOTICES_OFFSET_BYTES + (sequence % 2) as usize * NOTICE_WORDS * 8
+    }
+
     /// A flag of the runtime in `pe`'s heap.
     pub(crate) fn flag(&self, pe: Pe, flag: usize) -> &AtomicU64 {
-        assert!(flag < FLAGS, "there are {FLAGS} flags");
-        // SAFETY: the heap starts page-aligned with `FLAGS` words that only this function hands out.
-        unsafe { AtomicU64::from_ptr(self.bases[pe].cast::<u64>().add(flag)) }
+        &self.words::<1>(pe, Memory::flag_offset_bytes(flag))[0]
+    }
+
+    /// The notice of `pe` for an agreement.
+    pub(crate) fn notice(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
+        self.words(pe, Memory::notice_offset_bytes(sequence))
+    }
+
+    /// Words of the runtime's part of a heap.
+    fn words<const N: usize>(&self, pe: Pe, offset_bytes: usize) -> &[AtomicU64; N] {
+        assert!(offset_bytes.is_multiple_of(8) && offset_bytes + N * 8 <= RESERVED_BYTES);
+        // SAFETY: the heap starts page-aligned with the runtime's part, whose words are only accessed as
+        // atomics, here and by providers; the range was checked.
+        unsafe { &*self.heap(pe).add(offset_bytes).cast::<[AtomicU64; N]>() }
+    }
+
+    /// The start of the array at `offset_bytes` in each PE's heap, by PE.
+    pub(crate) fn parts(&self, offset_bytes: usize) -> PartTable {
+        let n_pes = self.segment.layout().n_pes;
+        assert!((HEADER_BYTES..self.heap_bytes()).contains(&offset_bytes), "an array lies in the heap");
+        // SAFETY: the offset lies inside each heap, as was checked.
+        PartTable((0..n_pes).map(|pe| unsafe { self.heap(pe).add(offset_bytes) }).collect())
     }
 
     /// The place of `len` elements at `offset_bytes` in every PE's heap.
     ///
     /// # Safety
-    /// The range was allocated, suitably aligned for `T`, and this memory outlives the place.
-    pub(crate) unsafe fn place<T: Element>(&self, offset_bytes: usize, len: usize) -> Place<T> {
+    /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory outlive
+    /// the place.
+    pub(crate) unsafe fn place<T: Element>(
+        &self,
+        offset_bytes: usize,
+        len: usize,
+        parts: &PartTable,
+    ) -> Place<T> {
         debug_assert!(
             offset_bytes.is_multiple_of(align_of::<T>())
                 && offset_bytes + len * size_of::<T>() <= self.heap_bytes()
         );
-        Place { gate: self.gate, bases: self.bases.as_ptr(), offset_bytes, len, element: PhantomData }
+        Place { gate: self.gate, parts: parts.0.as_ptr().cast(), offset_bytes, len, element: PhantomData }
     }
 }
+
+/// The start of an array's part on every PE, at an address of its own for as long as the array lives.
+#[derive(Debug, Default)]
+pub(crate) struct PartTable(Box<[*mut u8]>);
+
+// SAFETY: addresses of shared memory, which is accessed through `Part` only.
+unsafe impl Send for PartTable {}
 
 /// Where a symmetric array lies: the same offset in every PE's heap. Every access goes through one of its
 /// methods; the ranges are checked by the caller.
 pub(crate) struct Place<T> {
     /// PEs that the fast path may reach.
     pub(crate) gate: usize,
-    bases: *const *mut u8,
-    offset_bytes: usize,
     /// Elements on each PE.
     pub(crate) len: usize,
+    parts: *const *mut T,
+    offset_bytes: usize,
     element: PhantomData<T>,
 }
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Place<T> {
+        *self
+    }
+}
+impl<T> Copy for Place<T> {}
+
+// SAFETY: addresses of shared memory, which is accessed through `Part`'s methods only; elements are `Send`.
+unsafe impl<T: Element> Send for Place<T> {}
+// SAFETY: as for `Send`; the methods of `Part` bear with accesses of other threads.
+unsafe impl<T: Element> Sync for Place<T> {}
 
 impl<T: Element> Place<T> {
     pub(crate) fn offset_bytes(&self) -> usize {
@@ -90,11 +159,13 @@ impl<T: Element> Place<T> {
     /// `pe` is a PE of the job.
     #[inline(always)]
     pub(crate) unsafe fn part(&self, pe: Pe) -> Part<T> {
-        // SAFETY: `bases` has an entry for each PE of the job, and the array lies inside each heap.
-        let start = unsafe { (*self.bases.add(pe)).add(self.offset_bytes).cast() };
-        Part { start }
+        // SAFETY: the table has an entry for each PE of the job.
+        Part { start: unsafe { *self.parts.add(pe) } }
     }
 }
+
+/// How far before an array's part its count of sleepers lies, in words of 4 bytes.
+const WAITERS_BEFORE_WORDS: usize = 2;
 
 /// The part of a symmetric array on one PE.
 pub(crate) struct Part<T> {
@@ -108,10 +179,66 @@ impl<T> Clone for Part<T> {
 }
 impl<T> Copy for Part<T> {}
 
+// SAFETY: an address of shared memory, which is accessed through the methods below only.
+unsafe impl<T: Element> Send for Part<T> {}
+// SAFETY: as for `Send`; the methods below bear with accesses of other threads.
+unsafe impl<T: Element> Sync for Part<T> {}
+
 impl<T: Element> Part<T> {
     /// Where the part is mapped.
     pub(crate) fn as_ptr(self) -> *mut T {
         self.start
+    }
+
+    /// Where an element is mapped.
+    ///
+    /// # Safety
+    /// `index` is at most the array's length.
+    #[inline(always)]
+    pub(crate) unsafe fn element(self, index: usize) -> *mut T {
+        // SAFETY: the element lies in the array, or just behind it.
+        unsafe { self.start.add(index) }
+    }
+
+    /// How many sleep until this part changes, as a word of the array's header.
+    #[inline(always)]
+    fn waiters_address(self) -> *mut u32 {
+        self.start.cast::<u32>().wrapping_sub(WAITERS_BEFORE_WORDS)
+    }
+
+    /// How many sleep until this part changes.
+    pub(crate) fn waiters(&self) -> &AtomicU32 {
+        // SAFETY: a header lies before each array, and its last words are accessed as atomics only.
+        unsafe { AtomicU32::from_ptr(self.waiters_address()) }
+    }
+
+    /// Whether somebody sleeps until this part changes. After an atomic operation: a compare with memory and a
+    /// jump.
+    #[inline(always)]
+    pub(crate) fn has_waiters(&self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: the assembler reads the header's word, for the language as a relaxed atomic load; it is
+        // written so because the compiler would load it into a register first, and this is counted.
+        unsafe {
+            std::arch::asm!(
+                "cmp dword ptr [{part} - {before}], 0",
+                "jne {yes}",
+                part = in(reg) self.start,
+                before = const WAITERS_BEFORE_WORDS * 4,
+                yes = label { return true },
+                options(nostack, readonly),
+            );
+            false
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        {
+            self.waiters().load(Ordering::Relaxed) != 0
+        }
+    }
+
+    /// Clears the header of this PE's own part, before anybody waits for the part.
+    pub(crate) fn reset_waiters(&self) {
+        self.waiters().store(0, Ordering::Relaxed);
     }
 
     /// Stores an element.

@@ -4,10 +4,13 @@ use crate::Pe;
 use crate::error::Result;
 use crate::join;
 use crate::world::{GaveUp, World};
-use pelago_boot::{BarrierKind, Settings};
+use pelago_boot::{BarrierKind, RouteKind, Settings};
 use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::shm::{Layout, Segment};
+use pelago_fabric::sim::{Sim, SimParams};
+use pelago_fabric::{Net, Provider};
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -62,12 +65,21 @@ pub struct Spmd {
     barrier: Option<BarrierKind>,
     ring_bytes: Option<usize>,
     wait_limit: Option<Duration>,
+    sim: Option<SimParams>,
 }
 
 impl Spmd {
     /// A job of `n_pes` PEs.
     pub fn new(n_pes: usize) -> Spmd {
-        Spmd { n_pes, heap_bytes: None, counters: None, barrier: None, ring_bytes: None, wait_limit: None }
+        Spmd {
+            n_pes,
+            heap_bytes: None,
+            counters: None,
+            barrier: None,
+            ring_bytes: None,
+            wait_limit: None,
+            sim: None,
+        }
     }
 
     /// Sets the size of each PE's symmetric heap, in bytes (`PELAGO_HEAP_SIZE`).
@@ -100,6 +112,15 @@ impl Spmd {
         self
     }
 
+    /// Lets the PEs talk over a simulated network, in virtual time, one PE at a time: the run depends on the
+    /// parameters and the program alone. What keeps a PE from going on but is no call of the runtime (a mutex,
+    /// a channel of the standard library, a loop over [`Local::get`](crate::Local::get)) must not wait for
+    /// another PE then.
+    pub fn sim(mut self, params: SimParams) -> Spmd {
+        self.sim = Some(params);
+        self
+    }
+
     /// Runs `body` once on each PE; see [`spmd`].
     ///
     /// # Errors
@@ -113,10 +134,12 @@ impl Spmd {
         let layout = Layout::new(self.n_pes, join::heap_bytes(&settings, self.n_pes), settings.ring_bytes);
         let (segment, _fd) = Segment::create(0, layout).map_err(crate::Error::from)?;
         let segment = Arc::new(segment);
+        let mut nets = self.nets(&settings);
         let outcomes = thread::scope(|scope| {
             let start = |pe| {
                 let (segment, settings, body) = (Arc::clone(&segment), &settings, &body);
-                let run = move || run_pe(pe, segment, settings, body);
+                let net = nets.pop_front();
+                let run = move || run_pe(pe, segment, net, settings, body);
                 thread::Builder::new()
                     .name(format!("PE {pe}"))
                     .spawn_scoped(scope, run)
@@ -135,6 +158,18 @@ impl Spmd {
         }
     }
 
+    /// The endpoints of a simulated network, by PE, if there is to be one.
+    fn nets(&self, settings: &Settings) -> VecDeque<Net> {
+        let asked = (settings.route == RouteKind::Net).then(|| match settings.sim_seed {
+            Some(seed) => SimParams::chaos(seed),
+            None => SimParams::default(),
+        });
+        match self.sim.clone().or(asked) {
+            Some(params) => Sim::threads(self.n_pes, params).into_iter().map(Net::Sim).collect(),
+            None => VecDeque::new(),
+        }
+    }
+
     fn settings(&self) -> Result<Settings> {
         let mut settings = Settings::from_env()?;
         settings.heap_bytes = self.heap_bytes.or(settings.heap_bytes);
@@ -147,10 +182,16 @@ impl Spmd {
 }
 
 /// One PE: a panic is recorded for all to see. `None` if it panicked or gave up.
-fn run_pe<R>(pe: Pe, segment: Arc<Segment>, settings: &Settings, body: &dyn Fn(&World) -> R) -> Option<R> {
+fn run_pe<R>(
+    pe: Pe,
+    segment: Arc<Segment>,
+    net: Option<Net>,
+    settings: &Settings,
+    body: &dyn Fn(&World) -> R,
+) -> Option<R> {
     let kept = Arc::clone(&segment);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let world = match World::assemble(pe, segment, None, settings) {
+        let world = match join(pe, segment, net, settings) {
             Ok(world) => world,
             Err(error) => panic!("{error}"),
         };
@@ -162,6 +203,14 @@ fn run_pe<R>(pe: Pe, segment: Arc<Segment>, settings: &Settings, body: &dyn Fn(&
         })
     }));
     outcome.map_err(|payload| record(pe, &kept, payload.as_ref())).ok()
+}
+
+fn join(pe: Pe, segment: Arc<Segment>, mut net: Option<Net>, settings: &Settings) -> Result<World> {
+    if let Some(net) = &mut net {
+        let own = net.address();
+        net.connect(&mut |_| Ok(own.clone()))?;
+    }
+    World::assemble(pe, segment, net, None, settings)
 }
 
 fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {

@@ -1,63 +1,43 @@
 //! Symmetric arrays: typed handles to the same number of elements on every PE.
 
-use crate::Pe;
 use crate::agree::Call;
-use crate::arrays::ArrayId;
+use crate::arrays::{ArrayId, Block};
 use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::join::panic_text;
-use crate::local::Local;
 use crate::segment::Place;
+use crate::view::View;
 use crate::world::World;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// An array with `len` elements in the memory of every PE, at the same place of each PE's heap.
 ///
-/// Any PE puts to and gets from any part without the owner's help ([`put`](Symmetric::put),
-/// [`get`](Symmetric::get), and the other operations of the module `rma`). The own part is read and written
-/// through [`local`](Symmetric::local), or as a slice in an [`exclusive`](Symmetric::exclusive) phase.
+/// Any PE puts to and gets from any part without the owner's help: all one-sided operations are methods of
+/// [`View`], to which an array derefs. The own part is read and written through [`local`](View::local), or as
+/// a slice in an [`exclusive`](Symmetric::exclusive) phase.
 ///
 /// Dropping an array is local and never waits; its memory is reclaimed once every PE has dropped it, in the
 /// next collective allocation. [`free`](Symmetric::free) gives it back at once.
 pub struct Symmetric<'w, T: Element> {
-    world: &'w World,
+    view: View<'w, T>,
     id: ArrayId,
-    /// In an exclusive phase, or after one that has not ended here.
-    is_closed: bool,
-    pub(crate) place: Place<T>,
+}
+
+impl<'w, T: Element> Deref for Symmetric<'w, T> {
+    type Target = View<'w, T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &View<'w, T> {
+        &self.view
+    }
 }
 
 impl<'w, T: Element> Symmetric<'w, T> {
     pub(crate) fn new(world: &'w World, id: ArrayId, place: Place<T>) -> Symmetric<'w, T> {
-        Symmetric { world, id, is_closed: false, place }
-    }
-
-    /// Elements on each PE.
-    #[inline]
-    #[expect(clippy::len_without_is_empty, reason = "the length of a part, not of a collection")]
-    pub fn len(&self) -> usize {
-        self.place.len
-    }
-
-    /// The world that the array belongs to.
-    #[inline]
-    pub fn world(&self) -> &'w World {
-        self.world
-    }
-
-    /// The part in this PE's own memory, which other PEs may access at the same time.
-    #[inline]
-    pub fn local(&self) -> Local<'_, T> {
-        // SAFETY: this PE is a PE of the job.
-        Local::new(self, unsafe { self.place.part(self.world.my_pe()) })
-    }
-
-    /// Where this PE maps the part on `pe`; `None` if there is no such PE or it is not mapped (OpenSHMEM's
-    /// `shmem_ptr`). The pointer is good for the array's `len` elements until the array is freed. Whoever
-    /// follows it must do so by atomics or other means that bear with other PEs' accesses.
-    pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
-        // SAFETY: the filter lets only PEs of the job pass.
-        (pe < self.world.n_pes()).then(|| unsafe { self.place.part(pe).as_ptr() })
+        // SAFETY: this PE is a PE of the job. Nobody waits for this PE's part of the array yet.
+        unsafe { place.part(world.my_pe()).reset_waiters() };
+        Symmetric { view: View::new(world, place), id }
     }
 
     /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all
@@ -82,11 +62,11 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// PEs that have left it, as others may still be in it.
     pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_open("exclusive")?;
-        let (world, offset_bytes, len) = (self.world, self.place.offset_bytes(), self.len());
+        let (world, offset_bytes, len) = (self.world(), self.place.offset_bytes(), self.len());
         // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
         // that are still in it. With the gate closed every operation takes the cold function, which refuses.
-        let gate = std::mem::replace(&mut self.place.gate, 0);
-        self.is_closed = true;
+        let gate = std::mem::replace(&mut self.view.place.gate, 0);
+        self.view.is_closed = true;
         let begun = world.agree(Call::BeginExclusive { offset_bytes });
         if let Err(disagreement) = begun {
             self.open(gate);
@@ -107,16 +87,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
     }
 
     fn open(&mut self, gate: usize) {
-        self.place.gate = gate;
-        self.is_closed = false;
-    }
-
-    /// Refuses an operation on an array whose exclusive phase has not ended here.
-    pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
-        match self.is_closed {
-            true => Err(ErrorKind::ArrayClosed { me: self.world.my_pe(), operation }.into()),
-            false => Ok(()),
-        }
+        self.view.place.gate = gate;
+        self.view.is_closed = false;
     }
 
     /// Changes the number of elements on each PE. Each part keeps what fits; new elements are unspecified.
@@ -126,33 +98,36 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// If the heap has no such block, or the PEs do not ask for the same. This PE has then dropped the array.
     pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
         self.check_open("resize")?;
-        let (world, id) = (self.world, self.id);
+        let (world, id) = (self.world(), self.id);
         let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
-        let align_bytes = world.arrays.borrow().align_bytes(id);
+        let align_bytes = world.arrays().align_bytes(id);
         let agreed_bytes = len.saturating_mul(size_of::<T>());
         world.agree(Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
         let bytes = world.array_bytes::<T>("resize", len)?;
-        let is_in_place = world.heap.borrow_mut().resize_in_place(old_bytes, bytes);
+        let is_in_place = world.heap().resize_in_place(old_bytes, bytes);
         let offset_bytes = match is_in_place {
             true => old_bytes,
             false => {
-                let found = world.heap.borrow_mut().alloc(bytes, align_bytes);
+                let found = world.heap().alloc(bytes, align_bytes);
                 found.ok_or_else(|| world.exhausted("resize", bytes))?
             }
         };
-        // SAFETY: the block has this size and alignment, and the world owns the memory.
-        let place = unsafe { world.memory.place(offset_bytes, len) };
+        let parts = world.memory.parts(offset_bytes);
+        // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept with
+        // the block.
+        let place = unsafe { world.memory.place(offset_bytes, len, &parts) };
         if !is_in_place {
             // SAFETY: this PE is a PE of the job; both blocks hold `kept` elements; the agreement was a
             // barrier and nobody else has the new array before the barrier below, nor the old one, which is
             // consumed.
             unsafe { self.place.part(world.my_pe()).move_to(place.part(world.my_pe()), kept) };
-            world.heap.borrow_mut().free(old_bytes);
-            world.arrays.borrow_mut().relocate(id, offset_bytes);
+            world.heap().free(old_bytes);
         }
+        world.arrays().relocate(id, Block { offset_bytes, align_bytes, parts });
         std::mem::forget(self);
+        let array = Symmetric::new(world, id, place);
         world.barrier();
-        Ok(Symmetric::new(world, id, place))
+        Ok(array)
     }
 
     /// Gives the memory back at once. Collective, begins with a barrier.
@@ -160,7 +135,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// # Errors
     /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
     pub fn free(self) -> Result<()> {
-        let (world, offset_bytes) = (self.world, self.place.offset_bytes());
+        let (world, offset_bytes) = (self.world(), self.place.offset_bytes());
         drop(self);
         world.agree(Call::Free { offset_bytes })
     }
@@ -168,13 +143,13 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// Zeroes this PE's part, before any other PE has the handle.
     pub(crate) fn zero_here(&self) {
         // SAFETY: this PE is a PE of the job; the barrier that ends the allocation is still to come.
-        unsafe { self.place.part(self.world.my_pe()).zero(0..self.len()) }
+        unsafe { self.place.part(self.world().my_pe()).zero(0..self.len()) }
     }
 }
 
 impl<T: Element> Drop for Symmetric<'_, T> {
     fn drop(&mut self) {
-        self.world.arrays.borrow_mut().drop_here(self.id);
+        self.world().arrays().drop_here(self.id);
     }
 }
 

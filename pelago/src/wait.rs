@@ -4,14 +4,15 @@
 //! still can: a PE that failed, PEs that left the job, or a launcher that is gone end the wait with words
 //! that say who waited for what, and so do `PELAGO_WAIT_LIMIT`, if it is set, and `PELAGO_INIT_TIMEOUT` while
 //! the job forms. Sleeps are bounded by 1 ms, so that even a plain put, which rings no doorbell, is seen
-//! soon.
+//! soon. With a net a waiting PE does not sleep but makes progress, and rests as the provider lets it.
 
 use crate::Pe;
+use crate::channel::Channel;
 use crate::world::World;
 use pelago_boot::Settings;
 use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::shm::segment::Block;
-use pelago_fabric::sync::{Ordering, spin_once};
+use pelago_fabric::sync::{AtomicU32, Ordering, spin_once};
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks.
@@ -31,11 +32,12 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// PEs that all have a core of their own spin; PEs that share cores soon give them up.
-    pub(crate) fn new(n_pes: usize, cores: usize, settings: &Settings) -> Patience {
+    /// PEs that all have a core of their own spin; PEs that share cores soon give them up. With a net, every
+    /// look is a round of progress.
+    pub(crate) fn new(n_pes: usize, cores: usize, has_net: bool, settings: &Settings) -> Patience {
         let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (10, 20) };
         Patience {
-            spins: settings.spins.unwrap_or(spins),
+            spins: if has_net { 0 } else { settings.spins.unwrap_or(spins) },
             yields: settings.yields.unwrap_or(yields),
             limit: settings.wait_limit,
             join_limit: settings.init_timeout,
@@ -54,13 +56,19 @@ pub(crate) enum Awaited {
     Join,
     /// Everybody's leave.
     Leave,
+    /// The completion of an operation over the net.
+    Completion { operation: &'static str, pe: Pe },
+    /// The completion of all operations that were started.
+    Quiet,
+    /// Room for an operation over the net.
+    Room { operation: &'static str, pe: Pe },
 }
 
 impl Awaited {
     fn cause(self) -> Cause {
         match self {
-            Awaited::Element { .. } => Cause::Data,
             Awaited::Barrier { .. } | Awaited::Join | Awaited::Leave => Cause::Meeting,
+            _ => Cause::Data,
         }
     }
 }
@@ -68,19 +76,33 @@ impl Awaited {
 impl World {
     /// Waits until `ready` says yes. The spinning part is here, the rest out of line.
     #[inline]
-    pub(crate) fn wait(&self, awaited: Awaited, mut ready: impl FnMut() -> bool) {
+    pub(crate) fn wait(&self, awaited: Awaited, ready: impl FnMut() -> bool) {
+        self.wait_with(awaited, None, ready);
+    }
+
+    /// As `wait`, for a change of this PE's part of an array, whose header counts the sleepers in `waiters`.
+    #[inline]
+    pub(crate) fn wait_with(
+        &self,
+        awaited: Awaited,
+        waiters: Option<&AtomicU32>,
+        mut ready: impl FnMut() -> bool,
+    ) {
         for _ in 0..self.patience.spins {
             if ready() {
                 return;
             }
             spin_once();
         }
-        self.wait_long(awaited, &mut ready);
+        match &self.net {
+            None => self.wait_long(awaited, waiters, &mut ready),
+            Some(net) => self.wait_net(net, awaited, &mut ready),
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_long(&self, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
+    fn wait_long(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
         for _ in 0..self.patience.yields {
             if ready() {
                 return;
@@ -96,15 +118,44 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, sleeps);
             self.check_hope(awaited, ready);
+            if let Some(waiters) = waiters {
+                waiters.fetch_add(1, Ordering::Relaxed);
+            }
             let announced = doorbell.announce(sleepers, awaited.cause());
             let is_ready = ready();
             if !is_ready {
                 doorbell.sleep(announced, SLEEP_BOUND);
             }
             doorbell.withdraw(sleepers, announced);
+            if let Some(waiters) = waiters {
+                waiters.fetch_sub(1, Ordering::Relaxed);
+            }
             if is_ready || ready() {
                 return;
             }
+        }
+    }
+
+    /// Waits by making progress: what is awaited may come over the net, and other PEs may wait for this one to
+    /// serve them.
+    #[cold]
+    #[inline(never)]
+    fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
+        let since = Instant::now();
+        let mut rests = 0u32;
+        loop {
+            if ready() {
+                return;
+            }
+            self.progress();
+            if ready() {
+                return;
+            }
+            rests = rests.wrapping_add(1);
+            self.check_limit(awaited, since);
+            self.check_job(awaited, rests);
+            self.check_hope(awaited, ready);
+            net.rest(SLEEP_BOUND);
         }
     }
 
@@ -142,6 +193,8 @@ impl World {
         // SYNC POINT left: acquires what the PE did before it left, so that the last look below sees it.
         let has_left = |pe: Pe| self.memory.blocks()[pe].left.load(Ordering::Acquire) != 0;
         let culprit = match awaited {
+            // Who leaves stays reachable until all have left.
+            Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
             Awaited::Join | Awaited::Leave => None,
             Awaited::Barrier { pe: Some(pe), .. } => {
                 has_left(pe).then(|| format!("PE {pe} has left the job"))
@@ -174,6 +227,9 @@ impl World {
                 format!("PEs {missing:?} to join the job")
             }
             Awaited::Leave => "all PEs to leave the job".to_owned(),
+            Awaited::Completion { operation, pe } => format!("the completion of {operation} on PE {pe}"),
+            Awaited::Quiet => "the completion of its operations".to_owned(),
+            Awaited::Room { operation, pe } => format!("the fabric to accept {operation} for PE {pe}"),
         }
     }
 
@@ -189,7 +245,7 @@ impl World {
     /// Wakes the PEs of the node that wait for data, after this PE has put some. One load when nobody does.
     #[inline]
     pub(crate) fn ring_sleepers_for_data(&self) {
-        if self.memory.header().sleepers.any_for_data() {
+        if self.memory.header().sleepers.for_data().load(Ordering::Relaxed) != 0 {
             ring_all(self.memory.blocks(), &[Cause::Data]);
         }
     }

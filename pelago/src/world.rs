@@ -1,25 +1,31 @@
 //! The world: a PE's view of the job. There are no statics, so many worlds fit in one process.
 //!
-//! Invariant: everything the fast path reads is written before the world is handed out. A world belongs to
-//! one thread; its handles borrow it.
+//! Invariant: everything the fast path reads is written before the world is handed out. Threads of a PE may
+//! share a world; what they then may not do at the same time is said where it matters (collective calls).
+//! Handles borrow the world.
 
 use crate::Pe;
 use crate::agree::Call;
 use crate::arrays::{Arrays, Block};
 use crate::barrier::Barrier;
+use crate::channel::Channel;
 use crate::counters::{Counters, Tally};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::heap::Heap;
 use crate::join;
+use crate::order::Attention;
+use crate::progress::Agenda;
+use crate::route::Routes;
 use crate::segment::{Memory, RESERVED_BYTES};
 use crate::symmetric::Symmetric;
+use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
-use pelago_boot::{Job, Settings, cpus};
+use pelago_boot::{Job, RouteKind, Settings, cpus};
+use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The largest alignment of an array, in bytes: that of the heap itself.
@@ -39,10 +45,22 @@ const ALIGN_BYTES_MAX: usize = 2 << 20;
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
 ///
-/// A world and its handles belong to the thread that made it:
-/// ```compile_fail,E0277
-/// let world = pelago::World::init().unwrap();
-/// std::thread::scope(|scope| scope.spawn(|| world.my_pe()).join().unwrap());
+/// The threads of a PE may share its world and the arrays in it, all of them at once: every one-sided
+/// operation, wait, fence and quiet. A quiet completes what was started before it on any thread whose calls
+/// happened before. Collective calls (those that say so) are for one thread at a time, and the PE's threads
+/// together must make them in the order in which the other PEs do.
+/// ```
+/// # pelago::spmd(2, |world| -> pelago::Result<()> {
+/// let count = world.alloc_zeroed::<u64>(1)?;
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| count.add(0, 0, 1).unwrap());
+///     }
+/// });
+/// world.barrier();
+/// assert_eq!(count.g(0, 0)?, 8);
+/// # world.barrier();
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
 pub struct World {
     me: Pe,
@@ -51,9 +69,15 @@ pub struct World {
     pub(crate) memory: Memory,
     pub(crate) patience: Patience,
     pub(crate) barrier: Barrier,
+    pub(crate) attention: Attention,
     pub(crate) tally: Tally,
-    pub(crate) heap: RefCell<Heap>,
-    pub(crate) arrays: RefCell<Arrays>,
+    heap: Mutex<Heap>,
+    arrays: Mutex<Arrays>,
+    pub(crate) routes: Routes,
+    /// The way to PEs that are not mapped, if there are any.
+    pub(crate) net: Option<Arc<Channel>>,
+    pub(crate) trackers: Trackers,
+    pub(crate) agenda: Agenda,
     pub(crate) joined_at: Instant,
     job: Option<Job>,
 }
@@ -133,15 +157,17 @@ impl World {
         }
         let align_bytes = align_bytes.max(align_of::<T>());
         let bytes = self.array_bytes::<T>("alloc", len)?;
-        let offset_bytes = self.heap.borrow_mut().alloc(bytes, align_bytes);
+        let offset_bytes = self.heap().alloc(bytes, align_bytes);
         let offset_bytes = offset_bytes.ok_or_else(|| self.exhausted("alloc", bytes))?;
-        let Some(id) = self.arrays.borrow_mut().insert(Block { offset_bytes, align_bytes }) else {
-            self.heap.borrow_mut().free(offset_bytes);
-            return Err(ErrorKind::TooManyArrays { me, count: self.arrays.borrow().count() }.into());
-        };
+        let parts = self.memory.parts(offset_bytes);
         // SAFETY: the block was allocated with this size and alignment; the array borrows the world, which
-        // owns the memory.
-        let place = unsafe { self.memory.place(offset_bytes, len) };
+        // owns the memory and keeps the table with the block.
+        let place = unsafe { self.memory.place(offset_bytes, len, &parts) };
+        let id = self.arrays().insert(Block { offset_bytes, align_bytes, parts });
+        let Some(id) = id else {
+            self.heap().free(offset_bytes);
+            return Err(ErrorKind::TooManyArrays { me, count: self.arrays().count() }.into());
+        };
         Ok(Symmetric::new(self, id, place))
     }
 
@@ -155,17 +181,17 @@ impl World {
 
     /// Bytes of this PE's symmetric heap that are free. Memory of dropped arrays counts once it is reclaimed.
     pub fn heap_free_bytes(&self) -> usize {
-        self.heap.borrow().free_bytes()
+        self.heap().free_bytes()
     }
 
     /// The largest block of the symmetric heap that can be allocated, in bytes.
     pub fn heap_largest_free_bytes(&self) -> usize {
-        self.heap.borrow().largest_free_bytes()
+        self.heap().largest_free_bytes()
     }
 
     /// Size of each PE's symmetric heap in bytes.
     pub fn heap_total_bytes(&self) -> usize {
-        self.heap.borrow().total_bytes()
+        self.heap().total_bytes()
     }
 
     /// What this PE has done so far; all zero unless counting is on (`PELAGO_COUNTERS`).
@@ -182,35 +208,59 @@ impl World {
         }
     }
 
-    /// Takes PE `me`'s place in the node's memory and waits for all others to do so.
+    /// Takes PE `me`'s place in the node's memory and waits for all others to do so. `net` reaches the PEs that
+    /// are not mapped, and is connected.
     pub(crate) fn assemble(
         me: Pe,
         segment: Arc<Segment>,
+        net: Option<Net>,
         job: Option<Job>,
         settings: &Settings,
     ) -> Result<World> {
         let n_pes = segment.layout().n_pes;
         let tally = Tally::new(settings.counters);
-        let memory = Memory::new(segment, !tally.is_on());
+        let routes = Routes::new(me, if net.is_some() { RouteKind::Net } else { RouteKind::Auto });
+        let memory = Memory::new(segment, routes.are_all_mapped() && !tally.is_on());
+        let net = net.map(|net| join::register_heap(net, me, &memory)).transpose()?;
+        let attention = match net {
+            Some(_) => Attention::always(),
+            // SAFETY: the word lies in the segment, which the world keeps.
+            None => unsafe { Attention::if_any(memory.header().sleepers.for_data()) },
+        };
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut world = World {
             me,
             n_pes,
             cores: 1,
-            patience: Patience::new(n_pes, 1, settings),
-            barrier: Barrier::new(),
+            patience: Patience::new(n_pes, 1, net.is_some(), settings),
+            barrier: Barrier::new(net.is_some()),
+            attention,
             memory,
             tally,
-            heap: RefCell::new(heap),
-            arrays: RefCell::new(Arrays::new()),
+            heap: Mutex::new(heap),
+            arrays: Mutex::new(Arrays::new()),
+            routes,
+            net: net.map(|net| Arc::new(Channel::new(net))),
+            trackers: Trackers::default(),
+            agenda: Agenda::default(),
             joined_at: Instant::now(),
             job,
         };
         world.cores = world.meet_and_count_cores();
-        world.patience = Patience::new(n_pes, world.cores, settings);
+        world.patience = Patience::new(n_pes, world.cores, world.net.is_some(), settings);
         world.agree(Call::Join { barrier: settings.barrier as usize }).inspect_err(|_| world.close())?;
-        world.barrier.choose(settings.barrier, n_pes, world.cores);
+        if world.net.is_none() {
+            world.barrier.choose(settings.barrier, n_pes, world.cores);
+        }
         Ok(world)
+    }
+
+    pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn arrays(&self) -> MutexGuard<'_, Arrays> {
+        self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn meet_and_count_cores(&self) -> usize {
@@ -237,7 +287,7 @@ impl World {
     }
 
     pub(crate) fn exhausted(&self, operation: &'static str, asked_bytes: usize) -> crate::Error {
-        let heap = self.heap.borrow();
+        let heap = self.heap();
         ErrorKind::HeapExhausted {
             me: self.me,
             operation,
@@ -281,9 +331,11 @@ impl World {
         self.ring_sleepers();
     }
 
-    /// This PE takes part in nothing any more: it enters no barrier, and leaves without waiting for anybody.
+    /// This PE takes part in nothing any more: it enters no barrier, leaves without waiting for anybody, and
+    /// gives up what is under way over the net, so that nothing touches its buffers.
     pub(crate) fn close(&self) {
         self.barrier.close();
+        self.shut_channels();
     }
 
     pub(crate) fn has_failed(&self) -> Option<String> {
@@ -309,6 +361,7 @@ impl Drop for World {
         if std::thread::panicking() || self.barrier.is_closed() {
             return;
         }
+        self.quiet_all();
         self.quiet();
         self.leave();
         if let Some(job) = self.job.take()

@@ -6,7 +6,7 @@ use pelago::prelude::*;
 use pelago::sync::{AtomicUsize, Ordering};
 use pelago::{BarrierKind, Spmd};
 
-both_ways! {
+everywhere! {
     rounds_alone(1): rounds;
     rounds_of_two(2): rounds;
     rounds_of_seven(7): rounds;
@@ -19,7 +19,7 @@ const KINDS: [BarrierKind; 4] =
 fn rounds(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.alloc_zeroed::<u64>(n).unwrap();
-    for round in 1..=300u64 {
+    for round in 1..=common::rounds(world, 300, 10) {
         (0..n).for_each(|pe| array.p(pe, me, round).unwrap());
         world.barrier();
         for pe in 0..n {

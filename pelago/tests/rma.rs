@@ -14,7 +14,7 @@ struct Particle {
     kind: u32,
 }
 
-both_ways! {
+everywhere! {
     everyone_reaches_everyone(5): everyone_reaches_everyone;
     all_types_and_lengths(3): all_types_and_lengths;
     put_fence_put(2): put_fence_put;
@@ -27,7 +27,7 @@ both_ways! {
 fn everyone_reaches_everyone(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.alloc_zeroed::<u64>(n).unwrap();
-    for round in 1..=20 {
+    for round in 1..=common::rounds(world, 20, 3) as usize {
         for pe in 0..n {
             array.p(pe, me, (round * 1000 + me * 10 + pe) as u64).unwrap();
         }
@@ -71,7 +71,7 @@ fn all_types_and_lengths(world: &World) {
 fn put_fence_put(world: &World) {
     let data = world.alloc_zeroed::<u64>(64).unwrap();
     let flag = world.alloc_zeroed::<u64>(1).unwrap();
-    for round in 1..=10_000u64 {
+    for round in 1..=common::rounds(world, 10_000, 20) {
         if world.my_pe() == 0 {
             data.put(1, 0, &[round; 64]).unwrap();
             world.fence();

@@ -25,9 +25,19 @@ struct Budget {
     what: &'static str,
 }
 
-const BUDGETS: [Budget; 4] = [
+const BUDGETS: [Budget; 6] = [
     Budget { probe: "put_checked", instructions: 10, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
+    Budget {
+        probe: "fetch_add_checked",
+        instructions: 12,
+        what: "atomic, PE and index checked, sleepers looked for",
+    },
+    Budget {
+        probe: "fetch_add_bound",
+        instructions: 8,
+        what: "atomic through a handle bound to a PE, sleepers looked for",
+    },
     Budget { probe: "quiet", instructions: 8, what: "quiet with nothing outstanding" },
     Budget { probe: "barrier_alone", instructions: 60, what: "barrier of one PE, which waits for nobody" },
 ];

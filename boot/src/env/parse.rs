@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::BarrierKind;
+use super::{BarrierKind, RouteKind};
 
 /// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any
 /// case (powers of 1024); 4096, 64m and 1.5g are sizes. `None` if it is something else, or above 2^63 bytes.
@@ -65,6 +65,21 @@ pub(super) fn barrier(text: &str) -> Option<BarrierKind> {
         "counter" => Some(BarrierKind::Counter),
         "dissemination" => Some(BarrierKind::Dissemination),
         _ => None,
+    }
+}
+
+pub(super) fn route(text: &str) -> Option<RouteKind> {
+    match text.to_ascii_lowercase().as_str() {
+        "auto" => Some(RouteKind::Auto),
+        "net" => Some(RouteKind::Net),
+        _ => None,
+    }
+}
+
+pub(super) fn seed(text: &str) -> Option<Option<u64>> {
+    match text.to_ascii_lowercase().as_str() {
+        "none" => Some(None),
+        number => number.parse().ok().map(Some),
     }
 }
 
@@ -180,6 +195,14 @@ mod tests {
         for text in ["2", "enable", "of", " on"] {
             assert_eq!(switch(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn routes_and_seeds() {
+        assert_eq!((route("Auto"), route("net")), (Some(RouteKind::Auto), Some(RouteKind::Net)));
+        assert_eq!((route("shm"), route("")), (None, None));
+        assert_eq!((seed("none"), seed("7")), (Some(None), Some(Some(7))));
+        assert_eq!((seed("-1"), seed("x"), seed("18446744073709551616")), (None, None, None));
     }
 
     #[test]

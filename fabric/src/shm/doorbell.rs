@@ -5,7 +5,7 @@
 //! on both sides, one of them sees the other. A plain put has no such fence, so a ring can be missed: every
 //! sleep is bounded, and the bound is the worst delay.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU32, Ordering, fence};
 #[cfg(not(loom))]
 use std::time::Duration;
 
@@ -18,42 +18,50 @@ pub enum Cause {
     Data = 2,
 }
 
-/// How many PEs of a node sleep or are about to, by cause, in one word: one load tells a ringer that there is
-/// nobody to wake.
+/// How many sleep or are about to on this node: in all, and until data come. One load tells a ringer that
+/// there is nobody to wake.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Sleepers {
-    by_cause: AtomicU64,
+    all: AtomicU32,
+    for_data: AtomicU32,
 }
 
 impl Sleepers {
-    /// Whether somebody waits for data.
+    /// How many wait for data.
     #[inline]
-    pub fn any_for_data(&self) -> bool {
-        self.by_cause.load(Ordering::Relaxed) >= one(Cause::Data)
+    pub fn for_data(&self) -> &AtomicU32 {
+        &self.for_data
     }
 
     /// Whether somebody waits for anything.
     #[inline]
     pub fn any(&self) -> bool {
-        self.by_cause.load(Ordering::Relaxed) != 0
+        self.all.load(Ordering::Relaxed) != 0
+    }
+
+    fn add(&self, cause: Cause) {
+        self.all.fetch_add(1, Ordering::Relaxed);
+        if cause == Cause::Data {
+            self.for_data.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn remove(&self, cause: Cause) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
+        if cause == Cause::Data {
+            self.for_data.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
-/// One sleeper in the word of counts: data in the upper half, meetings in the lower.
-const fn one(cause: Cause) -> u64 {
-    match cause {
-        Cause::Meeting => 1,
-        Cause::Data => 1 << 32,
-    }
-}
-
-/// A PE's doorbell, alone on its cache line, for one sleeper at a time. All zero bytes are a quiet one.
+/// A PE's doorbell, alone on its cache line. All zero bytes are a quiet one. Threads of the PE that sleep at
+/// the same time share it: see `withdraw`.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Doorbell {
     epoch: AtomicU32,
-    /// 0, or the [`Cause`] of the sleeper for whom nobody has rung yet.
+    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet.
     sleeping: AtomicU32,
 }
 
@@ -69,8 +77,8 @@ impl Doorbell {
     /// it waits for, before it sleeps.
     pub fn announce(&self, sleepers: &Sleepers, cause: Cause) -> Announcement {
         let epoch = self.epoch.load(Ordering::Relaxed);
-        self.sleeping.store(cause as u32, Ordering::Relaxed);
-        sleepers.by_cause.fetch_add(one(cause), Ordering::Relaxed);
+        self.sleeping.fetch_or(cause as u32, Ordering::Relaxed);
+        sleepers.add(cause);
         // SYNC POINT doorbell: orders the announcement before the sleeper's last look.
         fence(Ordering::SeqCst);
         Announcement { epoch, cause }
@@ -90,16 +98,18 @@ impl Doorbell {
         self.epoch.load(Ordering::Relaxed) != announced.epoch
     }
 
-    /// Withdraws the announcement, after waking or instead of sleeping.
+    /// Withdraws the announcement, after waking or instead of sleeping. Another thread of this PE that sleeps
+    /// for the same cause is then not rung for any more: it wakes within the bound of its sleep.
     pub fn withdraw(&self, sleepers: &Sleepers, announced: Announcement) {
-        self.sleeping.store(0, Ordering::Relaxed);
-        sleepers.by_cause.fetch_sub(one(announced.cause), Ordering::Relaxed);
+        self.sleeping.fetch_and(!(announced.cause as u32), Ordering::Relaxed);
+        sleepers.remove(announced.cause);
     }
 
     /// Wakes who sleeps here for this cause. It is woken once: after that a ring costs one load again.
     pub fn ring(&self, cause: Cause) {
-        let is_meant = self.sleeping.load(Ordering::Relaxed) == cause as u32;
-        if !is_meant || self.sleeping.swap(0, Ordering::Relaxed) == 0 {
+        let bit = cause as u32;
+        let is_meant = self.sleeping.load(Ordering::Relaxed) & bit != 0;
+        if !is_meant || self.sleeping.fetch_and(!bit, Ordering::Relaxed) & bit == 0 {
             return;
         }
         self.epoch.fetch_add(1, Ordering::Relaxed);

@@ -1,9 +1,18 @@
-//! Runs a body both ways: PEs as threads and PEs as processes.
+//! Runs a body every way: PEs as threads and as processes, over mapped memory, over the net although memory is
+//! mapped, and over many simulated networks that misbehave.
 
-/// `both_ways! { name(4): body; ... }` makes tests `name::threads` and `name::processes` of the
-/// function `body(&World)`.
+use pelago::sim::SimParams;
+use pelago::{Spmd, World};
+
+/// Simulated networks that each body runs on.
+const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
+/// A run of this test program with this variable repeats one simulation alone.
+const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
+
+/// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`, `name::net` and
+/// `name::sim` of the function `body(&World)`.
 #[macro_export]
-macro_rules! both_ways {
+macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
         $(mod $name {
             #[test]
@@ -15,6 +24,36 @@ macro_rules! both_ways {
             fn processes() {
                 pelago::processes!($n_pes, super::$body);
             }
+
+            #[test]
+            fn net() {
+                let report = pelago::try_processes!($n_pes, [("PELAGO_ROUTE", "net")], super::$body);
+                pelago::testing::expect_success(&report);
+            }
+
+            #[test]
+            fn sim() {
+                $crate::common::over_seeds($n_pes, super::$body);
+            }
         })+
     };
+}
+
+/// Runs a body over simulated networks of all seeds; a failure says how to repeat it.
+#[allow(dead_code, reason = "not every test program simulates")]
+pub fn over_seeds(n_pes: usize, body: impl Fn(&World) + Sync) {
+    let one = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
+    let seeds = one.map_or(0..SEEDS, |seed: u64| seed..seed + 1);
+    for seed in seeds {
+        if let Err(error) = Spmd::new(n_pes).sim(SimParams::chaos(seed)).run(&body) {
+            panic!("on the simulated network of seed {seed}: {error}\nrepeat with {SEED_VARIABLE}={seed}");
+        }
+    }
+}
+
+/// How often to repeat something: often between PEs that map each other, a few times on each of many
+/// simulated networks.
+#[allow(dead_code, reason = "not every test program repeats")]
+pub fn rounds(world: &World, mapped: u64, simulated: u64) -> u64 {
+    if world.is_simulated() { simulated } else { mapped }
 }

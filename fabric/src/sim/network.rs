@@ -1,0 +1,281 @@
+//! The network: how operations and messages travel, and what they do where they arrive.
+//!
+//! Invariant: an operation is in `State::ops` from its acceptance to its completion, and at least one of its
+//! steps is pending. Memory is touched in `deliver` and `leave` only, while a PE is inside a call of its
+//! endpoint. Times after LogGP, with one more rule: a network card receives one message at a time as well.
+
+use super::engine::{Action, Finished, Letter, Local, Op, OpId, Packet, PortId, Standing, State, Step};
+use crate::amo::write_word;
+use crate::copy;
+use crate::types::{FabricError, Pe};
+
+/// A put or get of more bytes than this may travel in pieces in chaos.
+const PIECE_BYTES: usize = 32;
+
+impl State {
+    /// Lets an accepted operation enter the network.
+    pub(super) fn start(&mut self, mut op: Op) {
+        let id = self.new_id();
+        let (from, to) = (op.from, op.to);
+        self.port(op.port).outstanding += 1;
+        let pieces = self.pieces(&op);
+        op.pieces_left = pieces.len();
+        let owes_sent = op.owes_sent;
+        let carries = !matches!(op.action, Action::Get);
+        self.ops.insert(id, op);
+        let mut left = 0;
+        for (start, bytes) in pieces {
+            let packet = Packet::Request { op: id, start, bytes };
+            let at = self.members[from].clock;
+            left = self.transmit(from, to, if carries { bytes } else { 0 }, at, packet);
+        }
+        if owes_sent {
+            self.pending.push(left, Step::Leave(id));
+        }
+    }
+
+    /// Lets an accepted message enter the network.
+    pub(super) fn post(&mut self, to: Pe, letter: Letter) {
+        let (from, bytes) = (letter.from, letter.payload.len());
+        let channel = self.channels.entry((from, to)).or_default();
+        channel.in_flight.push_back(letter);
+        channel.load += 1;
+        let at = self.members[from].clock;
+        self.transmit(from, to, bytes, at, Packet::Message { from, to });
+    }
+
+    /// Takes the next step; false if none is pending. In virtual time it is the earliest, else any.
+    pub(super) fn step(&mut self) -> bool {
+        let Some((time, step)) = self.pending.pop(&mut self.random) else {
+            return false;
+        };
+        match step {
+            Step::Leave(op) => self.leave(op, time),
+            Step::Arrive { to, occupancy, packet } => {
+                let received = self.members[to].receive_free.max(time) + occupancy;
+                self.members[to].receive_free = received;
+                self.pending.push(received, Step::Deliver(packet));
+            }
+            Step::Deliver(Packet::Request { op, start, bytes }) => self.deliver(op, start, bytes, time),
+            Step::Deliver(Packet::Reply(op)) => self.bring_back(op, time),
+            Step::Deliver(Packet::Message { from, to }) => self.deliver_message(from, to, time),
+            Step::Complete(op) => self.complete(op, time),
+        }
+        true
+    }
+
+    /// Sends a packet, not before `at`. Answers when its last byte has left.
+    fn transmit(&mut self, from: Pe, to: Pe, bytes: usize, at: u64, packet: Packet) -> u64 {
+        let occupancy = self.times.occupancy(bytes);
+        let start = self.members[from].send_free.max(at);
+        let left = start + occupancy;
+        self.members[from].send_free = left;
+        let arrival = start + self.times.latency;
+        if self.params.chaos {
+            self.pending.push(arrival + occupancy, Step::Deliver(packet));
+        } else {
+            self.pending.push(arrival, Step::Arrive { to, occupancy, packet });
+        }
+        left
+    }
+
+    /// Where an operation is cut: in chaos into up to 4 pieces, whose ends are multiples of 8 bytes in the
+    /// target.
+    fn pieces(&mut self, op: &Op) -> Vec<(usize, usize)> {
+        if !self.params.chaos || op.bytes <= PIECE_BYTES || matches!(op.action, Action::Atomic(_)) {
+            return vec![(0, op.bytes)];
+        }
+        let cuts = self.random.below(4);
+        let mut ends: Vec<usize> = (0..cuts)
+            .map(|_| {
+                let end = op.remote.offset_bytes + self.random.below(op.bytes);
+                (end & !7).saturating_sub(op.remote.offset_bytes)
+            })
+            .collect();
+        ends.extend([0, op.bytes]);
+        ends.sort_unstable();
+        ends.dedup();
+        ends.windows(2).map(|pair| (pair[0], pair[1] - pair[0])).collect()
+    }
+
+    /// Reads the source of a put, which is the caller's again from now on.
+    fn leave(&mut self, id: OpId, time: u64) {
+        if self.is_cut_off(id) {
+            return self.vanish(id);
+        }
+        let Some(op) = self.ops.get_mut(&id).filter(|op| op.owes_sent) else {
+            return;
+        };
+        // SAFETY: the source belongs to the network until `Sent`, which is reported below.
+        op.kept = Some(unsafe { read(op.local.0, op.bytes) });
+        op.local = Local(std::ptr::null_mut());
+        op.owes_sent = false;
+        let (port, from, token) = (op.port, op.from, op.token);
+        self.report(port, from, token.map(Finished::Sent), time);
+    }
+
+    /// Executes a request, or a piece of one, at its target.
+    fn deliver(&mut self, id: OpId, start: usize, bytes: usize, time: u64) {
+        if self.is_cut_off(id) {
+            return self.vanish(id);
+        }
+        let Some(op) = self.ops.get(&id) else {
+            return;
+        };
+        let remote = match self.locate(op) {
+            Ok(remote) => remote,
+            Err(error) => return self.fail(id, error, time),
+        };
+        let op = self.ops.get_mut(&id).expect("it was there a moment ago");
+        // SAFETY: `locate` has checked the range against the region, which its owner keeps alive until it is
+        // gone; whoever started the operation vouches for the local range until completion.
+        unsafe { op.execute(remote, start, bytes) };
+        op.pieces_left -= 1;
+        let (from, to, whole) = (op.from, op.to, op.pieces_left == 0);
+        let brings = op.brings();
+        if !matches!(op.action, Action::Get) {
+            self.touch(to, time);
+        }
+        match brings {
+            _ if !whole => (),
+            None => self.pending.push(time + self.times.latency, Step::Complete(id)),
+            Some(bytes) => {
+                self.transmit(to, from, bytes, time, Packet::Reply(id));
+            }
+        }
+    }
+
+    /// Where the operation's target lies in this process.
+    fn locate(&self, op: &Op) -> Result<*mut u8, FabricError> {
+        let member = &self.members[op.to];
+        if member.standing == Standing::Gone {
+            let operation = op.action.name();
+            return Err(FabricError::PeerLost { pe: op.from, peer: op.to, operation });
+        }
+        let end = op.remote.offset_bytes.checked_add(op.bytes);
+        let region = member.regions.get(&op.remote.key);
+        match region.filter(|region| end.is_some_and(|end| end <= region.bytes)) {
+            // SAFETY: the offset lies inside the region, as was just checked.
+            Some(region) => Ok(unsafe { region.start.as_ptr().add(op.remote.offset_bytes) }),
+            None => Err(FabricError::Foreign {
+                pe: op.from,
+                what: format!("{:?} + {} bytes is not registered by PE {}", op.remote, op.bytes, op.to),
+            }),
+        }
+    }
+
+    /// Hands what a get or a fetch has read to its origin.
+    fn bring_back(&mut self, id: OpId, time: u64) {
+        if self.is_cut_off(id) {
+            return self.vanish(id);
+        }
+        let Some(op) = self.ops.get(&id) else {
+            return;
+        };
+        let kept = op.kept.as_ref().expect("a reply follows the read");
+        // SAFETY: the local range is the caller's promise until completion, which is reported afterwards.
+        unsafe {
+            match op.action {
+                Action::Atomic(atomic) => {
+                    let word = kept.as_slice().try_into().expect("a word is kept as 8 bytes");
+                    write_word(atomic.kind, u64::from_ne_bytes(word), op.local.0);
+                }
+                _ => copy::copy(op.local.0, kept.as_ptr(), op.bytes),
+            }
+        }
+        if self.params.chaos {
+            self.pending.push(time, Step::Complete(id));
+        } else {
+            self.complete(id, time);
+        }
+    }
+
+    fn deliver_message(&mut self, from: Pe, to: Pe, time: u64) {
+        let cut_off = self.lost.is_some_and(|lost| lost == from || lost == to);
+        let gone = self.members[to].standing == Standing::Gone;
+        let channel = self.channels.get_mut(&(from, to)).expect("a message under way has a channel");
+        let letter = channel.in_flight.pop_front().expect("one step for each message");
+        if cut_off || gone {
+            channel.load -= 1;
+            return;
+        }
+        self.members[to].inbox.push_back(letter);
+        self.touch(to, time);
+    }
+
+    fn complete(&mut self, id: OpId, time: u64) {
+        if self.is_cut_off(id) {
+            return self.vanish(id);
+        }
+        let Some(op) = self.ops.remove(&id) else {
+            return;
+        };
+        let sent = op.token.filter(|_| op.owes_sent).map(Finished::Sent);
+        let finished = if op.brings().is_some() { Finished::Get(op.token) } else { Finished::Put(op.token) };
+        self.report(op.port, op.from, sent.into_iter().chain([finished]), time);
+        if let Some(port) = self.ports.get_mut(&op.port) {
+            port.outstanding -= 1;
+        }
+    }
+
+    /// Puts down what the next `progress` of a port tells; nothing if the port is closed.
+    fn report(&mut self, port: PortId, pe: Pe, news: impl IntoIterator<Item = Finished>, time: u64) {
+        if let Some(port) = self.ports.get_mut(&port) {
+            port.finished.extend(news);
+            self.touch(pe, time);
+        }
+    }
+}
+
+impl Op {
+    /// How many bytes come back, if it is an operation that fetches.
+    pub(super) fn brings(&self) -> Option<usize> {
+        match self.action {
+            Action::Put => None,
+            Action::Get => Some(self.bytes),
+            Action::Atomic(_) => (!self.local.0.is_null()).then_some(self.bytes),
+        }
+    }
+
+    /// Executes a piece of the operation on the memory at `remote`, where its target starts.
+    ///
+    /// # Safety
+    /// The whole target lies in a live region; the local memory is valid as the contract of providers asks.
+    unsafe fn execute(&mut self, remote: *mut u8, start: usize, bytes: usize) {
+        // SAFETY: the caller vouches for both ends, and a piece lies inside its operation.
+        unsafe {
+            match self.action {
+                Action::Put => {
+                    let source = self.kept.as_ref().map_or(self.local.0.cast_const(), |kept| kept.as_ptr());
+                    copy::copy(remote.add(start), source.add(start), bytes);
+                }
+                Action::Get => {
+                    let kept = self.kept.get_or_insert_with(|| vec![0; self.bytes]);
+                    copy::copy(kept.as_mut_ptr().add(start), remote.add(start), bytes);
+                }
+                Action::Atomic(atomic) => self.kept = Some(atomic.execute(remote).to_ne_bytes().to_vec()),
+            }
+        }
+    }
+}
+
+impl Action {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Action::Put => "a put",
+            Action::Get => "a get",
+            Action::Atomic(_) => "an atomic",
+        }
+    }
+}
+
+/// Copies out memory of a caller.
+///
+/// # Safety
+/// `source` is valid for reads of `bytes` bytes.
+pub(super) unsafe fn read(source: *const u8, bytes: usize) -> Vec<u8> {
+    let mut kept = vec![0; bytes];
+    // SAFETY: the caller vouches for the source; the vector has the same length.
+    unsafe { copy::copy(kept.as_mut_ptr(), source, bytes) };
+    kept
+}

@@ -1,0 +1,105 @@
+//! The parameters of a simulation.
+//!
+//! Invariant: two simulations of equal parameters and equal programs run alike.
+
+use super::random::Random;
+use crate::types::Pe;
+use std::time::Duration;
+
+/// What the simulated network is like. Times are virtual, with a resolution of 1 ps inside, 1 ns outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimParams {
+    /// Where the pseudorandom sequence starts.
+    pub seed: u64,
+    /// Whether the sequence, instead of virtual time, decides who runs and what arrives.
+    pub chaos: bool,
+    /// From the moment a byte leaves the sender's network card to its arrival at the receiver's.
+    pub latency: Duration,
+    /// Time of the processor for a put, a get, an atomic or a message sent, and for each message received.
+    pub overhead: Duration,
+    /// Time of the network card for each message, its bytes apart, at both ends.
+    pub gap: Duration,
+    /// Bytes that a network card moves in a second, at both ends; may be infinite.
+    pub bandwidth_bytes_per_second: f64,
+    /// Time of the processor for a call of `progress`, or a call that is answered `Again`; at least 1 ns.
+    pub poll: Duration,
+    /// Largest put whose source is reusable at return, in bytes.
+    pub inject_bytes: usize,
+    /// Largest payload of a message, in bytes.
+    pub message_bytes: usize,
+    /// Largest put or get, in bytes.
+    pub transfer_bytes: usize,
+    /// Operations of an endpoint, and apart from them messages of a PE to another, that may be under way
+    /// before the answer is `Again`; at least 1.
+    pub credits: usize,
+    /// Probability that a call is answered `Again` for no reason.
+    pub again: f32,
+    /// Whether the network executes atomics.
+    pub executes_atomics: bool,
+    /// A PE that is lost during the run.
+    pub lose: Option<Loss>,
+    /// In chaos: the probability that a call which starts an operation lets others run first.
+    pub hand_over: f32,
+    /// In chaos: the probability that a PE goes on at a point where others could run; below 1.
+    pub stay: f32,
+    /// In chaos: the probability that the next step is one of the network, when PEs can run too; between
+    /// 0 and 1, both excluded.
+    pub delivery: f32,
+    /// How often all PEs look in vain, with nothing under way, before that is called a deadlock.
+    pub hopeless_rounds: usize,
+}
+
+/// The loss of a PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The PE that is lost.
+    pub pe: Pe,
+    /// How many operations and messages all PEs together have started when it happens.
+    pub after_operations: u64,
+}
+
+impl Default for SimParams {
+    /// Model mode: 1 us of latency, 100 ns of overhead, 10 ns of gap, 10 GB/s.
+    fn default() -> SimParams {
+        SimParams {
+            seed: 0,
+            chaos: false,
+            latency: Duration::from_micros(1),
+            overhead: Duration::from_nanos(100),
+            gap: Duration::from_nanos(10),
+            bandwidth_bytes_per_second: 10e9,
+            poll: Duration::from_nanos(20),
+            inject_bytes: 64,
+            message_bytes: 4096,
+            transfer_bytes: usize::MAX,
+            credits: 64,
+            again: 0.0,
+            executes_atomics: true,
+            lose: None,
+            hand_over: 0.0,
+            stay: 0.0,
+            delivery: 0.5,
+            hopeless_rounds: 10_000,
+        }
+    }
+}
+
+impl SimParams {
+    /// Chaos mode, everything adventurous derived from the seed.
+    pub fn chaos(seed: u64) -> SimParams {
+        let mut random = Random::new(seed ^ 0xC4A0_5000_0000_0000);
+        SimParams {
+            seed,
+            chaos: true,
+            inject_bytes: random.pick(&[8, 16, 64, 192]),
+            message_bytes: random.pick(&[256, 1024, 4096]),
+            credits: random.pick(&[1, 2, 3, 8, 64]),
+            again: random.pick(&[0.0, 0.1, 0.3, 0.5]),
+            executes_atomics: random.chance(0.5),
+            hand_over: random.pick(&[0.0, 0.06, 0.25]),
+            stay: random.pick(&[0.0, 0.5, 0.875]),
+            delivery: random.pick(&[0.125, 0.5, 0.875]),
+            ..SimParams::default()
+        }
+    }
+}

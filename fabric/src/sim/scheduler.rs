@@ -1,0 +1,228 @@
+//! The scheduler: one PE runs at a time, and this decides which.
+//!
+//! Invariant: on threads, from the moment that all have connected until all are gone, `turn` names exactly
+//! one PE, and only its threads are inside the engine. Who gives the turn away wakes the next and sleeps,
+//! both outside the lock: a hand-over is one unpark and one park, and none if the same PE goes on.
+
+use super::engine::{Member, PortId, Standing, State};
+use crate::types::Pe;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The state that all endpoints of a simulation share.
+pub(super) struct Engine {
+    state: Mutex<State>,
+}
+
+pub(super) type Guard<'a> = MutexGuard<'a, State>;
+
+/// In chaos an idle PE is resumed instead of a ready one with this probability.
+const DISTURBANCE: f32 = 0.125;
+/// When all look in vain, but not all rest, every so many steps one of the resting may look.
+const LOOK_STEPS: usize = 8;
+
+impl Engine {
+    pub(super) fn new(state: State) -> Engine {
+        Engine { state: Mutex::new(state) }
+    }
+
+    pub(super) fn lock(&self) -> Guard<'_> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, when it is this PE's turn. A PE that is not connected, or gone, has no turns to wait for.
+    pub(super) fn enter(&self, pe: Pe) -> Guard<'_> {
+        let mut state = self.lock();
+        match state.members[pe].standing {
+            Standing::Absent | Standing::Gone => return state,
+            _ if state.driven => return state,
+            Standing::Idle => state.members[pe].standing = Standing::Ready,
+            Standing::Ready | Standing::Running => (),
+        }
+        self.await_turn(state, pe)
+    }
+
+    /// Takes part; on threads, waits for all others.
+    pub(super) fn join(&self, pe: Pe) {
+        let mut state = self.lock();
+        state.members[pe].standing = Standing::Ready;
+        if state.driven {
+            return;
+        }
+        let state = self.start(state);
+        drop(self.await_turn(state, pe));
+    }
+
+    /// Lets whoever is next go on, and comes back when it is this PE's turn.
+    ///
+    /// # Panics
+    /// If all PEs wait for what nobody will do.
+    pub(super) fn pass<'a>(&'a self, mut state: Guard<'a>, pe: Pe) -> Guard<'a> {
+        if state.driven {
+            state.drive();
+            return state;
+        }
+        if state.members[pe].standing == Standing::Running {
+            state.members[pe].standing = Standing::Ready;
+        }
+        let next = state.choose(Some(pe));
+        if next != Some(pe) {
+            self.hand_over(state, next);
+            state = self.lock();
+        }
+        state = self.await_turn(state, pe);
+        if let Some(words) = state.members[pe].doom.take() {
+            drop(state);
+            panic!("{words}");
+        }
+        state
+    }
+
+    /// Takes part no more, and lets whoever is next go on.
+    pub(super) fn leave(&self, pe: Pe, port: PortId) {
+        let mut state = self.enter(pe);
+        state.close_port(port);
+        state.depart(pe);
+        match state.turn {
+            _ if state.driven => (),
+            None => drop(self.start(state)),
+            Some(_) => {
+                let next = state.choose(None);
+                self.hand_over(state, next);
+            }
+        }
+    }
+
+    /// Gives the first turn, once nobody is absent.
+    fn start<'a>(&'a self, mut state: Guard<'a>) -> Guard<'a> {
+        if state.turn.is_some() || state.members.iter().any(|m| m.standing == Standing::Absent) {
+            return state;
+        }
+        let first = state.choose(None);
+        self.hand_over(state, first);
+        self.lock()
+    }
+
+    fn hand_over(&self, mut state: Guard<'_>, next: Option<Pe>) {
+        let waiters = next.map(|next| std::mem::take(&mut state.members[next].waiters));
+        drop(state);
+        waiters.into_iter().flatten().for_each(|thread| thread.unpark());
+    }
+
+    fn await_turn<'a>(&'a self, mut state: Guard<'a>, pe: Pe) -> Guard<'a> {
+        while state.turn != Some(pe) {
+            let member = &mut state.members[pe];
+            let me = std::thread::current();
+            if member.waiters.iter().all(|thread| thread.id() != me.id()) {
+                member.waiters.push(me);
+            }
+            drop(state);
+            std::thread::park();
+            state = self.lock();
+        }
+        state
+    }
+}
+
+impl State {
+    /// One thread drives all endpoints: the network moves until something has happened that a PE can see, in
+    /// chaos by a few steps.
+    fn drive(&mut self) {
+        if self.params.chaos {
+            for _ in 0..self.random.below(4) {
+                self.step();
+            }
+            return;
+        }
+        let touches = |state: &State| state.members.iter().map(|m| m.touches).sum::<u64>();
+        let before = touches(self);
+        while touches(self) == before && self.step() {}
+    }
+
+    /// Moves the network until a PE is to run, makes that the turn and answers it; `None` if all are gone.
+    /// `present` is the PE that asks.
+    fn choose(&mut self, present: Option<Pe>) -> Option<Pe> {
+        let next = if self.params.chaos { self.choose_any(present) } else { self.choose_earliest() };
+        self.turn = next;
+        let next = next?;
+        self.members[next].standing = Standing::Running;
+        if self.pending.is_empty() && self.live().all(|(_, member)| member.vain) {
+            self.hopeless_steps += 1;
+            if self.hopeless_steps > self.params.hopeless_rounds * self.live().count() {
+                self.members[next].doom = Some(self.words_of_doom(next));
+            }
+        }
+        Some(next)
+    }
+
+    /// In virtual time: whatever is earliest.
+    fn choose_earliest(&mut self) -> Option<Pe> {
+        loop {
+            let ready = self.live().filter(|(_, member)| member.standing == Standing::Ready);
+            let ready = ready.min_by_key(|(pe, member)| (member.clock, *pe)).map(|(pe, m)| (pe, m.clock));
+            match (ready, self.pending.earliest()) {
+                (Some((pe, clock)), event) if event.is_none_or(|time| clock < time) => {
+                    let look = self.hopeless_steps % LOOK_STEPS == LOOK_STEPS - 1;
+                    return if look { self.next_idle().or(Some(pe)) } else { Some(pe) };
+                }
+                (_, Some(_)) => self.step(),
+                (_, None) => return self.next_idle(),
+            };
+        }
+    }
+
+    /// In chaos: whatever the sequence says.
+    fn choose_any(&mut self, present: Option<Pe>) -> Option<Pe> {
+        let is_ready = present.is_some_and(|pe| self.members[pe].standing == Standing::Ready);
+        if is_ready && self.random.chance(self.params.stay) {
+            return present;
+        }
+        loop {
+            let count = |standing| self.live().filter(|(_, member)| member.standing == standing).count();
+            let (ready, idle) = (count(Standing::Ready), count(Standing::Idle));
+            let can_deliver = !self.pending.is_empty();
+            if can_deliver && (ready == 0 || self.random.chance(self.params.delivery)) {
+                if ready == 0 && idle > 0 && self.random.chance(DISTURBANCE) {
+                    return self.nth(Standing::Idle, idle);
+                }
+                self.step();
+            } else if ready == 0 || (idle > 0 && self.random.chance(DISTURBANCE)) {
+                return self.nth(Standing::Idle, idle);
+            } else {
+                return self.nth(Standing::Ready, ready);
+            }
+        }
+    }
+
+    /// One of the `count` PEs of that standing.
+    fn nth(&mut self, standing: Standing, count: usize) -> Option<Pe> {
+        let index = if count > 1 { self.random.below(count) } else { 0 };
+        self.live().filter(|(_, member)| member.standing == standing).nth(index).map(|(pe, _)| pe)
+    }
+
+    /// The idle PE that has waited longest for a chance to look.
+    fn next_idle(&mut self) -> Option<Pe> {
+        let n_pes = self.members.len();
+        let after = (1..=n_pes).map(|i| (self.last_resumed + i) % n_pes);
+        let mut idle = after.filter(|pe| self.members[*pe].standing == Standing::Idle);
+        let next = idle.next()?;
+        self.last_resumed = next;
+        Some(next)
+    }
+
+    fn live(&self) -> impl Iterator<Item = (Pe, &Member)> {
+        self.members.iter().enumerate().filter(|(_, member)| member.standing != Standing::Gone)
+    }
+
+    #[cold]
+    fn words_of_doom(&self, pe: Pe) -> String {
+        let waiting: Vec<Pe> = self.live().map(|(pe, _)| pe).collect();
+        let gone: Vec<Pe> = (0..self.members.len()).filter(|pe| !waiting.contains(pe)).collect();
+        let lost = self.lost.map_or_else(String::new, |lost| format!("; PE {lost} is lost"));
+        let (seed, rounds) = (self.params.seed, self.params.hopeless_rounds);
+        format!(
+            "PE {pe}: deadlock in the simulation of seed {seed}: PEs {waiting:?} wait, PEs {gone:?} are \
+             gone{lost}, nothing is under way, and all have looked {rounds} times in vain. Who was to put, \
+             send or leave?"
+        )
+    }
+}

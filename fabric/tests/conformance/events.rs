@@ -1,0 +1,146 @@
+//! Rules of tokens, of contexts and of rest.
+
+use super::{Fabric, Harness, KEY, pattern};
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completions, Event, Provider, Remote, Status, Token};
+use std::time::Duration;
+
+/// Calls until the answer is not `Again`, and hands the answer back.
+fn accept<P: Provider>(fabric: &Fabric<P>, mut call: impl FnMut() -> Status) -> Status {
+    let mut status = Status::Again;
+    fabric.accepted(|| {
+        status = call();
+        status
+    });
+    status
+}
+
+pub(super) fn each_token_comes_back_as_promised<H: Harness>() {
+    let fabric = H::open(2);
+    let endpoint = &fabric.endpoints[0];
+    let (source, mut target) = (pattern(50_000, 1), vec![0u64; 64]);
+    let place: *mut u8 = target.as_mut_ptr().cast();
+    let limit = endpoint.limits().inject_bytes;
+    let add = Atomic { kind: AtomicKind::U32, op: AtomicOp::Add, operand: 1, compare: 0 };
+    let remote = Remote { key: KEY, offset_bytes: 128 };
+    // What each operation of PE 0 is to be told: whether Sent, whether Done.
+    let mut expected = Vec::new();
+    for round in 0..12 {
+        for bytes in [0, 8, limit.min(40_000), limit.saturating_add(1).min(50_000), 50_000] {
+            let token = Some(expected.len() as Token);
+            // SAFETY: the source outlives the wait below; the range lies in the region.
+            let status =
+                accept(&fabric, || unsafe { endpoint.put(1, source.as_ptr(), bytes, remote, token) });
+            let pending = status == Status::Pending;
+            expected.push((pending && bytes > limit, pending));
+        }
+        let token = Some(expected.len() as Token);
+        // SAFETY: the target outlives the wait below; the range lies in the region.
+        let status = accept(&fabric, || unsafe { endpoint.get(1, place, 8 * round, remote, token) });
+        expected.push((false, status == Status::Pending));
+        for fetched in [place, std::ptr::null_mut()] {
+            if endpoint.executes(AtomicKind::U32) {
+                let token = Some(expected.len() as Token);
+                // SAFETY: the place outlives the wait below; the word lies in the region and is aligned.
+                let status = accept(&fabric, || unsafe { endpoint.atomic(1, remote, &add, fetched, token) });
+                expected.push((false, status == Status::Pending));
+            }
+        }
+        // SAFETY: the source outlives the wait below; the range lies in the region.
+        fabric.accepted(|| unsafe { endpoint.put(1, source.as_ptr(), 50_000, remote, None) });
+    }
+    let all = (expected.len() + 12) as u64;
+    let count = || endpoint.completions().puts + endpoint.completions().gets;
+    fabric.until(|| count() == all, "all operations to complete");
+    (0..100).for_each(|_| assert!(fabric.progress_all().is_empty()));
+    let told = fabric.told.take();
+    for (token, (sent, done)) in expected.into_iter().enumerate() {
+        let of = told.iter().filter(|told| told.1 == token as Token).map(|told| (told.0, told.2));
+        let expected = [sent.then_some((0, true)), done.then_some((0, false))];
+        let expected: Vec<_> = expected.into_iter().flatten().collect();
+        assert_eq!(of.collect::<Vec<_>>(), expected, "events of operation {token}");
+    }
+}
+
+pub(super) fn what_is_sent_may_change<H: Harness>() {
+    let fabric = H::open(2);
+    let endpoint = &fabric.endpoints[0];
+    for round in 0..8usize {
+        let original = pattern(40_000, round as u8);
+        let mut source = original.clone();
+        let remote = Remote { key: KEY, offset_bytes: round * 40_000 };
+        let (start, before) = (source.as_ptr(), endpoint.completions().puts);
+        // SAFETY: the source outlives the waits below, and changes after the provider has said so.
+        let status = accept(&fabric, || unsafe { endpoint.put(1, start, 40_000, remote, Some(3)) });
+        let free = || status == Status::Done || fabric.told.borrow().iter().any(|told| told.1 == 3);
+        fabric.until(free, "the put to be sent");
+        fabric.told.take();
+        source.fill(0xEE);
+        fabric.until(|| endpoint.completions().puts == before + 1, "the put to complete");
+        let at = round * 40_000;
+        assert!(fabric.region(1)[at..at + 40_000] == original, "round {round}");
+        fabric.progress_all();
+        fabric.told.take();
+    }
+}
+
+pub(super) fn contexts_complete_apart<H: Harness>() {
+    let fabric = H::open(2);
+    let (endpoint, context) = (&fabric.endpoints[0], fabric.endpoints[0].context().unwrap());
+    let source = pattern(1000, 5);
+    let mut told = Vec::new();
+    let mut look = |context: &H::Endpoint| {
+        let mut handle = |event: Event<'_>| match event {
+            Event::Message { .. } => panic!("a message arrived at a context"),
+            Event::Sent(_) => (),
+            Event::Done(token) => told.push(token),
+        };
+        context.progress(&mut handle).unwrap();
+    };
+    fabric.accepted(|| fabric.endpoints[1].send(0, 77, b"to the first"));
+    let mut pending = Vec::new();
+    for i in 0..6 {
+        let remote = Remote { key: KEY, offset_bytes: 2000 * i };
+        let token = i as Token;
+        let mut status = Status::Again;
+        for _ in 0..10_000 {
+            // SAFETY: the source outlives the waits below; the range lies in the region.
+            status = unsafe { context.put(1, source.as_ptr(), 1000, remote, Some(token)) };
+            if status != Status::Again {
+                break;
+            }
+            look(&context);
+        }
+        assert!(status != Status::Again, "a context accepts nothing");
+        pending.extend((status == Status::Pending).then_some(token));
+    }
+    assert_eq!(endpoint.completions(), Completions::default(), "what a context starts is not the endpoint's");
+    for _ in 0..10_000 {
+        look(&context);
+        if context.completions().puts == 6 {
+            break;
+        }
+    }
+    assert_eq!(context.completions(), Completions { puts: 6, gets: 0 });
+    (0..100).for_each(|_| look(&context));
+    told.sort_unstable();
+    assert_eq!(told, pending);
+    let arrived: Vec<_> = (0..super::DRAIN_ROUNDS).flat_map(|_| fabric.progress_all()).collect();
+    assert_eq!(arrived, [(0, 1, 77, b"to the first".to_vec())]);
+    fabric.put(0, 1, &source, 50_000);
+    assert_eq!(endpoint.completions(), Completions { puts: 1, gets: 0 });
+    assert_eq!(context.completions(), Completions { puts: 6, gets: 0 });
+    assert!(fabric.told.borrow().is_empty(), "tokens come back to where they were given");
+    for i in 0..6 {
+        assert!(fabric.region(1)[2000 * i..2000 * i + 1000] == source, "put {i}");
+    }
+}
+
+pub(super) fn a_rest_returns<H: Harness>() {
+    let fabric = H::open(2);
+    for endpoint in &fabric.endpoints {
+        endpoint.rest(Duration::ZERO);
+        endpoint.rest(Duration::from_millis(1));
+    }
+    fabric.put(0, 1, b"awake", 10);
+    assert_eq!(fabric.get(1, 0, 5, 0), [0; 5]);
+}

@@ -1,0 +1,295 @@
+//! A sending side over the net: an endpoint of the provider, and the count of what was started there. The
+//! world has one, and each context one of its own, so that they complete apart.
+//!
+//! Invariant: what was started and is not complete is counted in `puts`, `gets` or `followers`, before it can
+//! complete; so when the provider's counters have caught up and there are no followers, everything is
+//! complete. The lock is held for single calls of the provider, never while waiting.
+
+use crate::Pe;
+use crate::tracker::Tracker;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::{Atomic, AtomicKind, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::Duration;
+
+/// The key under which every PE registers its heap.
+pub(crate) const HEAP_KEY: Key = 0;
+
+/// A sending side over the net.
+pub(crate) struct Channel {
+    /// `None` once it is shut.
+    net: Mutex<Option<Net>>,
+    limits: Limits,
+    puts: AtomicU64,
+    gets: AtomicU64,
+    /// Operations that wait for another one, or are messages that wait for their answer.
+    followers: AtomicU64,
+}
+
+/// Where an operation reaches to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) operation: &'static str,
+    pub(crate) pe: Pe,
+    /// From the start of the PE's heap, in bytes.
+    pub(crate) offset_bytes: usize,
+}
+
+impl Target {
+    fn remote(self, skipped_bytes: usize) -> Remote {
+        Remote { key: HEAP_KEY, offset_bytes: self.offset_bytes + skipped_bytes }
+    }
+
+    fn awaited(self) -> Awaited {
+        Awaited::Completion { operation: self.operation, pe: self.pe }
+    }
+}
+
+impl Channel {
+    pub(crate) fn new(net: Net) -> Channel {
+        let limits = net.limits();
+        Channel {
+            net: Mutex::new(Some(net)),
+            limits,
+            puts: AtomicU64::new(0),
+            gets: AtomicU64::new(0),
+            followers: AtomicU64::new(0),
+        }
+    }
+
+    /// Calls the provider. If the channel is shut, which happens when the job fails, this PE gives up.
+    fn call<R>(&self, call: impl FnOnce(&Net) -> R) -> R {
+        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*net {
+            Some(net) => call(net),
+            None => {
+                drop(net);
+                panic!("a call over the net after this PE has failed or given up")
+            }
+        }
+    }
+
+    /// Calls the provider, unless another thread does or the channel is shut.
+    fn try_call<R>(&self, call: impl FnOnce(&Net) -> R) -> Option<R> {
+        let net = match self.net.try_lock() {
+            Ok(net) => net,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        net.as_ref().map(call)
+    }
+
+    /// Gives up what is under way: nothing that was started here touches a buffer any more.
+    pub(crate) fn shut(&self) {
+        self.net.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// A further channel from the same PE.
+    pub(crate) fn context(&self) -> FabricResult<Channel> {
+        self.call(Provider::context).map(Channel::new)
+    }
+
+    pub(crate) fn executes(&self, kind: AtomicKind) -> bool {
+        self.call(|net| net.executes(kind))
+    }
+
+    pub(crate) fn virtual_time(&self) -> Option<Duration> {
+        self.try_call(Provider::virtual_time).flatten()
+    }
+
+    pub(crate) fn compute(&self, time: Duration) {
+        self.try_call(|net| net.compute(time));
+    }
+
+    /// Rests until something may have changed, unless another thread is at the provider.
+    pub(crate) fn rest(&self, bound: Duration) {
+        if self.try_call(|net| net.rest(bound)).is_none() {
+            rustix::thread::sched_yield();
+        }
+    }
+
+    /// Makes progress, unless another thread does.
+    pub(crate) fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        self.try_call(|net| net.progress(handle)).unwrap_or(Ok(0))
+    }
+
+    /// Starts a put. Without a tracker the source is reusable at return, else when the tracker has counted it
+    /// as sent.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `source` is valid for reads for as long as said above.
+    pub(crate) unsafe fn put(
+        &self,
+        world: &World,
+        target: Target,
+        source: *const u8,
+        bytes: usize,
+        tracker: Option<&Tracker>,
+    ) {
+        let Some(tracker) = tracker else {
+            let own = world.trackers.open();
+            // SAFETY: the caller vouches for the range, and this call does not return before it is sent.
+            unsafe { self.put(world, target, source, bytes, Some(&own)) };
+            world.wait(target.awaited(), || own.is_sent());
+            world.trackers.release(own);
+            return;
+        };
+        for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
+            self.puts.fetch_add(1, Ordering::Relaxed);
+            let announces_sent = piece > self.limits.inject_bytes;
+            tracker.begin(announces_sent);
+            let status = self.issue(world, target, |net| {
+                // SAFETY: the caller vouches for the source and the range.
+                unsafe {
+                    let source = source.add(skipped);
+                    net.put(target.pe, source, piece, target.remote(skipped), Some(tracker.token()))
+                }
+            });
+            if status == Status::Done {
+                tracker.done_at_once(announces_sent);
+            }
+        }
+    }
+
+    /// Starts a get; without a tracker, completes it.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `into` is valid for writes until the get is complete.
+    pub(crate) unsafe fn get(
+        &self,
+        world: &World,
+        source: Target,
+        into: *mut u8,
+        bytes: usize,
+        tracker: Option<&Tracker>,
+    ) {
+        let Some(tracker) = tracker else {
+            let own = world.trackers.open();
+            // SAFETY: the caller vouches for the range, and this call does not return before it is complete.
+            unsafe { self.get(world, source, into, bytes, Some(&own)) };
+            world.wait(source.awaited(), || own.is_done());
+            world.trackers.release(own);
+            return;
+        };
+        for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
+            self.gets.fetch_add(1, Ordering::Relaxed);
+            tracker.begin(false);
+            let status = self.issue(world, source, |net| {
+                // SAFETY: the caller vouches for the range and the place of the data.
+                unsafe {
+                    let into = into.add(skipped);
+                    net.get(source.pe, into, piece, source.remote(skipped), Some(tracker.token()))
+                }
+            });
+            if status == Status::Done {
+                tracker.done_at_once(false);
+            }
+        }
+    }
+
+    /// Starts an atomic that the fabric executes.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned. `fetched` is null, or valid for writes until the atomic is
+    /// complete.
+    pub(crate) unsafe fn atomic(
+        &self,
+        world: &World,
+        target: Target,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        tracker: Option<&Tracker>,
+    ) {
+        self.count_atomic(fetched);
+        if let Some(tracker) = tracker {
+            tracker.begin(false);
+        }
+        let token = tracker.map(Tracker::token);
+        // SAFETY: the caller vouches for the word and the place of the result.
+        let status = self.issue(world, target, |net| unsafe {
+            net.atomic(target.pe, target.remote(0), atomic, fetched, token)
+        });
+        if let (Status::Done, Some(tracker)) = (status, tracker) {
+            tracker.done_at_once(false);
+        }
+    }
+
+    /// As `atomic`, without result and without waiting; `false` if the provider has no room now.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned.
+    pub(crate) unsafe fn try_atomic(&self, pe: Pe, offset_bytes: usize, atomic: &Atomic) -> bool {
+        let remote = Remote { key: HEAP_KEY, offset_bytes };
+        let null = std::ptr::null_mut();
+        self.count_atomic(null);
+        // SAFETY: the caller vouches for the word; there is no place for a result.
+        let status = self.call(|net| unsafe { net.atomic(pe, remote, atomic, null, None) });
+        if status == Status::Again {
+            self.puts.fetch_sub(1, Ordering::Relaxed);
+        }
+        status != Status::Again
+    }
+
+    fn count_atomic(&self, fetched: *mut u8) {
+        let count = if fetched.is_null() { &self.puts } else { &self.gets };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sends a message; `false` if the provider has no room now.
+    pub(crate) fn try_send(&self, pe: Pe, header: u64, payload: &[u8]) -> bool {
+        self.call(|net| net.send(pe, header, payload)) != Status::Again
+    }
+
+    /// One more operation that waits for another, or for an answer.
+    pub(crate) fn add_follower(&self) {
+        self.followers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Such an operation is complete, or counted by the provider from now on.
+    pub(crate) fn remove_follower(&self) {
+        // SYNC POINT follower: releases what the answer has brought.
+        self.followers.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether everything that was started here is complete.
+    pub(crate) fn is_quiet(&self) -> bool {
+        // SYNC POINT follower: acquires what the last answer has brought.
+        if self.followers.load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        let done = self.call(Provider::completions);
+        done.puts == self.puts.load(Ordering::Relaxed) && done.gets == self.gets.load(Ordering::Relaxed)
+    }
+
+    /// Calls the provider until it accepts. The one place where `Again` is answered.
+    fn issue(&self, world: &World, target: Target, mut call: impl FnMut(&Net) -> Status) -> Status {
+        let mut status = self.call(&mut call);
+        if status == Status::Again {
+            world.wait(Awaited::Room { operation: target.operation, pe: target.pe }, || {
+                status = self.call(&mut call);
+                status != Status::Again
+            });
+        }
+        status
+    }
+}
+
+/// A transfer cut into pieces of at most `limit` bytes: where each begins, and its length. A transfer of
+/// nothing has no pieces.
+fn pieces(bytes: usize, limit: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..bytes).step_by(limit).map(move |start| (start, limit.min(bytes - start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_a_transfer_once() {
+        assert_eq!(pieces(0, 10).count(), 0);
+        assert_eq!(pieces(10, usize::MAX).collect::<Vec<_>>(), [(0, 10)]);
+        assert_eq!(pieces(25, 10).collect::<Vec<_>>(), [(0, 10), (10, 10), (20, 5)]);
+    }
+}

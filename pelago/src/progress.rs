@@ -1,0 +1,333 @@
+//! Progress: taking what the net has brought, serving what others ask for, and starting what waits its turn.
+//!
+//! Invariant: a handler of the provider's events only takes notes; whatever calls the provider again happens
+//! after it, from the outbox. Every wait of this PE makes progress, so a PE that waits serves the others.
+//!
+//! Two messages are the runtime's own: a request for an atomic on this PE's heap, and its answer, which comes
+//! for atomics that fetch nothing as well, as their completion.
+
+use crate::Pe;
+use crate::channel::{Channel, Target};
+use crate::route::Executor;
+use crate::tracker::Tracker;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::amo::write_word;
+use pelago_fabric::{Atomic, AtomicKind, Event, Token};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What a message is for: the upper byte of its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Purpose {
+    AtomicRequest = 1,
+    AtomicAnswer = 2,
+}
+
+/// Payload of a request: offset in the heap, operand, comparison; 8 bytes each.
+const REQUEST_BYTES: usize = 24;
+
+fn header(purpose: Purpose, code: u16, request: u32) -> u64 {
+    (purpose as u64) << 56 | u64::from(code) << 32 | u64::from(request)
+}
+
+/// An atomic that another PE's processor executes for this one.
+struct Request {
+    kind: AtomicKind,
+    fetched: *mut u8,
+    channel: Arc<Channel>,
+    token: Option<Token>,
+}
+
+// SAFETY: `fetched` is written once, when the answer comes; whoever made the request keeps it valid till then.
+unsafe impl Send for Request {}
+
+/// Something to start when there is room, or when something else is complete.
+enum Deferred {
+    Message { pe: Pe, header: u64, payload: Vec<u8> },
+    Atomic { channel: Arc<Channel>, target: Target, atomic: Atomic, after: Option<Tracker> },
+}
+
+/// What this PE has to remember between two rounds of progress.
+#[derive(Default)]
+pub(crate) struct Agenda {
+    requests: Mutex<Vec<Option<Request>>>,
+    outbox: Mutex<Vec<Deferred>>,
+    contexts: Mutex<Vec<Weak<Channel>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Agenda {
+    /// A context's channel, to be progressed for as long as it lives.
+    pub(crate) fn add_context(&self, channel: &Arc<Channel>) {
+        let mut contexts = locked(&self.contexts);
+        contexts.retain(|context| context.strong_count() > 0);
+        contexts.push(Arc::downgrade(channel));
+    }
+
+    fn contexts(&self) -> Vec<Arc<Channel>> {
+        locked(&self.contexts).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn add_request(&self, request: Request) -> u32 {
+        let mut requests = locked(&self.requests);
+        let free = requests.iter().position(Option::is_none);
+        let at = free.unwrap_or_else(|| {
+            requests.push(None);
+            requests.len() - 1
+        });
+        requests[at] = Some(request);
+        at as u32
+    }
+}
+
+impl World {
+    /// Moves what is under way: takes what has arrived, serves what other PEs ask of this one, starts what
+    /// waits. Every call that waits does so by itself. Between PEs that map each other nothing is ever under
+    /// way, and this does nothing.
+    #[inline]
+    pub fn progress(&self) {
+        if let Some(net) = &self.net {
+            self.progress_net(net);
+        }
+    }
+
+    #[cold]
+    fn progress_net(&self, net: &Arc<Channel>) {
+        self.progress_channel(net);
+        for context in self.agenda.contexts() {
+            self.progress_channel(&context);
+        }
+        self.flush_outbox(net);
+    }
+
+    fn progress_channel(&self, channel: &Channel) {
+        let outcome = channel.progress(&mut |event| match event {
+            Event::Sent(token) => self.trackers.sent(token),
+            Event::Done(token) => self.trackers.done(token),
+            Event::Message { from, header, payload } => self.receive(from, header, payload),
+        });
+        if let Err(error) = outcome {
+            self.fail(&error.to_string());
+        }
+    }
+
+    fn receive(&self, from: Pe, header: u64, payload: &[u8]) {
+        let (code, request) = ((header >> 32) as u16, header as u32);
+        let word = |i: usize| {
+            payload.get(8 * i..8 * i + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
+        };
+        let outcome = match (header >> 56) as u8 {
+            p if p == Purpose::AtomicRequest as u8 => {
+                let atomic = word(1).zip(word(2)).and_then(|(x, c)| Atomic::from_code(code, x, c));
+                atomic.zip(word(0)).and_then(|(atomic, offset)| self.serve(from, &atomic, offset, request))
+            }
+            p if p == Purpose::AtomicAnswer as u8 => word(0).and_then(|old| self.finish(request, old)),
+            _ => None,
+        };
+        if outcome.is_none() {
+            let (me, bytes) = (self.my_pe(), payload.len());
+            self.fail(&format!(
+                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). Are \
+                 all PEs of the job the same build?"
+            ));
+        }
+    }
+
+    /// Executes an atomic for another PE and notes the answer. `None` if there is no such word.
+    fn serve(&self, from: Pe, atomic: &Atomic, offset: u64, request: u32) -> Option<()> {
+        let (offset_bytes, bytes) = (usize::try_from(offset).ok()?, atomic.kind.bytes());
+        let end = offset_bytes.checked_add(bytes)?;
+        if !offset_bytes.is_multiple_of(bytes) || end > self.memory.heap_bytes() {
+            return None;
+        }
+        // SAFETY: the word lies in this PE's heap, aligned, as was checked.
+        let old = unsafe { atomic.execute(self.memory.heap(self.my_pe()).add(offset_bytes)) };
+        let header = header(Purpose::AtomicAnswer, 0, request);
+        let payload = old.to_le_bytes().to_vec();
+        locked(&self.agenda.outbox).push(Deferred::Message { pe: from, header, payload });
+        Some(())
+    }
+
+    /// Takes the answer to a request. `None` if there is no such request.
+    fn finish(&self, request: u32, old: u64) -> Option<()> {
+        let request = locked(&self.agenda.requests).get_mut(request as usize)?.take()?;
+        if !request.fetched.is_null() {
+            // SAFETY: whoever made the request keeps the place of its result until it is complete.
+            unsafe { write_word(request.kind, old, request.fetched) };
+        }
+        if let Some(token) = request.token {
+            self.trackers.done(token);
+        }
+        request.channel.remove_follower();
+        Some(())
+    }
+
+    /// Starts an atomic on a PE that is not mapped.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned. `fetched` is null, or aligned and valid for writes until the atomic
+    /// is complete.
+    pub(crate) unsafe fn start_atomic(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        tracker: Option<&Tracker>,
+    ) {
+        match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
+            // SAFETY: the caller vouches for the word and the place of the result.
+            Executor::Fabric => unsafe { channel.atomic(self, target, atomic, fetched, tracker) },
+            Executor::Target => {
+                channel.add_follower();
+                if let Some(tracker) = tracker {
+                    tracker.begin(false);
+                }
+                let token = tracker.map(Tracker::token);
+                let (header, payload) = self.request(channel, target, atomic, fetched, token);
+                let awaited = Awaited::Room { operation: target.operation, pe: target.pe };
+                let net = self.net_channel();
+                self.wait(awaited, || net.try_send(target.pe, header, &payload));
+            }
+            // SAFETY: the caller vouches for the word and the place of the result.
+            Executor::Here => unsafe {
+                let old = atomic.execute(self.memory.heap(target.pe).add(target.offset_bytes));
+                if !fetched.is_null() {
+                    write_word(atomic.kind, old, fetched);
+                }
+            },
+        }
+    }
+
+    /// Starts an atomic that fetches nothing as soon as `after` is complete. Its channel is quiet only after
+    /// it.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned.
+    pub(crate) unsafe fn start_atomic_after(
+        &self,
+        after: Tracker,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: Atomic,
+    ) {
+        channel.add_follower();
+        let (channel, after) = (Arc::clone(channel), Some(after));
+        locked(&self.agenda.outbox).push(Deferred::Atomic { channel, target, atomic, after });
+        self.progress();
+    }
+
+    /// Notes a request; the message that makes it.
+    fn request(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> (u64, [u8; REQUEST_BYTES]) {
+        let request = Request { kind: atomic.kind, fetched, channel: Arc::clone(channel), token };
+        let number = self.agenda.add_request(request);
+        let mut payload = [0; REQUEST_BYTES];
+        let words = [target.offset_bytes as u64, atomic.operand, atomic.compare];
+        for (bytes, word) in payload.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        (header(Purpose::AtomicRequest, atomic.code(), number), payload)
+    }
+
+    /// Starts whatever of the outbox can be started now.
+    fn flush_outbox(&self, net: &Channel) {
+        let mut waiting = std::mem::take(&mut *locked(&self.agenda.outbox));
+        waiting.retain_mut(|deferred| match deferred {
+            Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
+            Deferred::Atomic { after: Some(after), .. } if !after.is_done() => true,
+            Deferred::Atomic { channel, target, atomic, after } => {
+                if let Some(after) = after.take() {
+                    self.trackers.release(after);
+                }
+                !self.try_deferred(net, channel, *target, atomic)
+            }
+        });
+        if !waiting.is_empty() {
+            // What was added meanwhile stays behind what waits longer.
+            let mut outbox = locked(&self.agenda.outbox);
+            waiting.append(&mut outbox);
+            *outbox = waiting;
+        }
+    }
+
+    fn try_deferred(&self, net: &Channel, channel: &Arc<Channel>, target: Target, atomic: &Atomic) -> bool {
+        match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
+            Executor::Fabric => {
+                // SAFETY: whoever deferred the atomic has vouched for the word.
+                let is_started = unsafe { channel.try_atomic(target.pe, target.offset_bytes, atomic) };
+                if is_started {
+                    channel.remove_follower();
+                }
+                is_started
+            }
+            Executor::Target => {
+                let (header, payload) = self.request(channel, target, atomic, std::ptr::null_mut(), None);
+                let is_sent = net.try_send(target.pe, header, &payload);
+                if !is_sent {
+                    locked(&self.agenda.requests)[header as u32 as usize] = None;
+                }
+                is_sent
+            }
+            Executor::Here => {
+                // SAFETY: whoever deferred the atomic has vouched for the word.
+                unsafe { atomic.execute(self.memory.heap(target.pe).add(target.offset_bytes)) };
+                channel.remove_follower();
+                true
+            }
+        }
+    }
+
+    /// The world's own channel.
+    ///
+    /// # Panics
+    /// If every PE is mapped, so that there is none.
+    pub(crate) fn net_channel(&self) -> &Arc<Channel> {
+        self.net.as_ref().expect("a PE that is not mapped is reached over the net")
+    }
+
+    /// Completes everything that was started on a channel.
+    pub(crate) fn quiet_channel(&self, channel: &Channel) {
+        self.progress();
+        self.wait(Awaited::Quiet, || channel.is_quiet());
+    }
+
+    /// Closes all channels: nothing that was started touches this PE's buffers any more.
+    pub(crate) fn shut_channels(&self) {
+        if let Some(net) = &self.net {
+            self.agenda.contexts().iter().for_each(|context| context.shut());
+            net.shut();
+        }
+    }
+
+    /// Completes everything that this PE has started, on contexts as well.
+    pub(crate) fn quiet_all(&self) {
+        if let Some(net) = &self.net {
+            self.quiet_channel(net);
+            for context in self.agenda.contexts() {
+                self.quiet_channel(&context);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_keep_their_parts_apart() {
+        let header = header(Purpose::AtomicAnswer, 0xABCD, u32::MAX);
+        assert_eq!(((header >> 56) as u8, (header >> 32) as u16, header as u32), (2, 0xABCD, u32::MAX));
+    }
+}

@@ -1,0 +1,128 @@
+//! Views: a symmetric array as one-sided operations see it. They are all methods of the view, in the modules
+//! `rma`, `amo`, `vis`, `signal` and `nb`; an array is a view of itself, through the world's own context.
+//!
+//! Invariant: a view borrows the array, so nothing can be started on an array that is freed, resized or in an
+//! exclusive phase.
+
+use crate::Pe;
+use crate::channel::{Channel, Target};
+use crate::context::Context;
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::local::Local;
+use crate::route::Route;
+use crate::segment::Place;
+use crate::world::World;
+use pelago_fabric::shm::doorbell::Cause;
+use std::sync::Arc;
+
+/// A symmetric array, or one through a context: what one-sided operations are called on.
+///
+/// [`Symmetric`](crate::Symmetric) derefs to it; [`via`](View::via) makes one through a context.
+pub struct View<'a, T: Element> {
+    world: &'a World,
+    /// Where operations over the net start; the world's own channel if `None`.
+    channel: Option<&'a Arc<Channel>>,
+    /// In an exclusive phase, or after one that has not ended here.
+    pub(crate) is_closed: bool,
+    pub(crate) place: Place<T>,
+}
+
+impl<'a, T: Element> View<'a, T> {
+    pub(crate) fn new(world: &'a World, place: Place<T>) -> View<'a, T> {
+        View { world, channel: None, is_closed: false, place }
+    }
+
+    /// Elements on each PE.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "the length of a part, not of a collection")]
+    pub fn len(&self) -> usize {
+        self.place.len
+    }
+
+    /// The world that the array belongs to.
+    #[inline]
+    pub fn world(&self) -> &'a World {
+        self.world
+    }
+
+    /// The array seen through a context: operations on the result are ordered and completed by that context's
+    /// fence and quiet, not by the world's.
+    pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
+        View { world: self.world, channel: context.channel(), is_closed: self.is_closed, place: self.place }
+    }
+
+    /// The part in this PE's own memory, which other PEs may access at the same time.
+    #[inline]
+    pub fn local(&self) -> Local<'_, T> {
+        // SAFETY: this PE is a PE of the job.
+        Local::new(self, unsafe { self.place.part(self.world.my_pe()) })
+    }
+
+    /// Where this PE maps the part on `pe`; `None` if there is no such PE or it is not mapped (OpenSHMEM's
+    /// `shmem_ptr`). The pointer is good for the array's `len` elements until the array is freed. Whoever
+    /// follows it must do so by atomics or other means that bear with other PEs' accesses.
+    pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
+        let is_mapped = pe < self.world.n_pes() && self.world.routes.to(pe) == Route::Mapped;
+        // SAFETY: only PEs of the job pass.
+        is_mapped.then(|| unsafe { self.place.part(pe).as_ptr() })
+    }
+
+    /// For an element on a PE that is not mapped: the channel to it and where it is; else `None`.
+    pub(crate) fn net_target(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+    ) -> Option<(&'a Arc<Channel>, Target)> {
+        if self.world.routes.to(pe) == Route::Mapped {
+            return None;
+        }
+        let channel = self.channel.unwrap_or_else(|| self.world.net_channel());
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        Some((channel, Target { operation, pe, offset_bytes }))
+    }
+
+    /// Wakes `pe`, which sleeps until its part of this array changes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ring(&self, pe: Pe) {
+        self.world.memory.blocks()[pe].doorbell.ring(Cause::Data);
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_range(&self, index: usize, count: usize) -> bool {
+        self.len().checked_sub(count).is_some_and(|last| index <= last)
+    }
+
+    /// All that the fast path does not look at: which of PE and range is wrong, or what else keeps the
+    /// operation from happening.
+    pub(crate) fn check(&self, operation: &'static str, pe: Pe, index: usize, count: usize) -> Result<()> {
+        self.check_pe(operation, pe)?;
+        let (me, len) = (self.world.my_pe(), self.len());
+        if !self.has_range(index, count) {
+            return Err(ErrorKind::OutOfRange { me, operation, pe, index, count, len }.into());
+        }
+        self.check_open(operation)?;
+        match self.world.has_failed() {
+            Some(reason) => Err(ErrorKind::JobFailed { me, operation, reason }.into()),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {
+        let (me, n_pes) = (self.world.my_pe(), self.world.n_pes());
+        if pe >= n_pes {
+            return Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into());
+        }
+        Ok(())
+    }
+
+    /// Refuses an operation on an array whose exclusive phase has not ended here.
+    pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
+        match self.is_closed {
+            true => Err(ErrorKind::ArrayClosed { me: self.world.my_pe(), operation }.into()),
+            false => Ok(()),
+        }
+    }
+}
