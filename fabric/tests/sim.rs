@@ -354,6 +354,25 @@ fn a_rest_ends_when_a_put_arrives() {
 }
 
 #[test]
+fn what_arrives_between_the_look_and_the_rest_is_not_slept_over() {
+    check(2, &model(), |member| {
+        if member.me == 0 {
+            member.put(1, 9, &[4], None);
+            member.net.compute(Duration::from_secs(1));
+            member.complete(1, 0);
+            member.receive(0);
+        } else {
+            while member.word(9) == 0 {
+                member.look();
+            }
+            member.net.rest(BOUND);
+            assert!(member.now() < ns(2000), "rested until {:?}", member.now());
+            member.send(0, 0);
+        }
+    });
+}
+
+#[test]
 fn a_deadlock_is_named() {
     for params in [SimParams { hopeless_rounds: 100, ..model() }, SimParams::chaos(3)] {
         let words = run(3, &params, |member| {
@@ -458,6 +477,7 @@ fn what_is_injected_arrives_after_its_endpoint_is_gone() {
                 while unsafe { context.put(1, [5u64].as_ptr().cast(), 8, target, None) } == Status::Again {}
             } else {
                 member.until(|| member.word(0) == 5);
+                assert!(params.chaos || member.word(100) == 0, "memory was read after it had gone");
             }
         });
     }

@@ -67,11 +67,9 @@ impl<'w, T: Element> Symmetric<'w, T> {
         // that are still in it. With the gate closed every operation takes the cold function, which refuses.
         let gate = std::mem::replace(&mut self.view.place.gate, 0);
         self.view.is_closed = true;
-        let begun = world.agree(Call::BeginExclusive { offset_bytes });
-        if let Err(disagreement) = begun {
-            self.open(gate);
-            return Err(disagreement);
-        }
+        // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
+        // threads of this one have made collective calls at once.
+        world.agree(Call::BeginExclusive { offset_bytes })?;
         // SAFETY: this PE is a PE of the job. All PEs agreed to begin, having closed their handles, and open
         // them after all have agreed to end, which this PE does after `work`; operations begun before are
         // complete, as the agreement is a barrier.

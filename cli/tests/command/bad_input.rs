@@ -184,6 +184,8 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_BARRIER" => {
             &["tree", "flag", "flags ", "0", "dissem", "auto,flags", "counters", "none", "on"]
         }
+        "PELAGO_ROUTE" => &["shm", "nets", "net ", "0", "mapped", "auto,net", "none", "on", "sim"],
+        "PELAGO_SIM_SEED" => &["-1", "auto", "1.5", "0x10", "18446744073709551616", " 1", "seed", "on"],
         "PELAGO_SPINS" | "PELAGO_YIELDS" => {
             &["-1", "4294967296", "1k", "many", "1.0", "++1", " 1", "0x1", "auto1", "1e3", "∞", "on"]
         }

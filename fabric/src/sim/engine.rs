@@ -25,6 +25,8 @@ pub(super) struct State {
     pub(super) ops: BTreeMap<OpId, Op>,
     pub(super) channels: BTreeMap<(Pe, Pe), Channel>,
     pub(super) pending: Pending<Step>,
+    /// The latest time at which a PE was given the turn.
+    pub(super) now: u64,
     /// The one PE that runs; nobody does before the start, nor when one thread drives all.
     pub(super) turn: Option<Pe>,
     /// One thread drives all endpoints: no PE has to wait for its turn.
@@ -197,6 +199,7 @@ impl State {
             ops: BTreeMap::new(),
             channels: BTreeMap::new(),
             pending: Pending::new(params.chaos),
+            now: 0,
             turn: None,
             driven,
             hopeless_steps: 0,

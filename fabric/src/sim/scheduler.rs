@@ -144,7 +144,13 @@ impl State {
         let next = if self.params.chaos { self.choose_any(present) } else { self.choose_earliest() };
         self.turn = next;
         let next = next?;
-        self.members[next].standing = Standing::Running;
+        let member = &mut self.members[next];
+        if member.standing == Standing::Idle {
+            // What it finds, if anything, others have done until now.
+            member.clock = member.clock.max(self.now);
+        }
+        member.standing = Standing::Running;
+        self.now = self.now.max(member.clock);
         if self.pending.is_empty() && self.live().all(|(_, member)| member.vain) {
             self.hopeless_steps += 1;
             if self.hopeless_steps > self.params.hopeless_rounds * self.live().count() {
