@@ -324,6 +324,21 @@ fn two_senders_share_the_receivers_card() {
 }
 
 #[test]
+fn a_sender_has_one_card_for_all_receivers() {
+    check(3, &model(), |member| {
+        if member.me > 0 {
+            member.receive(0);
+            return;
+        }
+        let source = vec![7; 1000];
+        (1..3).for_each(|pe| member.put(pe, 0, &source, None));
+        member.complete(2, 0);
+        assert_eq!(member.now(), ns(100 + 2 * 8010 + 2000 + 20));
+        (1..3).for_each(|pe| member.send(pe, 0));
+    });
+}
+
+#[test]
 fn computing_and_sending_overlap() {
     check(2, &model(), |member| {
         let source = vec![7; 10_000];

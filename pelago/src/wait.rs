@@ -118,18 +118,12 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, sleeps);
             self.check_hope(awaited, ready);
-            if let Some(waiters) = waiters {
-                waiters.fetch_add(1, Ordering::Relaxed);
-            }
-            let announced = doorbell.announce(sleepers, awaited.cause());
+            let announced = doorbell.announce(sleepers, waiters, awaited.cause());
             let is_ready = ready();
             if !is_ready {
                 doorbell.sleep(announced, SLEEP_BOUND);
             }
-            doorbell.withdraw(sleepers, announced);
-            if let Some(waiters) = waiters {
-                waiters.fetch_sub(1, Ordering::Relaxed);
-            }
+            doorbell.withdraw(sleepers, waiters, announced);
             if is_ready || ready() {
                 return;
             }

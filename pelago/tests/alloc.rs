@@ -82,7 +82,11 @@ fn dropping_in_any_order(world: &World) {
         let probe = world.alloc::<u8>(64).unwrap();
         let held = if step + 1 < n { n * (8000 + HEADER) } else { 0 };
         let probe_bytes = 64 + HEADER;
-        assert_eq!(world.heap_free_bytes(), free - probe_bytes - held, "step {step}: all PEs still hold or none");
+        assert_eq!(
+            world.heap_free_bytes(),
+            free - probe_bytes - held,
+            "step {step}: all PEs still hold or none"
+        );
         probe.free().unwrap();
     }
     if me == 0 {

@@ -73,12 +73,15 @@ pub struct Announcement {
 }
 
 impl Doorbell {
-    /// Announces a sleeper, at the doorbell and in the node's count. The caller then looks once more at what
-    /// it waits for, before it sleeps.
-    pub fn announce(&self, sleepers: &Sleepers, cause: Cause) -> Announcement {
+    /// Announces a sleeper: at the doorbell, in the node's count, and in `waiters`, the count of those who wait
+    /// for one thing, if there is one. The caller then looks once more at what it waits for, before it sleeps.
+    pub fn announce(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, cause: Cause) -> Announcement {
         let epoch = self.epoch.load(Ordering::Relaxed);
         self.sleeping.fetch_or(cause as u32, Ordering::Relaxed);
         sleepers.add(cause);
+        if let Some(waiters) = waiters {
+            waiters.fetch_add(1, Ordering::Relaxed);
+        }
         // SYNC POINT doorbell: orders the announcement before the sleeper's last look.
         fence(Ordering::SeqCst);
         Announcement { epoch, cause }
@@ -100,7 +103,10 @@ impl Doorbell {
 
     /// Withdraws the announcement, after waking or instead of sleeping. Another thread of this PE that sleeps
     /// for the same cause is then not rung for any more: it wakes within the bound of its sleep.
-    pub fn withdraw(&self, sleepers: &Sleepers, announced: Announcement) {
+    pub fn withdraw(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, announced: Announcement) {
+        if let Some(waiters) = waiters {
+            waiters.fetch_sub(1, Ordering::Relaxed);
+        }
         self.sleeping.fetch_and(!(announced.cause as u32), Ordering::Relaxed);
         sleepers.remove(announced.cause);
     }

@@ -4,7 +4,7 @@
 use super::doorbell::{Cause, Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting};
 use super::ring::{Cell, Positions, Ring};
-use crate::sync::{AtomicU64, Ordering, spin_once};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_update, spin_once};
 use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
@@ -166,15 +166,43 @@ fn loom_a_sleeper_hears_of_an_arrival() {
             }
         });
         let (doorbell, sleepers, arrival) = &*shared;
-        let announced = doorbell.announce(sleepers, Cause::Meeting);
+        let announced = doorbell.announce(sleepers, None, Cause::Meeting);
         if !arrival.has_arrived(1) {
             // Sleeping without a bound: a missed ring would never end, which loom reports.
             while !doorbell.has_rung(announced) {
                 spin_once();
             }
         }
-        doorbell.withdraw(sleepers, announced);
+        doorbell.withdraw(sleepers, None, announced);
         ringing.join().unwrap();
         assert!(!sleepers.any());
+    });
+}
+
+/// As an atomic rings: the change, then a look at those who wait for this word, then the doorbell.
+#[test]
+fn loom_a_sleeper_hears_of_an_atomic() {
+    explore(3, || {
+        let shared =
+            Arc::new((Doorbell::default(), Sleepers::default(), [AtomicU32::new(0), AtomicU32::new(0)]));
+        let changer = Arc::clone(&shared);
+        let changing = thread::spawn(move || {
+            let (doorbell, _, [word, waiters]) = &*changer;
+            word.fetch_add(1, Ordering::AcqRel);
+            fence_after_update();
+            if waiters.load(Ordering::Relaxed) != 0 {
+                doorbell.ring(Cause::Data);
+            }
+        });
+        let (doorbell, sleepers, [word, waiters]) = &*shared;
+        let announced = doorbell.announce(sleepers, Some(waiters), Cause::Data);
+        if word.load(Ordering::Acquire) == 0 {
+            while !doorbell.has_rung(announced) {
+                spin_once();
+            }
+        }
+        doorbell.withdraw(sleepers, Some(waiters), announced);
+        changing.join().unwrap();
+        assert!(!sleepers.any() && waiters.load(Ordering::Relaxed) == 0);
     });
 }
