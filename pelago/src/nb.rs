@@ -21,10 +21,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 /// A scope of non-blocking operations; see [`World::scope`]. It derefs to a [`Region`], that of the
-/// operations that are in no other.
+/// operations that are started on the scope itself.
 pub struct Scope<'scope, 'env: 'scope> {
-    whole: Region<'env>,
+    whole: Region<'scope>,
     trackers: Rc<RefCell<Vec<Tracker>>>,
+    environment: PhantomData<&'env mut &'env ()>,
+}
+
+/// Operations of a scope that are tested and waited for together, apart from the others (an access region, as
+/// GASNet has it): see [`Scope::region`]. They may use buffers that outlive the scope.
+pub struct Region<'scope> {
+    world: &'scope World,
+    /// `None` if every PE is mapped: then nothing is ever under way.
+    tracker: Option<Tracker>,
+    /// Neither a longer nor a shorter lifetime will do: buffers live as long as the region's own scope.
     buffers: PhantomData<&'scope mut &'scope ()>,
 }
 
@@ -41,13 +51,6 @@ impl Drop for End<'_> {
         }
         self.world.order_stores();
     }
-}
-
-/// Operations of a scope that complete together (an access region, as GASNet has it): see [`Scope::region`].
-pub struct Region<'env> {
-    world: &'env World,
-    /// `None` if every PE is mapped: then nothing is ever under way.
-    tracker: Option<Tracker>,
 }
 
 impl World {
@@ -67,7 +70,7 @@ impl World {
         let whole = Region::open(self);
         let trackers: Rc<RefCell<Vec<_>>> = Rc::new(RefCell::new(whole.tracker.iter().cloned().collect()));
         let _end = End { world: self, trackers: Rc::clone(&trackers) };
-        let scope = Scope { whole, trackers, buffers: PhantomData };
+        let scope = Scope { whole, trackers, environment: PhantomData };
         work(&scope)
     }
 
@@ -86,27 +89,65 @@ impl World {
     }
 }
 
-impl<'env> std::ops::Deref for Scope<'_, 'env> {
-    type Target = Region<'env>;
+impl<'scope> std::ops::Deref for Scope<'scope, '_> {
+    type Target = Region<'scope>;
 
-    fn deref(&self) -> &Region<'env> {
+    fn deref(&self) -> &Region<'scope> {
         &self.whole
     }
 }
 
-impl<'scope, 'env> Scope<'scope, 'env> {
+impl<'scope> Scope<'scope, '_> {
+    /// A region within this scope, whose operations can be tested and waited for apart from the others. They
+    /// are complete when the scope ends, at the latest.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let inbox = world.alloc_zeroed::<u64>(2)?;
+    /// let (first, second) = ([1], [2]);
+    /// world.scope(|scope| {
+    ///     let region = scope.region();
+    ///     region.put(&inbox, 1, 0, &first)?;
+    ///     scope.put(&inbox, 1, 1, &second)?;
+    ///     region.wait(); // the first is complete, the second perhaps
+    ///     Ok::<(), pelago::Error>(())
+    /// })
+    /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    pub fn region(&'scope self) -> Region<'scope> {
+        let region = Region::open(self.whole.world);
+        self.trackers.borrow_mut().extend(region.tracker.iter().cloned());
+        region
+    }
+
+    /// Waits until everything started so far is complete, in all regions.
+    pub fn quiet(&self) {
+        for tracker in self.trackers.borrow().iter() {
+            self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
+        }
+        self.whole.world.order_stores();
+    }
+}
+
+impl<'scope> Region<'scope> {
+    fn open(world: &'scope World) -> Region<'scope> {
+        let tracker = (!world.routes.are_all_mapped()).then(|| world.trackers.open());
+        Region { world, tracker, buffers: PhantomData }
+    }
+
     /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn put<T: Element>(
-        &'scope self,
+        &self,
         array: &'scope View<'_, T>,
         pe: Pe,
         index: usize,
         source: &'scope [T],
     ) -> Result<()> {
-        self.put_in(&self.whole, array, pe, index, source)
+        // SAFETY: the source is borrowed until the scope has completed everything.
+        unsafe { array.put_tracked("put", pe, index, source, self.tracker.as_ref()) }
     }
 
     /// Starts a get, as [`View::get`]. The data are there when the scope ends.
@@ -114,13 +155,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn get<T: Element>(
-        &'scope self,
+        &self,
         array: &'scope View<'_, T>,
         pe: Pe,
         index: usize,
         target: &'scope mut [T],
     ) -> Result<()> {
-        self.get_in(&self.whole, array, pe, index, target)
+        // SAFETY: the target is borrowed until the scope has completed everything.
+        unsafe { array.get_tracked("get", pe, index, target, self.tracker.as_ref()) }
     }
 
     /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
@@ -128,7 +170,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     /// If there is no such PE or element, or no such operation on this type; nothing is started then.
     pub fn fetch_amo<T: AtomicElement>(
-        &'scope self,
+        &self,
         array: &'scope View<'_, T>,
         pe: Pe,
         index: usize,
@@ -139,76 +181,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         array.check_op("fetch_amo", op, false)?;
         let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
         // SAFETY: the place of the result is borrowed until the scope has completed everything.
-        unsafe { array.fetch_amo_tracked(pe, index, &atomic, old, self.whole.tracker.as_ref()) }
-    }
-
-    /// A region within this scope, whose operations can be tested and waited for apart from the others. They
-    /// are complete when the scope ends, at the latest.
-    ///
-    /// ```
-    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
-    /// let inbox = world.alloc_zeroed::<u64>(2)?;
-    /// let (first, second) = ([1], [2]);
-    /// world.scope(|scope| {
-    ///     let region = scope.region();
-    ///     scope.put_in(&region, &inbox, 1, 0, &first)?;
-    ///     scope.put(&inbox, 1, 1, &second)?;
-    ///     region.wait(); // the first is complete, the second perhaps
-    ///     Ok::<(), pelago::Error>(())
-    /// })
-    /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
-    /// ```
-    pub fn region(&'scope self) -> Region<'env> {
-        let region = Region::open(self.whole.world);
-        self.trackers.borrow_mut().extend(region.tracker.iter().cloned());
-        region
-    }
-
-    /// As [`put`](Scope::put), in a region.
-    ///
-    /// # Errors
-    /// As [`put`](Scope::put).
-    pub fn put_in<T: Element>(
-        &'scope self,
-        region: &Region<'env>,
-        array: &'scope View<'_, T>,
-        pe: Pe,
-        index: usize,
-        source: &'scope [T],
-    ) -> Result<()> {
-        // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_tracked("put", pe, index, source, region.tracker.as_ref()) }
-    }
-
-    /// As [`get`](Scope::get), in a region.
-    ///
-    /// # Errors
-    /// As [`get`](Scope::get).
-    pub fn get_in<T: Element>(
-        &'scope self,
-        region: &Region<'env>,
-        array: &'scope View<'_, T>,
-        pe: Pe,
-        index: usize,
-        target: &'scope mut [T],
-    ) -> Result<()> {
-        // SAFETY: the target is borrowed until the scope has completed everything.
-        unsafe { array.get_tracked("get", pe, index, target, region.tracker.as_ref()) }
-    }
-
-    /// Waits until everything started so far is complete.
-    pub fn quiet(&self) {
-        for tracker in self.trackers.borrow().iter() {
-            self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
-        }
-        self.whole.world.order_stores();
-    }
-}
-
-impl<'env> Region<'env> {
-    fn open(world: &'env World) -> Region<'env> {
-        let tracker = (!world.routes.are_all_mapped()).then(|| world.trackers.open());
-        Region { world, tracker }
+        unsafe { array.fetch_amo_tracked(pe, index, &atomic, old, self.tracker.as_ref()) }
     }
 
     /// Makes progress, and says whether everything started in this region is complete.

@@ -315,6 +315,8 @@ impl Provider for Sim {
         Ok(events)
     }
 
+    /// Ends when something touches this PE, or when nobody else can go on: the bound is for waits in real
+    /// time.
     fn rest(&self, _bound: Duration) {
         let mut state = self.engine.enter(self.me);
         if state.driven {
