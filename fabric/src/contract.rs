@@ -45,8 +45,8 @@ pub trait Provider {
     where
         Self: Sized;
 
-    /// Whether the fabric itself executes all atomics of this kind, atomic with those that any PE sends to the
-    /// same word. Where it does not, atomics are messages that the target's processor serves.
+    /// Whether the fabric itself executes all atomics of this kind, atomic with those that any PE sends to
+    /// the same word. Where it does not, atomics are messages that the target's processor serves.
     fn executes(&self, kind: AtomicKind) -> bool;
 
     /// Writes `bytes` bytes from `source` to `target` in `pe`'s memory. Up to [`Limits::inject_bytes`] the
@@ -82,8 +82,8 @@ pub trait Provider {
     /// as many bytes as the kind has; then it counts as a get, else as a put.
     ///
     /// # Safety
-    /// `fetched` is null, or aligned and valid for writes until the operation is complete; the word lies inside
-    /// the region registered, at a multiple of its size.
+    /// `fetched` is null, or aligned and valid for writes until the operation is complete; the word lies
+    /// inside the region registered, at a multiple of its size.
     unsafe fn atomic(
         &self,
         pe: Pe,
@@ -183,7 +183,9 @@ macro_rules! providers {
                 &self, pe: Pe, word: Remote, atomic: &Atomic, fetched: *mut u8, token: Option<Token>,
             ) -> Status {
                 // SAFETY: the caller keeps the contract, which is that of the provider in use.
-                match self { $(Net::$variant(net) => unsafe { net.atomic(pe, word, atomic, fetched, token) }),+ }
+                unsafe {
+                    match self { $(Net::$variant(net) => net.atomic(pe, word, atomic, fetched, token)),+ }
+                }
             }
 
             fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {

@@ -156,8 +156,9 @@ impl World {
     }
 }
 
-/// Writes a notice, its number last: whoever reads the number sees the rest, and everything this PE did before
-/// on whatever thread. So an agreement does not depend on which thread of this PE arrives at the barrier.
+/// Writes a notice, its number last: whoever reads the number sees the rest, and everything this PE did
+/// before on whatever thread. So an agreement does not depend on which thread of this PE arrives at the
+/// barrier.
 fn publish(notice: &[AtomicU64; NOTICE_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
     let [code, a, b] = call.words();
     for (word, value) in notice.iter().skip(1).zip([code, a, b].iter().chain(dropped)) {

@@ -109,7 +109,8 @@ macro_rules! integers {
             unsafe fn compare_swap(word: *mut $type, expected: $type, new: $type) -> $type {
                 // SAFETY: the caller vouches for the word, whose type has the size of the atomic.
                 let atomic = unsafe { <$atomic>::from_ptr(word) };
-                atomic.compare_exchange(expected, new, Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|old| old)
+                let outcome = atomic.compare_exchange(expected, new, Ordering::AcqRel, Ordering::Acquire);
+                outcome.unwrap_or_else(|old| old)
             }
         }
     )+};
@@ -176,7 +177,10 @@ floats! {
 
 /// The operations with a fast path: their two forms on an array and on a bound handle.
 macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident $cold:ident: $bound:ident, $op:ident($($operand:ident)?) $(-> $old:ident)?;)+) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $cold:ident: $bound:ident, $op:ident($($operand:ident)?) $(-> $old:ident)?;
+    )+) => {
         impl<T: AtomicElement> View<'_, T> {
             $(
                 $(#[$doc])*
@@ -184,7 +188,12 @@ macro_rules! operations {
                 /// # Errors
                 /// If there is no such PE or element; nothing happens then.
                 #[inline]
-                pub fn $name(&self, pe: Pe, index: usize $(, $operand: T)?) -> Result<operations!(@type $($old)?)>
+                pub fn $name(
+                    &self,
+                    pe: Pe,
+                    index: usize
+                    $(, $operand: T)?
+                ) -> Result<operations!(@type $($old)?)>
                 where
                     T: $bound,
                 {

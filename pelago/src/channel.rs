@@ -96,11 +96,15 @@ impl Channel {
     }
 
     pub(crate) fn virtual_time(&self) -> Option<Duration> {
-        self.try_call(Provider::virtual_time).flatten()
+        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        net.as_ref().and_then(Provider::virtual_time)
     }
 
     pub(crate) fn compute(&self, time: Duration) {
-        self.try_call(|net| net.compute(time));
+        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(net) = net.as_ref() {
+            net.compute(time);
+        }
     }
 
     /// Rests until something may have changed, unless another thread is at the provider.

@@ -1,7 +1,7 @@
 //! Communication contexts: streams of operations that are ordered and completed apart from each other.
 //!
-//! Between PEs that map each other an operation is complete when it returns, and a context costs nothing; over
-//! the net each has an endpoint of its own. Source: OpenSHMEM 1.5, section 9.5.
+//! Between PEs that map each other an operation is complete when it returns, and a context costs nothing;
+//! over the net each has an endpoint of its own. Source: OpenSHMEM 1.5, section 9.5.
 
 use crate::channel::Channel;
 use crate::error::Result;

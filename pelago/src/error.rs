@@ -46,6 +46,65 @@ pub enum ErrorKind {
         /// Elements of the array on each PE.
         len: usize,
     },
+    /// Blocks of a strided transfer that have no elements or overlap.
+    #[error(
+        "PE {me}: {operation} with blocks of {block} elements, every {array_stride} in the array and every \
+         {slice_stride} in the slice: a block has at least 1 element, and a stride at least those of a block"
+    )]
+    BadStride {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Elements of a block.
+        block: usize,
+        /// Elements from block to block in the array.
+        array_stride: usize,
+        /// Elements from block to block in the slice.
+        slice_stride: usize,
+    },
+    /// Blocks of a strided transfer outside an array.
+    #[error(
+        "PE {me}: {operation} of {count} blocks of {block} elements, every {stride} from index {index} on, on \
+         PE {pe} reaches outside the array, which has {len} elements a PE"
+    )]
+    StridedOutOfRange {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The PE whose part was meant.
+        pe: Pe,
+        /// First element of the first block, counted from 0.
+        index: usize,
+        /// Number of blocks.
+        count: usize,
+        /// Elements of a block.
+        block: usize,
+        /// Elements from block to block.
+        stride: usize,
+        /// Elements of the array on each PE.
+        len: usize,
+    },
+    /// A slice that has no room for the blocks of a strided transfer.
+    #[error(
+        "PE {me}: {operation} of {count} blocks of {block} elements, every {stride} in the slice, which has \
+         only {len} elements. Give a longer slice, or fewer blocks"
+    )]
+    SliceTooShort {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Number of blocks.
+        count: usize,
+        /// Elements of a block.
+        block: usize,
+        /// Elements from block to block.
+        stride: usize,
+        /// Elements of the slice.
+        len: usize,
+    },
     /// The symmetric heap has no block of this size.
     #[error(
         "PE {me}: {operation} of {asked_bytes} bytes a PE failed: the symmetric heap has {free_bytes} of \

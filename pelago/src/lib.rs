@@ -54,6 +54,7 @@ mod spmd;
 mod symmetric;
 mod tracker;
 mod view;
+mod vis;
 mod wait;
 mod world;
 
@@ -81,6 +82,7 @@ pub use rma::On;
 pub use spmd::{Spmd, SpmdError, spmd};
 pub use symmetric::Symmetric;
 pub use view::View;
+pub use vis::Strided;
 pub use world::World;
 
 /// The examples of the README, as tests.

@@ -1,9 +1,9 @@
 //! Non-blocking operations: in scopes and regions, with explicit handles that own their buffers, and implicit
 //! ones for callers that keep the buffers themselves.
 //!
-//! Invariant: in safe code a buffer in use cannot be touched, moved or freed before its operation is done with
-//! it, whatever is forgotten: a scope does not end before its operations have, and a handle owns its buffer.
-//! Between PEs that map each other the operations are complete when they are started.
+//! Invariant: in safe code a buffer in use cannot be touched, moved or freed before its operation is done
+//! with it, whatever is forgotten: a scope does not end before its operations have, and a handle owns its
+//! buffer. Between PEs that map each other the operations are complete when they are started.
 
 use crate::Pe;
 use crate::amo::AtomicElement;
@@ -11,6 +11,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::tracker::Tracker;
 use crate::view::View;
+use crate::vis::Strided;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::{Atomic, AtomicOp};
@@ -163,6 +164,40 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         // SAFETY: the target is borrowed until the scope has completed everything.
         unsafe { array.get_tracked("get", pe, index, target, self.tracker.as_ref()) }
+    }
+
+    /// Starts a strided put, as [`View::put_strided`]. The source is in use until the scope ends.
+    ///
+    /// # Errors
+    /// As [`View::put_strided`]; nothing is started then.
+    pub fn put_strided<T: Element>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        source: &'scope [T],
+        strided: &Strided,
+    ) -> Result<()> {
+        let tracker = self.tracker.as_ref();
+        // SAFETY: the source is borrowed until the scope has completed everything.
+        unsafe { array.put_strided_tracked("put_strided", (pe, index), source, strided, tracker) }
+    }
+
+    /// Starts a strided get, as [`View::get_strided`]. The data are there when the scope ends.
+    ///
+    /// # Errors
+    /// As [`View::get_strided`]; nothing is started then.
+    pub fn get_strided<T: Element>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        target: &'scope mut [T],
+        strided: &Strided,
+    ) -> Result<()> {
+        let tracker = self.tracker.as_ref();
+        // SAFETY: the target is borrowed until the scope has completed everything.
+        unsafe { array.get_strided_tracked("get_strided", (pe, index), target, strided, tracker) }
     }
 
     /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.

@@ -1,8 +1,8 @@
 //! Fence and quiet: the order and the completion of one-sided operations.
 //!
 //! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. What
-//! else there may be to do (sleepers to wake, a net to ask) is told by one word, the *attention*: the number of
-//! sleepers of the node, or 1 for ever if operations go over the net.
+//! else there may be to do (sleepers to wake, a net to ask) is told by one word, the *attention*: the number
+//! of sleepers of the node, or 1 for ever if operations go over the net.
 
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
@@ -63,8 +63,8 @@ impl World {
         }
     }
 
-    /// Over the net nothing is known of the order of operations that are under way, so that a fence is a quiet
-    /// as well.
+    /// Over the net nothing is known of the order of operations that are under way, so that a fence is a
+    /// quiet as well.
     #[cold]
     #[inline(never)]
     fn quiet_attentively(&self) {

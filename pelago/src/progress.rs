@@ -39,7 +39,8 @@ struct Request {
     token: Option<Token>,
 }
 
-// SAFETY: `fetched` is written once, when the answer comes; whoever made the request keeps it valid till then.
+// SAFETY: `fetched` is written once, when the answer comes; whoever made the request keeps it valid till
+// then.
 unsafe impl Send for Request {}
 
 /// Something to start when there is room, or when something else is complete.
@@ -131,8 +132,8 @@ impl World {
         if outcome.is_none() {
             let (me, bytes) = (self.my_pe(), payload.len());
             self.fail(&format!(
-                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). Are \
-                 all PEs of the job the same build?"
+                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). \
+                 Are all PEs of the job the same build?"
             ));
         }
     }
@@ -169,8 +170,8 @@ impl World {
     /// Starts an atomic on a PE that is not mapped.
     ///
     /// # Safety
-    /// The word lies in the heap, aligned. `fetched` is null, or aligned and valid for writes until the atomic
-    /// is complete.
+    /// The word lies in the heap, aligned. `fetched` is null, or aligned and valid for writes until the
+    /// atomic is complete.
     pub(crate) unsafe fn start_atomic(
         &self,
         channel: &Arc<Channel>,

@@ -150,8 +150,8 @@ impl<T: Element> View<'_, T> {
         self.world().tally.add(|c| *c = Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes, ..*c });
     }
 
-    /// Starts a put; between PEs that map each other it is then complete. Without a tracker the source is free
-    /// at return, else when the tracker has counted it as sent.
+    /// Starts a put; between PEs that map each other it is then complete. Without a tracker the source is
+    /// free at return, else when the tracker has counted it as sent.
     ///
     /// # Safety
     /// The range lies in the array on a PE of the job. The source stays as it is for as long as said above.

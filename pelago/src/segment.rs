@@ -101,8 +101,8 @@ impl Memory {
     /// The place of `len` elements at `offset_bytes` in every PE's heap.
     ///
     /// # Safety
-    /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory outlive
-    /// the place.
+    /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory
+    /// outlive the place.
     pub(crate) unsafe fn place<T: Element>(
         &self,
         offset_bytes: usize,
@@ -212,8 +212,8 @@ impl<T: Element> Part<T> {
         unsafe { AtomicU32::from_ptr(self.waiters_address()) }
     }
 
-    /// Whether somebody sleeps until this part changes. After an atomic operation: a compare with memory and a
-    /// jump.
+    /// Whether somebody sleeps until this part changes. After an atomic operation: a compare with memory and
+    /// a jump.
     #[inline(always)]
     pub(crate) fn has_waiters(&self) -> bool {
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -113,9 +113,9 @@ impl Spmd {
     }
 
     /// Lets the PEs talk over a simulated network, in virtual time, one PE at a time: the run depends on the
-    /// parameters and the program alone. What keeps a PE from going on but is no call of the runtime (a mutex,
-    /// a channel of the standard library, a loop over [`Local::get`](crate::Local::get)) must not wait for
-    /// another PE then.
+    /// parameters and the program alone. What keeps a PE from going on but is no call of the runtime (a
+    /// mutex, a channel of the standard library, a loop over [`Local::get`](crate::Local::get)) must not wait
+    /// for another PE then.
     pub fn sim(mut self, params: SimParams) -> Spmd {
         self.sim = Some(params);
         self
@@ -147,8 +147,9 @@ impl Spmd {
             };
             let threads: Result<Vec<_>, _> = (0..self.n_pes).map(start).collect();
             let threads = threads.inspect_err(|error| {
-                // Those that run must not wait for it.
+                // Those that run must not wait for it, nor for the endpoints of those that never will.
                 segment.header().failure.record(0, &error.to_string());
+                nets.clear();
             })?;
             Ok::<Vec<Option<R>>, SpmdError>(threads.into_iter().map(|t| t.join().ok().flatten()).collect())
         })?;

@@ -111,8 +111,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
             }
         };
         let parts = world.memory.parts(offset_bytes);
-        // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept with
-        // the block.
+        // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept
+        // with the block.
         let place = unsafe { world.memory.place(offset_bytes, len, &parts) };
         if !is_in_place {
             // SAFETY: this PE is a PE of the job; both blocks hold `kept` elements; the agreement was a

@@ -130,8 +130,8 @@ impl World {
         }
     }
 
-    /// Waits by making progress: what is awaited may come over the net, and other PEs may wait for this one to
-    /// serve them.
+    /// Waits by making progress: what is awaited may come over the net, and other PEs may wait for this one
+    /// to serve them.
     #[cold]
     #[inline(never)]
     fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {

@@ -208,8 +208,8 @@ impl World {
         }
     }
 
-    /// Takes PE `me`'s place in the node's memory and waits for all others to do so. `net` reaches the PEs that
-    /// are not mapped, and is connected.
+    /// Takes PE `me`'s place in the node's memory and waits for all others to do so. `net` reaches the PEs
+    /// that are not mapped, and is connected.
     pub(crate) fn assemble(
         me: Pe,
         segment: Arc<Segment>,

@@ -73,8 +73,9 @@ pub struct Announcement {
 }
 
 impl Doorbell {
-    /// Announces a sleeper: at the doorbell, in the node's count, and in `waiters`, the count of those who wait
-    /// for one thing, if there is one. The caller then looks once more at what it waits for, before it sleeps.
+    /// Announces a sleeper: at the doorbell, in the node's count, and in `waiters`, the count of those who
+    /// wait for one thing, if there is one. The caller then looks once more at what it waits for, before it
+    /// sleeps.
     pub fn announce(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, cause: Cause) -> Announcement {
         let epoch = self.epoch.load(Ordering::Relaxed);
         self.sleeping.fetch_or(cause as u32, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Runs a body every way: PEs as threads and as processes, over mapped memory, over the net although memory is
-//! mapped, and over many simulated networks that misbehave.
+//! Runs a body every way: PEs as threads and as processes, over mapped memory, over the net although memory
+//! is mapped, and over many simulated networks that misbehave.
 
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
