@@ -1,4 +1,4 @@
-//! How an application starts: it joins the job and reads its arguments. Invariant: what is wrong on every PE
+//! How an application starts: it reads its arguments. Invariant: what is wrong on every PE
 //! alike (arguments, PE count, memory) is said once, by PE 0, before any PE leaves, and all leave with one
 //! exit code.
 
@@ -11,16 +11,15 @@ use pelago::prelude::*;
 /// The exit code of a run that could not start as it was asked.
 pub(crate) const USAGE_EXIT_CODE: u8 = 2;
 
-/// Joins the job, parses `args` (without the program's name) and runs `body`. Help and usage errors come from
-/// PE 0 alone.
+/// Parses `args` (without the program's name) and runs `body`. Help and usage errors come from PE 0 alone.
 pub(crate) fn start<A: Parser>(
+    world: &World,
     args: &[String],
     body: impl FnOnce(&World, A) -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
-    let world = World::init()?;
     let command_name = A::command().get_name().to_owned();
     match A::try_parse_from(std::iter::once(&command_name).chain(args)) {
-        Ok(parsed) => body(&world, parsed),
+        Ok(parsed) => body(world, parsed),
         Err(error) => {
             if world.my_pe() == 0 {
                 error.print()?;

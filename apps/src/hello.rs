@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use pelago::prelude::*;
 
 /// Print one line from every PE: its number, the number of PEs, its node and its process.
 #[derive(Parser)]
@@ -13,8 +14,8 @@ use clap::Parser;
 )]
 struct Args {}
 
-pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
-    crate::entry::start(args, |world, _: Args| {
+pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
+    crate::entry::start(world, args, |world, _: Args| {
         let node = std::fs::read_to_string("/proc/sys/kernel/hostname")?;
         let pid = std::process::id();
         println!("Hello from PE {} of {} on node {}, pid {pid}", world.my_pe(), world.n_pes(), node.trim());

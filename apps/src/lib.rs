@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+use pelago::prelude::*;
+
 mod bytes;
 mod entry;
 mod ft;
@@ -20,9 +22,9 @@ pub struct App {
     pub name: &'static str,
     /// One line for the list of applications.
     pub about: &'static str,
-    /// Runs this PE's part with the arguments after the name. It joins the job itself. An error is one that
-    /// this PE met alone; what is wrong alike on all PEs is printed once, by PE 0, and told by the exit code.
-    pub run: fn(&[String]) -> anyhow::Result<ExitCode>,
+    /// Runs this PE's part with the arguments after the name. An error is one that this PE met alone; what is
+    /// wrong alike on all PEs is printed once, by PE 0, and told by the exit code.
+    pub run: fn(&World, &[String]) -> anyhow::Result<ExitCode>,
 }
 
 /// All built-in applications, by name.

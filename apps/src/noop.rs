@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use pelago::prelude::*;
 
 /// Join the job, meet all PEs in a barrier and leave. Prints nothing.
 #[derive(Parser)]
@@ -13,8 +14,8 @@ use clap::Parser;
 )]
 struct Args {}
 
-pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
-    crate::entry::start(args, |world, _: Args| {
+pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
+    crate::entry::start(world, args, |world, _: Args| {
         world.barrier();
         Ok(ExitCode::SUCCESS)
     })

@@ -27,8 +27,8 @@ struct Args {
     rounds: u64,
 }
 
-pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
-    crate::entry::start(args, |world, args: Args| {
+pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
+    crate::entry::start(world, args, |world, args: Args| {
         let elapsed = pass_token(world, args.rounds)?;
         if world.my_pe() == 0 {
             let hops = args.rounds * world.n_pes() as u64;

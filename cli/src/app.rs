@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
+use pelago::World;
 use pelago_apps::{apps, nearest};
 
 /// Run a built-in application as a PE of the surrounding job
@@ -36,7 +37,8 @@ impl App {
         let Some(app) = apps().iter().find(|app| app.name == name) else {
             bail!("there is no built-in application {name:?}; {}", suggestion(name));
         };
-        (app.run)(args).or_else(|error| {
+        let outcome = World::init().map_err(Into::into).and_then(|world| (app.run)(&world, args));
+        outcome.or_else(|error| {
             // Written at once, so that the words of two PEs do not mix.
             let line = format!("{}: {error:#}\n", app.name);
             eprint!("{line}");

@@ -8,6 +8,7 @@ mod bench;
 mod info;
 mod plot;
 mod run;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ Examples:
   pelago run -n 2 ft --class W       the NAS FT benchmark on two PEs
   pelago run -n 4 ./my-program       four PEs of a program of yours
   mpiexec.hydra -n 4 pelago app ft   the same application under another launcher
+  pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
   pelago info --settings             every setting, with its default";
 
@@ -38,6 +40,7 @@ Examples:
 enum Command {
     Run(run::Run),
     App(app::App),
+    Sim(sim::Sim),
     Bench(bench::Bench),
     Info(info::Info),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let (name, outcome) = match cli.command {
         Command::Run(run) => ("run", run.execute()),
         Command::App(app) => ("app", app.execute()),
+        Command::Sim(sim) => ("sim", sim.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
         Command::Info(info) => ("info", info.execute()),
     };

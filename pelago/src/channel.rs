@@ -9,9 +9,9 @@ use crate::Pe;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
-use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The key under which every PE registers its heap.
@@ -21,6 +21,9 @@ pub(crate) const HEAP_KEY: Key = 0;
 pub(crate) struct Channel {
     /// `None` once it is shut.
     net: Mutex<Option<Net>>,
+    /// Threads that wait for the lock because they must call. Who only makes progress lets them pass: it would
+    /// take the lock again and again, before they are awake.
+    claims: AtomicU32,
     limits: Limits,
     puts: AtomicU64,
     gets: AtomicU64,
@@ -52,6 +55,7 @@ impl Channel {
         let limits = net.limits();
         Channel {
             net: Mutex::new(Some(net)),
+            claims: AtomicU32::new(0),
             limits,
             puts: AtomicU64::new(0),
             gets: AtomicU64::new(0),
@@ -61,7 +65,7 @@ impl Channel {
 
     /// Calls the provider. If the channel is shut, which happens when the job fails, this PE gives up.
     fn call<R>(&self, call: impl FnOnce(&Net) -> R) -> R {
-        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        let net = self.try_lock().unwrap_or_else(|| self.lock());
         match &*net {
             Some(net) => call(net),
             None => {
@@ -71,19 +75,33 @@ impl Channel {
         }
     }
 
-    /// Calls the provider, unless another thread does or the channel is shut.
+    /// Calls the provider, unless another thread does or wants to, or the channel is shut.
     fn try_call<R>(&self, call: impl FnOnce(&Net) -> R) -> Option<R> {
-        let net = match self.net.try_lock() {
-            Ok(net) => net,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        net.as_ref().map(call)
+        if self.claims.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        self.try_lock()?.as_ref().map(call)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Net>>> {
+        match self.net.try_lock() {
+            Ok(net) => Some(net),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    #[cold]
+    fn lock(&self) -> MutexGuard<'_, Option<Net>> {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        self.claims.fetch_sub(1, Ordering::Relaxed);
+        net
     }
 
     /// Gives up what is under way: nothing that was started here touches a buffer any more.
     pub(crate) fn shut(&self) {
-        self.net.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.lock().take();
     }
 
     /// A further channel from the same PE.

@@ -72,6 +72,10 @@ impl World {
 }
 
 impl Context<'_> {
+    pub(crate) fn world(&self) -> &World {
+        self.world
+    }
+
     pub(crate) fn channel(&self) -> Option<&Arc<Channel>> {
         self.channel.as_ref()
     }

@@ -201,6 +201,29 @@ pub enum ErrorKind {
         /// The call.
         operation: &'static str,
     },
+    /// Arrays, or an array and a scope, that are not of one world.
+    #[error(
+        "PE {me}: {operation} refused: all arrays of a call must belong to one world, and to its scope's"
+    )]
+    OtherWorld {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+    },
+    /// A lock that the caller holds already.
+    #[error(
+        "PE {me}: {operation} refused: the caller holds the lock (its home is PE {home}) already, and would \
+         wait for itself. Release it first"
+    )]
+    LockHeld {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The PE where the queue of the lock ends.
+        home: Pe,
+    },
     /// The job is failing; operations are refused.
     #[error("PE {me}: {operation} refused: the job has failed ({reason})")]
     JobFailed {

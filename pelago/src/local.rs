@@ -9,8 +9,8 @@ use pelago_fabric::sync::{Ordering, fence};
 
 /// This PE's part of a symmetric array.
 pub struct Local<'a, T: Element> {
-    view: &'a View<'a, T>,
-    part: Part<T>,
+    pub(crate) view: &'a View<'a, T>,
+    pub(crate) part: Part<T>,
 }
 
 impl<'a, T: Element> Local<'a, T> {
@@ -102,20 +102,32 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     pub fn wait_until(&self, index: usize, mut condition: impl FnMut(T) -> bool) -> T {
         self.check(index, 1);
+        self.until(index, || {
+            // SAFETY: the index was compared with the array's length above.
+            let value = unsafe { self.part.load(index) };
+            condition(value).then_some(value)
+        })
+    }
+
+    /// Waits until `look`, which looks at elements of this part, the first of them `index`, has found
+    /// something. What was put and fenced before that was written is then visible.
+    #[inline]
+    pub(crate) fn until<R>(&self, index: usize, mut look: impl FnMut() -> Option<R>) -> R {
         let world = self.view.world();
         world.ring_sleepers_for_data();
-        // SAFETY: the index was compared with the array's length above.
-        let load = || unsafe { self.part.load(index) };
-        let mut value = load();
-        if !condition(value) {
+        let mut found = look();
+        if found.is_none() {
             world.wait_with(Awaited::Element { index }, Some(self.part.waiters()), || {
-                value = load();
-                condition(value)
+                // What was found once is not looked for again: it may be gone.
+                if found.is_none() {
+                    found = look();
+                }
+                found.is_some()
             });
         }
         // SYNC POINT put-order: acquires what the writer released by its fence before it wrote the element.
         fence(Ordering::Acquire);
-        value
+        found.expect("a wait ends when something is found")
     }
 
     fn check(&self, index: usize, count: usize) {

@@ -7,19 +7,23 @@
 
 use crate::Pe;
 use crate::amo::AtomicElement;
+use crate::channel::Channel;
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::signal::{Signal, SignalOp};
 use crate::tracker::Tracker;
 use crate::view::View;
 use crate::vis::Strided;
 use crate::wait::Awaited;
 use crate::world::World;
+use pelago_fabric::sync::{AtomicBool, Ordering};
 use pelago_fabric::{Atomic, AtomicOp};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A scope of non-blocking operations; see [`World::scope`]. It derefs to a [`Region`], that of the
 /// operations that are started on the scope itself.
@@ -35,18 +39,50 @@ pub struct Region<'scope> {
     world: &'scope World,
     /// `None` if every PE is mapped: then nothing is ever under way.
     tracker: Option<Tracker>,
+    /// The scope's, if there is a net.
+    signalling: Option<Arc<Signalling>>,
+    has_signalled: AtomicBool,
     /// Neither a longer nor a shorter lifetime will do: buffers live as long as the region's own scope.
     buffers: PhantomData<&'scope mut &'scope ()>,
+}
+
+/// The channels on which a scope has started puts with signals. Progress starts the signals, in its own time,
+/// so that such a put is known to be complete when its channel is quiet.
+#[derive(Default)]
+struct Signalling(Mutex<Vec<Arc<Channel>>>);
+
+impl Signalling {
+    fn add(&self, channel: &Arc<Channel>) {
+        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !channels.iter().any(|known| Arc::ptr_eq(known, channel)) {
+            channels.push(Arc::clone(channel));
+        }
+    }
+
+    /// Whether all these puts and their signals are complete.
+    fn is_done(&self) -> bool {
+        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.retain(|channel| !channel.is_quiet());
+        channels.is_empty()
+    }
+
+    fn wait(&self, world: &World) {
+        world.wait(Awaited::Quiet, || self.is_done());
+    }
 }
 
 /// Ends a scope, on unwinding as well: completes all its regions and gives their trackers back.
 struct End<'env> {
     world: &'env World,
     trackers: Rc<RefCell<Vec<Tracker>>>,
+    signalling: Option<Arc<Signalling>>,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
+        if let Some(signalling) = &self.signalling {
+            self.world.finish_in_drop(|world| signalling.wait(world));
+        }
         for tracker in self.trackers.take() {
             self.world.complete_in_drop(tracker);
         }
@@ -68,19 +104,26 @@ impl World {
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
-        let whole = Region::open(self);
+        let mut whole = Region::open(self);
+        whole.signalling = self.net.is_some().then(Arc::default);
         let trackers: Rc<RefCell<Vec<_>>> = Rc::new(RefCell::new(whole.tracker.iter().cloned().collect()));
-        let _end = End { world: self, trackers: Rc::clone(&trackers) };
+        let signalling = whole.signalling.clone();
+        let _end = End { world: self, trackers: Rc::clone(&trackers), signalling };
         let scope = Scope { whole, trackers, environment: PhantomData };
         work(&scope)
     }
 
     /// Waits for a tracker and gives it back; for destructors: does not panic while the thread does.
     fn complete_in_drop(&self, tracker: Tracker) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.wait(Awaited::Quiet, || tracker.is_done());
-            self.trackers.release(tracker);
-        }));
+        self.finish_in_drop(|world| {
+            world.wait(Awaited::Quiet, || tracker.is_done());
+            world.trackers.release(tracker);
+        });
+    }
+
+    /// Waits as `wait` does, in a destructor: does not panic while the thread does.
+    fn finish_in_drop(&self, wait: impl FnOnce(&World)) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| wait(self)));
         // A wait that failed has shut the channels down, so nothing touches the buffers any more.
         if let Err(payload) = outcome
             && !std::thread::panicking()
@@ -116,7 +159,8 @@ impl<'scope> Scope<'scope, '_> {
     /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     pub fn region(&'scope self) -> Region<'scope> {
-        let region = Region::open(self.whole.world);
+        let mut region = Region::open(self.whole.world);
+        region.signalling = self.whole.signalling.clone();
         self.trackers.borrow_mut().extend(region.tracker.iter().cloned());
         region
     }
@@ -126,6 +170,9 @@ impl<'scope> Scope<'scope, '_> {
         for tracker in self.trackers.borrow().iter() {
             self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
         }
+        if let Some(signalling) = &self.whole.signalling {
+            signalling.wait(self.whole.world);
+        }
         self.whole.world.order_stores();
     }
 }
@@ -133,13 +180,15 @@ impl<'scope> Scope<'scope, '_> {
 impl<'scope> Region<'scope> {
     fn open(world: &'scope World) -> Region<'scope> {
         let tracker = (!world.routes.are_all_mapped()).then(|| world.trackers.open());
-        Region { world, tracker, buffers: PhantomData }
+        let has_signalled = AtomicBool::new(false);
+        Region { world, tracker, signalling: None, has_signalled, buffers: PhantomData }
     }
 
     /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    /// If there is no such PE, the range exceeds the array, or the array belongs to another world than the scope;
+    /// nothing is started then.
     pub fn put<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -147,14 +196,15 @@ impl<'scope> Region<'scope> {
         index: usize,
         source: &'scope [T],
     ) -> Result<()> {
+        let tracker = self.tracker_for("put", array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_tracked("put", pe, index, source, self.tracker.as_ref()) }
+        unsafe { array.put_tracked("put", pe, index, source, tracker) }
     }
 
     /// Starts a get, as [`View::get`]. The data are there when the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    /// As [`put`](Region::put); nothing is started then.
     pub fn get<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -162,14 +212,16 @@ impl<'scope> Region<'scope> {
         index: usize,
         target: &'scope mut [T],
     ) -> Result<()> {
+        let tracker = self.tracker_for("get", array)?;
         // SAFETY: the target is borrowed until the scope has completed everything.
-        unsafe { array.get_tracked("get", pe, index, target, self.tracker.as_ref()) }
+        unsafe { array.get_tracked("get", pe, index, target, tracker) }
     }
 
     /// Starts a strided put, as [`View::put_strided`]. The source is in use until the scope ends.
     ///
     /// # Errors
-    /// As [`View::put_strided`]; nothing is started then.
+    /// As [`View::put_strided`], and if the array belongs to another world than the scope; nothing is started
+    /// then.
     pub fn put_strided<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -178,7 +230,7 @@ impl<'scope> Region<'scope> {
         source: &'scope [T],
         strided: &Strided,
     ) -> Result<()> {
-        let tracker = self.tracker.as_ref();
+        let tracker = self.tracker_for("put_strided", array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
         unsafe { array.put_strided_tracked("put_strided", (pe, index), source, strided, tracker) }
     }
@@ -186,7 +238,8 @@ impl<'scope> Region<'scope> {
     /// Starts a strided get, as [`View::get_strided`]. The data are there when the scope ends.
     ///
     /// # Errors
-    /// As [`View::get_strided`]; nothing is started then.
+    /// As [`View::get_strided`], and if the array belongs to another world than the scope; nothing is started
+    /// then.
     pub fn get_strided<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -195,15 +248,57 @@ impl<'scope> Region<'scope> {
         target: &'scope mut [T],
         strided: &Strided,
     ) -> Result<()> {
-        let tracker = self.tracker.as_ref();
+        let tracker = self.tracker_for("get_strided", array)?;
         // SAFETY: the target is borrowed until the scope has completed everything.
         unsafe { array.get_strided_tracked("get_strided", (pe, index), target, strided, tracker) }
+    }
+
+    /// Starts a put with its signal, as [`View::put_signal`]. The source is in use until the scope ends; that
+    /// the signal is complete is known once everything is that was started on the context of `array`.
+    ///
+    /// ```
+    /// use pelago::{Comparison, SignalOp};
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let (me, n) = (world.my_pe(), world.n_pes());
+    /// let (data, arrived) = (world.alloc_zeroed::<u8>(n)?, world.alloc_zeroed::<u64>(1)?);
+    /// let mine = [me as u8];
+    /// world.scope(|scope| {
+    ///     (0..n).try_for_each(|pe| scope.put_signal(&data, pe, me, &mine, &arrived, 0, SignalOp::Add(1)))
+    /// })?;
+    /// arrived.local().wait(0, Comparison::Eq, 3);
+    /// assert_eq!(data.local().to_vec(), [0, 1, 2]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`View::put_signal`], and if the arrays belong to another world than the scope.
+    #[expect(clippy::too_many_arguments, reason = "what View::put_signal takes, and the array")]
+    pub fn put_signal<T: Element>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        source: &'scope [T],
+        signals: &View<'_, u64>,
+        signal_index: usize,
+        op: SignalOp,
+    ) -> Result<()> {
+        let (operation, signal) = ("put_signal", Signal { words: signals, index: signal_index, op });
+        self.tracker_for(operation, array)?;
+        // SAFETY: the source is borrowed until the scope has waited for the channel to be quiet.
+        let channel = unsafe { array.start_put_signal(operation, pe, index, source, signal, false) }?;
+        if let (Some(channel), Some(signalling)) = (channel, &self.signalling) {
+            signalling.add(channel);
+            self.has_signalled.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    /// If there is no such PE or element, no such operation on this type, or the array belongs to another world
+    /// than the scope; nothing is started then.
     pub fn fetch_amo<T: AtomicElement>(
         &self,
         array: &'scope View<'_, T>,
@@ -214,15 +309,30 @@ impl<'scope> Region<'scope> {
         old: &'scope mut T,
     ) -> Result<()> {
         array.check_op("fetch_amo", op, false)?;
+        let tracker = self.tracker_for("fetch_amo", array)?;
         let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
         // SAFETY: the place of the result is borrowed until the scope has completed everything.
-        unsafe { array.fetch_amo_tracked(pe, index, &atomic, old, self.tracker.as_ref()) }
+        unsafe { array.fetch_amo_tracked(pe, index, &atomic, old, tracker) }
+    }
+
+    /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations it
+    /// would not count.
+    fn tracker_for<T: Element>(
+        &self,
+        operation: &'static str,
+        array: &View<'_, T>,
+    ) -> Result<Option<&Tracker>> {
+        match std::ptr::eq(array.world(), self.world) {
+            true => Ok(self.tracker.as_ref()),
+            false => Err(ErrorKind::OtherWorld { me: self.world.my_pe(), operation }.into()),
+        }
     }
 
     /// Makes progress, and says whether everything started in this region is complete.
     pub fn test(&self) -> bool {
         self.world.progress();
-        self.tracker.as_ref().is_none_or(Tracker::is_done)
+        let has_data = self.tracker.as_ref().is_none_or(Tracker::is_done);
+        has_data && self.signals().is_none_or(Signalling::is_done)
     }
 
     /// Waits until everything started in this region is complete.
@@ -230,7 +340,15 @@ impl<'scope> Region<'scope> {
         if let Some(tracker) = &self.tracker {
             self.world.wait(Awaited::Quiet, || tracker.is_done());
         }
+        if let Some(signals) = self.signals() {
+            signals.wait(self.world);
+        }
         self.world.order_stores();
+    }
+
+    /// What to ask whether the signals are complete, if there are any.
+    fn signals(&self) -> Option<&Signalling> {
+        self.signalling.as_deref().filter(|_| self.has_signalled.load(Ordering::Relaxed))
     }
 
     /// Waits until the sources of all puts of this region are free, that is for their local completion; at
@@ -238,6 +356,9 @@ impl<'scope> Region<'scope> {
     pub fn wait_local(&self) {
         if let Some(tracker) = &self.tracker {
             self.world.wait(Awaited::Quiet, || tracker.is_sent());
+        }
+        if let Some(signals) = self.signals() {
+            signals.wait(self.world);
         }
     }
 }

@@ -48,7 +48,12 @@ impl<'a, T: Element> View<'a, T> {
 
     /// The array seen through a context: operations on the result are ordered and completed by that context's
     /// fence and quiet, not by the world's.
+    ///
+    /// # Panics
+    /// If the context belongs to another world, which this array is not reached by.
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
+        let is_ours = std::ptr::eq(context.world(), self.world);
+        assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());
         View { world: self.world, channel: context.channel(), is_closed: self.is_closed, place: self.place }
     }
 

@@ -26,7 +26,8 @@ fn strided(count: usize, block: usize, array_stride: usize, slice_stride: usize)
 
 /// For each element that moves: where it lies in the array, and where in the slice.
 fn pairs(index: usize, s: &Strided) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let of_block = move |i| (0..s.block).map(move |j| (index + i * s.array_stride + j, i * s.slice_stride + j));
+    let of_block =
+        move |i| (0..s.block).map(move |j| (index + i * s.array_stride + j, i * s.slice_stride + j));
     (0..s.count).flat_map(of_block)
 }
 
@@ -114,7 +115,8 @@ fn types_and_shapes(world: &World) {
 fn scopes_and_regions(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.alloc_zeroed::<u64>(n * 40).unwrap();
-    let rows: Vec<Vec<u64>> = (0..n).map(|pe| (0..40).map(|i| (me * 1000 + pe * 100 + i) as u64).collect()).collect();
+    let rows: Vec<Vec<u64>> =
+        (0..n).map(|pe| (0..40).map(|i| (me * 1000 + pe * 100 + i) as u64).collect()).collect();
     let (first, second) = (strided(5, 2, 8, 3), strided(5, 3, 8, 5));
     let outcome = world.scope(|scope| {
         for (pe, row) in rows.iter().enumerate() {
@@ -280,7 +282,8 @@ fn errors_name_pe_operation_pattern_and_remedy() {
     let body = |world: &World| {
         let array = world.alloc_zeroed::<u32>(20).unwrap();
         let me = world.my_pe();
-        let put = |pe, index, s: Strided| array.put_strided(pe, index, &[1; 10], &s).map_err(|e| e.to_string());
+        let put =
+            |pe, index, s: Strided| array.put_strided(pe, index, &[1; 10], &s).map_err(|e| e.to_string());
         let get = |pe, index, s: Strided| {
             let mut target = [9; 10];
             let outcome = array.get_strided(pe, index, &mut target, &s).map_err(|e| e.to_string());
@@ -298,7 +301,10 @@ fn errors_name_pe_operation_pattern_and_remedy() {
         for shape in [strided(2, 0, 1, 1), strided(2, 3, 2, 3), strided(2, 3, 3, 2), strided(0, 1, 0, 1)] {
             let text = put(0, 0, shape).unwrap_err();
             assert!(text.contains("a block has at least 1 element, and a stride at least those"), "{text}");
-            assert!(text.contains(&format!("blocks of {} elements, every {} in the array", shape.block, shape.array_stride)));
+            assert!(text.contains(&format!(
+                "blocks of {} elements, every {} in the array",
+                shape.block, shape.array_stride
+            )));
         }
         assert!(get(2, 0, Strided::elements(1)).unwrap_err().contains("get_strided names PE 2"));
         assert!(put(usize::MAX, 0, strided(2, 3, 2, 3)).unwrap_err().contains("the job has 2 PEs"));
@@ -312,7 +318,9 @@ fn errors_name_pe_operation_pattern_and_remedy() {
         for shape in huge {
             assert!(put(1, 0, shape).is_err() && get(1, 0, shape).is_err(), "{shape:?}");
         }
-        assert!(put(1, usize::MAX, Strided::elements(1)).is_err() && put(1, 21, Strided::elements(0)).is_err());
+        assert!(
+            put(1, usize::MAX, Strided::elements(1)).is_err() && put(1, 21, Strided::elements(0)).is_err()
+        );
         assert!(put(1, 20, Strided::elements(0)).is_ok() && get(1, 20, Strided::elements(0)).is_ok());
         world.barrier();
         assert_eq!(array.local().to_vec(), [0; 20], "a refused put has written");

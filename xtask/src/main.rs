@@ -1,11 +1,12 @@
 //! `cargo xtask`: what a developer runs besides cargo. `test` is the whole quick tier, `tidy` checks the
-//! style, `budget` counts the instructions of the hot operations.
+//! style, `budget` counts the instructions of the hot operations, `compare` measures us beside others.
 //!
 //! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and
-//! needs nothing beyond Rust and gcc; only `test --full` asks for more, and says what.
+//! needs nothing beyond Rust and gcc; only `test --full` and `compare` ask for more, and say what.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod budget;
+mod compare;
 mod step;
 mod test;
 mod tidy;
@@ -47,6 +48,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Measure Pelago beside other libraries on this machine, in alternating runs
+    Compare {
+        #[command(subcommand)]
+        subject: compare::Subject,
+    },
 }
 
 fn main() -> ExitCode {
@@ -54,6 +60,7 @@ fn main() -> ExitCode {
         Command::Test { full } => test::run(full),
         Command::Tidy => tidy::run(),
         Command::Budget { json } => budget::run(json),
+        Command::Compare { subject } => subject.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 
 use num_complex::Complex64;
 
+use super::classes::Problem;
 use super::layout::Layout;
 use super::reference::Reference;
 
@@ -14,13 +15,18 @@ const POINTS: usize = 1024;
 pub(super) fn partial(layout: &Layout, field: &[Complex64]) -> Complex64 {
     let problem = &layout.problem;
     let mut sum = Complex64::ZERO;
-    for point in 1..=POINTS {
-        let (x, y, z) = (point % problem.nx, 3 * point % problem.ny, 5 * point % problem.nz);
-        if z / layout.planes == layout.me {
-            sum += field[layout.spatial_row(z % layout.planes, y) + x];
+    for [x, y, z] in points(problem) {
+        if z / layout.z_planes() == layout.me {
+            sum += field[layout.spatial_row(z % layout.z_planes(), y) + x];
         }
     }
     sum / problem.points() as f64
+}
+
+/// The points of the checksum: x, y and z of each.
+pub(super) fn points(problem: &Problem) -> impl Iterator<Item = [usize; 3]> {
+    let Problem { nx, ny, nz, .. } = *problem;
+    (1..=POINTS).map(move |point| [point % nx, 3 * point % ny, 5 * point % nz])
 }
 
 /// How far `computed` is from the reference, relative to it.
@@ -37,23 +43,22 @@ pub(super) fn verified(computed: &[Complex64], reference: &[Reference]) -> bool 
 
 #[cfg(test)]
 mod tests {
-    use super::super::classes::Problem;
     use super::*;
 
     #[test]
     fn parts_add_up_to_the_mean_of_the_points() {
-        let problem = Problem { nx: 4, ny: 8, nz: 16, iterations: 1 };
+        let problem = Problem { nx: 8, ny: 4, nz: 16, iterations: 1 };
         let value = |x: usize, y: usize, z: usize| Complex64::new((x + 10 * y) as f64, z as f64);
         let expected: Complex64 =
-            (1..=1024).map(|j| value(j % 4, 3 * j % 8, 5 * j % 16)).sum::<Complex64>() / 512.0;
+            (1..=1024).map(|j| value(j % 8, 3 * j % 4, 5 * j % 16)).sum::<Complex64>() / 512.0;
         for pes in [1, 2, 4, 8] {
             let parts = (0..pes).map(|me| {
                 let layout = Layout::new(problem, pes, me).unwrap();
                 let mut field = vec![Complex64::ZERO; layout.len()];
-                for (plane, y, x) in (0..layout.planes)
-                    .flat_map(|plane| (0..8).flat_map(move |y| (0..4).map(move |x| (plane, y, x))))
+                for (plane, y, x) in (0..layout.z_planes())
+                    .flat_map(|plane| (0..4).flat_map(move |y| (0..8).map(move |x| (plane, y, x))))
                 {
-                    field[layout.spatial_row(plane, y) + x] = value(x, y, me * layout.planes + plane);
+                    field[layout.spatial_row(plane, y) + x] = value(x, y, me * layout.z_planes() + plane);
                 }
                 partial(&layout, &field)
             });

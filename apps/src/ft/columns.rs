@@ -1,42 +1,34 @@
-//! A few neighbouring columns of a field, brought into the cache as contiguous lines, transformed there and
-//! written back. The field is touched only in runs of `WIDTH` elements, so that every cache line fetched is
-//! used whole. Invariant: lines are padded, so that the same place of different columns falls into different
-//! cache sets although grid lengths are powers of two.
+//! A few neighbouring columns of a field as contiguous lines in the cache: gathered from the field to be
+//! transformed, or transformed first and then scattered over it. The field is touched only in runs of as many
+//! elements as there are columns, so that every cache line fetched is used whole. Invariant: lines are
+//! padded, so that the same place of different columns falls into different cache sets although grid lengths
+//! are powers of two.
 
 use num_complex::Complex64;
-use rustfft::Fft;
 
-/// Columns handled together: 512 bytes of a row, and a batch that stays in a private cache of 1 MiB to length
-/// 1024.
-pub(super) const WIDTH: usize = 32;
+use super::buffer::Buffer;
+
 /// Elements between the lines of two columns beyond their length: one cache line.
 const PADDING: usize = 4;
 /// Rows moved together while gathering: as many elements as fill a cache line of a column.
 const TILE: usize = 4;
 
-/// Up to `WIDTH` columns of `len` elements each.
+/// Up to `width` columns of `len` elements each.
 pub(super) struct Columns {
     len: usize,
-    data: Vec<Complex64>,
+    data: Buffer,
 }
 
 impl Columns {
-    /// Room for `WIDTH` columns of `len` elements.
-    pub(super) fn new(len: usize) -> Self {
-        Columns { len, data: vec![Complex64::ZERO; WIDTH * (len + PADDING)] }
+    /// Room for `width` columns of `len` elements.
+    pub(super) fn new(len: usize, width: usize) -> Self {
+        Columns { len, data: Buffer::new(width * (len + PADDING)) }
     }
 
     /// The first `width` columns, one contiguous line each.
     pub(super) fn lines(&mut self, width: usize) -> impl Iterator<Item = &mut [Complex64]> {
         let len = self.len;
         self.data.chunks_exact_mut(len + PADDING).take(width).map(move |line| &mut line[..len])
-    }
-
-    /// Transforms the first `width` columns in place.
-    pub(super) fn transform(&mut self, width: usize, fft: &dyn Fft<f64>, scratch: &mut [Complex64]) {
-        for line in self.lines(width) {
-            fft.process_with_scratch(line, scratch);
-        }
     }
 
     /// Reads `width` columns from `field`: element `i` of all of them begins at index `row(i)`.
@@ -59,9 +51,10 @@ impl Columns {
 
     /// Writes `width` columns to `field`, where `gather` with the same `row` reads them.
     pub(super) fn scatter(&self, width: usize, field: &mut [Complex64], row: impl Fn(usize) -> usize) {
+        let stride = self.len + PADDING;
         for index in 0..self.len {
             let run = &mut field[row(index)..][..width];
-            for (element, line) in run.iter_mut().zip(self.data.chunks_exact(self.len + PADDING)) {
+            for (element, line) in run.iter_mut().zip(self.data.chunks_exact(stride)) {
                 *element = line[index];
             }
         }
@@ -74,10 +67,10 @@ mod tests {
 
     #[test]
     fn gathering_transposes_and_scattering_undoes_it() {
-        for (len, width) in [(1, 1), (3, 5), (4, WIDTH), (10, 7)] {
+        for (len, width) in [(1, 1), (3, 5), (4, 32), (10, 7)] {
             let pitch = width + 2;
             let field: Vec<_> = (0..len * pitch).map(|i| Complex64::new(i as f64, -1.0)).collect();
-            let mut columns = Columns::new(len);
+            let mut columns = Columns::new(len, width);
             columns.gather(width, &field, |row| row * pitch + 1);
             for (column, line) in columns.lines(width).enumerate() {
                 for (row, element) in line.iter().enumerate() {

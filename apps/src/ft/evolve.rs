@@ -25,10 +25,25 @@ impl Decay {
         Decay { x: axis(problem.nx), y: axis(problem.ny), z: axis(problem.nz) }
     }
 
-    /// Writes the decayed modes of the pencil along z at (`x`, `y`) to `decayed`.
-    pub(super) fn apply(&self, x: usize, y: usize, modes: &[Complex64], decayed: &mut [Complex64]) {
-        let factor_xy = self.x[x] * self.y[y];
-        for ((decayed, mode), factor_z) in decayed.iter_mut().zip(modes).zip(&self.z) {
+    /// The decay of the modes with the index `x`.
+    pub(super) fn plane(&self, x: usize) -> PlaneDecay<'_> {
+        PlaneDecay { decay: self, x }
+    }
+}
+
+/// The decay of the modes of one x-plane.
+#[derive(Clone, Copy)]
+pub(super) struct PlaneDecay<'a> {
+    decay: &'a Decay,
+    x: usize,
+}
+
+impl PlaneDecay<'_> {
+    /// Writes the decayed modes of the line along z at `y` to `decayed`.
+    pub(super) fn apply(&self, y: usize, modes: &[Complex64], decayed: &mut [Complex64]) {
+        let PlaneDecay { decay, x } = *self;
+        let factor_xy = decay.x[x] * decay.y[y];
+        for ((decayed, mode), factor_z) in decayed.iter_mut().zip(modes).zip(&decay.z) {
             *decayed = mode * (factor_xy * factor_z);
         }
     }
@@ -52,11 +67,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pencil_decays_by_all_three_axes() {
+    fn a_line_decays_by_all_three_axes() {
         let problem = Problem { nx: 4, ny: 4, nz: 8, iterations: 1 };
         let modes = [Complex64::new(2.0, -3.0); 8];
         let mut decayed = [Complex64::ZERO; 8];
-        Decay::after(&problem, 5).apply(3, 2, &modes, &mut decayed);
+        Decay::after(&problem, 5).plane(3).apply(2, &modes, &mut decayed);
         for (z, value) in decayed.iter().enumerate() {
             let wave_z = if z < 4 { z as f64 } else { z as f64 - 8.0 };
             let expected = modes[z] * (-4.0 * ALPHA * PI * PI * (1.0 + 4.0 + wave_z * wave_z) * 5.0).exp();
@@ -69,7 +84,7 @@ mod tests {
         let problem = Problem { nx: 2, ny: 2, nz: 4, iterations: 1 };
         let modes = [Complex64::new(0.5, 0.25); 4];
         let mut decayed = [Complex64::ZERO; 4];
-        Decay::after(&problem, 0).apply(1, 1, &modes, &mut decayed);
+        Decay::after(&problem, 0).plane(1).apply(1, &modes, &mut decayed);
         assert_eq!(decayed, modes);
     }
 }

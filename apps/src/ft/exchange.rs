@@ -1,13 +1,18 @@
-//! The variant `exchange` of the transposition: when all planes or rows are done, one put to every PE, this
-//! one included, carries the whole block for it. Nothing overlaps; messages are few and as long as can be.
-//! Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using One-Sided
-//! Communication and Overlap", section 5.2.
+//! The global exchange of a 3D FFT: the own planes are transformed and their rows put into the inboxes of
+//! the PEs that own them next, in one of three ways. `exchange` computes all planes, then sends one block to
+//! every PE; `slabs` sends a slab of each plane to every PE as soon as the plane is computed; `pencils` sends
+//! each row as soon as it is final. Invariant: what is in flight is not changed before it has arrived, which
+//! the scopes see to. Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using
+//! One-Sided Communication and Overlap", section 5.2 and table 1.
 
 use num_complex::Complex64;
 use pelago::Result;
 use pelago::prelude::*;
 
-use super::layout::Layout;
+use super::evolve::Decay;
+use super::phases::{Clock, Phase};
+use super::transform::Transform;
+use super::variant::Variant;
 
 /// Transfers counted by the program that issues them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,26 +23,107 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts one transfer of `elements`.
-    pub(super) fn count(&mut self, elements: &[Complex64]) {
+    fn count(&mut self, elements: &[Complex64]) {
         self.messages += 1;
         self.bytes += size_of_val(elements) as u64;
     }
 }
 
-/// Puts each block of `packed` into its PE's `inbox`, at this PE's place there, beginning with the next PE so
-/// that not all write to one at a time. The blocks have arrived when all PEs have completed their puts.
-pub(super) fn send_blocks(
-    layout: &Layout,
-    packed: &[Complex64],
-    inbox: &Symmetric<'_, Complex64>,
-    tally: &mut Tally,
-) -> Result<()> {
-    let block_len = layout.block_len();
-    for distance in 1..=layout.pes {
-        let peer = (layout.me + distance) % layout.pes;
-        let block = &packed[peer * block_len..][..block_len];
-        inbox.put(peer, layout.me * block_len, block)?;
-        tally.count(block);
+/// What a PE needs to send its part of one 3D FFT.
+pub(super) struct Exchange<'a, 'w> {
+    pub(super) world: &'w World,
+    pub(super) transform: &'a mut Transform,
+    /// The own planes.
+    pub(super) source: &'a [Complex64],
+    /// The decay of the source's modes, if it is a spectrum.
+    pub(super) decay: Option<&'a Decay>,
+    /// Where turned planes lie until they have arrived; as long as the source.
+    pub(super) staging: &'a mut [Complex64],
+    /// How many planes are on their way at a time, in the variants that overlap.
+    pub(super) window: usize,
+    pub(super) inbox: &'a Symmetric<'w, Complex64>,
+    pub(super) tally: &'a mut Tally,
+    pub(super) clock: &'a mut Clock<'w>,
+}
+
+/// How many planes `Variant::Slabs` and `Variant::Pencils` have on their way at a time: one, which stays in
+/// the cache, where every put is a copy and has arrived when it returns; else all.
+pub(super) fn window(inbox: &Symmetric<'_, Complex64>) -> usize {
+    let world = inbox.world();
+    let is_mapped = (0..world.n_pes()).all(|pe| inbox.ptr(pe).is_some());
+    if is_mapped && !world.is_simulated() { 1 } else { usize::MAX }
+}
+
+impl Exchange<'_, '_> {
+    /// Transforms all planes along two axes and sends them. They have arrived when all PEs have returned.
+    ///
+    /// # Errors
+    /// If the runtime refuses a put.
+    pub(super) fn run(self, variant: Variant) -> Result<()> {
+        match variant {
+            Variant::Exchange => self.at_the_end(),
+            Variant::Slabs | Variant::Pencils => self.on_the_way(variant),
+        }
     }
-    Ok(())
+
+    /// All planes, then one block to every PE.
+    fn at_the_end(self) -> Result<()> {
+        let Exchange { world, transform, source, decay, staging, inbox, tally, clock, .. } = self;
+        let way = transform.way();
+        for plane in 0..way.planes() {
+            let place = |row| {
+                let (peer, row) = (row / way.rows(), row % way.rows());
+                peer * way.block_len() + plane * way.slab_len() + row * way.middle
+            };
+            transform.inner(plane, source, decay, staging, place, clock);
+            for row in 0..way.inner {
+                transform.middle(&mut staging[place(row)..][..way.middle], clock);
+            }
+        }
+        world.scope(|scope| -> Result<()> {
+            for peer in way.peers() {
+                let block = &staging[peer * way.block_len()..][..way.block_len()];
+                scope.put(inbox, peer, way.me * way.block_len(), block)?;
+                tally.count(block);
+            }
+            clock.lap(Phase::CommunicationStart);
+            Ok(())
+        })?;
+        clock.lap(Phase::CommunicationWait);
+        Ok(())
+    }
+
+    /// Each plane or row as soon as it is computed.
+    fn on_the_way(self, variant: Variant) -> Result<()> {
+        let Exchange { world, transform, source, decay, staging, window, inbox, tally, clock } = self;
+        let way = transform.way();
+        for first in (0..way.planes()).step_by(window) {
+            world.scope(|scope| -> Result<()> {
+                let turned = staging.chunks_exact_mut(way.plane_len()).take(window);
+                for (plane, turned) in (first..way.planes()).zip(turned) {
+                    transform.inner(plane, source, decay, turned, |row| row * way.middle, clock);
+                    if variant == Variant::Slabs {
+                        transform.middle(turned, clock);
+                        for peer in way.peers() {
+                            let slab = &turned[peer * way.slab_len()..][..way.slab_len()];
+                            scope.put(inbox, peer, way.slab(plane), slab)?;
+                            tally.count(slab);
+                        }
+                        clock.lap(Phase::CommunicationStart);
+                    } else {
+                        for (row, pencil) in way.rows_in_turn(turned) {
+                            transform.middle(pencil, clock);
+                            let place = way.slab(plane) + row % way.rows() * way.middle;
+                            scope.put(inbox, row / way.rows(), place, pencil)?;
+                            tally.count(pencil);
+                            clock.lap(Phase::CommunicationStart);
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+            clock.lap(Phase::CommunicationWait);
+        }
+        Ok(())
+    }
 }

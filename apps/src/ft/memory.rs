@@ -1,4 +1,4 @@
-//! What a run needs of memory, against what there is. Asked before the run allocates, so that a class too
+//! What a run needs of memory, against what there is. Asked before the run allocates, so that a grid too
 //! large is a message and not an exhausted machine. Invariant: all PEs judge by the same figures, those of PE
 //! 0.
 
@@ -48,15 +48,15 @@ impl Supply {
     }
 }
 
-/// The class does not fit.
+/// The grid does not fit.
 #[derive(Debug, Error)]
 #[error(
-    "class {class} needs {per_pe} a PE ({heap} of symmetric heap, {private} of private memory), times {pes} \
+    "{what} needs {per_pe} a PE ({heap} of symmetric heap, {private} of private memory), times {pes} \
      PEs is {total}; the node has {node} available, and {heap_free} of a PE's symmetric heap are free; \
      {remedy}"
 )]
 pub(super) struct TooLarge {
-    class: &'static str,
+    what: String,
     pes: usize,
     per_pe: Bytes,
     heap: Bytes,
@@ -67,21 +67,22 @@ pub(super) struct TooLarge {
     remedy: String,
 }
 
-/// Collective: whether `class` fits, as `layout` shares it out; all PEs come to the same answer.
-pub(super) fn check(world: &World, class: &Class, layout: &Layout) -> Result<Result<(), TooLarge>> {
+/// Collective: whether a grid fits, as `layout` shares it out; all PEs come to the same answer. `what` names
+/// the grid.
+pub(super) fn check(world: &World, what: &str, layout: &Layout) -> Result<Result<(), TooLarge>> {
     let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
     let own = [world.heap_largest_free_bytes() as u64, node_bytes];
     let of_first = &collect(world, &own)?[0];
-    Ok(judge(class, layout, &Supply { heap_free_bytes: of_first[0], node_bytes: of_first[1] }))
+    Ok(judge(what, layout, &Supply { heap_free_bytes: of_first[0], node_bytes: of_first[1] }))
 }
 
-fn judge(class: &Class, layout: &Layout, supply: &Supply) -> Result<(), TooLarge> {
+fn judge(what: &str, layout: &Layout, supply: &Supply) -> Result<(), TooLarge> {
     let (need, pes) = (Need::of(layout), layout.pes);
     if supply.meets(need, pes) {
         return Ok(());
     }
     Err(TooLarge {
-        class: class.name,
+        what: what.to_owned(),
         pes,
         per_pe: Bytes(need.bytes()),
         heap: Bytes(need.heap_bytes),
@@ -117,7 +118,7 @@ mod tests {
 
     fn judge_named(name: &str, pes: usize, supply: &Supply) -> Result<(), TooLarge> {
         let class = Class::from_name(name).unwrap();
-        judge(&class, &Layout::new(class.problem, pes, 0).unwrap(), supply)
+        judge(&format!("class {name}"), &Layout::new(class.problem, pes, 0).unwrap(), supply)
     }
 
     #[test]
@@ -150,7 +151,9 @@ mod tests {
             ["S", "C"].map(|name| {
                 let class = Class::from_name(name).unwrap();
                 let layout = Layout::new(class.problem, 2, world.my_pe()).unwrap();
-                check(world, &class, &layout).unwrap().map_err(|too_large| too_large.to_string())
+                check(world, &format!("class {name}"), &layout)
+                    .unwrap()
+                    .map_err(|too_large| too_large.to_string())
             })
         });
         let [first, second] = answers.unwrap().try_into().unwrap();

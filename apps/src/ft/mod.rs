@@ -10,12 +10,15 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago::prelude::*;
 
-use self::classes::Class;
+use self::classes::{Class, Problem};
 use self::layout::Layout;
 use self::report::{Comparison, Report};
+use self::single::Single;
+use self::solver::Run;
 use self::variant::{Selection, Variant};
 use crate::entry;
 
+mod buffer;
 mod checksum;
 mod classes;
 mod columns;
@@ -26,11 +29,14 @@ mod memory;
 #[cfg(test)]
 mod naive;
 mod phases;
+mod prefetch;
 mod random;
 mod reference;
 mod report;
+mod single;
 mod solver;
 mod transform;
+mod transposition;
 mod variant;
 
 const NAME: &str = "ft";
@@ -48,43 +54,89 @@ const NAME: &str = "ft";
         pelago run -n 2 ft                       the smallest class on two PEs\n  \
         pelago run -n 4 ft --class A             a class that leaves the caches\n  \
         pelago run -n 2 ft --class W --variant all    all variants, and a table that compares them\n  \
-        pelago run -n 2 ft --class B --json      one JSON object a variant, for programs"
+        pelago run -n 2 ft --class B --json      one JSON object a variant, for programs\n  \
+        pelago run -n 2 --bind ft --transform 256x256x128    one 3D FFT, timed alone"
 )]
 struct Args {
     /// Problem size: S, W, A, B, C, D, E or F, each larger than the one before
     #[arg(long, default_value = "S", value_parser = Class::from_name)]
     class: Class,
-    /// How the field is transposed between the PEs: exchange; all runs and compares all there are
+    /// How the field crosses the PEs: exchange, all at the end; slabs, plane by plane; pencils, row by row;
+    /// all runs and compares them
     #[arg(long, default_value = "exchange", value_parser = Selection::from_name)]
     variant: Selection,
+    /// Instead of solving, time one forward 3D FFT of this grid, and check it against the definition
+    #[arg(long, value_name = "NXxNYxNZ", value_parser = single::grid_from_name, conflicts_with = "class")]
+    transform: Option<Problem>,
+    /// How often --transform repeats it
+    #[arg(long, value_name = "TIMES", default_value = "5", requires = "transform",
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Speed of a PE in a simulation, where time is virtual: its Gflop/s in 1D FFTs
+    #[arg(long, value_name = "GFLOPS", default_value_t = 1.0, value_parser = positive)]
+    simulated_gflops: f64,
     /// Print one JSON object a variant and nothing else
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
-    entry::start(args, |world, args: Args| {
-        let layout = match Layout::new(args.class.problem, world.n_pes(), world.my_pe()) {
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "this is not a number above 0".to_owned())
+}
+
+pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
+    entry::start(world, args, |world, args: Args| {
+        let (problem, what) = match args.transform {
+            Some(grid) => (grid, format!("the grid {grid}")),
+            None => (args.class.problem, format!("class {}", args.class.name)),
+        };
+        let layout = match Layout::new(problem, world.n_pes(), world.my_pe()) {
             Ok(layout) => layout,
             Err(uneven) => return Ok(entry::refuse(world, NAME, &uneven)),
         };
-        if let Err(too_large) = memory::check(world, &args.class, &layout)? {
+        if let Err(too_large) = memory::check(world, &what, &layout)? {
             return Ok(entry::refuse(world, NAME, &too_large));
         }
-        let mut reports = Vec::new();
-        for variant in args.variant.variants() {
-            let report = run_variant(world, &args, layout, variant)?;
-            if world.my_pe() == 0 {
-                print(&report, args.json)?;
-            }
-            reports.push(report);
-        }
-        if world.my_pe() == 0 && args.variant == Selection::All && !args.json {
-            print!("\n{}", Comparison(&reports));
-        }
-        let verified = reports.iter().all(Report::verified);
+        let verified = match args.transform {
+            Some(_) => transform_alone(world, &args, layout)?,
+            None => solve(world, &args, layout)?,
+        };
         Ok(if verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
+}
+
+/// Collective: solves in the variants asked for; whether all are verified.
+fn solve(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
+    let mut reports = Vec::new();
+    for variant in args.variant.variants() {
+        let report = run_variant(world, args, layout, variant)?;
+        if world.my_pe() == 0 {
+            print(&report, args.json)?;
+        }
+        reports.push(report);
+    }
+    if world.my_pe() == 0 && args.variant == Selection::All && !args.json {
+        print!("\n{}", Comparison(&reports));
+    }
+    Ok(reports.iter().all(Report::verified))
+}
+
+/// Collective: times one transform in the variants asked for; whether all are verified.
+fn transform_alone(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
+    let mut verified = true;
+    for variant in args.variant.variants() {
+        let run = Run { variant, simulated_gflops: args.simulated_gflops };
+        let single = Single::measure(world, layout, run, args.repeat as usize)?;
+        if world.my_pe() == 0 {
+            match args.json {
+                true => println!("{}", serde_json::to_string(&single)?),
+                false => print!("{single}"),
+            }
+        }
+        verified &= single.verified();
+    }
+    Ok(verified)
 }
 
 /// Collective: one run, with a progress bar where PE 0 has a terminal for it.
@@ -95,7 +147,8 @@ fn run_variant(world: &World, args: &Args, layout: Layout, variant: Variant) -> 
     } else {
         ProgressBar::hidden()
     };
-    let outcome = solver::solve(world, layout, variant, &mut |done| bar.set_position(done as u64))?;
+    let run = Run { variant, simulated_gflops: args.simulated_gflops };
+    let outcome = solver::solve(world, layout, run, &mut |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
     Ok(Report::new(args.class, variant, layout.pes, outcome))
 }
@@ -124,15 +177,23 @@ mod tests {
         let given =
             parse(&["--class", "c", "--variant", "all", "--json"]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((given.class.name, given.variant, given.json), ("C", Selection::All, true));
+        let alone = ["--transform", "8x4x2", "--repeat", "3", "--simulated-gflops", "2.5"];
+        let alone = parse(&alone).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(alone.transform, Some(Problem { nx: 8, ny: 4, nz: 2, iterations: 0 }));
+        assert_eq!((alone.repeat, alone.simulated_gflops), (3, 2.5));
     }
 
     #[test]
     fn wrong_arguments_are_refused_with_the_valid_ones() {
         for (args, part) in [
-            (["--class", "Q"], "the classes are S, W, A, B, C, D, E, F"),
-            (["--variant", "slabbs"], "the variants are exchange, all"),
+            (&["--class", "Q"][..], "the classes are S, W, A, B, C, D, E, F"),
+            (&["--variant", "slabbs"], "the variants are exchange, slabs, pencils, all"),
+            (&["--transform", "8x4"], "as 256x256x128"),
+            (&["--transform", "8x4x2", "--class", "S"], "cannot be used with"),
+            (&["--repeat", "2"], "--transform"),
+            (&["--simulated-gflops", "0"], "this is not a number above 0"),
         ] {
-            let message = parse(&args).err().map(|error| error.to_string()).unwrap_or_default();
+            let message = parse(args).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(message.contains(part), "`{part}` is not in: {message}");
         }
     }

@@ -1,6 +1,6 @@
 //! The 3D DFT and one time step by their definitions, in as many operations as it takes: what the tests
 //! compare with. Fields are in storage order, x fastest; spectra as a single PE holds them, z fastest, then
-//! x, then y.
+//! y, then x.
 
 use std::f64::consts::PI;
 
@@ -19,8 +19,8 @@ pub(super) fn initial_field(problem: &Problem) -> Vec<Complex64> {
 pub(super) fn spectrum(problem: &Problem, field: &[Complex64]) -> Vec<Complex64> {
     let Problem { nx, ny, nz, .. } = *problem;
     let mut spectrum = vec![Complex64::ZERO; field.len()];
-    for (ky, kx, kz) in grid(ny, nx, nz) {
-        spectrum[(ky * nx + kx) * nz + kz] = grid(nz, ny, nx)
+    for (kx, ky, kz) in grid(nx, ny, nz) {
+        spectrum[(kx * ny + ky) * nz + kz] = grid(nz, ny, nx)
             .zip(field)
             .map(|((z, y, x), value)| value * wave(-1.0, [(kx * x, nx), (ky * y, ny), (kz * z, nz)]))
             .sum();
@@ -33,9 +33,9 @@ pub(super) fn checksum(problem: &Problem, spectrum: &[Complex64], steps: usize) 
     let Problem { nx, ny, nz, .. } = *problem;
     let signed = |k: usize, n: usize| if 2 * k < n { k as f64 } else { k as f64 - n as f64 };
     let value_at = |x: usize, y: usize, z: usize| -> Complex64 {
-        grid(ny, nx, nz)
+        grid(nx, ny, nz)
             .zip(spectrum)
-            .map(|((ky, kx, kz), mode)| {
+            .map(|((kx, ky, kz), mode)| {
                 let squares = signed(kx, nx).powi(2) + signed(ky, ny).powi(2) + signed(kz, nz).powi(2);
                 let decay = (-4e-6 * PI * PI * squares * steps as f64).exp();
                 mode * decay * wave(1.0, [(kx * x, nx), (ky * y, ny), (kz * z, nz)])

@@ -1,7 +1,9 @@
 //! Where the time of a run goes. Invariant: every moment between the start and the last lap belongs to
 //! exactly one phase, so that the phases of a PE add up to its time.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use pelago::prelude::*;
 
 /// What a PE does with its time; the order is that of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +39,41 @@ impl Phase {
     }
 }
 
-/// A stopwatch that shares out the time since its start among the phases.
-pub(super) struct Clock {
-    last: Instant,
+/// A stopwatch that shares out the time since its start among the phases. Where time is virtual it also lets
+/// pass what the computation takes on the simulated machine.
+pub(super) struct Clock<'w> {
+    world: &'w World,
+    last: Duration,
     spent: [Duration; Phase::ALL.len()],
+    /// Operations a second of the simulated processor; none where computing itself takes the time.
+    simulated_flops: Option<f64>,
 }
 
-impl Clock {
-    pub(super) fn start() -> Self {
-        Clock { last: Instant::now(), spent: [Duration::ZERO; Phase::ALL.len()] }
+impl<'w> Clock<'w> {
+    /// Starts at the present time of `world`. If that is virtual, a PE computes `simulated_gflops`.
+    pub(super) fn start(world: &'w World, simulated_gflops: f64) -> Self {
+        let simulated_flops = world.is_simulated().then_some(1e9 * simulated_gflops);
+        let spent = [Duration::ZERO; Phase::ALL.len()];
+        Clock { world, last: world.wtime(), spent, simulated_flops }
+    }
+
+    /// Starts again, with nothing booked.
+    pub(super) fn restart(&mut self) {
+        self.spent = [Duration::ZERO; Phase::ALL.len()];
+        self.last = self.world.wtime();
+    }
+
+    /// Says that `count` FFTs of `len` elements were computed since the last lap.
+    #[inline]
+    pub(super) fn computed(&mut self, count: usize, len: usize) {
+        if let Some(flops) = self.simulated_flops {
+            self.world.simulate_compute(Duration::from_secs_f64(count as f64 * operations(len) / flops));
+        }
     }
 
     /// Books the time since the start or the last lap on `phase`.
     pub(super) fn lap(&mut self, phase: Phase) {
-        let now = Instant::now();
+        let now = self.world.wtime();
         self.spent[phase as usize] += now - self.last;
         self.last = now;
     }
@@ -59,6 +82,11 @@ impl Clock {
     pub(super) fn seconds(&self) -> [f64; Phase::ALL.len()] {
         self.spent.map(|spent| spent.as_secs_f64())
     }
+}
+
+/// The customary count of floating-point operations of an FFT of `len` elements.
+fn operations(len: usize) -> f64 {
+    5.0 * len as f64 * (len as f64).log2()
 }
 
 #[cfg(test)]
@@ -74,15 +102,25 @@ mod tests {
 
     #[test]
     fn laps_add_up_and_go_to_their_phase() {
-        let start = Instant::now();
-        let mut clock = Clock::start();
-        let first = clock.last;
-        clock.lap(Phase::Barrier);
-        clock.lap(Phase::Other);
-        clock.lap(Phase::Barrier);
-        let seconds = clock.seconds();
-        let total = (clock.last - first).as_secs_f64();
-        assert!((seconds.iter().sum::<f64>() - total).abs() < 1e-12);
-        assert!(first >= start && seconds[Phase::LocalFft as usize] == 0.0);
+        spmd(1, |world| {
+            let start = world.wtime();
+            let mut clock = Clock::start(world, 1.0);
+            let first = clock.last;
+            clock.lap(Phase::Barrier);
+            clock.lap(Phase::Other);
+            clock.lap(Phase::Barrier);
+            let seconds = clock.seconds();
+            let total = (clock.last - first).as_secs_f64();
+            assert!((seconds.iter().sum::<f64>() - total).abs() < 1e-12);
+            assert!(first >= start && seconds[Phase::LocalFft as usize] == 0.0);
+            clock.restart();
+            assert_eq!(clock.seconds(), [0.0; Phase::ALL.len()]);
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn operations_are_counted_as_is_customary() {
+        assert_eq!([1, 2, 256].map(operations), [0.0, 10.0, 10240.0]);
     }
 }

@@ -104,27 +104,26 @@ impl fmt::Display for Report {
     }
 }
 
-/// The variants' runs side by side.
+/// The variants' runs side by side; the speedup is that over the first, and the phases are those of the PE
+/// that spent most in each.
 pub(super) struct Comparison<'a>(pub(super) &'a [Report]);
 
 impl fmt::Display for Comparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<10}  {:>10}  {:>10}", "variant", "seconds", "Mop/s")?;
-        write!(f, "  {:>11}  {:>11}  {:>9}", "comm start", "comm wait", "messages")?;
-        writeln!(f, "  {:>14}  verification", "bytes a message")?;
+        write!(f, "{:<10}  {:>10}  {:>10}  {:>7}", "variant", "seconds", "Mop/s", "speedup")?;
+        write!(f, "  {:>10}  {:>10}  {:>10}", "local FFT", "comm start", "comm wait")?;
+        write!(f, "  {:>10}  {:>10}  {:>9}", "in memory", "barrier", "messages")?;
+        writeln!(f, "  {:>15}  verification", "bytes a message")?;
         for report in self.0 {
-            let tally = report.outcome.tally;
-            let spent = |phase: Phase| report.outcome.phases[phase as usize].max;
-            write!(
-                f,
-                "{:<10}  {:>10.6}  {:>10.1}",
-                report.variant.name(),
-                report.outcome.seconds,
-                report.mops
-            )?;
-            write!(f, "  {:>11.6}", spent(Phase::CommunicationStart))?;
-            write!(f, "  {:>11.6}  {:>9}", spent(Phase::CommunicationWait), tally.messages)?;
-            writeln!(f, "  {:>14}  {}", tally.bytes / tally.messages.max(1), verdict(report.verified))?;
+            let (tally, seconds) = (report.outcome.tally, report.outcome.seconds);
+            let speedup = self.0[0].outcome.seconds / seconds;
+            write!(f, "{:<10}  {seconds:>10.6}", report.variant.name())?;
+            write!(f, "  {:>10.1}  {speedup:>7.2}", report.mops)?;
+            for phase in &Phase::ALL[..Phase::Other as usize] {
+                write!(f, "  {:>10.6}", report.outcome.phases[*phase as usize].max)?;
+            }
+            let message_bytes = tally.bytes / tally.messages.max(1);
+            writeln!(f, "  {:>9}  {message_bytes:>15}  {}", tally.messages, verdict(report.verified))?;
         }
         Ok(())
     }
@@ -212,8 +211,9 @@ mod tests {
     }
 
     #[test]
-    fn the_comparison_has_a_line_a_variant() {
-        let reports = [report(1.0), report(2.0)];
+    fn the_comparison_has_a_line_a_variant_and_the_speedup_over_the_first() {
+        let mut reports = [report(1.0), report(2.0)];
+        reports[1].outcome.seconds = 0.25;
         let table = Comparison(&reports).to_string();
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines.len(), 3);
@@ -221,5 +221,8 @@ mod tests {
             lines[1].ends_with("1048576  VERIFIED") && lines[2].ends_with("1048576  NOT VERIFIED"),
             "{table}"
         );
+        let speedups = [1, 2].map(|line| lines[line].split_whitespace().nth(3));
+        assert_eq!(speedups, [Some("1.00"), Some("2.00")], "{table}");
+        assert!(lines.iter().all(|line| line.len() <= 160), "{table}");
     }
 }

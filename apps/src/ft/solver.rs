@@ -1,7 +1,8 @@
 //! NAS FT as a run of one PE: a 3D FFT of a random field, then for every time step the evolution of its
 //! spectrum, an inverse 3D FFT and a checksum. Timed as NPB does: after one untimed initialisation and
 //! forward transform, from initial field and plans to the last checksum. Invariant: the inbox is written by
-//! peers only between the barriers that its exclusive phases make, and read by its owner only within them.
+//! peers only between the barriers that its exclusive phases make, and read by its owner only within them. A
+//! transform's target serves as the staging of its exchange, as it is written only after that.
 
 use num_complex::Complex64;
 use pelago::Result;
@@ -9,10 +10,11 @@ use pelago::prelude::*;
 use rustfft::FftDirection;
 use serde::Serialize;
 
+use super::buffer::Buffer;
 use super::checksum;
 use super::classes::Problem;
 use super::evolve::Decay;
-use super::exchange::{self, Tally};
+use super::exchange::{self, Exchange, Tally};
 use super::layout::Layout;
 use super::phases::{Clock, Phase};
 use super::random::Random;
@@ -38,35 +40,24 @@ pub(super) struct PhaseSeconds {
     pub(super) mean: f64,
 }
 
+/// How to solve.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) variant: Variant,
+    /// What a PE computes where time is virtual; without effect elsewhere.
+    pub(super) simulated_gflops: f64,
+}
+
 /// Collective: runs the problem of `layout` and calls `progress` after every iteration with the number done.
+/// In a simulation all times are virtual: communication takes what the network takes, the FFTs what they take
+/// at the given rate, and all other computation nothing.
 pub(super) fn solve(
     world: &World,
     layout: Layout,
-    variant: Variant,
+    run: Run,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Outcome> {
-    let mut solver = Solver::new(world, layout, variant)?;
-    solver.initialise();
-    solver.forward()?;
-    world.barrier();
-    solver.clock = Clock::start();
-    solver.tally = Tally::default();
-    solver.initialise();
-    solver.forward()?;
-    let mut parts = Vec::with_capacity(layout.problem.iterations);
-    for step in 1..=layout.problem.iterations {
-        parts.push(solver.inverse(&Decay::after(&layout.problem, step))?);
-        progress(step);
-    }
-    let checksums = sum_by_place(&collect(world, &parts)?);
-    solver.clock.lap(Phase::Other);
-    let times = collect(world, &solver.clock.seconds())?;
-    Ok(Outcome {
-        seconds: times.iter().map(|phases| phases.iter().sum()).fold(0.0, f64::max),
-        phases: max_and_mean(&times),
-        checksums,
-        tally: solver.tally,
-    })
+    Solver::new(world, layout, run)?.solve(progress)
 }
 
 /// Collective: every PE's `own`, in the order of the PEs. All have the same length.
@@ -83,100 +74,123 @@ pub(super) fn collect<T: Element>(world: &World, own: &[T]) -> Result<Vec<Vec<T>
 }
 
 /// What one PE holds while it solves.
-struct Solver<'w> {
+pub(super) struct Solver<'w> {
     world: &'w World,
     layout: Layout,
     variant: Variant,
-    transform: Transform,
-    /// The field in space at the start, then each field on its way to the other PEs.
-    packed: Vec<Complex64>,
+    forward: Transform,
+    inverse: Transform,
+    /// The field in space: the initial one, then that of each time step.
+    field: Buffer,
     /// The spectrum at time 0.
-    spectrum: Vec<Complex64>,
-    /// Where the other PEs put their blocks; the field in space after an inverse transform.
+    pub(super) spectrum: Buffer,
+    /// Where the other PEs put their rows.
     inbox: Symmetric<'w, Complex64>,
-    clock: Clock,
+    /// How many planes may be on their way at a time.
+    window: usize,
+    pub(super) clock: Clock<'w>,
     tally: Tally,
 }
 
 impl<'w> Solver<'w> {
-    fn new(world: &'w World, layout: Layout, variant: Variant) -> Result<Self> {
+    pub(super) fn new(world: &'w World, layout: Layout, run: Run) -> Result<Self> {
+        let inbox = world.alloc(layout.len())?;
         Ok(Solver {
             world,
             layout,
-            variant,
-            transform: Transform::new(layout),
-            packed: vec![Complex64::ZERO; layout.len()],
-            spectrum: vec![Complex64::ZERO; layout.len()],
-            inbox: world.alloc(layout.len())?,
-            clock: Clock::start(),
+            variant: run.variant,
+            forward: Transform::new(layout.forward(), FftDirection::Forward),
+            inverse: Transform::new(layout.inverse(), FftDirection::Inverse),
+            field: Buffer::new(layout.len()),
+            spectrum: Buffer::new(layout.len()),
+            window: exchange::window(&inbox),
+            inbox,
+            clock: Clock::start(world, run.simulated_gflops),
             tally: Tally::default(),
         })
     }
 
+    /// Collective: an untimed initialisation and forward transform, then the timed run.
+    fn solve(mut self, progress: &mut dyn FnMut(usize)) -> Result<Outcome> {
+        let Solver { world, layout, .. } = self;
+        self.initialise();
+        self.forward()?;
+        world.barrier();
+        self.clock.restart();
+        self.tally = Tally::default();
+        self.initialise();
+        self.forward()?;
+        let mut parts = Vec::with_capacity(layout.problem.iterations);
+        for step in 1..=layout.problem.iterations {
+            parts.push(self.inverse(&Decay::after(&layout.problem, step))?);
+            progress(step);
+        }
+        let checksums = sum_by_place(&collect(world, &parts)?);
+        self.clock.lap(Phase::Other);
+        let times = collect(world, &self.clock.seconds())?;
+        Ok(Outcome {
+            seconds: times.iter().map(|phases| phases.iter().sum()).fold(0.0, f64::max),
+            phases: max_and_mean(&times),
+            checksums,
+            tally: self.tally,
+        })
+    }
+
     /// Plans the FFTs and fills the own planes with the initial field.
-    fn initialise(&mut self) {
+    pub(super) fn initialise(&mut self) {
         let layout = self.layout;
         let Problem { nx, ny, .. } = layout.problem;
-        self.transform = Transform::new(layout);
-        for plane in 0..layout.planes {
-            let z = layout.me * layout.planes + plane;
+        self.forward = Transform::new(layout.forward(), FftDirection::Forward);
+        self.inverse = Transform::new(layout.inverse(), FftDirection::Inverse);
+        for plane in 0..layout.z_planes() {
+            let z = layout.me * layout.z_planes() + plane;
             let mut random = Random::after(2 * (nx * ny * z) as u64);
             for y in 0..ny {
-                random.fill(&mut self.packed[layout.spatial_row(plane, y)..][..nx]);
+                random.fill(&mut self.field[layout.spatial_row(plane, y)..][..nx]);
             }
         }
         self.clock.lap(Phase::Other);
     }
 
     /// The 3D FFT of the initial field into the spectrum.
-    fn forward(&mut self) -> Result<()> {
-        for plane in 0..self.layout.planes {
-            self.transform.plane(FftDirection::Forward, plane, &mut self.packed, &mut self.clock);
-        }
-        self.transpose()?;
-        let Solver { layout, transform, spectrum, inbox, clock, .. } = self;
-        inbox.exclusive(|field| {
-            clock.lap(Phase::Barrier);
-            for row in 0..layout.rows {
-                transform.row_to_spectrum(row, field, spectrum, clock);
-            }
-        })?;
-        clock.lap(Phase::Barrier);
-        Ok(())
+    pub(super) fn forward(&mut self) -> Result<()> {
+        let Solver { world, variant, forward, field, spectrum, inbox, window, clock, tally, .. } = self;
+        let (source, staging) = (&**field, &mut **spectrum);
+        let window = *window;
+        Exchange { world, transform: forward, source, decay: None, staging, window, inbox, tally, clock }
+            .run(*variant)?;
+        receive(forward, inbox, spectrum, clock)
     }
 
     /// The inverse 3D FFT of the decayed spectrum, and this PE's part of the checksum of its field.
     fn inverse(&mut self, decay: &Decay) -> Result<Complex64> {
-        for row in 0..self.layout.rows {
-            self.transform.row_from_spectrum(row, &self.spectrum, decay, &mut self.packed, &mut self.clock);
-        }
-        self.transpose()?;
-        let Solver { layout, transform, inbox, clock, .. } = self;
-        let part = inbox.exclusive(|field| {
-            clock.lap(Phase::Barrier);
-            for plane in 0..layout.planes {
-                transform.plane(FftDirection::Inverse, plane, field, clock);
-            }
-            let part = checksum::partial(layout, field);
-            clock.lap(Phase::Other);
-            part
-        })?;
-        clock.lap(Phase::Barrier);
+        let Solver { world, variant, inverse, field, spectrum, inbox, window, clock, tally, .. } = self;
+        let (source, decay, staging) = (&**spectrum, Some(decay), &mut **field);
+        let window = *window;
+        Exchange { world, transform: inverse, source, decay, staging, window, inbox, tally, clock }
+            .run(*variant)?;
+        receive(inverse, inbox, field, clock)?;
+        let part = checksum::partial(&self.layout, &self.field);
+        self.clock.lap(Phase::Other);
         Ok(part)
     }
+}
 
-    /// Sends what `packed` holds to the inboxes of its owners, and completes it there.
-    fn transpose(&mut self) -> Result<()> {
-        match self.variant {
-            Variant::Exchange => {
-                exchange::send_blocks(&self.layout, &self.packed, &self.inbox, &mut self.tally)?;
-            }
+/// Collective: waits until all PEs have sent their parts of a 3D FFT, and completes it in `target`.
+fn receive(
+    transform: &mut Transform,
+    inbox: &mut Symmetric<'_, Complex64>,
+    target: &mut [Complex64],
+    clock: &mut Clock,
+) -> Result<()> {
+    inbox.exclusive(|received| {
+        clock.lap(Phase::Barrier);
+        for row in 0..transform.way().rows() {
+            transform.outer(row, received, target, clock);
         }
-        self.clock.lap(Phase::CommunicationStart);
-        self.world.quiet();
-        self.clock.lap(Phase::CommunicationWait);
-        Ok(())
-    }
+    })?;
+    clock.lap(Phase::Barrier);
+    Ok(())
 }
 
 /// Adds the PEs' parts, place by place.
@@ -201,6 +215,7 @@ mod tests {
     //! against the formulas for messages.
 
     use pelago::Spmd;
+    use pelago::sim::SimParams;
 
     use super::super::classes::Class;
     use super::super::naive;
@@ -211,37 +226,50 @@ mod tests {
     /// counts.
     const BOXES: [(Problem, &[usize]); 4] = [
         (Problem { nx: 4, ny: 4, nz: 4, iterations: 2 }, &[1, 2, 4]),
-        (Problem { nx: 2, ny: 8, nz: 4, iterations: 2 }, &[1, 2, 4]),
-        (Problem { nx: 5, ny: 6, nz: 3, iterations: 2 }, &[1, 3]),
-        (Problem { nx: 2, ny: 8, nz: 8, iterations: 2 }, &[8]),
+        (Problem { nx: 8, ny: 2, nz: 4, iterations: 2 }, &[1, 2, 4]),
+        (Problem { nx: 6, ny: 5, nz: 3, iterations: 2 }, &[1, 3]),
+        (Problem { nx: 8, ny: 2, nz: 8, iterations: 2 }, &[8]),
     ];
+
+    /// Every variant, with one plane and with all planes on their way at a time.
+    fn ways() -> impl Iterator<Item = (Variant, usize)> {
+        Variant::ALL.into_iter().flat_map(|variant| [(variant, 1), (variant, usize::MAX)])
+    }
 
     fn on_threads<R: Send>(
         pes: usize,
-        body: impl Fn(&World, Layout) -> R + Sync,
+        way: (Variant, usize),
         problem: Problem,
+        body: impl Fn(Solver) -> R + Sync,
     ) -> Vec<R> {
-        Spmd::new(pes)
-            .counters(true)
-            .run(|world| body(world, Layout::new(problem, world.n_pes(), world.my_pe()).unwrap()))
-            .unwrap()
+        run(&Spmd::new(pes).counters(true), way, problem, body)
+    }
+
+    fn run<R: Send>(
+        spmd: &Spmd,
+        (variant, window): (Variant, usize),
+        problem: Problem,
+        body: impl Fn(Solver) -> R + Sync,
+    ) -> Vec<R> {
+        let solved = spmd.run(|world| {
+            let layout = Layout::new(problem, world.n_pes(), world.my_pe()).unwrap();
+            let mut solver = Solver::new(world, layout, Run { variant, simulated_gflops: 1.0 }).unwrap();
+            solver.window = window;
+            body(solver)
+        });
+        solved.unwrap()
     }
 
     #[test]
     fn distributed_spectrum_is_that_of_the_definition() {
         for (problem, counts) in BOXES {
             let expected = naive::spectrum(&problem, &naive::initial_field(&problem));
-            for &pes in counts {
-                let parts = on_threads(
-                    pes,
-                    |world, layout| {
-                        let mut solver = Solver::new(world, layout, Variant::Exchange).unwrap();
-                        solver.initialise();
-                        solver.forward().unwrap();
-                        std::mem::take(&mut solver.spectrum)
-                    },
-                    problem,
-                );
+            for (way, &pes) in ways().flat_map(|way| counts.iter().map(move |pes| (way, pes))) {
+                let parts = on_threads(pes, way, problem, |mut solver| {
+                    solver.initialise();
+                    solver.forward().unwrap();
+                    solver.spectrum.to_vec()
+                });
                 naive::assert_close(&parts.concat(), &expected);
             }
         }
@@ -253,14 +281,9 @@ mod tests {
             let spectrum = naive::spectrum(&problem, &naive::initial_field(&problem));
             let expected: Vec<_> =
                 (1..=problem.iterations).map(|steps| naive::checksum(&problem, &spectrum, steps)).collect();
-            for &pes in counts {
-                let solved = on_threads(
-                    pes,
-                    |world, layout| solve(world, layout, Variant::Exchange, &mut |_| ()),
-                    problem,
-                );
-                for outcome in solved {
-                    naive::assert_close(&outcome.unwrap().checksums, &expected);
+            for (way, &pes) in ways().flat_map(|way| counts.iter().map(move |pes| (way, pes))) {
+                for outcome in on_threads(pes, way, problem, |solver| solver.solve(&mut |_| ()).unwrap()) {
+                    naive::assert_close(&outcome.checksums, &expected);
                 }
             }
         }
@@ -269,32 +292,22 @@ mod tests {
     #[test]
     fn class_s_is_verified() {
         let class = Class::from_name("S").unwrap();
-        for pes in [1, 2, 4, 8] {
-            for variant in Variant::ALL {
-                let verified = on_threads(
-                    pes,
-                    |world, layout| {
-                        let mut steps_seen = Vec::new();
-                        let outcome =
-                            solve(world, layout, variant, &mut |step| steps_seen.push(step)).unwrap();
-                        assert_eq!(steps_seen, [1, 2, 3, 4, 5, 6]);
-                        Report::new(class, variant, pes, outcome).verified()
-                    },
-                    class.problem,
-                );
-                assert_eq!(verified, vec![true; pes], "{} on {pes} PEs", variant.name());
-            }
+        for (pes, way) in [1, 2, 4, 8].into_iter().flat_map(|pes| ways().map(move |way| (pes, way))) {
+            let verified = on_threads(pes, way, class.problem, |solver| {
+                let mut steps_seen = Vec::new();
+                let outcome = solver.solve(&mut |step| steps_seen.push(step)).unwrap();
+                assert_eq!(steps_seen, [1, 2, 3, 4, 5, 6]);
+                Report::new(class, way.0, pes, outcome).verified()
+            });
+            assert_eq!(verified, vec![true; pes], "{way:?} on {pes} PEs");
         }
     }
 
     #[test]
     fn phases_add_up_to_no_more_than_the_slowest_pe() {
         let (problem, counts) = BOXES[0];
-        for &pes in counts {
-            for outcome in
-                on_threads(pes, |world, layout| solve(world, layout, Variant::Exchange, &mut |_| ()), problem)
-            {
-                let outcome = outcome.unwrap();
+        for (way, &pes) in ways().flat_map(|way| counts.iter().map(move |pes| (way, pes))) {
+            for outcome in on_threads(pes, way, problem, |solver| solver.solve(&mut |_| ()).unwrap()) {
                 let mean: f64 = outcome.phases.iter().map(|phase| phase.mean).sum();
                 let max: f64 = outcome.phases.iter().map(|phase| phase.max).sum();
                 assert!(mean <= outcome.seconds * (1.0 + 1e-9) && outcome.seconds <= max * (1.0 + 1e-9));
@@ -302,27 +315,73 @@ mod tests {
         }
     }
 
+    /// Table 1 of Bell et al. says, for a cube of n^3 points on T PEs: T, n and n^2 / T messages of a PE in
+    /// each 3D FFT.
     #[test]
-    fn exchange_sends_what_the_formula_says_and_the_runtime_counts_it() {
-        let problem = Problem { nx: 8, ny: 8, nz: 8, iterations: 3 };
-        for pes in [1, 2, 4, 8] {
-            let transforms = 1 + problem.iterations as u64;
-            let messages = pes as u64 * transforms;
-            let message_bytes = (16 * problem.points() / (pes * pes)) as u64;
-            on_threads(
-                pes,
-                |world, layout| {
-                    let before = world.counters();
-                    let outcome = solve(world, layout, Variant::Exchange, &mut |_| ()).unwrap();
-                    let after = world.counters();
-                    assert_eq!(outcome.tally, Tally { messages, bytes: messages * message_bytes });
-                    // The runtime also saw the forward transform of the untimed round.
-                    let puts = messages + pes as u64;
-                    assert_eq!(after.puts - before.puts, puts);
-                    assert_eq!(after.put_bytes - before.put_bytes, puts * message_bytes);
-                },
-                problem,
-            );
+    fn variants_send_what_the_formulas_say_and_the_runtime_counts_it() {
+        let (n, problem) = (8, Problem { nx: 8, ny: 8, nz: 8, iterations: 3 });
+        let transforms = 1 + problem.iterations;
+        for (pes, way) in [1, 2, 4, 8].into_iter().flat_map(|pes| ways().map(move |way| (pes, way))) {
+            let messages = match way.0 {
+                Variant::Exchange => pes,
+                Variant::Slabs => n,
+                Variant::Pencils => n * n / pes,
+            };
+            let bytes = 16 * problem.points() / pes;
+            on_threads(pes, way, problem, |solver| {
+                let world = solver.world;
+                let before = world.counters();
+                let tally = solver.solve(&mut |_| ()).unwrap().tally;
+                let after = world.counters();
+                let seen = (tally.messages as usize, tally.bytes as usize);
+                assert_eq!(seen, (transforms * messages, transforms * bytes), "{way:?} on {pes} PEs");
+                // The runtime also saw the forward transform of the untimed round.
+                let counted =
+                    ((after.puts - before.puts) as usize, (after.put_bytes - before.put_bytes) as usize);
+                let all = 1 + transforms;
+                assert_eq!(counted, (all * messages, all * bytes), "{way:?} on {pes} PEs");
+            });
         }
+    }
+
+    #[test]
+    fn slabs_and_pencils_of_a_box_that_is_no_cube() {
+        let problem = Problem { nx: 16, ny: 2, nz: 4, iterations: 1 };
+        for (variant, messages) in [(Variant::Slabs, 4 + 16), (Variant::Pencils, 2 * 16 + 8 * 4)] {
+            for outcome in on_threads(2, (variant, 1), problem, |solver| solver.solve(&mut |_| ()).unwrap()) {
+                assert_eq!(outcome.tally, Tally { messages, bytes: 2 * 16 * 64 }, "{variant:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_network_that_reorders_changes_no_checksum() {
+        let problem = Problem { nx: 8, ny: 2, nz: 4, iterations: 2 };
+        let spectrum = naive::spectrum(&problem, &naive::initial_field(&problem));
+        let expected = [1, 2].map(|steps| naive::checksum(&problem, &spectrum, steps));
+        for (seed, way) in (0..4).flat_map(|seed| ways().map(move |way| (seed, way))) {
+            let spmd = Spmd::new(4).sim(SimParams::chaos(seed));
+            for outcome in run(&spmd, way, problem, |solver| solver.solve(&mut |_| ()).unwrap()) {
+                naive::assert_close(&outcome.checksums, &expected);
+            }
+        }
+    }
+
+    /// The virtual seconds of the 3D FFTs of `problem` on 8 PEs, by variant.
+    fn virtual_seconds(problem: Problem, network: &SimParams) -> [f64; 3] {
+        Variant::ALL.map(|variant| {
+            let spmd = Spmd::new(8).sim(network.clone());
+            run(&spmd, (variant, usize::MAX), problem, |solver| solver.solve(&mut |_| ()).unwrap().seconds)[0]
+        })
+    }
+
+    #[test]
+    fn finer_pieces_hide_more_of_the_communication() {
+        let class = Class::from_name("S").unwrap();
+        // Sending takes about as long as the two FFTs that come before it.
+        let network = SimParams { bandwidth_bytes_per_second: 250e6, ..SimParams::default() };
+        let [exchange, slabs, pencils] = virtual_seconds(class.problem, &network);
+        assert!(slabs < 0.8 * exchange && pencils < slabs, "{exchange} {slabs} {pencils}");
+        assert_eq!(virtual_seconds(class.problem, &network), [exchange, slabs, pencils]);
     }
 }

@@ -1,11 +1,15 @@
-//! The variants of the transposition, by name. Invariant: all of them move the same blocks to the same
-//! places; they differ in when they send and in how large pieces.
+//! The variants of the transposition, by name. Invariant: all of them move the same rows to the same PEs;
+//! they differ in when they send and in how large pieces.
 
 /// How the field is transposed between the planes and the spectrum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     /// All local FFTs first, then one block to every PE.
     Exchange,
+    /// Each plane, as soon as it is computed, with one slab of it to every PE.
+    Slabs,
+    /// Each row, as soon as it is final, to its PE.
+    Pencils,
 }
 
 /// The name that stands for all variants, one after the other.
@@ -13,12 +17,14 @@ const ALL_NAME: &str = "all";
 
 impl Variant {
     /// All variants, in the order in which they run.
-    pub(super) const ALL: [Variant; 1] = [Variant::Exchange];
+    pub(super) const ALL: [Variant; 3] = [Variant::Exchange, Variant::Slabs, Variant::Pencils];
 
     /// What the user calls it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Variant::Exchange => "exchange",
+            Variant::Slabs => "slabs",
+            Variant::Pencils => "pencils",
         }
     }
 }
@@ -68,6 +74,9 @@ mod tests {
     #[test]
     fn unknown_variants_are_corrected() {
         let message = Selection::from_name("exchnge").unwrap_err();
-        assert!(message.contains("are exchange, all;") && message.contains("mean exchange?"), "{message}");
+        assert!(
+            message.contains("are exchange, slabs, pencils, all;") && message.contains("mean exchange?"),
+            "{message}"
+        );
     }
 }

@@ -72,8 +72,8 @@ enum What {
     },
 }
 
-pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
-    entry::start(args, |world, args: Args| {
+pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
+    entry::start(world, args, |world, args: Args| {
         if world.n_pes() < 2 {
             return Ok(entry::refuse(world, NAME, &"measures between PEs, and so needs 2 of them or more"));
         }

@@ -1,0 +1,257 @@
+//! Signals: words that say that data have come. Whoever sees the signal of a put, by a wait or a test, sees
+//! the data of that put.
+//!
+//! Invariant: the signal is issued after its data are delivered. Between PEs that map each other the data
+//! are written first, and the atomic that signals releases them. Over the net the data are tracked, and
+//! progress issues the signal once they are delivered; the origin does not wait for that. The signal's word
+//! has the same executor as every other atomic. Source: OpenSHMEM 1.6, section 9.8 (signaling operations).
+
+use crate::Pe;
+use crate::amo::AtomicElement;
+use crate::channel::Channel;
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::local::Local;
+use crate::view::View;
+use crate::wait::Awaited;
+use pelago_fabric::sync::{Ordering, fence, fence_after_update};
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
+use std::sync::Arc;
+
+/// What a signal does to its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalOp {
+    /// Sets it.
+    Set(u64),
+    /// Adds to it, wrapping around.
+    Add(u64),
+}
+
+impl SignalOp {
+    #[inline(always)]
+    fn parts(self) -> (AtomicOp, u64) {
+        match self {
+            SignalOp::Set(value) => (AtomicOp::Set, value),
+            SignalOp::Add(value) => (AtomicOp::Add, value),
+        }
+    }
+
+    fn atomic(self) -> Atomic {
+        let (op, operand) = self.parts();
+        Atomic { kind: AtomicKind::U64, op, operand, compare: 0 }
+    }
+}
+
+/// Which word a put signals, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Signal<'s> {
+    pub(crate) words: &'s View<'s, u64>,
+    pub(crate) index: usize,
+    pub(crate) op: SignalOp,
+}
+
+impl<T: Element> View<'_, T> {
+    /// Puts elements and then signals: writes `source` to the elements from `index` on, on `pe`, and when
+    /// they are delivered changes element `signal_index` of `signals` there. Who sees the signal, by
+    /// [`wait`](Local::wait) or [`test`](Local::test), sees these data; of other puts it says nothing. A
+    /// put of nothing signals all the same. The source may be reused at return; data and signal are
+    /// complete after a quiet of the world, or of the context that this array (not `signals`) is seen
+    /// through.
+    ///
+    /// ```
+    /// use pelago::{Comparison, SignalOp};
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let (data, arrived) = (world.alloc_zeroed::<f64>(100)?, world.alloc_zeroed::<u64>(1)?);
+    /// if world.my_pe() == 0 {
+    ///     data.put_signal(1, 0, &[1.5; 100], &arrived, 0, SignalOp::Add(1))?;
+    /// } else {
+    ///     arrived.local().wait(0, Comparison::Ge, 1);
+    ///     assert_eq!(data.local().get(99), 1.5);
+    /// }
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such PE, or one of the two ranges exceeds its array; nothing happens then.
+    #[inline]
+    pub fn put_signal(
+        &self,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        signals: &View<'_, u64>,
+        signal_index: usize,
+        op: SignalOp,
+    ) -> Result<()> {
+        let signal = Signal { words: signals, index: signal_index, op };
+        if pe >= self.place.gate.min(signals.place.gate) {
+            return self.put_signal_cold(pe, index, source, signal);
+        }
+        let has_ranges = self.has_range(index, source.len()) && signal_index < signals.len();
+        if !has_ranges || !std::ptr::eq(self.world(), signals.world()) {
+            return self.put_signal_cold(pe, index, source, signal);
+        }
+        // SAFETY: the gates let only PEs of the job pass, which is the same for both; the ranges were
+        // checked.
+        unsafe {
+            self.place.part(pe).write(index, source);
+            signals.raise(pe, signal_index, op);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_signal_cold(&self, pe: Pe, index: usize, source: &[T], signal: Signal<'_>) -> Result<()> {
+        // SAFETY: the call below waits until the source is free.
+        unsafe { self.start_put_signal("put_signal", pe, index, source, signal, true) }.map(|_| ())
+    }
+
+    /// As [`put_signal`](View::put_signal), but leaves the source to the next quiet of its context
+    /// (OpenSHMEM's `put_signal_nbi`). In safe code, [`Scope::put_signal`](crate::Scope::put_signal) does
+    /// the same.
+    ///
+    /// # Errors
+    /// As [`put_signal`](View::put_signal).
+    ///
+    /// # Safety
+    /// The source is not written, moved or freed before a [`quiet`](crate::World::quiet), of the world or
+    /// of the context that this array is seen through, has returned.
+    pub unsafe fn put_signal_nbi(
+        &self,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        signals: &View<'_, u64>,
+        signal_index: usize,
+        op: SignalOp,
+    ) -> Result<()> {
+        let signal = Signal { words: signals, index: signal_index, op };
+        // SAFETY: the caller vouches for the source.
+        unsafe { self.start_put_signal("put_signal_nbi", pe, index, source, signal, false) }.map(|_| ())
+    }
+
+    /// Starts a put with its signal, with all checks. With `waits` the source is free at return. Answers
+    /// the channel whose quiet completes both; none if they are complete.
+    ///
+    /// # Safety
+    /// Without `waits` the source stays as it is until the channel is quiet.
+    pub(crate) unsafe fn start_put_signal(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        signal: Signal<'_>,
+        waits: bool,
+    ) -> Result<Option<&Arc<Channel>>> {
+        self.check_signal(operation, pe, index, source.len(), signal)?;
+        let world = self.world();
+        self.count_put(source.len());
+        world.tally.add(|counts| counts.atomics += 1);
+        let nets =
+            (self.net_target(operation, pe, index), signal.words.net_target(operation, pe, signal.index));
+        let (Some((channel, target)), Some((_, word))) = nets else {
+            // SAFETY: PE and ranges were checked; a PE that is not reached over the net is mapped.
+            unsafe {
+                self.place.part(pe).write(index, source);
+                signal.words.raise(pe, signal.index, signal.op);
+            }
+            return Ok(None);
+        };
+        let data = world.trackers.open();
+        // SAFETY: the range was checked. The source is free when the wait below is over; without that wait
+        // the caller vouches for it.
+        unsafe {
+            channel.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
+        }
+        if waits {
+            world.wait(Awaited::Completion { operation, pe }, || data.is_sent());
+        }
+        // SAFETY: PE and index of the word were checked, and an array is aligned for its elements.
+        unsafe { world.start_atomic_after(data, channel, word, signal.op.atomic()) };
+        Ok(Some(channel))
+    }
+
+    /// What is wrong with a put or its signal, which of the two first of all.
+    fn check_signal(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        count: usize,
+        signal: Signal<'_>,
+    ) -> Result<()> {
+        self.check_pe(operation, pe)?;
+        if !std::ptr::eq(self.world(), signal.words.world()) {
+            return Err(ErrorKind::OtherWorld { me: self.world().my_pe(), operation }.into());
+        }
+        self.check("the put of put_signal", pe, index, count)?;
+        signal.words.check("the signal of put_signal", pe, signal.index, 1)
+    }
+}
+
+impl View<'_, u64> {
+    /// Signals without data: changes element `index` on `pe`. It says nothing of other operations, unless a
+    /// fence or a quiet stands between. Complete at the target after [`quiet`](crate::World::quiet).
+    ///
+    /// # Errors
+    /// If there is no such PE or element; nothing happens then.
+    #[inline]
+    pub fn signal(&self, pe: Pe, index: usize, op: SignalOp) -> Result<()> {
+        if pe >= self.place.gate {
+            return self.signal_cold(pe, index, op);
+        }
+        if index >= self.len() {
+            return self.signal_cold(pe, index, op);
+        }
+        // SAFETY: the gate lets only PEs of the job pass; the index was checked.
+        unsafe { self.raise(pe, index, op) };
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn signal_cold(&self, pe: Pe, index: usize, op: SignalOp) -> Result<()> {
+        self.check("signal", pe, index, 1)?;
+        self.world().tally.add(|counts| counts.atomics += 1);
+        // SAFETY: PE and index were checked; there is no place for a result.
+        unsafe { self.start_amo("signal", pe, index, &op.atomic(), std::ptr::null_mut(), None) };
+        Ok(())
+    }
+
+    /// Signals a PE that is mapped, and wakes it if it sleeps until this array changes.
+    ///
+    /// # Safety
+    /// PE and index are those of an element, and the PE is mapped.
+    #[inline(always)]
+    unsafe fn raise(&self, pe: Pe, index: usize, op: SignalOp) {
+        let (op, value) = op.parts();
+        // SAFETY: the caller vouches for the PE and the index; the array is aligned for its elements.
+        let part = unsafe {
+            let part = self.place.part(pe);
+            // SYNC POINT signal: releases the data that were written before.
+            u64::execute(part.element(index), op, value);
+            part
+        };
+        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        fence_after_update();
+        if part.has_waiters() {
+            self.ring(pe);
+        }
+    }
+}
+
+impl Local<'_, u64> {
+    /// Reads a signal; what was put with it is then visible.
+    ///
+    /// # Panics
+    /// If there is no such element.
+    #[inline]
+    pub fn signal_fetch(&self, index: usize) -> u64 {
+        let value = self.get(index);
+        // SYNC POINT signal: acquires the data that were put with the signal.
+        fence(Ordering::Acquire);
+        value
+    }
+}

@@ -1,0 +1,9 @@
+//! A region does not leave its scope.
+
+fn main() {
+    pelago::spmd(1, |world| {
+        let region = world.scope(|scope| scope.region());
+        region.wait();
+    })
+    .unwrap();
+}

@@ -1,0 +1,87 @@
+//! `cargo xtask compare`: Pelago beside other libraries on this machine.
+//!
+//! Invariant: the two sides run alternately, one pair after the other, and either goes first in every second
+//! pair, so that what else the machine does meets both alike; what they compute is compared as well.
+
+mod fft;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::Subcommand;
+
+/// What there is to compare.
+#[derive(Subcommand)]
+pub enum Subject {
+    /// One forward 3D FFT of complex doubles, with FFTW-MPI (Debian: libfftw3-mpi-dev, openmpi-bin)
+    Fft(fft::Args),
+}
+
+impl Subject {
+    /// Runs the comparison and prints it.
+    pub fn run(self) -> Result<()> {
+        match self {
+            Subject::Fft(args) => fft::run(&args),
+        }
+    }
+}
+
+/// The first of `names` that is a program in PATH.
+fn find_program(names: &[&str]) -> Option<PathBuf> {
+    let search_path = std::env::var_os("PATH")?;
+    let folders: Vec<_> = std::env::split_paths(&search_path).collect();
+    names
+        .iter()
+        .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|program| program.is_file()))
+}
+
+/// Runs a program of a comparison; its standard output.
+fn output_of(command: &mut Command) -> Result<String> {
+    let program = Path::new(command.get_program()).display().to_string();
+    let output = command.output().with_context(|| format!("cannot start {program}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("{program} printed what is no text"))
+}
+
+/// The middle of some figures, or the mean of the two in the middle.
+fn median(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        0 => sorted[middle - 1] / 2.0 + sorted[middle] / 2.0,
+        _ => sorted[middle],
+    }
+}
+
+/// The smallest of some figures.
+fn minimum(figures: &[f64]) -> f64 {
+    figures.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_minima() {
+        assert_eq!([median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0, 2.0, 8.0])], [2.0, 3.0]);
+        assert_eq!(minimum(&[3.0, 1.0, 2.0]), 1.0);
+    }
+
+    #[test]
+    fn programs_are_found_in_their_order() {
+        assert!(find_program(&["no-such-program", "sh"]).is_some_and(|program| program.ends_with("sh")));
+        assert_eq!(find_program(&["no-such-program"]), None);
+    }
+
+    #[test]
+    fn a_program_that_fails_is_named_with_what_it_said() {
+        let message =
+            output_of(Command::new("sh").args(["-c", "echo no >&2; exit 3"])).unwrap_err().to_string();
+        assert!(message.contains("\"sh\"") && message.contains("status: 3\nno"), "{message}");
+        assert_eq!(output_of(Command::new("echo").arg("yes")).unwrap(), "yes\n");
+    }
+}
