@@ -17,6 +17,7 @@ use crate::segment::{Memory, NOTICE_WORDS};
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::fmt;
+use std::sync::{MutexGuard, TryLockError};
 
 /// Words of a notice before the set of dropped arrays: number, call, two arguments.
 const CALL_WORDS: usize = 4;
@@ -34,8 +35,8 @@ pub(crate) enum Call {
     AllocZeroed { bytes: usize, align_bytes: usize },
     Resize { offset_bytes: usize, bytes: usize },
     Free { offset_bytes: usize },
-    BeginExclusive { offset_bytes: usize },
-    EndExclusive { offset_bytes: usize },
+    BeginExclusive { offset_bytes: usize, bytes: usize },
+    EndExclusive { offset_bytes: usize, bytes: usize },
     Reclaim,
 }
 
@@ -47,8 +48,8 @@ impl Call {
             Call::AllocZeroed { bytes, align_bytes } => [3, bytes as u64, align_bytes as u64],
             Call::Resize { offset_bytes, bytes } => [4, offset_bytes as u64, bytes as u64],
             Call::Free { offset_bytes } => [5, offset_bytes as u64, 0],
-            Call::BeginExclusive { offset_bytes } => [6, offset_bytes as u64, 0],
-            Call::EndExclusive { offset_bytes } => [7, offset_bytes as u64, 0],
+            Call::BeginExclusive { offset_bytes, bytes } => [6, offset_bytes as u64, bytes as u64],
+            Call::EndExclusive { offset_bytes, bytes } => [7, offset_bytes as u64, bytes as u64],
             Call::Reclaim => [8, 0, 0],
         }
     }
@@ -61,8 +62,8 @@ impl Call {
             3 => Call::AllocZeroed { bytes: a, align_bytes: b },
             4 => Call::Resize { offset_bytes: a, bytes: b },
             5 => Call::Free { offset_bytes: a },
-            6 => Call::BeginExclusive { offset_bytes: a },
-            7 => Call::EndExclusive { offset_bytes: a },
+            6 => Call::BeginExclusive { offset_bytes: a, bytes: b },
+            7 => Call::EndExclusive { offset_bytes: a, bytes: b },
             8 => Call::Reclaim,
             _ => return None,
         })
@@ -84,21 +85,61 @@ impl fmt::Display for Call {
                 write!(f, "resize(array at heap offset {offset_bytes}, to {bytes} bytes)")
             }
             Call::Free { offset_bytes } => array(f, "free", offset_bytes),
-            Call::BeginExclusive { offset_bytes } => array(f, "exclusive", offset_bytes),
-            Call::EndExclusive { offset_bytes } => array(f, "the end of exclusive", offset_bytes),
+            Call::BeginExclusive { offset_bytes, .. } => array(f, "exclusive", offset_bytes),
+            Call::EndExclusive { offset_bytes, .. } => array(f, "the end of exclusive", offset_bytes),
             Call::Reclaim => write!(f, "reclaim()"),
         }
     }
 }
 
-impl World {
+/// A thread's right to make collective calls.
+pub(crate) struct Collective<'w> {
+    world: &'w World,
+    /// Number of the last agreement: none is ever used again, whatever other threads do at barriers.
+    last: MutexGuard<'w, u64>,
+}
+
+impl Collective<'_> {
     /// Passes a barrier and makes sure that every PE makes this call; then reclaims the arrays that every PE
     /// has dropped.
+    pub(crate) fn agree(&mut self, call: Call) -> Result<()> {
+        self.world.agree_on(call, &mut self.last)
+    }
+}
+
+impl World {
+    /// The right to make a collective call, for one thread of this PE at a time: until it is dropped.
+    ///
+    /// # Panics
+    /// If another thread of this PE has it. The job cannot go on then, as the other PEs wait for calls in one
+    /// order.
+    pub(crate) fn collective(&self) -> Collective<'_> {
+        match self.agreed.try_lock() {
+            Ok(last) => Collective { world: self, last },
+            Err(TryLockError::Poisoned(poisoned)) => Collective { world: self, last: poisoned.into_inner() },
+            Err(TryLockError::WouldBlock) => self.fail(&format!(
+                "PE {}: two threads make collective calls at the same time; let one do so, or take turns",
+                self.my_pe()
+            )),
+        }
+    }
+
+    /// As [`Collective::agree`], for calls that are nothing but the agreement.
     pub(crate) fn agree(&self, call: Call) -> Result<()> {
-        // Operations on contexts must not reach memory that changes its owner.
+        self.collective().agree(call)
+    }
+
+    fn agree_on(&self, call: Call, last: &mut u64) -> Result<()> {
+        // First what was dropped, then quiet: what a thread starts on a context before it drops an array is
+        // complete before the array's memory is reclaimed.
+        let dropped = self.arrays().dropped();
         self.quiet_all();
         let sequence = self.barrier.next_round();
-        let dropped = self.arrays().dropped();
+        if sequence <= *last {
+            let me = self.my_pe();
+            self.fail(&format!("PE {me}: threads make barriers and other collective calls at the same time"));
+        }
+        *last = sequence;
         publish(self.memory.notice(self.my_pe(), sequence), sequence, call, &dropped);
         self.barrier();
         let mut dropped_by_all = dropped;

@@ -436,11 +436,15 @@ impl<T: AtomicElement> View<'_, T> {
         let world = self.world();
         world.tally.add(|counts| counts.atomics += 1);
         let mut old = MaybeUninit::<T>::uninit();
-        let tracker = world.trackers.open();
-        // SAFETY: PE and index were checked; `old` outlives the wait for the atomic.
-        unsafe { self.start_amo(operation, pe, index, atomic, old.as_mut_ptr(), Some(&tracker)) };
-        world.wait(crate::wait::Awaited::Completion { operation, pe }, || tracker.is_done());
-        world.trackers.release(tracker);
+        let place = old.as_mut_ptr();
+        // SAFETY: PE and index were checked; `old` outlives the atomic, which is waited for over the net.
+        let start = |tracker: Option<&Tracker>| unsafe {
+            self.start_amo(operation, pe, index, atomic, place, tracker);
+        };
+        match self.net_target(operation, pe, index) {
+            None => start(None),
+            Some(_) => world.track((operation, pe), Tracker::is_done, |tracker| start(Some(tracker))),
+        }
         // SAFETY: the atomic is complete, and so has written the old value.
         Ok(unsafe { old.assume_init() })
     }

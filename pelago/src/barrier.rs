@@ -124,6 +124,8 @@ impl World {
             // SYNC POINT dissemination: acquires what the sender did and had heard of.
             self.wait(Awaited::Barrier { pe: Some(from), round }, || mine.load(Ordering::Acquire) >= round);
         }
+        // The last signal must not wait until this PE comes to the runtime again.
+        self.progress();
     }
 
     /// Tells `to` that this PE, and those that it has heard of, have come to `round`. Over the net the signal

@@ -3,14 +3,14 @@
 //!
 //! Invariant: what was started and is not complete is counted in `puts`, `gets` or `followers`, before it can
 //! complete; so when the provider's counters have caught up and there are no followers, everything is
-//! complete. The lock is held for single calls of the provider, never while waiting.
+//! complete. The lock is held for single calls of the provider, never for longer.
 
 use crate::Pe;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
-use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
-use pelago_fabric::{Atomic, AtomicKind, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status};
+use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use pelago_fabric::{Atomic, AtomicKind, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status, Token};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -29,6 +29,9 @@ pub(crate) struct Channel {
     gets: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
+    /// Threads that wait for quiet.
+    quieting: AtomicU32,
+    is_shut: AtomicBool,
 }
 
 /// Where an operation reaches to.
@@ -45,8 +48,9 @@ impl Target {
         Remote { key: HEAP_KEY, offset_bytes: self.offset_bytes + skipped_bytes }
     }
 
-    fn awaited(self) -> Awaited {
-        Awaited::Completion { operation: self.operation, pe: self.pe }
+    /// The wait for room for the operation.
+    pub(crate) fn room(self) -> Awaited {
+        Awaited::Room { operation: self.operation, pe: self.pe }
     }
 }
 
@@ -60,6 +64,8 @@ impl Channel {
             puts: AtomicU64::new(0),
             gets: AtomicU64::new(0),
             followers: AtomicU64::new(0),
+            quieting: AtomicU32::new(0),
+            is_shut: AtomicBool::new(false),
         }
     }
 
@@ -101,7 +107,13 @@ impl Channel {
 
     /// Gives up what is under way: nothing that was started here touches a buffer any more.
     pub(crate) fn shut(&self) {
+        self.is_shut.store(true, Ordering::Relaxed);
         self.lock().take();
+    }
+
+    /// Whether nothing can be started here any more, as the job fails.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.is_shut.load(Ordering::Relaxed)
     }
 
     /// A further channel from the same PE.
@@ -114,13 +126,11 @@ impl Channel {
     }
 
     pub(crate) fn virtual_time(&self) -> Option<Duration> {
-        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
-        net.as_ref().and_then(Provider::virtual_time)
+        self.lock().as_ref().and_then(Provider::virtual_time)
     }
 
     pub(crate) fn compute(&self, time: Duration) {
-        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(net) = net.as_ref() {
+        if let Some(net) = self.lock().as_ref() {
             net.compute(time);
         }
     }
@@ -151,13 +161,12 @@ impl Channel {
         tracker: Option<&Tracker>,
     ) {
         let Some(tracker) = tracker else {
-            let own = world.trackers.open();
-            // SAFETY: the caller vouches for the range, and this call does not return before it is sent.
-            unsafe { self.put(world, target, source, bytes, Some(&own)) };
-            world.wait(target.awaited(), || own.is_sent());
-            world.trackers.release(own);
-            return;
+            // SAFETY: the caller vouches for the range, and `track` does not return before it is sent.
+            return world.track((target.operation, target.pe), Tracker::is_sent, |own| unsafe {
+                self.put(world, target, source, bytes, Some(own));
+            });
         };
+        self.admit(world, target);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
             self.puts.fetch_add(1, Ordering::Relaxed);
             let announces_sent = piece > self.limits.inject_bytes;
@@ -188,13 +197,12 @@ impl Channel {
         tracker: Option<&Tracker>,
     ) {
         let Some(tracker) = tracker else {
-            let own = world.trackers.open();
-            // SAFETY: the caller vouches for the range, and this call does not return before it is complete.
-            unsafe { self.get(world, source, into, bytes, Some(&own)) };
-            world.wait(source.awaited(), || own.is_done());
-            world.trackers.release(own);
-            return;
+            // SAFETY: the caller vouches for the range, and `track` does not return before it is complete.
+            return world.track((source.operation, source.pe), Tracker::is_done, |own| unsafe {
+                self.get(world, source, into, bytes, Some(own));
+            });
         };
+        self.admit(world, source);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
             self.gets.fetch_add(1, Ordering::Relaxed);
             tracker.begin(false);
@@ -211,52 +219,27 @@ impl Channel {
         }
     }
 
-    /// Starts an atomic that the fabric executes.
+    /// Starts an atomic that the fabric executes; `Again` if the provider has no room now.
     ///
     /// # Safety
     /// The word lies in the heap, aligned. `fetched` is null, or valid for writes until the atomic is
     /// complete.
-    pub(crate) unsafe fn atomic(
+    pub(crate) unsafe fn try_atomic(
         &self,
-        world: &World,
         target: Target,
         atomic: &Atomic,
         fetched: *mut u8,
-        tracker: Option<&Tracker>,
-    ) {
-        self.count_atomic(fetched);
-        if let Some(tracker) = tracker {
-            tracker.begin(false);
-        }
-        let token = tracker.map(Tracker::token);
-        // SAFETY: the caller vouches for the word and the place of the result.
-        let status = self.issue(world, target, |net| unsafe {
-            net.atomic(target.pe, target.remote(0), atomic, fetched, token)
-        });
-        if let (Status::Done, Some(tracker)) = (status, tracker) {
-            tracker.done_at_once(false);
-        }
-    }
-
-    /// As `atomic`, without result and without waiting; `false` if the provider has no room now.
-    ///
-    /// # Safety
-    /// The word lies in the heap, aligned.
-    pub(crate) unsafe fn try_atomic(&self, pe: Pe, offset_bytes: usize, atomic: &Atomic) -> bool {
-        let remote = Remote { key: HEAP_KEY, offset_bytes };
-        let null = std::ptr::null_mut();
-        self.count_atomic(null);
-        // SAFETY: the caller vouches for the word; there is no place for a result.
-        let status = self.call(|net| unsafe { net.atomic(pe, remote, atomic, null, None) });
-        if status == Status::Again {
-            self.puts.fetch_sub(1, Ordering::Relaxed);
-        }
-        status != Status::Again
-    }
-
-    fn count_atomic(&self, fetched: *mut u8) {
+        token: Option<Token>,
+    ) -> Status {
         let count = if fetched.is_null() { &self.puts } else { &self.gets };
         count.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller vouches for the word and the place of the result.
+        let status =
+            self.call(|net| unsafe { net.atomic(target.pe, target.remote(0), atomic, fetched, token) });
+        if status == Status::Again {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
+        status
     }
 
     /// Sends a message; `false` if the provider has no room now.
@@ -285,11 +268,34 @@ impl Channel {
         done.puts == self.puts.load(Ordering::Relaxed) && done.gets == self.gets.load(Ordering::Relaxed)
     }
 
-    /// Calls the provider until it accepts. The one place where `Again` is answered.
+    /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
+    /// operations cannot keep this one waiting for ever.
+    pub(crate) fn quiet(&self, world: &World) {
+        struct Quieting<'a>(&'a AtomicU32);
+        impl Drop for Quieting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        world.progress();
+        self.quieting.fetch_add(1, Ordering::Relaxed);
+        let _quieting = Quieting(&self.quieting);
+        world.wait(Awaited::Quiet, || self.is_quiet());
+    }
+
+    /// Lets a new operation in, when no other thread waits for quiet.
+    pub(crate) fn admit(&self, world: &World, target: Target) {
+        let is_admitted = || self.quieting.load(Ordering::Relaxed) == 0;
+        if !is_admitted() {
+            world.wait(target.room(), is_admitted);
+        }
+    }
+
+    /// Calls the provider until it accepts. The one place where `Again` of a transfer is answered.
     fn issue(&self, world: &World, target: Target, mut call: impl FnMut(&Net) -> Status) -> Status {
         let mut status = self.call(&mut call);
         if status == Status::Again {
-            world.wait(Awaited::Room { operation: target.operation, pe: target.pe }, || {
+            world.wait(target.room(), || {
                 status = self.call(&mut call);
                 status != Status::Again
             });

@@ -7,7 +7,6 @@ use crate::channel::Channel;
 use crate::error::Result;
 use crate::wait::Awaited;
 use crate::world::World;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Which threads of a PE will use a context: a promise that lets the runtime do less.
@@ -88,15 +87,16 @@ impl Context<'_> {
     /// As [`World::fence`], for the operations of this context.
     pub fn fence(&self) {
         match &self.channel {
-            Some(channel) => self.world.quiet_channel(channel),
-            None => self.world.fence(),
+            Some(channel) => channel.quiet(self.world),
+            None => return self.world.fence(),
         }
+        self.world.order_stores();
     }
 
     /// As [`World::quiet`], for the operations of this context.
     pub fn quiet(&self) {
         if let Some(channel) = &self.channel {
-            self.world.quiet_channel(channel);
+            channel.quiet(self.world);
         }
         self.world.order_stores();
     }
@@ -105,10 +105,7 @@ impl Context<'_> {
 impl Drop for Context<'_> {
     fn drop(&mut self) {
         if let Some(channel) = &self.channel {
-            // A wait that fails has recorded why; a destructor does not panic on top of it.
-            let _ = catch_unwind(AssertUnwindSafe(|| {
-                self.world.wait(Awaited::Quiet, || channel.is_quiet());
-            }));
+            self.world.finish_in_drop(|world| world.wait(Awaited::Quiet, || channel.is_quiet()));
         }
     }
 }

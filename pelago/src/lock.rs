@@ -6,6 +6,13 @@
 //! Mellor-Crummey and Scott, Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors
 //! (1991), the list-based queueing lock.
 //!
+//! ```text
+//! acquire    last: swap in me               release    node names the next PE: set its TURN
+//!   was 0:   the lock is mine                 or else  last: from me to 0, free; or, if no longer me,
+//!   was p:   node of p: set next = me                  wait until node names the next, set its TURN
+//!            wait until my node has TURN      then     clear my node
+//! ```
+//!
 //! Invariant: a PE that is not in the queue has a node of 0; in a node the bits of the next PE and the bit
 //! of the turn are each set once, by one PE, while the owner is in the queue. All words are 0 when the lock
 //! is free.

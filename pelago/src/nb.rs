@@ -7,7 +7,6 @@
 
 use crate::Pe;
 use crate::amo::AtomicElement;
-use crate::channel::Channel;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::signal::{Signal, SignalOp};
@@ -16,14 +15,12 @@ use crate::view::View;
 use crate::vis::Strided;
 use crate::wait::Awaited;
 use crate::world::World;
-use pelago_fabric::sync::{AtomicBool, Ordering};
 use pelago_fabric::{Atomic, AtomicOp};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A scope of non-blocking operations; see [`World::scope`]. It derefs to a [`Region`], that of the
 /// operations that are started on the scope itself.
@@ -39,50 +36,18 @@ pub struct Region<'scope> {
     world: &'scope World,
     /// `None` if every PE is mapped: then nothing is ever under way.
     tracker: Option<Tracker>,
-    /// The scope's, if there is a net.
-    signalling: Option<Arc<Signalling>>,
-    has_signalled: AtomicBool,
     /// Neither a longer nor a shorter lifetime will do: buffers live as long as the region's own scope.
     buffers: PhantomData<&'scope mut &'scope ()>,
-}
-
-/// The channels on which a scope has started puts with signals. Progress starts the signals, in its own time,
-/// so that such a put is known to be complete when its channel is quiet.
-#[derive(Default)]
-struct Signalling(Mutex<Vec<Arc<Channel>>>);
-
-impl Signalling {
-    fn add(&self, channel: &Arc<Channel>) {
-        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !channels.iter().any(|known| Arc::ptr_eq(known, channel)) {
-            channels.push(Arc::clone(channel));
-        }
-    }
-
-    /// Whether all these puts and their signals are complete.
-    fn is_done(&self) -> bool {
-        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        channels.retain(|channel| !channel.is_quiet());
-        channels.is_empty()
-    }
-
-    fn wait(&self, world: &World) {
-        world.wait(Awaited::Quiet, || self.is_done());
-    }
 }
 
 /// Ends a scope, on unwinding as well: completes all its regions and gives their trackers back.
 struct End<'env> {
     world: &'env World,
     trackers: Rc<RefCell<Vec<Tracker>>>,
-    signalling: Option<Arc<Signalling>>,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        if let Some(signalling) = &self.signalling {
-            self.world.finish_in_drop(|world| signalling.wait(world));
-        }
         for tracker in self.trackers.take() {
             self.world.complete_in_drop(tracker);
         }
@@ -104,16 +69,14 @@ impl World {
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
-        let mut whole = Region::open(self);
-        whole.signalling = self.net.is_some().then(Arc::default);
+        let whole = Region::open(self);
         let trackers: Rc<RefCell<Vec<_>>> = Rc::new(RefCell::new(whole.tracker.iter().cloned().collect()));
-        let signalling = whole.signalling.clone();
-        let _end = End { world: self, trackers: Rc::clone(&trackers), signalling };
+        let _end = End { world: self, trackers: Rc::clone(&trackers) };
         let scope = Scope { whole, trackers, environment: PhantomData };
         work(&scope)
     }
 
-    /// Waits for a tracker and gives it back; for destructors: does not panic while the thread does.
+    /// Waits for a tracker and gives it back; in a destructor.
     fn complete_in_drop(&self, tracker: Tracker) {
         self.finish_in_drop(|world| {
             world.wait(Awaited::Quiet, || tracker.is_done());
@@ -121,14 +84,18 @@ impl World {
         });
     }
 
-    /// Waits as `wait` does, in a destructor: does not panic while the thread does.
-    fn finish_in_drop(&self, wait: impl FnOnce(&World)) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| wait(self)));
-        // A wait that failed has shut the channels down, so nothing touches the buffers any more.
-        if let Err(payload) = outcome
-            && !std::thread::panicking()
-        {
-            resume_unwind(payload);
+    /// Waits in a destructor: not at all if the channels are shut, so that nothing is under way, and without
+    /// a panic while the thread panics already. A wait that fails shuts them, so nothing touches a buffer
+    /// afterwards in any case.
+    pub(crate) fn finish_in_drop(&self, wait: impl FnOnce(&World)) {
+        if self.net.as_ref().is_some_and(|net| net.is_shut()) {
+            return;
+        }
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| wait(self))) {
+            self.close();
+            if !std::thread::panicking() {
+                resume_unwind(payload);
+            }
         }
     }
 }
@@ -159,8 +126,7 @@ impl<'scope> Scope<'scope, '_> {
     /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     pub fn region(&'scope self) -> Region<'scope> {
-        let mut region = Region::open(self.whole.world);
-        region.signalling = self.whole.signalling.clone();
+        let region = Region::open(self.whole.world);
         self.trackers.borrow_mut().extend(region.tracker.iter().cloned());
         region
     }
@@ -170,9 +136,6 @@ impl<'scope> Scope<'scope, '_> {
         for tracker in self.trackers.borrow().iter() {
             self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
         }
-        if let Some(signalling) = &self.whole.signalling {
-            signalling.wait(self.whole.world);
-        }
         self.whole.world.order_stores();
     }
 }
@@ -180,8 +143,7 @@ impl<'scope> Scope<'scope, '_> {
 impl<'scope> Region<'scope> {
     fn open(world: &'scope World) -> Region<'scope> {
         let tracker = (!world.routes.are_all_mapped()).then(|| world.trackers.open());
-        let has_signalled = AtomicBool::new(false);
-        Region { world, tracker, signalling: None, has_signalled, buffers: PhantomData }
+        Region { world, tracker, buffers: PhantomData }
     }
 
     /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
@@ -253,8 +215,7 @@ impl<'scope> Region<'scope> {
         unsafe { array.get_strided_tracked("get_strided", (pe, index), target, strided, tracker) }
     }
 
-    /// Starts a put with its signal, as [`View::put_signal`]. The source is in use until the scope ends; that
-    /// the signal is complete is known once everything is that was started on the context of `array`.
+    /// Starts a put with its signal, as [`View::put_signal`]. The source is in use until the scope ends.
     ///
     /// ```
     /// use pelago::{Comparison, SignalOp};
@@ -284,14 +245,9 @@ impl<'scope> Region<'scope> {
         op: SignalOp,
     ) -> Result<()> {
         let (operation, signal) = ("put_signal", Signal { words: signals, index: signal_index, op });
-        self.tracker_for(operation, array)?;
-        // SAFETY: the source is borrowed until the scope has waited for the channel to be quiet.
-        let channel = unsafe { array.start_put_signal(operation, pe, index, source, signal, false) }?;
-        if let (Some(channel), Some(signalling)) = (channel, &self.signalling) {
-            signalling.add(channel);
-            self.has_signalled.store(true, Ordering::Relaxed);
-        }
-        Ok(())
+        let tracker = self.tracker_for(operation, array)?;
+        // SAFETY: the source is borrowed until the scope has completed everything.
+        unsafe { array.start_put_signal(operation, (pe, index), source, signal, tracker) }
     }
 
     /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
@@ -331,8 +287,11 @@ impl<'scope> Region<'scope> {
     /// Makes progress, and says whether everything started in this region is complete.
     pub fn test(&self) -> bool {
         self.world.progress();
-        let has_data = self.tracker.as_ref().is_none_or(Tracker::is_done);
-        has_data && self.signals().is_none_or(Signalling::is_done)
+        let is_done = self.tracker.as_ref().is_none_or(Tracker::is_done);
+        if is_done {
+            self.world.order_stores();
+        }
+        is_done
     }
 
     /// Waits until everything started in this region is complete.
@@ -340,15 +299,7 @@ impl<'scope> Region<'scope> {
         if let Some(tracker) = &self.tracker {
             self.world.wait(Awaited::Quiet, || tracker.is_done());
         }
-        if let Some(signals) = self.signals() {
-            signals.wait(self.world);
-        }
         self.world.order_stores();
-    }
-
-    /// What to ask whether the signals are complete, if there are any.
-    fn signals(&self) -> Option<&Signalling> {
-        self.signalling.as_deref().filter(|_| self.has_signalled.load(Ordering::Relaxed))
     }
 
     /// Waits until the sources of all puts of this region are free, that is for their local completion; at
@@ -356,9 +307,6 @@ impl<'scope> Region<'scope> {
     pub fn wait_local(&self) {
         if let Some(tracker) = &self.tracker {
             self.world.wait(Awaited::Quiet, || tracker.is_sent());
-        }
-        if let Some(signals) = self.signals() {
-            signals.wait(self.world);
         }
     }
 }

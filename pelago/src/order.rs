@@ -69,7 +69,9 @@ impl World {
     #[inline(never)]
     fn quiet_attentively(&self) {
         if let Some(net) = &self.net {
-            self.quiet_channel(net);
+            net.quiet(self);
+            // SYNC POINT put-order: what progress has executed here comes before what follows.
+            fence(Ordering::SeqCst);
         }
         self.ring_sleepers_for_data();
     }

@@ -10,10 +10,9 @@ use crate::Pe;
 use crate::channel::{Channel, Target};
 use crate::route::Executor;
 use crate::tracker::Tracker;
-use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::amo::write_word;
-use pelago_fabric::{Atomic, AtomicKind, Event, Token};
+use pelago_fabric::{Atomic, AtomicKind, Event, Status, Token};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a message is for: the upper byte of its header.
@@ -46,15 +45,48 @@ unsafe impl Send for Request {}
 /// Something to start when there is room, or when something else is complete.
 enum Deferred {
     Message { pe: Pe, header: u64, payload: Vec<u8> },
-    Atomic { channel: Arc<Channel>, target: Target, atomic: Atomic, after: Option<Tracker> },
+    Atomic {
+        channel: Arc<Channel>,
+        target: Target,
+        atomic: Atomic,
+        /// What must be complete first, until it is.
+        after: Option<Tracker>,
+        /// Counts the whole: what comes first as what is sent, this as what is done.
+        token: Option<Token>,
+    },
 }
 
 /// What this PE has to remember between two rounds of progress.
 #[derive(Default)]
 pub(crate) struct Agenda {
-    requests: Mutex<Vec<Option<Request>>>,
+    requests: Mutex<Requests>,
     outbox: Mutex<Vec<Deferred>>,
     contexts: Mutex<Vec<Weak<Channel>>>,
+}
+
+/// The requests that wait for their answers, by number.
+#[derive(Default)]
+struct Requests {
+    slots: Vec<Option<Request>>,
+    free: Vec<u32>,
+}
+
+impl Requests {
+    fn add(&mut self, request: Request) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[number as usize] = Some(request);
+        number
+    }
+
+    /// The request of that number, if there is one.
+    fn take(&mut self, number: u32) -> Option<Request> {
+        let request = self.slots.get_mut(number as usize)?.take()?;
+        self.free.push(number);
+        Some(request)
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -72,17 +104,6 @@ impl Agenda {
     fn contexts(&self) -> Vec<Arc<Channel>> {
         locked(&self.contexts).iter().filter_map(Weak::upgrade).collect()
     }
-
-    fn add_request(&self, request: Request) -> u32 {
-        let mut requests = locked(&self.requests);
-        let free = requests.iter().position(Option::is_none);
-        let at = free.unwrap_or_else(|| {
-            requests.push(None);
-            requests.len() - 1
-        });
-        requests[at] = Some(request);
-        at as u32
-    }
 }
 
 impl World {
@@ -98,6 +119,13 @@ impl World {
 
     #[cold]
     fn progress_net(&self, net: &Arc<Channel>) {
+        if net.is_shut() {
+            // Nothing moves any more; a destructor that runs because of that must not fail again.
+            match std::thread::panicking() {
+                true => return,
+                false => self.give_up("progress after this PE has failed or given up"),
+            }
+        }
         self.progress_channel(net);
         for context in self.agenda.contexts() {
             self.progress_channel(&context);
@@ -106,35 +134,42 @@ impl World {
     }
 
     fn progress_channel(&self, channel: &Channel) {
+        let mut senseless = None;
         let outcome = channel.progress(&mut |event| match event {
             Event::Sent(token) => self.trackers.sent(token),
             Event::Done(token) => self.trackers.done(token),
-            Event::Message { from, header, payload } => self.receive(from, header, payload),
+            Event::Message { from, header, payload } => {
+                if self.receive(from, header, payload).is_none() {
+                    senseless = Some((from, header, payload.len()));
+                }
+            }
         });
+        // Not before here: to fail shuts the channel, which is in use as long as events come.
         if let Err(error) = outcome {
             self.fail(&error.to_string());
         }
+        if let Some((from, header, bytes)) = senseless {
+            let me = self.my_pe();
+            self.fail(&format!(
+                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). Are \
+                 all PEs of the job the same build?"
+            ));
+        }
     }
 
-    fn receive(&self, from: Pe, header: u64, payload: &[u8]) {
+    /// Does what a message asks for. `None` if it makes no sense.
+    fn receive(&self, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
         let (code, request) = ((header >> 32) as u16, header as u32);
         let word = |i: usize| {
             payload.get(8 * i..8 * i + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
         };
-        let outcome = match (header >> 56) as u8 {
+        match (header >> 56) as u8 {
             p if p == Purpose::AtomicRequest as u8 => {
-                let atomic = word(1).zip(word(2)).and_then(|(x, c)| Atomic::from_code(code, x, c));
-                atomic.zip(word(0)).and_then(|(atomic, offset)| self.serve(from, &atomic, offset, request))
+                let atomic = Atomic::from_code(code, word(1)?, word(2)?)?;
+                self.serve(from, &atomic, word(0)?, request)
             }
-            p if p == Purpose::AtomicAnswer as u8 => word(0).and_then(|old| self.finish(request, old)),
+            p if p == Purpose::AtomicAnswer as u8 => self.finish(request, word(0)?),
             _ => None,
-        };
-        if outcome.is_none() {
-            let (me, bytes) = (self.my_pe(), payload.len());
-            self.fail(&format!(
-                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). \
-                 Are all PEs of the job the same build?"
-            ));
         }
     }
 
@@ -155,7 +190,7 @@ impl World {
 
     /// Takes the answer to a request. `None` if there is no such request.
     fn finish(&self, request: u32, old: u64) -> Option<()> {
-        let request = locked(&self.agenda.requests).get_mut(request as usize)?.take()?;
+        let request = locked(&self.agenda.requests).take(request)?;
         if !request.fetched.is_null() {
             // SAFETY: whoever made the request keeps the place of its result until it is complete.
             unsafe { write_word(request.kind, old, request.fetched) };
@@ -180,32 +215,19 @@ impl World {
         fetched: *mut u8,
         tracker: Option<&Tracker>,
     ) {
-        match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
-            // SAFETY: the caller vouches for the word and the place of the result.
-            Executor::Fabric => unsafe { channel.atomic(self, target, atomic, fetched, tracker) },
-            Executor::Target => {
-                channel.add_follower();
-                if let Some(tracker) = tracker {
-                    tracker.begin(false);
-                }
-                let token = tracker.map(Tracker::token);
-                let (header, payload) = self.request(channel, target, atomic, fetched, token);
-                let awaited = Awaited::Room { operation: target.operation, pe: target.pe };
-                let net = self.net_channel();
-                self.wait(awaited, || net.try_send(target.pe, header, &payload));
-            }
-            // SAFETY: the caller vouches for the word and the place of the result.
-            Executor::Here => unsafe {
-                let old = atomic.execute(self.memory.heap(target.pe).add(target.offset_bytes));
-                if !fetched.is_null() {
-                    write_word(atomic.kind, old, fetched);
-                }
-            },
+        channel.admit(self, target);
+        if let Some(tracker) = tracker {
+            tracker.begin(false);
         }
+        let token = tracker.map(Tracker::token);
+        // SAFETY: the caller vouches for the word and the place of the result.
+        self.wait(target.room(), || unsafe { self.try_atomic(channel, target, atomic, fetched, token) });
+        // A loop of atomics on the own memory must see what others ask for in between.
+        self.progress();
     }
 
     /// Starts an atomic that fetches nothing as soon as `after` is complete. Its channel is quiet only after
-    /// it.
+    /// it; `tracker` counts both, `after` as sent.
     ///
     /// # Safety
     /// The word lies in the heap, aligned.
@@ -215,11 +237,67 @@ impl World {
         channel: &Arc<Channel>,
         target: Target,
         atomic: Atomic,
+        tracker: Option<&Tracker>,
     ) {
         channel.add_follower();
-        let (channel, after) = (Arc::clone(channel), Some(after));
-        locked(&self.agenda.outbox).push(Deferred::Atomic { channel, target, atomic, after });
+        if let Some(tracker) = tracker {
+            tracker.begin(true);
+        }
+        let (channel, after, token) = (Arc::clone(channel), Some(after), tracker.map(Tracker::token));
+        locked(&self.agenda.outbox).push(Deferred::Atomic { channel, target, atomic, after, token });
         self.progress();
+    }
+
+    /// Starts an atomic with whoever executes it; `false` if there is no room now.
+    ///
+    /// # Safety
+    /// As `start_atomic`.
+    unsafe fn try_atomic(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> bool {
+        let status = match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
+            // SAFETY: the caller vouches for the word and the place of the result.
+            Executor::Fabric => unsafe { channel.try_atomic(target, atomic, fetched, token) },
+            Executor::Target => return self.try_request(channel, target, atomic, fetched, token),
+            Executor::Here => {
+                // SAFETY: the caller vouches for the word and the place of the result.
+                unsafe {
+                    let old = atomic.execute(self.memory.heap(target.pe).add(target.offset_bytes));
+                    if !fetched.is_null() {
+                        write_word(atomic.kind, old, fetched);
+                    }
+                }
+                Status::Done
+            }
+        };
+        if let (Status::Done, Some(token)) = (status, token) {
+            self.trackers.done(token);
+        }
+        status != Status::Again
+    }
+
+    /// Asks the target for an atomic; `false` if there is no room for the message now.
+    fn try_request(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> bool {
+        channel.add_follower();
+        let (header, payload) = self.request(channel, target, atomic, fetched, token);
+        let is_sent = self.net_channel().try_send(target.pe, header, &payload);
+        if !is_sent {
+            locked(&self.agenda.requests).take(header as u32);
+            channel.remove_follower();
+        }
+        is_sent
     }
 
     /// Notes a request; the message that makes it.
@@ -232,7 +310,7 @@ impl World {
         token: Option<Token>,
     ) -> (u64, [u8; REQUEST_BYTES]) {
         let request = Request { kind: atomic.kind, fetched, channel: Arc::clone(channel), token };
-        let number = self.agenda.add_request(request);
+        let number = locked(&self.agenda.requests).add(request);
         let mut payload = [0; REQUEST_BYTES];
         let words = [target.offset_bytes as u64, atomic.operand, atomic.compare];
         for (bytes, word) in payload.chunks_exact_mut(8).zip(words) {
@@ -247,11 +325,18 @@ impl World {
         waiting.retain_mut(|deferred| match deferred {
             Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
             Deferred::Atomic { after: Some(after), .. } if !after.is_done() => true,
-            Deferred::Atomic { channel, target, atomic, after } => {
+            Deferred::Atomic { channel, target, atomic, after, token } => {
                 if let Some(after) = after.take() {
                     self.trackers.release(after);
+                    token.iter().for_each(|&token| self.trackers.sent(token));
                 }
-                !self.try_deferred(net, channel, *target, atomic)
+                // SAFETY: whoever deferred the atomic has vouched for the word; there is no place for a result.
+                let is_started =
+                    unsafe { self.try_atomic(channel, *target, atomic, std::ptr::null_mut(), *token) };
+                if is_started {
+                    channel.remove_follower();
+                }
+                !is_started
             }
         });
         if !waiting.is_empty() {
@@ -259,33 +344,6 @@ impl World {
             let mut outbox = locked(&self.agenda.outbox);
             waiting.append(&mut outbox);
             *outbox = waiting;
-        }
-    }
-
-    fn try_deferred(&self, net: &Channel, channel: &Arc<Channel>, target: Target, atomic: &Atomic) -> bool {
-        match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
-            Executor::Fabric => {
-                // SAFETY: whoever deferred the atomic has vouched for the word.
-                let is_started = unsafe { channel.try_atomic(target.pe, target.offset_bytes, atomic) };
-                if is_started {
-                    channel.remove_follower();
-                }
-                is_started
-            }
-            Executor::Target => {
-                let (header, payload) = self.request(channel, target, atomic, std::ptr::null_mut(), None);
-                let is_sent = net.try_send(target.pe, header, &payload);
-                if !is_sent {
-                    locked(&self.agenda.requests)[header as u32 as usize] = None;
-                }
-                is_sent
-            }
-            Executor::Here => {
-                // SAFETY: whoever deferred the atomic has vouched for the word.
-                unsafe { atomic.execute(self.memory.heap(target.pe).add(target.offset_bytes)) };
-                channel.remove_follower();
-                true
-            }
         }
     }
 
@@ -297,10 +355,11 @@ impl World {
         self.net.as_ref().expect("a PE that is not mapped is reached over the net")
     }
 
-    /// Completes everything that was started on a channel.
-    pub(crate) fn quiet_channel(&self, channel: &Channel) {
-        self.progress();
-        self.wait(Awaited::Quiet, || channel.is_quiet());
+    /// Whether nothing of this PE is under way.
+    pub(crate) fn is_all_quiet(&self) -> bool {
+        self.net.as_ref().is_none_or(|net| {
+            net.is_quiet() && self.agenda.contexts().iter().all(|context| context.is_quiet())
+        })
     }
 
     /// Closes all channels: nothing that was started touches this PE's buffers any more.
@@ -314,9 +373,9 @@ impl World {
     /// Completes everything that this PE has started, on contexts as well.
     pub(crate) fn quiet_all(&self) {
         if let Some(net) = &self.net {
-            self.quiet_channel(net);
+            net.quiet(self);
             for context in self.agenda.contexts() {
-                self.quiet_channel(&context);
+                context.quiet(self);
             }
         }
     }

@@ -4,19 +4,18 @@
 //! Invariant: the signal is issued after its data are delivered. Between PEs that map each other the data
 //! are written first, and the atomic that signals releases them. Over the net the data are tracked, and
 //! progress issues the signal once they are delivered; the origin does not wait for that. The signal's word
-//! has the same executor as every other atomic. Source: OpenSHMEM 1.6, section 9.8 (signaling operations).
+//! has the same executor as every other atomic. Source: OpenSHMEM 1.5, section 9.8; signals without
+//! data: 1.6.
 
 use crate::Pe;
 use crate::amo::AtomicElement;
-use crate::channel::Channel;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::local::Local;
+use crate::tracker::Tracker;
 use crate::view::View;
-use crate::wait::Awaited;
 use pelago_fabric::sync::{Ordering, fence, fence_after_update};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
-use std::sync::Arc;
 
 /// What a signal does to its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +102,19 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     fn put_signal_cold(&self, pe: Pe, index: usize, source: &[T], signal: Signal<'_>) -> Result<()> {
-        // SAFETY: the call below waits until the source is free.
-        unsafe { self.start_put_signal("put_signal", pe, index, source, signal, true) }.map(|_| ())
+        let mut outcome = Ok(());
+        let start = |tracker: Option<&Tracker>| {
+            // SAFETY: the source is free when this returns: at once without a net, else as `track` waits for it.
+            unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, tracker) }
+        };
+        match &self.world().net {
+            None => start(None),
+            Some(_) => {
+                let to = ("put_signal", pe);
+                self.world().track(to, Tracker::is_sent, |tracker| outcome = start(Some(tracker)));
+                outcome
+            }
+        }
     }
 
     /// As [`put_signal`](View::put_signal), but leaves the source to the next quiet of its context
@@ -128,23 +138,22 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         let signal = Signal { words: signals, index: signal_index, op };
         // SAFETY: the caller vouches for the source.
-        unsafe { self.start_put_signal("put_signal_nbi", pe, index, source, signal, false) }.map(|_| ())
+        unsafe { self.start_put_signal("put_signal_nbi", (pe, index), source, signal, None) }
     }
 
-    /// Starts a put with its signal, with all checks. With `waits` the source is free at return. Answers
-    /// the channel whose quiet completes both; none if they are complete.
+    /// Starts a put with its signal, with all checks. The tracker counts the whole; without one only the quiet of
+    /// its channel tells when it is complete.
     ///
     /// # Safety
-    /// Without `waits` the source stays as it is until the channel is quiet.
+    /// The source stays as it is until the tracker has counted it as sent, or else until the channel is quiet.
     pub(crate) unsafe fn start_put_signal(
         &self,
         operation: &'static str,
-        pe: Pe,
-        index: usize,
+        (pe, index): (Pe, usize),
         source: &[T],
         signal: Signal<'_>,
-        waits: bool,
-    ) -> Result<Option<&Arc<Channel>>> {
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
         self.check_signal(operation, pe, index, source.len(), signal)?;
         let world = self.world();
         self.count_put(source.len());
@@ -157,20 +166,16 @@ impl<T: Element> View<'_, T> {
                 self.place.part(pe).write(index, source);
                 signal.words.raise(pe, signal.index, signal.op);
             }
-            return Ok(None);
+            return Ok(());
         };
         let data = world.trackers.open();
-        // SAFETY: the range was checked. The source is free when the wait below is over; without that wait
-        // the caller vouches for it.
+        // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches for
+        // the source; the tracker counts it as sent only after the data are complete.
         unsafe {
             channel.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
+            world.start_atomic_after(data, channel, word, signal.op.atomic(), tracker);
         }
-        if waits {
-            world.wait(Awaited::Completion { operation, pe }, || data.is_sent());
-        }
-        // SAFETY: PE and index of the word were checked, and an array is aligned for its elements.
-        unsafe { world.start_atomic_after(data, channel, word, signal.op.atomic()) };
-        Ok(Some(channel))
+        Ok(())
     }
 
     /// What is wrong with a put or its signal, which of the two first of all.

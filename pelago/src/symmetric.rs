@@ -63,13 +63,14 @@ impl<'w, T: Element> Symmetric<'w, T> {
     pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_open("exclusive")?;
         let (world, offset_bytes, len) = (self.world(), self.place.offset_bytes(), self.len());
+        let bytes = len * size_of::<T>();
         // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
         // that are still in it. With the gate closed every operation takes the cold function, which refuses.
         let gate = std::mem::replace(&mut self.view.place.gate, 0);
         self.view.is_closed = true;
         // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
         // threads of this one have made collective calls at once.
-        world.agree(Call::BeginExclusive { offset_bytes })?;
+        world.agree(Call::BeginExclusive { offset_bytes, bytes })?;
         // SAFETY: this PE is a PE of the job. All PEs agreed to begin, having closed their handles, and open
         // them after all have agreed to end, which this PE does after `work`; operations begun before are
         // complete, as the agreement is a barrier.
@@ -79,7 +80,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
             world.record_failure(panic_text(payload.as_ref()));
             resume_unwind(payload)
         });
-        world.agree(Call::EndExclusive { offset_bytes })?;
+        world.agree(Call::EndExclusive { offset_bytes, bytes })?;
         self.open(gate);
         Ok(value)
     }
@@ -100,7 +101,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
         let align_bytes = world.arrays().align_bytes(id);
         let agreed_bytes = len.saturating_mul(size_of::<T>());
-        world.agree(Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
+        let mut collective = world.collective();
+        collective.agree(Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
         let bytes = world.array_bytes::<T>("resize", len)?;
         let is_in_place = world.heap().resize_in_place(old_bytes, bytes);
         let offset_bytes = match is_in_place {
@@ -125,6 +127,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         std::mem::forget(self);
         let array = Symmetric::new(world, id, place);
         world.barrier();
+        drop(collective);
         Ok(array)
     }
 

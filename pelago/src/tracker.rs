@@ -5,9 +5,12 @@
 //! event or at once. A tracker's slot is reused only after its counts are 0. Operations between PEs that map
 //! each other are complete when they return and never come here.
 
+use crate::Pe;
+use crate::wait::Awaited;
+use crate::world::World;
 use pelago_fabric::Token;
 use pelago_fabric::sync::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The counts of one group of operations.
 #[derive(Debug)]
@@ -63,14 +66,19 @@ pub(crate) struct Trackers(Mutex<Slots>);
 
 #[derive(Debug, Default)]
 struct Slots {
-    counts: Vec<Arc<Counts>>,
+    slots: Vec<Slot>,
     free: Vec<Token>,
-    /// Trackers that were given up while operations were under way; free once these are complete.
-    abandoned: Vec<Token>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    counts: Arc<Counts>,
+    /// Given up while operations were under way; free once these are complete.
+    is_abandoned: bool,
 }
 
 impl Trackers {
-    fn slots(&self) -> std::sync::MutexGuard<'_, Slots> {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,10 +86,11 @@ impl Trackers {
     pub(crate) fn open(&self) -> Tracker {
         let mut slots = self.slots();
         let token = slots.free.pop().unwrap_or_else(|| {
-            slots.counts.push(Arc::new(Counts { under_way: AtomicU32::new(0), unsent: AtomicU32::new(0) }));
-            (slots.counts.len() - 1) as Token
+            let counts = Arc::new(Counts { under_way: AtomicU32::new(0), unsent: AtomicU32::new(0) });
+            slots.slots.push(Slot { counts, is_abandoned: false });
+            (slots.slots.len() - 1) as Token
         });
-        Tracker { token, counts: Arc::clone(&slots.counts[token as usize]) }
+        Tracker { token, counts: Arc::clone(&slots.slots[token as usize].counts) }
     }
 
     /// Gives a tracker back. What is still under way completes all the same, and is then known to quiet only.
@@ -89,27 +98,41 @@ impl Trackers {
         let mut slots = self.slots();
         match tracker.is_done() {
             true => slots.free.push(tracker.token),
-            false => slots.abandoned.push(tracker.token),
+            false => slots.slots[tracker.token as usize].is_abandoned = true,
         }
     }
 
     /// The provider says that a source is free.
     pub(crate) fn sent(&self, token: Token) {
         // SYNC POINT tracker: releases the provider's last use of the source.
-        self.slots().counts[token as usize].unsent.fetch_sub(1, Ordering::Release);
+        self.slots().slots[token as usize].counts.unsent.fetch_sub(1, Ordering::Release);
     }
 
     /// The provider says, or an answer shows, that an operation is complete.
     pub(crate) fn done(&self, token: Token) {
         let mut slots = self.slots();
+        let slot = &mut slots.slots[token as usize];
         // SYNC POINT tracker: releases what the provider has written.
-        let before = slots.counts[token as usize].under_way.fetch_sub(1, Ordering::Release);
-        if before == 1
-            && let Some(at) = slots.abandoned.iter().position(|&abandoned| abandoned == token)
-        {
-            slots.abandoned.swap_remove(at);
+        let before = slot.counts.under_way.fetch_sub(1, Ordering::Release);
+        if before == 1 && std::mem::take(&mut slot.is_abandoned) {
             slots.free.push(token);
         }
+    }
+}
+
+impl World {
+    /// Starts operations with a tracker of their own and waits until it says that it is enough: that they are
+    /// sent, or that they are done.
+    pub(crate) fn track(
+        &self,
+        (operation, pe): (&'static str, Pe),
+        is_enough: fn(&Tracker) -> bool,
+        start: impl FnOnce(&Tracker),
+    ) {
+        let tracker = self.trackers.open();
+        start(&tracker);
+        self.wait(Awaited::Completion { operation, pe }, || is_enough(&tracker));
+        self.trackers.release(tracker);
     }
 }
 

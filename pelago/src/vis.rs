@@ -10,7 +10,6 @@ use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::tracker::Tracker;
 use crate::view::View;
-use crate::wait::Awaited;
 
 /// Which elements a strided put or get moves: `count` blocks of `block` elements each. Strides count from the
 /// start of one block to that of the next, in elements. The first block begins at the start of the slice, and
@@ -180,13 +179,10 @@ impl<T: Element> View<'_, T> {
         is_enough: fn(&Tracker) -> bool,
         start: impl FnOnce(&Tracker),
     ) {
-        if let Some(tracker) = tracker {
-            return start(tracker);
+        match tracker {
+            Some(tracker) => start(tracker),
+            None => self.world().track((operation, pe), is_enough, start),
         }
-        let own = self.world().trackers.open();
-        start(&own);
-        self.world().wait(Awaited::Completion { operation, pe }, || is_enough(&own));
-        self.world().trackers.release(own);
     }
 
     /// Writes the blocks to mapped memory.

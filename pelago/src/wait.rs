@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks.
 const SLEEP_BOUND: Duration = Duration::from_millis(1);
-/// Sleeps between two questions whether the launcher is still there.
-const SLEEPS_PER_LAUNCHER_CHECK: u32 = 100;
-/// Sleeps that a launcher has for ending the job after a PE has failed.
-const SLEEPS_FOR_LAUNCHER: u32 = 2000;
+/// Looks, or sleeps, between two questions whether the launcher is still there.
+const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
+/// What a launcher may take to end the job after a PE has failed.
+const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
 
 /// How long to spin and to yield before sleeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl World {
         loop {
             sleeps = sleeps.wrapping_add(1);
             self.check_limit(awaited, since);
-            self.check_job(awaited, sleeps);
+            self.check_job(awaited, since, sleeps);
             self.check_hope(awaited, ready);
             let announced = doorbell.announce(sleepers, waiters, awaited.cause());
             let is_ready = ready();
@@ -147,7 +147,7 @@ impl World {
             }
             rests = rests.wrapping_add(1);
             self.check_limit(awaited, since);
-            self.check_job(awaited, rests);
+            self.check_job(awaited, since, rests);
             self.check_hope(awaited, ready);
             net.rest(SLEEP_BOUND);
         }
@@ -169,14 +169,14 @@ impl World {
 
     /// Gives up if the job is failing. A launcher ends the others by itself when a PE dies, and knows why it
     /// died; so under one a PE gives up only if that does not happen.
-    fn check_job(&self, awaited: Awaited, sleeps: u32) {
+    fn check_job(&self, awaited: Awaited, since: Instant, looks: u32) {
         let in_vain = || format!("gave up waiting for {}", self.name(awaited));
-        if (!self.is_launched() || sleeps > SLEEPS_FOR_LAUNCHER)
+        if (!self.is_launched() || since.elapsed() > TIME_FOR_LAUNCHER)
             && let Some((pe, reason)) = self.memory.header().failure.read()
         {
             self.give_up(&format!("{}: PE {pe} failed: {reason}", in_vain()));
         }
-        if sleeps.is_multiple_of(SLEEPS_PER_LAUNCHER_CHECK) && self.is_launcher_gone() {
+        if looks.is_multiple_of(LOOKS_PER_LAUNCHER_CHECK) && self.is_launcher_gone() {
             self.give_up(&format!("{}: the launcher is gone", in_vain()));
         }
     }
@@ -198,7 +198,8 @@ impl World {
             }
             Awaited::Element { .. } => {
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
-                others.all(has_left).then(|| "no other PE is left in the job".to_owned())
+                let is_alone = others.all(has_left) && self.is_all_quiet() && !has_siblings();
+                is_alone.then(|| "no other PE is left in the job".to_owned())
             }
         };
         // Who leaves may have done its part just before: only a last look tells.
@@ -243,6 +244,15 @@ impl World {
             ring_all(self.memory.blocks(), &[Cause::Data]);
         }
     }
+}
+
+/// Whether this process has other threads of the same name as this one, or nobody knows. Threads inherit the
+/// name of the thread that starts them, so these may be threads of the same PE.
+fn has_siblings() -> bool {
+    let own_name = std::fs::read("/proc/thread-self/comm");
+    let (Ok(own_name), Ok(tasks)) = (own_name, std::fs::read_dir("/proc/self/task")) else { return true };
+    let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| *name == own_name).count() > 1
 }
 
 #[cold]

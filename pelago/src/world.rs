@@ -71,6 +71,8 @@ pub struct World {
     pub(crate) barrier: Barrier,
     pub(crate) attention: Attention,
     pub(crate) tally: Tally,
+    /// Number of the last agreement; held by the thread that makes a collective call.
+    pub(crate) agreed: Mutex<u64>,
     heap: Mutex<Heap>,
     arrays: Mutex<Arrays>,
     pub(crate) routes: Routes,
@@ -151,7 +153,8 @@ impl World {
         align_bytes: usize,
     ) -> Result<Symmetric<'_, T>> {
         let me = self.me;
-        self.agree(call)?;
+        let mut collective = self.collective();
+        collective.agree(call)?;
         if !align_bytes.is_power_of_two() || align_bytes.max(align_of::<T>()) > ALIGN_BYTES_MAX {
             return Err(ErrorKind::BadAlignment { me, align_bytes }.into());
         }
@@ -237,6 +240,7 @@ impl World {
             attention,
             memory,
             tally,
+            agreed: Mutex::new(0),
             heap: Mutex::new(heap),
             arrays: Mutex::new(Arrays::new()),
             routes,
@@ -326,8 +330,9 @@ impl World {
 
     /// Records that this PE failed, so that nobody waits for it.
     pub(crate) fn record_failure(&self, reason: &str) {
-        self.close();
+        // Recorded first: what others find out because this PE closes is not the reason.
         self.memory.header().failure.record(self.me, reason);
+        self.close();
         self.ring_sleepers();
     }
 

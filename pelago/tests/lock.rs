@@ -2,9 +2,8 @@
 
 mod common;
 
+use pelago::ErrorKind;
 use pelago::prelude::*;
-use pelago::sim::SimParams;
-use pelago::{ErrorKind, Spmd};
 use std::time::{Duration, Instant};
 
 /// Acquisitions of all PEs together in the tests of fairness.
@@ -15,6 +14,7 @@ everywhere! {
     with_many_locks(3): with_many_locks;
     in_order(5): in_order;
     not_while_it_is_held(3): not_while_it_is_held;
+    threads_of_each_pe(2): threads_of_each_pe;
     alone(1): one_at_a_time;
 }
 
@@ -158,27 +158,6 @@ fn threads_of_each_pe(world: &World) {
     world.barrier();
 }
 
-#[test]
-fn threads_of_each_pe_as_threads() {
-    spmd(2, threads_of_each_pe).unwrap();
-}
-
-#[test]
-fn threads_of_each_pe_as_processes() {
-    pelago::processes!(2, threads_of_each_pe);
-    let report = pelago::try_processes!(2, [("PELAGO_ROUTE", "net")], threads_of_each_pe);
-    pelago::testing::expect_success(&report);
-}
-
-#[test]
-fn threads_of_each_pe_in_simulations() {
-    for seed in 0..12 {
-        // A thread that the system keeps waiting is no deadlock, however long the others look in vain.
-        let params = SimParams { hopeless_rounds: 10_000_000, ..SimParams::chaos(seed) };
-        Spmd::new(2).sim(params).run(threads_of_each_pe).unwrap();
-    }
-}
-
 /// All PEs want the lock all the time; none gets it much more often than another. Counted from when each
 /// has had it once, so that all compete.
 fn fair_shares(world: &World) {
@@ -208,7 +187,9 @@ fn fair_shares(world: &World) {
         println!("shares of {ACQUISITIONS} acquisitions: {shares:?}");
         assert_eq!(shares.iter().sum::<u64>(), ACQUISITIONS);
         let equal = ACQUISITIONS / n as u64;
-        let is_fair = |&share: &u64| share > equal / 2 && share < equal * 2;
+        // A PE that the system keeps from running after a release misses turns: a larger part of few turns.
+        let slack = if cfg!(feature = "full") { equal / 10 } else { equal / 2 };
+        let is_fair = |&share: &u64| share.abs_diff(equal) < slack;
         assert!(shares.iter().all(is_fair), "{shares:?}");
     }
     world.barrier();

@@ -188,11 +188,17 @@ fn errors_say_which_range_is_wrong() {
 #[test]
 fn arrays_of_another_world_are_refused() {
     let outer = |world: &World| {
-        let data = world.alloc_zeroed::<u8>(10).unwrap();
+        let (data, flags) = (world.alloc_zeroed::<u8>(10).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
         let inner = |other: &World| {
             let arrived = other.alloc_zeroed::<u64>(1).unwrap();
-            let refused = data.put_signal(0, 0, &[1], &arrived, 0, SignalOp::Set(1)).unwrap_err();
-            assert!(matches!(refused.kind(), ErrorKind::OtherWorld { me: 0, operation: "put_signal" }));
+            let refused = |error: pelago::Error| {
+                matches!(error.kind(), ErrorKind::OtherWorld { me: 0, operation: "put_signal" })
+            };
+            let set = SignalOp::Set(1);
+            assert!(refused(data.put_signal(0, 0, &[1], &arrived, 0, set).unwrap_err()));
+            other.scope(|scope| {
+                assert!(refused(scope.put_signal(&data, 0, 0, &[1], &flags, 0, set).unwrap_err()));
+            });
         };
         spmd(1, inner).unwrap();
     };

@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) driven: bool,
     /// How often in a row somebody was resumed although all look in vain and nothing is under way.
     pub(super) hopeless_steps: usize,
+    /// The same, rests counting more than polls.
+    pub(super) hopeless_weight: usize,
     /// Whom of the idle was resumed last.
     pub(super) last_resumed: Pe,
     /// Operations and messages accepted.
@@ -203,6 +205,7 @@ impl State {
             turn: None,
             driven,
             hopeless_steps: 0,
+            hopeless_weight: 0,
             last_resumed: n_pes - 1,
             operations: 0,
             lost: None,
@@ -237,6 +240,7 @@ impl State {
     /// Something has happened to a PE at that time: it may find what it waits for.
     pub(super) fn touch(&mut self, pe: Pe, time: u64) {
         self.hopeless_steps = 0;
+        self.hopeless_weight = 0;
         let unordered = self.params.chaos || self.driven;
         let member = &mut self.members[pe];
         member.touches += 1;
@@ -252,6 +256,7 @@ impl State {
     /// A PE has done something: there is hope.
     pub(super) fn stir(&mut self, pe: Pe) {
         self.hopeless_steps = 0;
+        self.hopeless_weight = 0;
         self.members[pe].vain = false;
         self.members[pe].doom = None;
     }

@@ -19,6 +19,8 @@ pub(super) type Guard<'a> = MutexGuard<'a, State>;
 const DISTURBANCE: f32 = 0.125;
 /// When all look in vain, but not all rest, every so many steps one of the resting may look.
 const LOOK_STEPS: usize = 8;
+/// How much more a rest in vain counts than a poll in vain, on the way to a deadlock.
+const RESTS_WEIGHT: usize = 100;
 
 impl Engine {
     pub(super) fn new(state: State) -> Engine {
@@ -82,6 +84,7 @@ impl Engine {
         let mut state = self.enter(pe);
         state.close_port(port);
         state.depart(pe);
+        std::mem::take(&mut state.members[pe].waiters).into_iter().for_each(|thread| thread.unpark());
         match state.turn {
             _ if state.driven => (),
             None => drop(self.start(state)),
@@ -109,7 +112,8 @@ impl Engine {
     }
 
     fn await_turn<'a>(&'a self, mut state: Guard<'a>, pe: Pe) -> Guard<'a> {
-        while state.turn != Some(pe) {
+        // Who is gone gets no turn any more, and needs none for what is left: to close its other endpoints.
+        while state.turn != Some(pe) && state.members[pe].standing != Standing::Gone {
             let member = &mut state.members[pe];
             let me = std::thread::current();
             if member.waiters.iter().all(|thread| thread.id() != me.id()) {
@@ -145,6 +149,8 @@ impl State {
         self.turn = next;
         let next = next?;
         let member = &mut self.members[next];
+        // Who polls may do so until a time that it has in mind; who rests has nothing but what may come.
+        let weight = if member.standing == Standing::Idle { RESTS_WEIGHT } else { 1 };
         if member.standing == Standing::Idle {
             // What it finds, if anything, others have done until now.
             member.clock = member.clock.max(self.now);
@@ -153,7 +159,9 @@ impl State {
         self.now = self.now.max(member.clock);
         if self.pending.is_empty() && self.live().all(|(_, member)| member.vain) {
             self.hopeless_steps += 1;
-            if self.hopeless_steps > self.params.hopeless_rounds * self.live().count() {
+            self.hopeless_weight += weight;
+            let limit = self.params.hopeless_rounds * RESTS_WEIGHT * self.live().count();
+            if self.hopeless_weight > limit {
                 self.members[next].doom = Some(self.words_of_doom(next));
             }
         }

@@ -55,12 +55,20 @@ struct Printed {
 /// One side's figures for one grid and number of ranks.
 #[derive(Debug, Serialize)]
 struct Side {
+    /// The median of the runs.
     median_seconds: f64,
+    /// The shortest of all timed transforms.
     min_seconds: f64,
     /// Median over that of the other side: below 1, Pelago is faster.
     ratio: f64,
+    /// The ratio of the shortest ones.
+    min_ratio: f64,
+    /// The median of each run.
     runs: Vec<f64>,
 }
+
+/// The seconds of all timed transforms of a side, run by run.
+type Runs = Vec<Vec<f64>>;
 
 /// The comparison of one grid on one number of ranks; sides by name.
 #[derive(Debug, Serialize)]
@@ -119,7 +127,7 @@ impl Programs {
     /// All pairs of one grid and number of ranks.
     fn compare(&self, size: &str, ranks: usize, args: &Args) -> Result<Row> {
         self.run_fftw(size, ranks, 1).context("planning by FFTW failed")?;
-        let mut runs = BTreeMap::<String, Vec<f64>>::new();
+        let mut runs = BTreeMap::<String, Runs>::new();
         for pair in 0..args.pairs {
             let (ours, theirs) = if pair % 2 == 0 {
                 let ours = self.run_pelago(size, ranks, args.repeat)?;
@@ -131,7 +139,7 @@ impl Programs {
             agree(&ours, &theirs)?;
             for printed in ours.into_iter().chain([theirs]) {
                 let name = printed.variant.unwrap_or_else(|| PEER.to_owned());
-                runs.entry(name).or_default().push(median(&printed.seconds));
+                runs.entry(name).or_default().push(printed.seconds);
             }
         }
         Ok(row(size, ranks, runs))
@@ -182,27 +190,31 @@ fn agree(ours: &[Printed], theirs: &Printed) -> Result<()> {
     Ok(())
 }
 
-fn row(size: &str, ranks: usize, runs: BTreeMap<String, Vec<f64>>) -> Row {
-    let peer = runs.get(PEER).map_or(f64::NAN, |runs| median(runs));
-    let side = |runs: Vec<f64>| {
+fn row(size: &str, ranks: usize, runs: BTreeMap<String, Runs>) -> Row {
+    let medians = |runs: &Runs| runs.iter().map(|seconds| median(seconds)).collect::<Vec<_>>();
+    let peer = runs.get(PEER).map(|runs| (median(&medians(runs)), minimum(&runs.concat())));
+    let (peer_median, peer_min) = peer.unwrap_or((f64::NAN, f64::NAN));
+    let side = |runs: &Runs| {
+        let (runs, min_seconds) = (medians(runs), minimum(&runs.concat()));
         let median_seconds = median(&runs);
-        Side { median_seconds, min_seconds: minimum(&runs), ratio: median_seconds / peer, runs }
+        let (ratio, min_ratio) = (median_seconds / peer_median, min_seconds / peer_min);
+        Side { median_seconds, min_seconds, ratio, min_ratio, runs }
     };
-    let sides = runs.into_iter().map(|(name, runs)| (name, side(runs))).collect();
+    let sides = runs.iter().map(|(name, runs)| (name.clone(), side(runs))).collect();
     Row { size: size.to_owned(), ranks, sides }
 }
 
 /// The rows as a table, a line a side.
 fn table(rows: &[Row]) -> String {
-    let mut text =
-        format!("{:<16}  {:>5}  {:<10}  {:>10}  {:>10}", "grid", "ranks", "side", "median, ms", "min, ms");
-    text += "  ratio of medians\n";
+    let mut text = format!("{:<16}  {:>5}  {:<10}", "grid", "ranks", "side");
+    text += "  median, ms   ratio     min, ms   ratio\n";
     for row in rows {
         for (name, side) in &row.sides {
             let (median, min) = (1e3 * side.median_seconds, 1e3 * side.min_seconds);
             // Writing to a string cannot fail.
-            let _ = write!(text, "{:<16}  {:>5}  {name:<10}  {median:>10.2}", row.size, row.ranks);
-            let _ = writeln!(text, "  {min:>10.2}  {:>16.2}", side.ratio);
+            let _ = write!(text, "{:<16}  {:>5}  {name:<10}", row.size, row.ranks);
+            let _ = write!(text, "  {median:>10.2}  {:>6.2}", side.ratio);
+            let _ = writeln!(text, "  {min:>10.2}  {:>6.2}", side.min_ratio);
         }
     }
     text
@@ -234,14 +246,14 @@ mod tests {
 
     #[test]
     fn the_table_has_aligned_lines_and_ratios() {
-        let runs = [("slabs", vec![0.5, 0.25, 0.25]), (PEER, vec![0.5, 0.5, 0.5])];
+        let runs = [("slabs", vec![vec![0.5, 0.25, 0.125]]), (PEER, vec![vec![0.5], vec![0.5, 0.5]])];
         let runs = runs.into_iter().map(|(name, runs)| (name.to_owned(), runs)).collect();
         let text = table(&[row("256x256x128", 2, runs)]);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
         let cells = [1, 2].map(|line| lines[line].split_whitespace().skip(2).collect::<Vec<_>>());
-        assert_eq!(cells[0], ["FFTW-MPI", "500.00", "500.00", "1.00"], "{text}");
-        assert_eq!(cells[1], ["slabs", "250.00", "250.00", "0.50"], "{text}");
+        assert_eq!(cells[0], ["FFTW-MPI", "500.00", "1.00", "500.00", "1.00"], "{text}");
+        assert_eq!(cells[1], ["slabs", "250.00", "0.50", "125.00", "0.25"], "{text}");
     }
 }
