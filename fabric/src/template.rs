@@ -118,8 +118,8 @@ impl Template {
         unsafe {
             let remote = region.start.as_ptr().add(transfer.remote.offset_bytes);
             match &transfer.action {
-                Action::Put => copy::copy(remote, local, transfer.bytes),
-                Action::Get => copy::copy(transfer.local, remote, transfer.bytes),
+                Action::Put => copy::transfer(remote, local, transfer.bytes),
+                Action::Get => copy::transfer(transfer.local, remote, transfer.bytes),
                 Action::Atomic(atomic) => {
                     let old = atomic.execute(remote);
                     if !transfer.local.is_null() {

@@ -10,7 +10,9 @@ use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use pelago_fabric::{Atomic, AtomicKind, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status, Token};
+use pelago_fabric::{
+    Atomic, AtomicKind, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status, Token,
+};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 

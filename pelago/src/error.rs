@@ -249,6 +249,18 @@ pub enum ErrorKind {
         /// The other PE's node.
         theirs: String,
     },
+    /// PEs that would take different ways to each other.
+    #[error(
+        "PE {me}: {over_net} of {n_pes} PEs go over the net and the others do not. Set PELAGO_ROUTE alike for all"
+    )]
+    RoutesDiffer {
+        /// The calling PE.
+        me: Pe,
+        /// PEs that go over the net.
+        over_net: usize,
+        /// PEs in the job.
+        n_pes: usize,
+    },
     /// A setting is wrong.
     #[error(transparent)]
     Setting(#[from] SettingError),

@@ -44,7 +44,11 @@ unsafe impl Send for Request {}
 
 /// Something to start when there is room, or when something else is complete.
 enum Deferred {
-    Message { pe: Pe, header: u64, payload: Vec<u8> },
+    Message {
+        pe: Pe,
+        header: u64,
+        payload: Vec<u8>,
+    },
     Atomic {
         channel: Arc<Channel>,
         target: Target,

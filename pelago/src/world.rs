@@ -5,7 +5,7 @@
 //! Handles borrow the world.
 
 use crate::Pe;
-use crate::agree::Call;
+use crate::agree::{Call, Collective};
 use crate::arrays::{Arrays, Block};
 use crate::barrier::Barrier;
 use crate::channel::Channel;
@@ -129,7 +129,9 @@ impl World {
     pub fn alloc_zeroed<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
         let align_bytes = align_of::<T>();
         let bytes = len.saturating_mul(size_of::<T>());
-        let array = self.alloc_agreed(Call::AllocZeroed { bytes, align_bytes }, len, align_bytes)?;
+        let mut collective = self.collective();
+        let call = Call::AllocZeroed { bytes, align_bytes };
+        let array = self.alloc_agreed(&mut collective, call, len, align_bytes)?;
         array.zero_here();
         self.barrier();
         Ok(array)
@@ -142,18 +144,18 @@ impl World {
     /// As [`alloc`](World::alloc), and for other alignments.
     pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
-        self.alloc_agreed(Call::Alloc { bytes, align_bytes }, len, align_bytes)
+        self.alloc_agreed(&mut self.collective(), Call::Alloc { bytes, align_bytes }, len, align_bytes)
     }
 
     /// Agrees on the call first, so that arguments that are wrong on some PEs only are found as a difference.
     fn alloc_agreed<T: Element>(
         &self,
+        collective: &mut Collective<'_>,
         call: Call,
         len: usize,
         align_bytes: usize,
     ) -> Result<Symmetric<'_, T>> {
         let me = self.me;
-        let mut collective = self.collective();
         collective.agree(call)?;
         if !align_bytes.is_power_of_two() || align_bytes.max(align_of::<T>()) > ALIGN_BYTES_MAX {
             return Err(ErrorKind::BadAlignment { me, align_bytes }.into());
@@ -251,6 +253,7 @@ impl World {
             job,
         };
         world.cores = world.meet_and_count_cores();
+        world.check_routes().inspect_err(|_| world.close())?;
         world.patience = Patience::new(n_pes, world.cores, world.net.is_some(), settings);
         world.agree(Call::Join { barrier: settings.barrier as usize }).inspect_err(|_| world.close())?;
         if world.net.is_none() {
@@ -274,6 +277,9 @@ impl World {
                 word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
             }
         }
+        if !self.routes.are_all_mapped() {
+            header.over_net.fetch_add(1, Ordering::Relaxed);
+        }
         self.memory.blocks()[self.me].attached.store(2, Ordering::Relaxed);
         // SYNC POINT joined: releases this PE's CPUs.
         header.joined.fetch_add(1, Ordering::AcqRel);
@@ -282,6 +288,15 @@ impl World {
         self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= self.n_pes);
         let cores: u32 = header.cpus.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
         (cores as usize).max(1)
+    }
+
+    /// Makes sure that all PEs take the same way, as they would not meet otherwise.
+    fn check_routes(&self) -> Result<()> {
+        let over_net = self.memory.header().over_net.load(Ordering::Relaxed) as usize;
+        if over_net != 0 && over_net != self.n_pes {
+            return Err(ErrorKind::RoutesDiffer { me: self.me, over_net, n_pes: self.n_pes }.into());
+        }
+        Ok(())
     }
 
     pub(crate) fn array_bytes<T>(&self, operation: &'static str, count: usize) -> Result<usize> {

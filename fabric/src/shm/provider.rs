@@ -171,7 +171,7 @@ impl Provider for Shm {
     ) -> Status {
         // SAFETY: the caller vouches for the source; the target is mapped; private and shared memory are
         // apart.
-        unsafe { copy::copy(self.address_of(pe, target, bytes), source, bytes) };
+        unsafe { copy::transfer(self.address_of(pe, target, bytes), source, bytes) };
         self.count_put();
         Status::Done
     }
@@ -186,7 +186,7 @@ impl Provider for Shm {
     ) -> Status {
         // SAFETY: the caller vouches for the target; the source is mapped; private and shared memory are
         // apart.
-        unsafe { copy::copy(target, self.address_of(pe, source, bytes), bytes) };
+        unsafe { copy::transfer(target, self.address_of(pe, source, bytes), bytes) };
         self.count_get();
         Status::Done
     }

@@ -85,6 +85,8 @@ pub struct Header {
     identity: CacheLine<Identity>,
     /// How many PEs sleep, or are about to.
     pub sleepers: CacheLine<Sleepers>,
+    /// How many PEs reach the others over the net although they share this memory.
+    pub over_net: CacheLine<AtomicU32>,
     /// How many PEs have mapped this memory and filled in their part.
     pub joined: CacheLine<AtomicU32>,
     /// The CPUs that the node's PEs may run on: one bit each, set by every PE when it joins.

@@ -180,7 +180,7 @@ impl State {
                     let word = kept.as_slice().try_into().expect("a word is kept as 8 bytes");
                     write_word(atomic.kind, u64::from_ne_bytes(word), op.local.0);
                 }
-                _ => copy::copy(op.local.0, kept.as_ptr(), op.bytes),
+                _ => copy::transfer(op.local.0, kept.as_ptr(), op.bytes),
             }
         }
         if self.params.chaos {
@@ -247,11 +247,11 @@ impl Op {
             match self.action {
                 Action::Put => {
                     let source = self.kept.as_ref().map_or(self.local.0.cast_const(), |kept| kept.as_ptr());
-                    copy::copy(remote.add(start), source.add(start), bytes);
+                    copy::transfer(remote.add(start), source.add(start), bytes);
                 }
                 Action::Get => {
                     let kept = self.kept.get_or_insert_with(|| vec![0; self.bytes]);
-                    copy::copy(kept.as_mut_ptr().add(start), remote.add(start), bytes);
+                    copy::transfer(kept.as_mut_ptr().add(start), remote.add(start), bytes);
                 }
                 Action::Atomic(atomic) => self.kept = Some(atomic.execute(remote).to_ne_bytes().to_vec()),
             }
@@ -276,6 +276,6 @@ impl Action {
 pub(super) unsafe fn read(source: *const u8, bytes: usize) -> Vec<u8> {
     let mut kept = vec![0; bytes];
     // SAFETY: the caller vouches for the source; the vector has the same length.
-    unsafe { copy::copy(kept.as_mut_ptr(), source, bytes) };
+    unsafe { copy::transfer(kept.as_mut_ptr(), source, bytes) };
     kept
 }

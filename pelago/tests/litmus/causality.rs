@@ -70,7 +70,7 @@ fn fetch(world: &World, trial: &Trial, holder: usize) -> Sightings {
             flag.atomic_set(holder, slot, batch).unwrap();
         }
         1 => {
-            poll(world, || flag.atomic_fetch(holder, slot).unwrap() == batch);
+            poll(|| flag.atomic_fetch(holder, slot).unwrap() == batch);
             data.get(holder, slot * WORDS, &mut copy).unwrap();
             seen.forbid_other_than(batch, &copy, slot);
         }

@@ -111,15 +111,13 @@ impl Sightings {
     }
 }
 
-/// Asks until the answer is yes, and makes progress in between: a question about this PE's own memory makes
-/// none.
-pub fn poll(world: &World, mut question: impl FnMut() -> bool) {
+/// Asks until the answer is yes.
+pub fn poll(mut question: impl FnMut() -> bool) {
     let since = Instant::now();
     for asked in 1u64.. {
         if question() {
             return;
         }
-        world.progress();
         if asked.is_multiple_of(64) {
             std::thread::yield_now();
             assert!(since.elapsed() < WAIT_LIMIT, "asked {asked} times in vain");

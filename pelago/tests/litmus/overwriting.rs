@@ -61,7 +61,7 @@ fn value_that_never_falls(world: &World, trial: &Trial) -> Sightings {
                 world.quiet();
                 end.p(1, 0, batch).unwrap();
             }
-            1 => poll(world, || {
+            1 => poll(|| {
                 let value = word.g(2, 0).unwrap();
                 seen.forbid(value < last, || format!("batch {batch}: {value} after {last}"));
                 last = value;
