@@ -4,11 +4,13 @@ use crate::Pe;
 use crate::error::Result;
 use crate::join;
 use crate::world::{GaveUp, World};
-use pelago_boot::{BarrierKind, RouteKind, Settings};
+use pelago_boot::{BarrierKind, RouteKind, Settings, cpus};
 use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::shm::{Layout, Segment};
 use pelago_fabric::sim::{Sim, SimParams};
+use pelago_fabric::sync::{AtomicUsize, Ordering};
 use pelago_fabric::{Net, Provider};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -135,11 +137,15 @@ impl Spmd {
         let (segment, _fd) = Segment::create(0, layout).map_err(crate::Error::from)?;
         let segment = Arc::new(segment);
         let mut nets = self.nets(&settings);
+        let cpu = if nets.is_empty() { None } else { next_cpu() };
         let outcomes = thread::scope(|scope| {
             let start = |pe| {
                 let (segment, settings, body) = (Arc::clone(&segment), &settings, &body);
                 let net = nets.pop_front();
-                let run = move || run_pe(pe, segment, net, settings, body);
+                let run = move || {
+                    cpu.into_iter().for_each(stay_on);
+                    run_pe(pe, segment, net, settings, body)
+                };
                 thread::Builder::new()
                     .name(format!("PE {pe}"))
                     .spawn_scoped(scope, run)
@@ -180,6 +186,22 @@ impl Spmd {
         settings.wait_limit = self.wait_limit.or(settings.wait_limit);
         Ok(settings)
     }
+}
+
+/// A processor for the PEs of a simulation: of all that this process may use, the next in turn.
+fn next_cpu() -> Option<usize> {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let cpus = cpus();
+    let cpu = cpus.get(TURN.fetch_add(1, Ordering::Relaxed) % cpus.len().max(1));
+    cpu.copied().filter(|&cpu| cpu < CpuSet::MAX_CPU)
+}
+
+/// Keeps this thread on a processor. As the PEs of a simulation run one at a time, a hand-over between two
+/// processors would only take longer. Where the system refuses, it does.
+fn stay_on(cpu: usize) {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    let _ = sched_setaffinity(None, &set);
 }
 
 /// One PE: a panic is recorded for all to see. `None` if it panicked or gave up.
