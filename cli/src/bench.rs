@@ -3,21 +3,25 @@
 //! Invariant: figures come from jobs that this command starts of itself (the application `perf`); here they
 //! are only put in order. A gate is a comparison within one run, never an absolute time.
 
+mod atomics;
+mod compute;
 mod gate;
 mod job;
 mod page;
+mod rate;
+mod rma;
+mod signals;
 mod start;
 mod table;
 mod text;
+mod threads;
+mod topic;
 
-use std::fs::File;
-use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::{Args, Subcommand};
-use pelago_apps::perf::Record;
+
+use self::topic::{Binding, Output};
 
 /// Measure the runtime on this machine
 ///
@@ -41,84 +45,146 @@ Examples:
   pelago bench rma                        latencies, bandwidths, barriers, as tables
   pelago bench rma --html curves.html     the same as a page of curves
   pelago bench rma -n 16 --json           barriers of up to 16 PEs too; for programs
+  pelago bench atomics -n 8               atomics alone, and of up to 8 PEs on one word
   pelago bench --gate                     is everything within its bounds?
   pelago bench --gate barrier-2 put-4k    only these";
 
+const RMA_EXAMPLES: &str = "\
+Examples:
+  pelago bench rma                       two PEs, or as many as there are cores
+  pelago bench rma -n 16 --html b.html   barriers of up to 16 PEs too, and a page of curves";
+
+const ATOMICS_EXAMPLES: &str = "\
+Examples:
+  pelago bench atomics                   two PEs, or as many as there are cores
+  pelago bench atomics -n 16             up to 16 PEs that add to one word
+  pelago bench atomics --html a.html     the curve of latency against PEs as well";
+
+const SIGNALS_EXAMPLES: &str = "\
+Examples:
+  pelago bench signals                   one-way times of 8 B to 64 KiB
+  pelago bench signals --html s.html     the curves as well
+  pelago bench signals --json            one JSON object a measurement";
+
+const RATE_EXAMPLES: &str = "\
+Examples:
+  pelago bench rate                      messages a second, for 8 B to 4 KiB
+  pelago bench rate --html r.html        the curves as well";
+
+const THREADS_EXAMPLES: &str = "\
+Examples:
+  pelago bench threads                   1, 2 and 4 threads of a PE
+  pelago bench threads --html t.html     the curves as well";
+
 #[derive(Subcommand)]
 enum Suite {
-    Rma(Rma),
+    /// Put, get, memcpy beside them, and the barrier
+    ///
+    /// Two PEs for put and get; for the barrier one job for each number of PEs up to 8, and fewer in between
+    /// above that.
+    #[command(after_help = RMA_EXAMPLES)]
+    Rma {
+        #[command(flatten)]
+        most: Most,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Atomics: alone, and of several PEs at once on one word
+    ///
+    /// PE 0 alone with its own memory and another PE's; then fetch_add of 1, 2, 4 PEs and so on at the same
+    /// time, on one word and beside it on a word each. Where PEs share cores, a latency includes the time
+    /// without a core.
+    #[command(after_help = ATOMICS_EXAMPLES)]
+    Atomics {
+        #[command(flatten)]
+        most: Most,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Puts with a signal, beside put, fence and flag
+    ///
+    /// PEs 0 and 1 send each other the same bytes in turn; shown is half a round trip.
+    #[command(after_help = SIGNALS_EXAMPLES)]
+    Signals {
+        #[command(flatten)]
+        job: Job,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Messages a second of non-blocking puts
+    ///
+    /// PE 0 puts to PE 1 in windows, each completed before the next: in a scope, by handles that own their
+    /// buffers, through a context, through four contexts in turn.
+    #[command(after_help = RATE_EXAMPLES)]
+    Rate {
+        #[command(flatten)]
+        job: Job,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Threads of one PE that put and add at the same time
+    ///
+    /// Threads of PE 0 work in PE 1's memory, through the world or through a context each, while all other
+    /// PEs sleep. The threads keep to cores in turn.
+    #[command(after_help = THREADS_EXAMPLES)]
+    Threads {
+        #[command(flatten)]
+        job: Job,
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
-/// Put, get, memcpy beside them, and the barrier
-///
-/// Two PEs for put and get; for the barrier one job for each number of PEs up to 8, and fewer in between
-/// above that.
 #[derive(Args)]
-struct Rma {
+struct Most {
     /// The most PEs; the cores that this command may use, and at least 2, unless given
     #[arg(short, value_name = "N", value_parser = two_or_more, allow_negative_numbers = true)]
     n: Option<usize>,
-    /// Keep PEs on cores of their own, or in turn if there are too few; the default where there are enough
-    #[arg(long, conflicts_with = "no_bind")]
-    bind: bool,
-    /// Let the system move the PEs
-    #[arg(long)]
-    no_bind: bool,
-    /// Print the measurements, one JSON object a line, instead of tables
-    #[arg(long)]
-    json: bool,
-    /// Write a page of curves to this file as well
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Job {
+    /// PEs of the job; all but the first two wait
+    #[arg(
+        short,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = two_or_more,
+        allow_negative_numbers = true
+    )]
+    n: usize,
 }
 
 impl Bench {
     /// Measures or judges; gives the exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
-        match (self.suite, self.gate) {
-            (Some(Suite::Rma(rma)), _) => rma.execute(),
-            (None, names) => gate::judge(&names.unwrap_or_default(), self.json),
-        }
-    }
-}
-
-impl Rma {
-    fn execute(self) -> anyhow::Result<ExitCode> {
-        let cores = pelago_boot::cores();
-        // Before minutes are spent, not after.
-        let page = self
-            .html
-            .as_ref()
-            .map(|path| File::create(path).with_context(|| format!("creating the page {}", path.display())));
-        let page = page.transpose()?;
-        let mut records = Vec::<Record>::new();
-        // The most PEs first: if they are too many, it is said at once.
-        for pes in pe_counts(self.n.unwrap_or(cores.max(2))).into_iter().rev() {
-            let bind = self.bind || (!self.no_bind && pes <= cores);
-            let lines = job::perf(pes, bind, &[if pes == 2 { "rma" } else { "barrier" }])?;
-            if self.json {
-                lines.iter().for_each(|line| println!("{line}"));
+        let most = |most: Most| most.n.unwrap_or(pelago_boot::cores().max(2));
+        match self.suite {
+            None => return gate::judge(&self.gate.unwrap_or_default(), self.json),
+            Some(Suite::Rma { most: n, binding, output }) => {
+                rma::TOPIC.measure(most(n), &binding, &output)?
             }
-            records.extend(job::parse::<Record>(&lines)?);
-        }
-        records.sort_by_key(|record| record.pes);
-        let text = text::tables(&records);
-        if !self.json {
-            print!("{}\n{text}", text::heading(cores));
-        }
-        if let Some(mut page) = page {
-            let html = page::html(&text::heading(cores), &text, &records);
-            page.write_all(html.as_bytes()).context("writing the page of curves")?;
+            Some(Suite::Atomics { most: n, binding, output }) => {
+                atomics::TOPIC.measure(most(n), &binding, &output)?;
+            }
+            Some(Suite::Signals { job, binding, output }) => {
+                signals::TOPIC.measure(job.n, &binding, &output)?;
+            }
+            Some(Suite::Rate { job, binding, output }) => rate::TOPIC.measure(job.n, &binding, &output)?,
+            Some(Suite::Threads { job, output }) => {
+                threads::TOPIC.measure(job.n, &Binding::none(), &output)?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// The numbers of PEs whose barriers are measured: each up to 8, then a quarter more at a time, and `max`.
-fn pe_counts(max: usize) -> Vec<usize> {
-    let next = |pes: &usize| (*pes < max).then(|| (pes + (pes / 4).max(1)).min(max));
-    let next = |pes: &usize| if *pes < 8 { (*pes < max).then_some(pes + 1) } else { next(pes) };
-    std::iter::successors(Some(2), next).collect()
 }
 
 fn two_or_more(text: &str) -> Result<usize, String> {
@@ -129,14 +195,6 @@ fn two_or_more(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_of_pes_grow_by_steps_to_the_one_asked_for() {
-        assert_eq!(pe_counts(2), [2]);
-        assert_eq!(pe_counts(5), [2, 3, 4, 5]);
-        assert_eq!(pe_counts(16), [2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 16]);
-        assert!(pe_counts(1000).len() < 40);
-    }
 
     #[test]
     fn fewer_than_two_pes_are_refused() {

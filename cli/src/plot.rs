@@ -29,6 +29,8 @@ pub struct Axis {
 pub enum Scale {
     /// Logarithmic, marked at powers of two, in bytes.
     Bytes,
+    /// Logarithmic, marked at powers of two.
+    Doublings,
     /// Linear, marked at whole numbers.
     Count,
     /// Logarithmic, marked at 1, 2 and 5 of each decade.
@@ -72,7 +74,7 @@ pub struct Point {
     pub note: String,
 }
 
-const WIDTH: f64 = 900.0;
+const WIDTH: f64 = 940.0;
 const HEIGHT: f64 = 400.0;
 /// The field of the lines: left, right, top, bottom.
 const FIELD: [f64; 4] = [70.0, 690.0, 44.0, 344.0];
@@ -187,8 +189,8 @@ impl Span {
             return Span { scale, low: 1.0, high: 2.0 };
         }
         let (low, high) = match scale {
-            Scale::Bytes if least == most => (least / 2.0, most * 2.0),
-            Scale::Bytes => (least, most),
+            Scale::Bytes | Scale::Doublings if least == most => (least / 2.0, most * 2.0),
+            Scale::Bytes | Scale::Doublings => (least, most),
             Scale::Count if least == most => (least - 1.0, most + 1.0),
             Scale::Count => (least, most),
             Scale::Decades => {
@@ -207,7 +209,9 @@ impl Span {
     /// Where the value stands, from 0 to 1.
     fn share(&self, value: f64) -> f64 {
         match self.scale {
-            Scale::Bytes | Scale::Decades => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Bytes | Scale::Doublings | Scale::Decades => {
+                (value / self.low).ln() / (self.high / self.low).ln()
+            }
             Scale::Count | Scale::FromZero => (value - self.low) / (self.high - self.low),
         }
     }
@@ -224,12 +228,16 @@ impl Span {
     fn marks(&self) -> Vec<(f64, String)> {
         let number = |value: f64| (value, format!("{}", (value * 1e6).round() / 1e6));
         match self.scale {
-            Scale::Bytes => {
+            Scale::Bytes | Scale::Doublings => {
                 let powers = (0..63).map(|power| 1_u64 << power);
                 let inside: Vec<_> = powers.filter(|bytes| self.contains(*bytes as f64)).collect();
                 let step = inside.len().div_ceil(MARKS_MAX);
                 let shown = inside.into_iter().step_by(step.max(1));
-                shown.map(|bytes| (bytes as f64, pelago_apps::Bytes(bytes).to_string())).collect()
+                let label = |power: u64| match self.scale {
+                    Scale::Bytes => pelago_apps::Bytes(power).to_string(),
+                    _ => power.to_string(),
+                };
+                shown.map(|power| (power as f64, label(power))).collect()
             }
             Scale::Count => {
                 let (low, high) = (self.low.ceil() as usize, self.high.floor() as usize);
@@ -314,7 +322,7 @@ pub mod tests {
 
     #[test]
     fn charts_are_well_formed_whatever_the_text_and_the_values() {
-        let scales = [Scale::Bytes, Scale::Count, Scale::Decades, Scale::FromZero];
+        let scales = [Scale::Bytes, Scale::Doublings, Scale::Count, Scale::Decades, Scale::FromZero];
         let points = [(64.0, 0.26), (4096.0, 51.0), (16_777_216.0, 144.3)];
         for x in scales {
             for y in scales {
@@ -338,6 +346,7 @@ pub mod tests {
         };
         assert_eq!(marks(Scale::Bytes, &[8.0, 64.0]), ["8 B", "16 B", "32 B", "64 B"]);
         assert_eq!(marks(Scale::Bytes, &[64.0, 16_777_216.0]).len(), 10);
+        assert_eq!(marks(Scale::Doublings, &[1.0, 12.0]), ["1", "2", "4", "8"]);
         assert_eq!(marks(Scale::Count, &[2.0, 5.0]), ["2", "3", "4", "5"]);
         assert_eq!(marks(Scale::Count, &[2.0]), ["1", "2", "3"]);
         assert_eq!(marks(Scale::Decades, &[0.3, 1.5]), ["0.2", "0.5", "1", "2"]);

@@ -14,8 +14,8 @@ use crate::app;
 /// Run a built-in application over a simulated network, in virtual time
 ///
 /// The PEs are threads of this process, and one runs at a time. Time passes by communication, as the LogGP
-/// model has it (latency, overhead, gap, bandwidth), and by the computation that the application accounts for;
-/// so the figures are those of the network described here, and the same on every run and machine.
+/// model has it (latency, overhead, gap, bandwidth), and by the computation that the application accounts
+/// for; so the figures are those of the network described here, and the same on every run and machine.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sim {
@@ -34,7 +34,8 @@ pub struct Sim {
     /// Bytes that a network card moves in a second, such as 10G or 800M
     #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = rate)]
     bandwidth: f64,
-    /// Let the network misbehave instead, as this seed has it: reorder, delay, refuse; times then mean nothing
+    /// Let the network misbehave instead, as this seed has it: reorder, delay, refuse; times then mean
+    /// nothing
     #[arg(long, value_name = "SEED")]
     chaos: Option<u64>,
     /// Name of the application, and its arguments

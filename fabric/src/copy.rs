@@ -62,8 +62,8 @@ pub unsafe fn load<T: Copy>(source: *const T) -> T {
     }
 }
 
-/// Copies a run of bytes as `copy` does; a run of 1, 2, 4 or 8 bytes that is aligned where other PEs look at it
-/// moves in one piece.
+/// Copies a run of bytes as `copy` does; a run of 1, 2, 4 or 8 bytes that is aligned where other PEs look at
+/// it moves in one piece.
 ///
 /// # Safety
 /// As `copy`.

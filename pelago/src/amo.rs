@@ -313,6 +313,40 @@ fn atomic<T: AtomicElement>(op: AtomicOp, operand: T) -> Atomic {
     Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 }
 }
 
+impl<T: AtomicElement> On<'_, T> {
+    /// As [`View::atomic_fetch`].
+    ///
+    /// # Errors
+    /// If there is no such element.
+    #[inline]
+    pub fn atomic_fetch(&self, index: usize) -> Result<T> {
+        if index >= self.gate_len {
+            return self.view.atomic_fetch_cold(self.pe, index);
+        }
+        // SAFETY: the index was checked; the array is aligned for its elements.
+        Ok(unsafe { T::execute(self.part.element(index), AtomicOp::Fetch, T::from_word(0)) })
+    }
+
+    /// As [`View::compare_swap`].
+    ///
+    /// # Errors
+    /// If there is no such element; nothing happens then.
+    #[inline]
+    pub fn compare_swap(&self, index: usize, expected: T, new: T) -> Result<T> {
+        if index >= self.gate_len {
+            return self.view.compare_swap_cold(self.pe, index, expected, new);
+        }
+        // SAFETY: the index was checked; the array is aligned for its elements.
+        let old = unsafe { T::compare_swap(self.part.element(index), expected, new) };
+        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        fence_after_update();
+        if self.part.has_waiters() {
+            self.ring();
+        }
+        Ok(old)
+    }
+}
+
 impl<T: AtomicElement> View<'_, T> {
     /// Atomically reads element `index` on `pe`.
     ///

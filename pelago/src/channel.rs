@@ -23,8 +23,8 @@ pub(crate) const HEAP_KEY: Key = 0;
 pub(crate) struct Channel {
     /// `None` once it is shut.
     net: Mutex<Option<Net>>,
-    /// Threads that wait for the lock because they must call. Who only makes progress lets them pass: it would
-    /// take the lock again and again, before they are awake.
+    /// Threads that wait for the lock because they must call. Who only makes progress lets them pass: it
+    /// would take the lock again and again, before they are awake.
     claims: AtomicU32,
     limits: Limits,
     puts: AtomicU64,

@@ -65,8 +65,8 @@ pub enum ErrorKind {
     },
     /// Blocks of a strided transfer outside an array.
     #[error(
-        "PE {me}: {operation} of {count} blocks of {block} elements, every {stride} from index {index} on, on \
-         PE {pe} reaches outside the array, which has {len} elements a PE"
+        "PE {me}: {operation} of {count} blocks of {block} elements, every {stride} from index {index} on, \
+         on PE {pe} reaches outside the array, which has {len} elements a PE"
     )]
     StridedOutOfRange {
         /// The calling PE.
@@ -251,7 +251,8 @@ pub enum ErrorKind {
     },
     /// PEs that would take different ways to each other.
     #[error(
-        "PE {me}: {over_net} of {n_pes} PEs go over the net and the others do not. Set PELAGO_ROUTE alike for all"
+        "PE {me}: {over_net} of {n_pes} PEs go over the net and the others do not. Set PELAGO_ROUTE alike \
+         for all"
     )]
     RoutesDiffer {
         /// The calling PE.

@@ -149,8 +149,8 @@ impl<'scope> Region<'scope> {
     /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE, the range exceeds the array, or the array belongs to another world than the scope;
-    /// nothing is started then.
+    /// If there is no such PE, the range exceeds the array, or the array belongs to another world than the
+    /// scope; nothing is started then.
     pub fn put<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -253,8 +253,8 @@ impl<'scope> Region<'scope> {
     /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE or element, no such operation on this type, or the array belongs to another world
-    /// than the scope; nothing is started then.
+    /// If there is no such PE or element, no such operation on this type, or the array belongs to another
+    /// world than the scope; nothing is started then.
     pub fn fetch_amo<T: AtomicElement>(
         &self,
         array: &'scope View<'_, T>,
@@ -268,11 +268,11 @@ impl<'scope> Region<'scope> {
         let tracker = self.tracker_for("fetch_amo", array)?;
         let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
         // SAFETY: the place of the result is borrowed until the scope has completed everything.
-        unsafe { array.fetch_amo_tracked(pe, index, &atomic, old, tracker) }
+        unsafe { array.fetch_amo_tracked("fetch_amo", (pe, index), &atomic, old, tracker) }
     }
 
-    /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations it
-    /// would not count.
+    /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations
+    /// it would not count.
     fn tracker_for<T: Element>(
         &self,
         operation: &'static str,
@@ -525,7 +525,7 @@ impl<T: AtomicElement> View<'_, T> {
     pub fn fetch_amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Fetch<'_, T>> {
         self.check_op("fetch_amo_nb", op, false)?;
         let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
-        self.start_fetch(pe, index, &atomic)
+        self.start_fetch("fetch_amo_nb", (pe, index), &atomic)
     }
 
     /// Starts a compare-and-swap, as [`compare_amo`](View::compare_amo); the handle gives the old value.
@@ -542,14 +542,14 @@ impl<T: AtomicElement> View<'_, T> {
     ) -> Result<Fetch<'_, T>> {
         self.check_op("compare_amo_nb", op, true)?;
         let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: compare.to_word() };
-        self.start_fetch(pe, index, &atomic)
+        self.start_fetch("compare_amo_nb", (pe, index), &atomic)
     }
 
-    fn start_fetch(&self, pe: Pe, index: usize, atomic: &Atomic) -> Result<Fetch<'_, T>> {
+    fn start_fetch(&self, operation: &'static str, at: (Pe, usize), atomic: &Atomic) -> Result<Fetch<'_, T>> {
         let transfer = Transfer::new(self.world(), vec![T::from_word(0)], false);
         let tracker = transfer.region.tracker.as_ref();
         // SAFETY: the transfer owns the place of the old value until the atomic is complete.
-        unsafe { self.fetch_amo_tracked(pe, index, atomic, transfer.start, tracker)? };
+        unsafe { self.fetch_amo_tracked(operation, at, atomic, transfer.start, tracker)? };
         Ok(Fetch(transfer))
     }
 
@@ -559,13 +559,12 @@ impl<T: AtomicElement> View<'_, T> {
     /// `old` is valid for writes until the tracker has counted the atomic as done.
     unsafe fn fetch_amo_tracked(
         &self,
-        pe: Pe,
-        index: usize,
+        operation: &'static str,
+        (pe, index): (Pe, usize),
         atomic: &Atomic,
         old: *mut T,
         tracker: Option<&Tracker>,
     ) -> Result<()> {
-        let operation = "fetch_amo";
         self.check(operation, pe, index, 1)?;
         self.world().tally.add(|counts| counts.atomics += 1);
         // SAFETY: PE and index were checked; the caller vouches for the place of the old value.
@@ -593,6 +592,6 @@ impl<T: AtomicElement> View<'_, T> {
         self.check_op("fetch_amo_nbi", op, false)?;
         let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
         // SAFETY: the caller vouches for the place of the old value.
-        unsafe { self.fetch_amo_tracked(pe, index, &atomic, old.as_mut_ptr(), None) }
+        unsafe { self.fetch_amo_tracked("fetch_amo_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
     }
 }

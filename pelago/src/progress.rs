@@ -155,8 +155,8 @@ impl World {
         if let Some((from, header, bytes)) = senseless {
             let me = self.my_pe();
             self.fail(&format!(
-                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). Are \
-                 all PEs of the job the same build?"
+                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). \
+                 Are all PEs of the job the same build?"
             ));
         }
     }
@@ -334,7 +334,8 @@ impl World {
                     self.trackers.release(after);
                     token.iter().for_each(|&token| self.trackers.sent(token));
                 }
-                // SAFETY: whoever deferred the atomic has vouched for the word; there is no place for a result.
+                // SAFETY: whoever deferred the atomic has vouched for the word; there is no place for a
+                // result.
                 let is_started =
                     unsafe { self.try_atomic(channel, *target, atomic, std::ptr::null_mut(), *token) };
                 if is_started {

@@ -104,7 +104,8 @@ impl<T: Element> View<'_, T> {
     fn put_signal_cold(&self, pe: Pe, index: usize, source: &[T], signal: Signal<'_>) -> Result<()> {
         let mut outcome = Ok(());
         let start = |tracker: Option<&Tracker>| {
-            // SAFETY: the source is free when this returns: at once without a net, else as `track` waits for it.
+            // SAFETY: the source is free when this returns: at once without a net, else as `track` waits for
+            // it.
             unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, tracker) }
         };
         match &self.world().net {
@@ -141,11 +142,12 @@ impl<T: Element> View<'_, T> {
         unsafe { self.start_put_signal("put_signal_nbi", (pe, index), source, signal, None) }
     }
 
-    /// Starts a put with its signal, with all checks. The tracker counts the whole; without one only the quiet of
-    /// its channel tells when it is complete.
+    /// Starts a put with its signal, with all checks. The tracker counts the whole; without one only the
+    /// quiet of its channel tells when it is complete.
     ///
     /// # Safety
-    /// The source stays as it is until the tracker has counted it as sent, or else until the channel is quiet.
+    /// The source stays as it is until the tracker has counted it as sent, or else until the channel is
+    /// quiet.
     pub(crate) unsafe fn start_put_signal(
         &self,
         operation: &'static str,
@@ -169,8 +171,8 @@ impl<T: Element> View<'_, T> {
             return Ok(());
         };
         let data = world.trackers.open();
-        // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches for
-        // the source; the tracker counts it as sent only after the data are complete.
+        // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches
+        // for the source; the tracker counts it as sent only after the data are complete.
         unsafe {
             channel.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
             world.start_atomic_after(data, channel, word, signal.op.atomic(), tracker);

@@ -1,6 +1,6 @@
-//! Strided transfers: blocks of elements at regular distances, such as the columns of a matrix or the faces of
-//! a grid. The name is GASNet's, for vector, indexed and strided; source: OpenSHMEM 1.6, iput, iget, ibput and
-//! ibget.
+//! Strided transfers: blocks of elements at regular distances, such as the columns of a matrix or the faces
+//! of a grid. The name is GASNet's, for vector, indexed and strided; source: OpenSHMEM 1.6, iput, iget, ibput
+//! and ibget.
 //!
 //! Invariant: blocks never overlap, on neither side, and what lies between them is not touched. All of it is
 //! checked before the first block moves.
@@ -48,8 +48,8 @@ impl Strided {
         Strided::blocks(count, 1)
     }
 
-    /// `count` blocks of `block` elements, one next to the other on both sides: to be changed where that is not
-    /// so.
+    /// `count` blocks of `block` elements, one next to the other on both sides: to be changed where that is
+    /// not so.
     pub const fn blocks(count: usize, block: usize) -> Strided {
         Strided { count, block, array_stride: block, slice_stride: block }
     }

@@ -189,8 +189,12 @@ fn named_operations(world: &World) {
             fence();
             assert_eq!(array.g(right, 1).unwrap(), expected);
         }
+        assert_eq!(on.compare_swap(1, of(28), of(30)).unwrap(), of(28));
+        assert_eq!(on.compare_swap(1, of(28), of(31)).unwrap(), of(30));
+        assert_eq!(on.atomic_fetch(1).unwrap(), of(30));
+        assert!(on.atomic_fetch(3).is_err() && on.compare_swap(3, of(0), of(1)).is_err());
         world.barrier();
-        assert_eq!(array.local().to_vec(), [of(0), of(28), of(0)]);
+        assert_eq!(array.local().to_vec(), [of(0), of(30), of(0)]);
     }
     check::<i32>(world, |i| i as i32);
     check::<u32>(world, |i| i as u32);

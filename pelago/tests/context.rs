@@ -5,8 +5,8 @@ mod common;
 
 use pelago::prelude::*;
 use pelago::sim::SimParams;
-use pelago::{AtomicOp, Context, ContextKind, ErrorKind, Spmd, SpmdError, Strided};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use pelago::{AtomicOp, Context, ContextKind, ErrorKind, Spmd, SpmdError, Strided, View};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 everywhere! {
@@ -129,9 +129,9 @@ fn phases_and_frees_wait_for_contexts(world: &World) {
     let mut array = world.alloc_zeroed::<u64>(100).unwrap();
     for round in 1..=common::rounds(world, 30, 5) {
         let stream = context(world);
-        array.via(&stream).put(right, 0, &[round; 100]).unwrap();
+        put_all(&array.via(&stream), right, round);
         array.exclusive(|part| assert_eq!(part, [round; 100])).unwrap();
-        array.via(&stream).put(right, 0, &[round; 100]).unwrap();
+        put_all(&array.via(&stream), right, round);
         drop(array);
         if round % 2 == 0 {
             std::mem::forget(stream);
@@ -140,6 +140,11 @@ fn phases_and_frees_wait_for_contexts(world: &World) {
         let alone = array.exclusive(|part| part.iter().all(|&element| element == 0));
         assert!(alone.unwrap(), "a put to an array that is gone has reached the next one");
     }
+}
+
+/// Puts a value into each of 100 elements by itself: many operations, of which some arrive late.
+fn put_all(array: &View<'_, u64>, pe: Pe, value: u64) {
+    (0..100).for_each(|index| array.p(pe, index, value).unwrap());
 }
 
 fn nested_scopes_and_regions(world: &World) {
@@ -257,7 +262,7 @@ fn a_scope_that_panics_alone(world: &World) {
             region.put(&array, other, 0, &source).unwrap();
             scope.quiet();
             scope.get(&array, other, 0, &mut target).unwrap();
-            std::panic::resume_unwind(Box::new("on purpose"));
+            resume_unwind(Box::new("on purpose"));
         })
     }));
     assert!(caught.is_err());
@@ -355,41 +360,62 @@ impl Drop for Reuse<'_> {
     }
 }
 
+/// A get of half a buffer on the world and of the other half on a context, during which PE 1 fails.
+fn fails_during_gets(world: &World, buffer: &Mutex<Vec<u64>>) {
+    let array = world.alloc_zeroed::<u64>(1000).unwrap();
+    let flag = world.alloc_zeroed::<u64>(1).unwrap();
+    let stream = context(world);
+    let through = array.via(&stream);
+    let me = world.my_pe();
+    let (start, len) = {
+        let mut buffer = buffer.lock().unwrap();
+        (buffer.as_mut_ptr(), buffer.len())
+    };
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: nobody else uses the buffer before `_reuse` is dropped, after this slice is gone.
+        let (first, second) = unsafe { std::slice::from_raw_parts_mut(start, len) }.split_at_mut(len / 2);
+        let _reuse = Reuse(buffer);
+        let source = vec![1; 500];
+        if me == 1 {
+            panic!("on purpose");
+        }
+        world.scope(|scope| {
+            scope.region().put(&array, (me + 1) % 3, 0, &source).unwrap();
+            scope.get(&array, (me + 2) % 3, 0, first).unwrap();
+            scope.get(&through, (me + 2) % 3, 0, second).unwrap();
+            flag.local().wait_until(0, |value| value == 1);
+        });
+    }));
+    // What was still under way would arrive now.
+    let looks = if me == 1 { 0 } else { 100 };
+    (0..looks).for_each(|_| world.progress());
+    resume_unwind(unwound.unwrap_err());
+}
+
 /// PE 1 fails while PEs 0 and 2 have gets under way into buffers, which belong to others as soon as the PEs
 /// have unwound. The job ends with PE 1's words, and the buffers stay as their next owners left them.
 #[test]
 fn buffers_are_not_touched_after_unwinding() {
+    const NOT_LENT: u64 = 9;
+    let mut reused = 0;
     for seed in 0..40 {
-        let buffers: [Mutex<Vec<u64>>; 3] = std::array::from_fn(|_| Mutex::new(vec![0; 1000]));
-        let outcome = Spmd::new(3).sim(SimParams::chaos(seed)).run(|world| {
-            let array = world.alloc_zeroed::<u64>(1000).unwrap();
-            let flag = world.alloc_zeroed::<u64>(1).unwrap();
-            let me = world.my_pe();
-            let (start, len) = {
-                let mut buffer = buffers[me].lock().unwrap();
-                (buffer.as_mut_ptr(), buffer.len())
-            };
-            // SAFETY: nobody else uses the buffer before `_reuse` is dropped, after this slice is gone.
-            let target = unsafe { std::slice::from_raw_parts_mut(start, len) };
-            let _reuse = Reuse(&buffers[me]);
-            let source = vec![1; 500];
-            world.scope(|scope| {
-                let region = scope.region();
-                region.put(&array, (me + 1) % 3, 0, &source).unwrap();
-                scope.get(&array, (me + 2) % 3, 0, target).unwrap();
-                if me == 1 {
-                    panic!("on purpose");
-                }
-                flag.local().wait_until(0, |value| value == 1);
-            });
-        });
+        let buffers: [Mutex<Vec<u64>>; 3] = std::array::from_fn(|_| Mutex::new(vec![NOT_LENT; 1000]));
+        let run = |world: &World| fails_during_gets(world, &buffers[world.my_pe()]);
+        let outcome = Spmd::new(3).sim(SimParams::chaos(seed)).run(run);
         let expected = "PE 1 panicked: on purpose";
         assert_eq!(outcome.unwrap_err().to_string(), expected, "seed {seed}");
         for (pe, buffer) in buffers.into_iter().enumerate() {
             let buffer = buffer.into_inner().unwrap();
-            assert!(buffer.iter().all(|&word| word == REUSED), "seed {seed}: PE {pe}'s buffer was touched");
+            // A PE that hears of the failure early lends no buffer.
+            assert!([NOT_LENT, REUSED].contains(&buffer[0]), "seed {seed}: PE {pe}'s buffer was touched");
+            assert!(
+                buffer.iter().all(|&word| word == buffer[0]),
+                "seed {seed}: PE {pe}'s buffer was touched"
+            );
+            reused += usize::from(buffer[0] == REUSED);
         }
     }
+    assert!(reused >= 60, "only {reused} of 120 buffers were lent");
 }
 
 /// A PE fails in nested scopes, with handles and contexts under way: its words are the job's.

@@ -291,12 +291,12 @@ fn errors_name_pe_operation_pattern_and_remedy() {
             outcome
         };
         let text = put(1, 3, strided(3, 2, 8, 2)).unwrap_err();
-        let words = "put_strided of 3 blocks of 2 elements, every 8 from index 3 on, on PE 1 reaches outside the \
-                     array, which has 20 elements a PE";
+        let words = "put_strided of 3 blocks of 2 elements, every 8 from index 3 on, on PE 1 reaches \
+                     outside the array, which has 20 elements a PE";
         assert_eq!(text, format!("PE {me}: {words}"));
         let text = get(1, 0, strided(3, 2, 2, 5)).unwrap_err();
-        let words = "get_strided of 3 blocks of 2 elements, every 5 in the slice, which has only 10 elements. \
-                     Give a longer slice, or fewer blocks";
+        let words = "get_strided of 3 blocks of 2 elements, every 5 in the slice, which has only \
+                     10 elements. Give a longer slice, or fewer blocks";
         assert_eq!(text, format!("PE {me}: {words}"));
         for shape in [strided(2, 0, 1, 1), strided(2, 3, 2, 3), strided(2, 3, 3, 2), strided(0, 1, 0, 1)] {
             let text = put(0, 0, shape).unwrap_err();

@@ -3,8 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use pelago::prelude::*;
-
 /// How long blocks are and how many are measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
@@ -19,15 +17,27 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// What suits `world`: where PEs share cores, a block must outlast many turns of the scheduler.
-    pub(super) fn of(world: &World) -> Self {
-        let (block_us, blocks_min) = if world.n_pes() > world.cores() { (5_000, 11) } else { (100, 21) };
+    /// What suits so many members on so many cores: where they share cores, a block must outlast many turns
+    /// of the scheduler.
+    pub(super) fn among(members: usize, cores: usize) -> Self {
+        let (block_us, blocks_min) = if members > cores { (5_000, 11) } else { (100, 21) };
         Effort {
             block: Duration::from_micros(block_us),
             blocks_min,
             blocks_max: 1001,
             budget: Duration::from_millis(150),
         }
+    }
+
+    /// As little as shows that everything works.
+    pub(super) fn quick() -> Self {
+        Effort { block: Duration::from_micros(20), blocks_min: 2, blocks_max: 2, budget: Duration::ZERO }
+    }
+
+    /// The time in which so many members of a crowd are counted: each gets a block's time of a core, and
+    /// more.
+    pub(super) fn crowd_window(self, members: usize, cores: usize) -> Duration {
+        self.block * 2 * members.div_ceil(cores) as u32
     }
 
     /// The operations that fill a block, given how long `run` takes for a number of them.

@@ -24,6 +24,11 @@ pub(super) fn rest<'a>() -> Part<'a> {
     Box::new(|_| Ok(()))
 }
 
+/// A part of PE 0 alone.
+pub(super) fn only_first<'a>(world: &World, part: impl FnMut(u64) -> pelago::Result<()> + 'a) -> Part<'a> {
+    if world.my_pe() == 0 { Box::new(part) } else { rest() }
+}
+
 /// Collective: runs `lead` on PE 0, with the other PEs at its command until it returns; its value on PE 0,
 /// `None` elsewhere.
 ///

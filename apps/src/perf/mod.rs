@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -17,21 +18,30 @@ use pelago::prelude::*;
 
 use self::effort::Effort;
 use self::pairs::Comparison;
-use self::suite::{Plan, Progress};
+use self::suite::Progress;
 use crate::entry;
 
+mod atomics;
 mod barrier;
 mod buffers;
+mod clock;
+mod compute;
+mod contention;
+mod crowd;
 mod effort;
 mod ensemble;
 mod pairs;
 mod ping;
+mod plan;
+mod rate;
 mod record;
 mod rma;
+mod signals;
 mod stats;
 mod suite;
+mod threads;
 
-pub use record::{Bench, Operation, Pair, Place, Record, Unit};
+pub use record::{Bench, Computation, Label, Operation, Pair, Place, Record, Unit, Way};
 pub use stats::Summary;
 
 const NAME: &str = "perf";
@@ -46,6 +56,7 @@ const NAME: &str = "perf";
         Examples:\n  \
         pelago run -n 2 --bind perf rma                     latencies, bandwidths and the barrier\n  \
         pelago run -n 4 perf barrier                        the barrier of four PEs\n  \
+        pelago run -n 4 perf contention                     four PEs add to one word\n  \
         pelago run -n 2 --bind perf pairs put --bytes 4096  put beside memcpy, eleven times"
 )]
 struct Args {
@@ -54,6 +65,9 @@ struct Args {
     /// Write the lines to this file instead of standard output
     #[arg(long, global = true, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Measure for a moment only, to see that it works
+    #[arg(long, global = true)]
+    quick: bool,
 }
 
 #[derive(Subcommand)]
@@ -62,6 +76,22 @@ enum What {
     Rma,
     /// The barrier alone
     Barrier,
+    /// Atomics of PE 0 alone, and of PEs 0 and 1 at the same time
+    Atomics,
+    /// Fetch-and-add of all PEs at the same time
+    Contention,
+    /// Puts with a signal between PEs 0 and 1, beside puts, a fence and a flag
+    Signals,
+    /// Windows of non-blocking puts from PE 0 to PE 1
+    Rate,
+    /// Threads of PE 0 that put and add in PE 1's memory
+    Threads,
+    /// PE 0 computes while the others wait for it: one line, what it got done
+    Compute {
+        /// For how long
+        #[arg(long, default_value_t = 300)]
+        milliseconds: u64,
+    },
     /// An operation beside its yardstick: the times of both, again and again
     Pairs {
         #[command(subcommand)]
@@ -74,7 +104,7 @@ enum What {
 
 pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
     entry::start(world, args, |world, args: Args| {
-        if world.n_pes() < 2 {
+        if world.n_pes() < 2 && !matches!(args.what, What::Compute { .. }) {
             return Ok(entry::refuse(world, NAME, &"measures between PEs, and so needs 2 of them or more"));
         }
         let mut output = output(world, &args);
@@ -84,10 +114,24 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             bar.set_position(progress.trials_done as u64);
             progress.records.iter().try_for_each(|record| write_line(&mut output, record))
         };
-        let effort = Effort::of(world);
+        let effort_of = |members| match args.quick {
+            true => Effort::quick(),
+            false => Effort::among(members, world.cores()),
+        };
+        let effort = effort_of(world.n_pes());
         match args.what {
-            What::Rma => suite::all(world, &Plan::of(world), &mut sink)?,
-            What::Barrier => suite::barrier(world, effort, &mut sink)?,
+            What::Rma => plan::all(world, &plan::Plan::of(world, effort), &mut sink)?,
+            What::Barrier => plan::barrier(world, effort, &mut sink)?,
+            What::Atomics => atomics::all(world, effort, &mut sink)?,
+            What::Contention => contention::all(world, effort, &mut sink)?,
+            What::Signals => signals::all(world, &signals::Plan::of(effort), &mut sink)?,
+            What::Rate => rate::all(world, &rate::Plan::of(effort), &mut sink)?,
+            What::Threads => threads::all(world, effort_of, &mut sink)?,
+            What::Compute { milliseconds } => {
+                compute::compute(world, Duration::from_millis(milliseconds))?
+                    .iter()
+                    .try_for_each(|done| write_line(&mut output, done))?;
+            }
             What::Pairs { comparison, count } => pairs::compare(world, comparison, count, effort)?
                 .iter()
                 .try_for_each(|pair| write_line(&mut output, pair))?,
@@ -133,7 +177,10 @@ mod tests {
         let args = parse("pairs put --bytes 4096 --output x").unwrap_or_else(|error| panic!("{error}"));
         assert!(matches!(args.what, What::Pairs { comparison: Comparison::Put { bytes: 4096 }, count: 11 }));
         assert_eq!(args.output, Some("x".into()));
-        assert!(parse("rma").is_ok() && parse("barrier").is_ok());
+        for suite in ["rma", "barrier", "atomics", "contention", "signals", "rate", "threads", "compute"] {
+            let args = parse(&format!("{suite} --quick"));
+            assert!(args.is_ok_and(|args| args.quick && args.output.is_none()), "{suite}");
+        }
         assert!(parse("pairs get --bytes 12").is_err() && parse("rmaa").is_err());
     }
 }

@@ -19,6 +19,19 @@ pub enum Bench {
     Flood,
     /// All PEs meet, again and again.
     Barrier,
+    /// An atomic of PE 0 alone; one that answers gives the operand of the next, one that does not is followed
+    /// by a quiet.
+    AtomicLatency,
+    /// Atomics of PE 0 alone, none of which needs the answer of another.
+    AtomicRate,
+    /// An atomic of several PEs at the same time, as each of them sees it; as a rate, that of all together.
+    Contention,
+    /// PEs 0 and 1 send each other the same bytes in turn, and read what has come.
+    Signal,
+    /// Windows of non-blocking puts from PE 0 to PE 1, each completed before the next.
+    Rate,
+    /// Threads of PE 0 at the same time on PE 1's memory; the rate of all together.
+    Threads,
 }
 
 /// What was done.
@@ -41,9 +54,25 @@ pub enum Operation {
     OneWay,
     /// The world's barrier.
     Barrier,
+    /// `fetch_add`.
+    FetchAdd,
+    /// `add`.
+    Add,
+    /// `fetch_inc`.
+    FetchInc,
+    /// `compare_swap`.
+    CompareSwap,
+    /// `swap`.
+    Swap,
+    /// `atomic_fetch`.
+    AtomicFetch,
+    /// `put_signal`, or `signal` where there are no bytes; half a round trip.
+    PutSignal,
+    /// `put`, `fence`, and `p` of a flag, or the latter alone where there are no bytes; half a round trip.
+    PutFlag,
 }
 
-/// Where the bytes of a transfer are.
+/// Where the memory is that an operation works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
@@ -51,6 +80,28 @@ pub enum Place {
     Cache,
     /// Buffers that move on through regions which together are twice the last-level cache or more.
     Memory,
+    /// A word in PE 0's own memory.
+    Own,
+    /// A word in PE 1's memory.
+    Other,
+    /// One word for all PEs or threads.
+    OneWord,
+    /// A word each, on cache lines of their own.
+    WordEach,
+}
+
+/// What an operation is started with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// The world, in a scope where operations do not wait.
+    World,
+    /// Handles that own their buffers (`put_nb`).
+    Handles,
+    /// One context.
+    Context,
+    /// Several contexts in turn; with threads, one for each.
+    Contexts,
 }
 
 /// Unit of a measurement's numbers.
@@ -62,11 +113,14 @@ pub enum Unit {
     /// 10^9 bytes a second.
     #[serde(rename = "GB/s")]
     GigabytesPerSecond,
+    /// 10^6 operations a second.
+    #[serde(rename = "M/s")]
+    MillionsPerSecond,
 }
 
-/// One measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label {
     /// What it is about.
     pub bench: Bench,
     /// What was done.
@@ -75,17 +129,77 @@ pub struct Record {
     pub bytes: usize,
     /// PEs of the job.
     pub pes: usize,
+    /// Of these, how many do the operation at the same time, if that varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contenders: Option<usize>,
+    /// Threads of PE 0 that do the operation at the same time, if that varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
     /// Operations between two completions, where several are outstanding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// Where the bytes are, for bandwidths.
+    /// Where the memory is, if that varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// What the operation is started with, if that varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
+}
+
+impl Label {
+    /// A measurement on a job of `pes` PEs.
+    pub const fn new(pes: usize, bench: Bench, operation: Operation, bytes: usize) -> Self {
+        let (contenders, threads, window, place, way) = (None, None, None, None, None);
+        Label { bench, operation, bytes, pes, contenders, threads, window, place, way }
+    }
+
+    /// The same, by so many PEs at the same time.
+    pub const fn with_contenders(self, contenders: usize) -> Self {
+        Label { contenders: Some(contenders), ..self }
+    }
+
+    /// The same, by so many threads at the same time.
+    pub const fn with_threads(self, threads: usize) -> Self {
+        Label { threads: Some(threads), ..self }
+    }
+
+    /// The same, with so many operations between two completions.
+    pub const fn with_window(self, window: usize) -> Self {
+        Label { window: Some(window), ..self }
+    }
+
+    /// The same, on this memory.
+    pub const fn in_place(self, place: Place) -> Self {
+        Label { place: Some(place), ..self }
+    }
+
+    /// The same, started with this.
+    pub const fn by_way(self, way: Way) -> Self {
+        Label { way: Some(way), ..self }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What was measured.
+    #[serde(flatten)]
+    pub label: Label,
     /// Unit of the numbers that follow.
     pub unit: Unit,
     /// The numbers, over many short blocks of operations.
     #[serde(flatten)]
     pub summary: Summary,
+}
+
+impl Record {
+    /// The record of these samples.
+    ///
+    /// # Panics
+    /// If there are none, or one is not finite.
+    pub fn of(label: Label, unit: Unit, samples: &[f64]) -> Self {
+        Record { label, unit, summary: Summary::of(samples) }
+    }
 }
 
 /// One comparison of an operation with its yardstick, measured in turn.
@@ -97,32 +211,45 @@ pub struct Pair {
     pub yardstick_ns: f64,
 }
 
+/// What PE 0 has computed while the other PEs waited.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Computation {
+    /// Equal pieces of work done.
+    pub pieces: u64,
+    /// Time that it took, in nanoseconds.
+    pub wall_ns: f64,
+    /// Of this, time on a core.
+    pub cpu_ns: f64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_line_is_one_flat_object() {
-        let summary = Summary { min: 1.0, median: 2.0, max: 3.0, samples: 11 };
-        let record = Record {
-            bench: Bench::Flood,
-            operation: Operation::Put,
-            bytes: 64,
-            pes: 2,
-            window: Some(8),
-            place: None,
-            unit: Unit::GigabytesPerSecond,
-            summary,
-        };
+        let label = Label::new(2, Bench::Flood, Operation::Put, 64).with_window(8);
+        let record = Record::of(label, Unit::GigabytesPerSecond, &[1.0, 2.0, 3.0]);
         let line = serde_json::to_string(&record).unwrap();
         assert_eq!(
             line,
             [
                 r#"{"bench":"flood","operation":"put","bytes":64,"pes":2,"#,
-                r#""window":8,"unit":"GB/s","min":1.0,"median":2.0,"max":3.0,"samples":11}"#,
+                r#""window":8,"unit":"GB/s","min":1.0,"median":2.0,"max":3.0,"samples":3}"#,
             ]
             .concat()
         );
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn whatever_varies_is_in_the_line() {
+        let label = Label::new(16, Bench::Threads, Operation::FetchAdd, 8);
+        let label = label.with_contenders(4).with_threads(2).in_place(Place::WordEach).by_way(Way::Contexts);
+        let record = Record::of(label, Unit::MillionsPerSecond, &[1.5]);
+        let line = serde_json::to_string(&record).unwrap();
+        let varying = r#""contenders":4,"threads":2,"place":"word-each","way":"contexts","unit":"M/s""#;
+        assert!(line.contains(varying), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
     }
 }

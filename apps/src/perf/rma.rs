@@ -8,7 +8,7 @@ use std::slice;
 use pelago::prelude::*;
 
 use super::buffers::{Buffers, Rotation};
-use super::ensemble::{Part, rest};
+use super::ensemble::{Part, only_first};
 
 /// The PE that is written and read.
 const TARGET: Pe = 1;
@@ -126,10 +126,6 @@ fn mapped(symmetric: &Symmetric<'_, u64>, at: usize, words: usize) -> *mut u64 {
     assert!(at + words <= symmetric.len(), "a transfer stays in its region");
     // SAFETY: the array has that many elements, as just checked, and the pointer is good for all of them.
     unsafe { start.add(at) }
-}
-
-fn only_first<'a>(world: &World, part: impl FnMut(u64) -> pelago::Result<()> + 'a) -> Part<'a> {
-    if world.my_pe() == 0 { Box::new(part) } else { rest() }
 }
 
 #[cfg(test)]

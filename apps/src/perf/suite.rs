@@ -1,49 +1,12 @@
-//! The measurements of `bench rma`: which, in what order, and how samples become records. Invariant: what is
-//! to be compared is one trial, whose parts take turns block by block.
+//! A suite: trials, one after the other, and how samples become records. Invariant: what is to be compared is
+//! one trial, whose parts take turns block by block.
 
 use anyhow::Result;
 use pelago::prelude::*;
 
-use super::barrier::barriers;
-use super::buffers::{Buffers, memory_region_bytes};
 use super::effort::Effort;
 use super::ensemble::{Leader, Part, conduct};
-use super::ping::PingAck;
-use super::record::{Bench, Operation, Place, Record, Unit};
-use super::rma::{self, Transfers};
-use super::stats::Summary;
-
-const WORD_BYTES: usize = size_of::<u64>();
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub(super) struct Plan {
-    /// Sizes of the messages of ping-ack; flags alone are measured in any case.
-    pub(super) ping_bytes: Vec<usize>,
-    /// Sizes of transfers.
-    pub(super) transfer_bytes: Vec<usize>,
-    /// Numbers of puts outstanding.
-    pub(super) windows: Vec<usize>,
-    /// Region for transfers that are to find nothing in the caches, if there is room for it.
-    pub(super) memory_region_bytes: Option<usize>,
-    /// The least transfer that is also measured in that region.
-    pub(super) memory_transfer_bytes_min: usize,
-    pub(super) effort: Effort,
-}
-
-impl Plan {
-    /// The plan of `bench rma`.
-    pub(super) fn of(world: &World) -> Self {
-        Plan {
-            ping_bytes: (3..=9).map(|power| 1 << power).collect(),
-            transfer_bytes: (6..=24).step_by(2).map(|power| 1 << power).collect(),
-            windows: vec![1, 8, 64],
-            memory_region_bytes: memory_region_bytes(world),
-            memory_transfer_bytes_min: 1 << 20,
-            effort: Effort::of(world),
-        }
-    }
-}
+use super::record::{Bench, Label, Operation, Record, Unit};
 
 /// What has been done so far, and the records of the last trial.
 pub(super) struct Progress<'a> {
@@ -55,147 +18,59 @@ pub(super) struct Progress<'a> {
 /// Takes each [`Progress`] on PE 0.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(Progress<'_>) -> Result<()>;
 
-/// Collective, for two PEs or more: everything in the plan.
-///
-/// # Errors
-/// Those of the sink, and if the symmetric heap has no room for the buffers.
-pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
-    let transfer_bytes_max = plan.transfer_bytes.iter().copied().max().unwrap_or(0);
-    let region_bytes = plan.memory_region_bytes.unwrap_or(0).max(transfer_bytes_max);
-    let buffers = Buffers::new(world, region_bytes)?;
-    let (word, zero) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
-    let ping = PingAck::new(world, plan.ping_bytes.iter().copied().max().unwrap_or(0))?;
-    let mut suite = Suite::default();
-    for (operation, part) in [
-        (Operation::PutIssue, rma::put_issue(&word)),
-        (Operation::Put, rma::put_quiet(&word)),
-        (Operation::Get, rma::get(&zero)),
-    ] {
-        suite.add([(Label::new(Bench::Latency, operation, WORD_BYTES), part)]);
-    }
-    suite.add_meetings(world, &ping, &plan.ping_bytes);
-    for &bytes in &plan.transfer_bytes {
-        suite.add_bandwidth(Place::Cache, bytes, &Transfers::new(&buffers, bytes, bytes));
-    }
-    let is_large = |bytes: &&usize| **bytes >= plan.memory_transfer_bytes_min;
-    for &bytes in plan.transfer_bytes.iter().filter(is_large) {
-        if let Some(region_bytes) = plan.memory_region_bytes {
-            suite.add_bandwidth(Place::Memory, bytes, &Transfers::new(&buffers, bytes, region_bytes));
-        }
-    }
-    for &bytes in &plan.transfer_bytes {
-        let transfers = Transfers::new(&buffers, bytes, bytes);
-        let label = Label::new(Bench::Flood, Operation::Put, bytes).in_place(Place::Cache);
-        let windows = plan.windows.iter();
-        suite.add(windows.map(|&window| (label.with_window(window), transfers.flood(window))));
-    }
-    suite.run(world, plan.effort, sink)
-}
-
-/// Collective, for two PEs or more: the barrier, and beside it the flag between two PEs.
-///
-/// # Errors
-/// As [`all`].
-pub(super) fn barrier(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
-    let ping = PingAck::new(world, 0)?;
-    let mut suite = Suite::default();
-    suite.add_meetings(world, &ping, &[]);
-    suite.run(world, effort, sink)
-}
-
-/// A measurement before it has samples.
-#[derive(Clone, Copy)]
-struct Label {
-    bench: Bench,
-    operation: Operation,
-    bytes: usize,
-    window: Option<usize>,
-    place: Option<Place>,
-}
-
-impl Label {
-    fn new(bench: Bench, operation: Operation, bytes: usize) -> Self {
-        Label { bench, operation, bytes, window: None, place: None }
-    }
-
-    fn with_window(self, window: usize) -> Self {
-        Label { window: Some(window), ..self }
-    }
-
-    fn in_place(self, place: Place) -> Self {
-        Label { place: Some(place), ..self }
-    }
-
-    /// The records of samples in nanoseconds; a round trip makes a second one, of its half.
-    fn records(self, pes: usize, samples_ns: &[f64]) -> Vec<Record> {
-        let record = |operation, unit, value: &dyn Fn(f64) -> f64| {
-            let Label { bench, bytes, window, place, .. } = self;
-            let samples: Vec<_> = samples_ns.iter().map(|ns| value(*ns)).collect();
-            Record { bench, operation, bytes, pes, window, place, unit, summary: Summary::of(&samples) }
-        };
-        let moved = (self.bytes * self.window.unwrap_or(1)) as f64;
-        match (self.bench, self.operation) {
-            (Bench::Bandwidth | Bench::Flood, operation) => {
-                vec![record(operation, Unit::GigabytesPerSecond, &|ns| moved / ns)]
-            }
-            (_, Operation::RoundTrip) => vec![
-                record(Operation::RoundTrip, Unit::Nanoseconds, &|ns| ns),
-                record(Operation::OneWay, Unit::Nanoseconds, &|ns| ns / 2.0),
-            ],
-            (_, operation) => vec![record(operation, Unit::Nanoseconds, &|ns| ns)],
-        }
-    }
-}
+/// What PE 0 does in a trial, at the head of all PEs.
+type Trial<'a> = Box<dyn Fn(&mut Leader<'_, '_, '_>) -> Result<Vec<Record>> + 'a>;
 
 /// All trials, and the parts that they are made of.
-#[derive(Default)]
-struct Suite<'a> {
+pub(super) struct Suite<'a> {
+    world: &'a World,
+    effort: Effort,
     parts: Vec<Part<'a>>,
-    trials: Vec<Vec<(Label, usize)>>,
+    trials: Vec<Trial<'a>>,
 }
 
 impl<'a> Suite<'a> {
-    /// Adds a trial, whose parts take turns.
-    fn add(&mut self, trial: impl IntoIterator<Item = (Label, Part<'a>)>) {
-        let trial = trial.into_iter().map(|(label, part)| {
-            self.parts.push(part);
-            (label, self.parts.len() - 1)
+    /// No trials yet.
+    pub(super) fn new(world: &'a World, effort: Effort) -> Self {
+        Suite { world, effort, parts: Vec::new(), trials: Vec::new() }
+    }
+
+    /// A label for a measurement of this job.
+    pub(super) fn label(&self, bench: Bench, operation: Operation, bytes: usize) -> Label {
+        Label::new(self.world.n_pes(), bench, operation, bytes)
+    }
+
+    /// Adds a part to be played in trials; its number.
+    pub(super) fn add_part(&mut self, part: Part<'a>) -> usize {
+        self.parts.push(part);
+        self.parts.len() - 1
+    }
+
+    /// Adds a trial of one's own making.
+    pub(super) fn add_trial(&mut self, trial: impl Fn(&mut Leader<'_, '_, '_>) -> Result<Vec<Record>> + 'a) {
+        self.trials.push(Box::new(trial));
+    }
+
+    /// Adds a trial that times parts, which take turns.
+    pub(super) fn add(&mut self, trial: impl IntoIterator<Item = (Label, Part<'a>)>) {
+        let trial = trial.into_iter().map(|(label, part)| (label, self.add_part(part)));
+        let (trial, effort) = (trial.collect::<Vec<_>>(), self.effort);
+        self.add_trial(move |leader| {
+            let samples = sample(leader, &trial, effort)?;
+            let labelled = trial.iter().zip(&samples);
+            Ok(labelled.flat_map(|((label, _), samples)| records(*label, samples)).collect())
         });
-        let trial = trial.collect();
-        self.trials.push(trial);
     }
 
-    fn add_bandwidth(&mut self, place: Place, bytes: usize, transfers: &Transfers<'a, '_>) {
-        let label = |operation| Label::new(Bench::Bandwidth, operation, bytes).in_place(place);
-        self.add([
-            (label(Operation::Put), transfers.put()),
-            (label(Operation::PutMemcpy), transfers.put_memcpy()),
-        ]);
-        self.add([
-            (label(Operation::Get), transfers.get()),
-            (label(Operation::GetMemcpy), transfers.get_memcpy()),
-        ]);
-    }
-
-    /// The barrier, the flag alone and messages of these sizes, in one trial: how far two PEs are from each
-    /// other can change from one moment to the next where the system under this one moves processors.
-    fn add_meetings(&mut self, world: &'a World, ping: &'a PingAck<'_>, ping_bytes: &[usize]) {
-        let barrier = (Label::new(Bench::Barrier, Operation::Barrier, 0), barriers(world));
-        let sizes = [0].into_iter().chain(ping_bytes.iter().copied());
-        let rounds =
-            sizes.map(|bytes| (Label::new(Bench::PingAck, Operation::RoundTrip, bytes), ping.rounds(bytes)));
-        self.add([barrier].into_iter().chain(rounds));
-    }
-
-    fn run(mut self, world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
+    /// Collective: all trials.
+    ///
+    /// # Errors
+    /// Those of the sink and of the parts.
+    pub(super) fn run(mut self, sink: Sink<'_>) -> Result<()> {
         let trials = self.trials;
-        conduct(world, &mut self.parts, |leader| {
+        conduct(self.world, &mut self.parts, |leader| {
             for (index, trial) in trials.iter().enumerate() {
-                let samples = sample(leader, trial, effort)?;
-                let labelled = trial.iter().zip(&samples);
-                let records: Vec<_> = labelled
-                    .flat_map(|((label, _), samples)| label.records(world.n_pes(), samples))
-                    .collect();
+                let records = trial(leader)?;
                 sink(Progress { trials_done: index + 1, trials: trials.len(), records: &records })?;
             }
             Ok(())
@@ -223,21 +98,48 @@ fn sample(
     Ok(samples)
 }
 
+/// The records of samples in nanoseconds; a round trip of ping-ack makes a second one, of its half.
+fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
+    let record = |operation, unit, value: &dyn Fn(f64) -> f64| {
+        let samples: Vec<_> = samples_ns.iter().map(|ns| value(*ns)).collect();
+        Record::of(Label { operation, ..label }, unit, &samples)
+    };
+    let (operation, operations) = (label.operation, label.window.unwrap_or(1) as f64);
+    let moved_bytes = label.bytes as f64 * operations;
+    match label.bench {
+        Bench::Bandwidth | Bench::Flood => {
+            vec![record(operation, Unit::GigabytesPerSecond, &|ns| moved_bytes / ns)]
+        }
+        Bench::AtomicRate | Bench::Rate => {
+            vec![record(operation, Unit::MillionsPerSecond, &|ns| operations * 1e3 / ns)]
+        }
+        Bench::Signal => vec![record(operation, Unit::Nanoseconds, &|ns| ns / 2.0)],
+        Bench::PingAck => vec![
+            record(Operation::RoundTrip, Unit::Nanoseconds, &|ns| ns),
+            record(Operation::OneWay, Unit::Nanoseconds, &|ns| ns / 2.0),
+        ],
+        _ => vec![record(operation, Unit::Nanoseconds, &|ns| ns)],
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::perf::stats::Summary;
 
-    const EFFORT: Effort = Effort {
+    /// As little as can be measured.
+    pub(in crate::perf) const EFFORT: Effort = Effort {
         block: Duration::from_micros(1),
         blocks_min: 2,
         blocks_max: 3,
         budget: Duration::from_micros(1),
     };
 
-    /// What PE 0 of `pes` PEs reports, and how far the last progress said that it had come.
-    fn records(
+    /// What PE 0 of `pes` PEs reports, and how far the last progress said that it had come. Nobody else
+    /// reports, and all figures are fit to be shown.
+    pub(in crate::perf) fn reported(
         pes: usize,
         suite: impl Fn(&World, Sink<'_>) -> Result<()> + Sync,
     ) -> (Vec<Record>, (usize, usize)) {
@@ -253,64 +155,59 @@ mod tests {
         });
         let mut reports = reports.unwrap();
         assert!(reports[1..].iter().all(|(records, _)| records.is_empty()), "only PE 0 reports");
-        reports.swap_remove(0)
-    }
-
-    #[test]
-    fn every_measurement_of_the_plan_is_reported() {
-        let plan = |_: &World| Plan {
-            ping_bytes: vec![8, 64],
-            transfer_bytes: vec![64, 256],
-            windows: vec![1, 4],
-            memory_region_bytes: Some(1024),
-            memory_transfer_bytes_min: 256,
-            effort: EFFORT,
-        };
-        let (records, progress) = records(2, |world, sink| all(world, &plan(world), sink));
-        let count = |bench, operation| {
-            let found = records.iter().filter(|r| (r.bench, r.operation) == (bench, operation));
-            found.count()
-        };
-        for (bench, operation, expected) in [
-            (Bench::Latency, Operation::PutIssue, 1),
-            (Bench::Latency, Operation::Put, 1),
-            (Bench::Latency, Operation::Get, 1),
-            (Bench::PingAck, Operation::RoundTrip, 3),
-            (Bench::PingAck, Operation::OneWay, 3),
-            (Bench::Bandwidth, Operation::Put, 3),
-            (Bench::Bandwidth, Operation::PutMemcpy, 3),
-            (Bench::Bandwidth, Operation::Get, 3),
-            (Bench::Bandwidth, Operation::GetMemcpy, 3),
-            (Bench::Flood, Operation::Put, 4),
-            (Bench::Barrier, Operation::Barrier, 1),
-        ] {
-            assert_eq!(count(bench, operation), expected, "{bench:?} {operation:?}");
-        }
-        assert_eq!(progress, (12, 12));
-        let memory = records.iter().filter(|record| record.place == Some(Place::Memory));
-        assert!(memory.clone().all(|record| record.bytes == 256) && memory.count() == 4);
+        let (records, progress) = reports.swap_remove(0);
         for record in &records {
             let Summary { min, median, max, samples } = record.summary;
             assert!(0.0 < min && min <= median && median <= max && max.is_finite(), "{record:?}");
-            assert!(samples >= 2 && record.pes == 2, "{record:?}");
+            assert!(samples >= 2 && record.label.pes == pes, "{record:?}");
         }
+        (records, progress)
     }
 
-    #[test]
-    fn more_pes_than_cores_meet_too() {
-        let (records, progress) = records(5, |world, sink| barrier(world, EFFORT, sink));
-        let operations: Vec<_> = records.iter().map(|record| record.operation).collect();
-        assert_eq!(operations, [Operation::Barrier, Operation::RoundTrip, Operation::OneWay]);
-        assert!(records.iter().all(|record| record.pes == 5));
-        assert_eq!(progress, (1, 1));
+    /// How many records have such a label.
+    pub(in crate::perf) fn count(records: &[Record], has: impl Fn(&Label) -> bool) -> usize {
+        records.iter().filter(|record| has(&record.label)).count()
     }
 
     #[test]
     fn samples_become_rates_and_halves() {
-        let flood = Label::new(Bench::Flood, Operation::Put, 1000).with_window(4).records(2, &[100.0]);
-        assert_eq!((flood[0].summary.median, flood[0].unit), (40.0, Unit::GigabytesPerSecond));
-        let ping = Label::new(Bench::PingAck, Operation::RoundTrip, 8).records(2, &[100.0, 300.0]);
-        assert_eq!((ping[0].summary.median, ping[1].summary.median), (200.0, 100.0));
-        assert_eq!(ping[1].operation, Operation::OneWay);
+        let records = |bench, operation, bytes, samples_ns: &[f64]| {
+            let label = Label::new(2, bench, operation, bytes).with_window(4);
+            let records = records(label, samples_ns);
+            records.iter().map(|r| (r.label.operation, r.summary.median, r.unit)).collect::<Vec<_>>()
+        };
+        let (nanoseconds, put) = (Unit::Nanoseconds, Operation::Put);
+        assert_eq!(records(Bench::Flood, put, 1000, &[100.0]), [(put, 40.0, Unit::GigabytesPerSecond)]);
+        assert_eq!(records(Bench::Rate, put, 8, &[100.0]), [(put, 40.0, Unit::MillionsPerSecond)]);
+        let put_signal = Operation::PutSignal;
+        assert_eq!(records(Bench::Signal, put_signal, 8, &[100.0]), [(put_signal, 50.0, nanoseconds)]);
+        let there_and_back = records(Bench::PingAck, Operation::RoundTrip, 8, &[100.0, 300.0]);
+        let expected = [(Operation::RoundTrip, 200.0, nanoseconds), (Operation::OneWay, 100.0, nanoseconds)];
+        assert_eq!(there_and_back, expected);
+    }
+
+    #[test]
+    fn trials_come_in_order_and_are_counted() {
+        let (records, progress) = reported(3, |world, sink| {
+            let mut suite = Suite::new(world, EFFORT);
+            let label = suite.label(Bench::Latency, Operation::Put, 8);
+            let work = || -> Part<'_> {
+                Box::new(|count| {
+                    assert_eq!((0..count).map(std::hint::black_box).count() as u64, count);
+                    Ok(())
+                })
+            };
+            suite.add([(label, work()), (Label { operation: Operation::Get, ..label }, work())]);
+            let part = suite.add_part(work());
+            suite.add_trial(move |leader| {
+                let samples = [leader.play_ns(part, 1)?, leader.play_ns(part, 2)?];
+                Ok(vec![Record::of(label, Unit::MillionsPerSecond, &samples)])
+            });
+            suite.run(sink)
+        });
+        let operations: Vec<_> = records.iter().map(|record| record.label.operation).collect();
+        assert_eq!(operations, [Operation::Put, Operation::Get, Operation::Put]);
+        assert_eq!((records[2].unit, records[2].summary.samples), (Unit::MillionsPerSecond, 2));
+        assert_eq!(progress, (2, 2));
     }
 }

@@ -12,7 +12,7 @@ use pelago_apps::perf::{Pair, Summary};
 use serde::Serialize;
 
 use super::table::{Table, figure};
-use super::{job, start};
+use super::{compute, job, start};
 
 /// Pairs of a gate.
 const PAIRS: usize = 11;
@@ -43,8 +43,12 @@ enum Source {
     Perf(usize, &'static [&'static str]),
     /// Starts of so many PEs and as many plain processes.
     Start(usize),
+    /// A PE that computes while the others of so many wait, and one alone: the share of a core that each has.
+    ComputeShare(usize),
+    /// The same two: the work that each does.
+    ComputeSpeed(usize),
 }
-use Source::{Perf, Start};
+use Source::{ComputeShare, ComputeSpeed, Perf, Start};
 
 #[rustfmt::skip]
 static GATES: &[Gate] = &[
@@ -74,6 +78,10 @@ static GATES: &[Gate] = &[
            bound: TimeAtMost(2.0), source: Perf(16, &["barrier-yield"]) },
     Gate { name: "start-64", what: "start, meeting and end of 64 PEs to 64 plain processes, time",
            bound: TimeAtMost(3.0), source: Start(64) },
+    Gate { name: "compute-share", what: "computing while 15 PEs wait to alone in a job, share of a core",
+           bound: RateAtLeast(0.90), source: ComputeShare(16) },
+    Gate { name: "compute-speed", what: "computing while 15 PEs wait to alone in a job, rate",
+           bound: RateAtLeast(0.90), source: ComputeSpeed(16) },
 ];
 
 /// Measures the gates of these names, or all if there are none, and says which pass. The exit status is 1 if
@@ -139,6 +147,8 @@ impl Source {
                 job::parse(&job::perf(pes, pes <= pelago_boot::cores(), &args)?)
             }
             Start(count) => start::pairs(count, PAIRS),
+            ComputeShare(pes) => compute::shares(pes, PAIRS),
+            ComputeSpeed(pes) => compute::speeds(pes, PAIRS),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! for, and after every job no process of it is left.
 
 mod bad_input;
+mod bench;
 mod faults;
 mod help;
 #[cfg(feature = "full")]

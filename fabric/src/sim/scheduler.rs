@@ -148,7 +148,8 @@ impl State {
         let next = if self.params.chaos { self.choose_any(present) } else { self.choose_earliest() };
         self.turn = next;
         let next = next?;
-        // Who polls may do so until a time that it has in mind; when all rest, nothing is left but what may come.
+        // Who polls may do so until a time that it has in mind; when all rest, nothing is left but what may
+        // come.
         let do_all_rest = self.live().all(|(_, member)| member.standing != Standing::Ready);
         let member = &mut self.members[next];
         let weight = if do_all_rest && member.standing == Standing::Idle { RESTS_WEIGHT } else { 1 };

@@ -1,0 +1,66 @@
+//! One PE computes while the others wait for it: how much of a core it gets, and how fast it is. Invariant:
+//! the work is in pieces of one size, and the PE that computes does not communicate meanwhile.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use pelago::prelude::*;
+
+use super::clock::thread_time;
+use super::record::Computation;
+
+/// Numbers that a piece of work goes over: they fill a part of a core's own cache, so that whoever takes it
+/// is noticed.
+const NUMBERS: usize = 16 << 10;
+
+/// Collective: PE 0 computes for about this time, the others each wait for a word of their own. What PE 0 has
+/// done; `None` elsewhere.
+///
+/// # Errors
+/// If the symmetric heap has no room for a word, or the system does not say what a thread has used.
+pub(super) fn compute(world: &World, time: Duration) -> Result<Option<Computation>> {
+    let word = world.alloc_zeroed::<u64>(1)?;
+    world.barrier();
+    if world.my_pe() != 0 {
+        word.local().wait_until(0, |value| value == 1);
+        return Ok(None);
+    }
+    let mut numbers = vec![1.0; NUMBERS];
+    let (start, start_cpu) = (Instant::now(), thread_time()?);
+    let mut pieces = 0;
+    while start.elapsed() < time {
+        piece(&mut numbers);
+        pieces += 1;
+    }
+    let (wall, cpu) = (start.elapsed(), thread_time()? - start_cpu);
+    black_box(&numbers);
+    (1..world.n_pes()).try_for_each(|pe| word.p(pe, 0, 1))?;
+    world.quiet();
+    let [wall_ns, cpu_ns] = [wall, cpu].map(|time| time.as_secs_f64() * 1e9);
+    Ok(Some(Computation { pieces, wall_ns, cpu_ns }))
+}
+
+/// A piece of work.
+fn piece(numbers: &mut [f64]) {
+    let numbers = black_box(numbers);
+    for number in numbers {
+        *number = number.mul_add(0.999, 0.001);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pe_0_computes_while_the_others_wait() {
+        for pes in [1, 4] {
+            let time = Duration::from_millis(5);
+            let done = spmd(pes, |world| compute(world, time).unwrap()).unwrap();
+            let Some(Computation { pieces, wall_ns, cpu_ns }) = done[0] else { panic!("PE 0 says nothing") };
+            assert!(pieces > 0 && wall_ns > 0.0 && cpu_ns > 0.0, "{done:?}");
+            assert!(done[1..].iter().all(Option::is_none));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The benchmarks as a user starts them: for a moment only, as it is the form that is tested and not the
+//! figures.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::process::run;
+
+const TOPICS: [&str; 5] = ["rma", "atomics", "signals", "rate", "threads"];
+
+#[test]
+fn every_topic_measures_two_pes_and_shows_tables_and_a_page() {
+    let file = std::env::temp_dir().join(format!("bench-{}.html", std::process::id()));
+    for topic in TOPICS {
+        let page = file.to_str().unwrap();
+        let ended = run(&["bench", topic, "-n", "2", "--quick", "--html", page]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{topic}");
+        assert!(ended.stdout.starts_with("pelago ") && ended.stdout.contains("median"), "{}", ended.stdout);
+        let page = fs::read_to_string(&file).unwrap();
+        assert!(page.ends_with("</html>\n") && page.contains("<svg"), "{topic}: {page}");
+    }
+    fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn every_topic_writes_a_record_a_line_on_more_pes_than_two() {
+    for topic in TOPICS {
+        let ended = run(&["bench", topic, "-n", "5", "--quick", "--json"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{topic}");
+        assert!(ended.stdout.lines().count() >= 9, "{topic}: {}", ended.stdout);
+        for line in ended.stdout.lines() {
+            let record: Value = serde_json::from_str(line).unwrap();
+            let [min, median, max] = ["min", "median", "max"].map(|field| record[field].as_f64().unwrap());
+            assert!(0.0 < min && min <= median && median <= max, "{line}");
+            assert!(record["pes"].as_u64().is_some_and(|pes| (2..=5).contains(&pes)), "{line}");
+            assert!(record["unit"].is_string() && record["bench"].is_string(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn one_pe_computes_while_the_others_wait() {
+    for pes in ["1", "16"] {
+        let ended = run(&["run", "-n", pes, "perf", "compute", "--milliseconds", "1"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{pes} PEs");
+        let done: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert!(done["pieces"].as_u64() > Some(0) && done["cpu_ns"].as_f64() > Some(0.0), "{done}");
+    }
+}
+
+#[test]
+fn every_topic_teaches_by_examples() {
+    for topic in TOPICS {
+        let help = run(&["bench", topic, "--help"]).stdout;
+        assert!(help.contains(&format!("\n  pelago bench {topic} ")) && help.contains("--html"), "{help}");
+    }
+}
+
+#[test]
+fn benchmarks_that_cannot_be_run() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["bench", "atomic"], "'atomics'"),
+        (&["bench", "atomics", "-n", "1"], "a number of PEs of 2 or more"),
+        (&["bench", "threads", "--bind"], "unexpected argument '--bind'"),
+        (&["bench", "rate", "--bind", "--no-bind"], "cannot be used with"),
+        (&["bench", "signals", "--quick", "--html", "/no/such/folder/page"], "/no/such/folder/page"),
+        (&["bench", "--gate", "compute-sped"], "did you mean compute-speed?"),
+    ];
+    for (args, part) in cases {
+        let ended = run(args);
+        assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{args:?} does not say {part:?}: {}", ended.stderr);
+    }
+}
