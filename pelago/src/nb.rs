@@ -26,7 +26,7 @@ use std::rc::Rc;
 /// operations that are started on the scope itself.
 pub struct Scope<'scope, 'env: 'scope> {
     whole: Region<'scope>,
-    trackers: Rc<RefCell<Vec<Tracker>>>,
+    trackers: Regions,
     environment: PhantomData<&'env mut &'env ()>,
 }
 
@@ -40,15 +40,18 @@ pub struct Region<'scope> {
     buffers: PhantomData<&'scope mut &'scope ()>,
 }
 
+/// The trackers of a scope's regions; none where every PE is mapped.
+type Regions = Option<Rc<RefCell<Vec<Tracker>>>>;
+
 /// Ends a scope, on unwinding as well: completes all its regions and gives their trackers back.
 struct End<'env> {
     world: &'env World,
-    trackers: Rc<RefCell<Vec<Tracker>>>,
+    trackers: Regions,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        for tracker in self.trackers.take() {
+        for tracker in self.trackers.iter().flat_map(|trackers| trackers.take()) {
             self.world.complete_in_drop(tracker);
         }
         self.world.order_stores();
@@ -70,8 +73,8 @@ impl World {
     /// ```
     pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
         let whole = Region::open(self);
-        let trackers: Rc<RefCell<Vec<_>>> = Rc::new(RefCell::new(whole.tracker.iter().cloned().collect()));
-        let _end = End { world: self, trackers: Rc::clone(&trackers) };
+        let trackers: Regions = whole.tracker.clone().map(|tracker| Rc::new(RefCell::new(vec![tracker])));
+        let _end = End { world: self, trackers: trackers.clone() };
         let scope = Scope { whole, trackers, environment: PhantomData };
         work(&scope)
     }
@@ -127,13 +130,15 @@ impl<'scope> Scope<'scope, '_> {
     /// ```
     pub fn region(&'scope self) -> Region<'scope> {
         let region = Region::open(self.whole.world);
-        self.trackers.borrow_mut().extend(region.tracker.iter().cloned());
+        if let Some(trackers) = &self.trackers {
+            trackers.borrow_mut().extend(region.tracker.iter().cloned());
+        }
         region
     }
 
     /// Waits until everything started so far is complete, in all regions.
     pub fn quiet(&self) {
-        for tracker in self.trackers.borrow().iter() {
+        for tracker in self.trackers.iter().flat_map(|trackers| trackers.borrow().clone()) {
             self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
         }
         self.whole.world.order_stores();

@@ -348,6 +348,25 @@ fn a_barrier_completes_no_contexts() {
     assert!(stale[1] > 0, "on no network did a put through a context come after the barrier");
 }
 
+/// A phase waits for a context with so much under way that some of it would come later than the agreement.
+#[test]
+fn a_phase_waits_for_all_that_is_under_way() {
+    for seed in 0..20 {
+        let params = SimParams { credits: 5000, again: 0.0, ..SimParams::chaos(seed) };
+        let run = |world: &World| {
+            let mut array = world.alloc_zeroed::<u64>(3000).unwrap();
+            let stream = context(world);
+            if world.my_pe() == 0 {
+                let through = array.via(&stream);
+                (0..3000).for_each(|index| through.p(1, index, 7).unwrap());
+            }
+            let missing = array.exclusive(|part| part.iter().filter(|&&element| element == 0).count());
+            assert!(world.my_pe() == 0 || missing.unwrap() == 0);
+        };
+        Spmd::new(2).sim(params).run(run).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
 /// Overwrites a buffer when it is dropped, as whoever has the memory next would do.
 struct Reuse<'a>(&'a Mutex<Vec<u64>>);
 

@@ -63,7 +63,7 @@ struct Args {
     class: Class,
     /// How the field crosses the PEs: exchange, all at the end; slabs, plane by plane; pencils, row by row;
     /// all runs and compares them
-    #[arg(long, default_value = "exchange", value_parser = Selection::from_name)]
+    #[arg(long, default_value = "slabs", value_parser = Selection::from_name)]
     variant: Selection,
     /// Instead of solving, time one forward 3D FFT of this grid, and check it against the definition
     #[arg(long, value_name = "NXxNYxNZ", value_parser = single::grid_from_name, conflicts_with = "class")]
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn arguments_have_defaults_and_are_read() {
         let default = parse(&[]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((default.class.name, default.variant), ("S", Selection::One(Variant::Exchange)));
+        assert_eq!((default.class.name, default.variant), ("S", Selection::One(Variant::Slabs)));
         let given =
             parse(&["--class", "c", "--variant", "all", "--json"]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((given.class.name, given.variant, given.json), ("C", Selection::All, true));

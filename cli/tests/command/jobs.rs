@@ -21,11 +21,16 @@ const A: Class = Class { name: "A", points: 256 * 256 * 128, iterations: 6, giga
 #[cfg(feature = "full")]
 const B: Class = Class { name: "B", points: 512 * 256 * 256, iterations: 20, gigaflop: 92.054 };
 
-/// Runs the class on `pes` PEs and checks all that it tells a program.
+/// All variants of ft, in their order.
+const VARIANTS: [&str; 3] = ["exchange", "slabs", "pencils"];
+const DEFAULT_VARIANT: &str = "slabs";
+
+/// Runs the class by exchange on `pes` PEs and checks all that it tells a program.
 fn assert_ft(class: &Class, pes: u64) {
-    let ended = run(&["run", "-n", &pes.to_string(), "ft", "--class", class.name, "--json"]);
+    let options = ["--class", class.name, "--variant", "exchange", "--json"];
+    let ended = run(&[&["run", "-n", &pes.to_string(), "ft"], &options[..]].concat());
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "class {} on {pes}", class.name);
-    assert_ft_json(&ended.stdout, class.name, pes);
+    assert_ft_json_of(&ended.stdout, class.name, pes, "exchange");
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     let number = |field: &str| result[field].as_f64().unwrap();
     let (seconds, gigaflop) = (number("seconds"), number("seconds") * number("mops") * 1e-3);
@@ -44,14 +49,19 @@ fn assert_ft(class: &Class, pes: u64) {
     assert_eq!(result["bytes"], messages * (16 * class.points / (pes * pes)), "{result}");
 }
 
-/// Fails unless `text` is one line, the result of a verified run of the class on `pes` PEs.
+/// Fails unless `text` is one line, the result of a verified run of the class on `pes` PEs, by the default
+/// variant.
 pub fn assert_ft_json(text: &str, class: &str, pes: u64) {
+    assert_ft_json_of(text, class, pes, DEFAULT_VARIANT);
+}
+
+fn assert_ft_json_of(text: &str, class: &str, pes: u64, variant: &str) {
     assert_eq!(text.lines().count(), 1, "not one line: {text:?}");
     let result: Value = serde_json::from_str(text).unwrap();
     let expected: [(&str, Value); 5] = [
         ("app", "ft".into()),
         ("class", class.into()),
-        ("variant", "exchange".into()),
+        ("variant", variant.into()),
         ("pes", pes.into()),
         ("verified", true.into()),
     ];
@@ -124,10 +134,50 @@ fn all_variants_are_compared() {
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
     let (_, table) = ended.stdout.rsplit_once("\n\n").unwrap();
     let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
-    assert_eq!((rows.len(), rows[0][0]), (2, "variant"), "{table}");
-    assert_eq!((rows[1].first(), rows[1].last()), (Some(&"exchange"), Some(&"VERIFIED")), "{table}");
+    assert_eq!((rows.len(), rows[0][0]), (1 + VARIANTS.len(), "variant"), "{table}");
+    for (row, variant) in rows[1..].iter().zip(VARIANTS) {
+        assert_eq!((row.first(), row.last()), (Some(&variant), Some(&"VERIFIED")), "{table}");
+    }
     let lines = run(&["run", "-n", "2", "ft", "--variant", "all", "--json"]).stdout;
-    lines.lines().for_each(|line| assert_ft_json(line, "S", 2));
+    assert_eq!(lines.lines().count(), VARIANTS.len(), "{lines}");
+    lines.lines().zip(VARIANTS).for_each(|(line, variant)| assert_ft_json_of(line, "S", 2, variant));
+}
+
+#[test]
+fn every_variant_is_verified() {
+    for (class, pes, variant) in ["S", "W"]
+        .into_iter()
+        .flat_map(|class| [1, 2, 4, 8].map(|pes| (class, pes)))
+        .flat_map(|(class, pes)| VARIANTS.map(|variant| (class, pes, variant)))
+    {
+        let ended =
+            run(&["run", "-n", &pes.to_string(), "ft", "--class", class, "--variant", variant, "--json"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{variant}, class {class} on {pes}");
+        assert_ft_json_of(&ended.stdout, class, pes, variant);
+    }
+}
+
+#[test]
+fn one_transform_is_timed_and_verified() {
+    let ended = run(&[
+        "run",
+        "-n",
+        "2",
+        "ft",
+        "--transform",
+        "64x32x16",
+        "--variant",
+        "all",
+        "--repeat",
+        "2",
+        "--json",
+    ]);
+    assert_eq!((ended.status, ended.stderr.as_str(), ended.stdout.lines().count()), (0, "", VARIANTS.len()));
+    for (line, variant) in ended.stdout.lines().zip(VARIANTS) {
+        let result: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&result["variant"], &result["verified"]), (&variant.into(), &true.into()), "{line}");
+        assert_eq!(result["seconds"].as_array().map(Vec::len), Some(2), "{line}");
+    }
 }
 
 #[test]

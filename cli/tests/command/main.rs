@@ -11,4 +11,5 @@ mod help;
 mod hydra;
 mod jobs;
 mod process;
+mod sim;
 mod stub_launcher;

@@ -1,0 +1,41 @@
+//! `pelago sim`: applications over a simulated network.
+
+use super::process::run;
+
+/// What `ft --json` says of one variant on a simulated network.
+fn ft(options: &[&str]) -> serde_json::Value {
+    let ended = run(&[&["sim", "-n", "4"], options, &["ft", "--variant", "slabs", "--json"]].concat());
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{options:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn virtual_times_are_those_of_the_network_and_the_same_on_every_run() {
+    let fast = ft(&["--bandwidth", "100G"]);
+    assert_eq!(fast, ft(&["--bandwidth", "100G"]));
+    let slow = ft(&["--bandwidth", "10M", "--latency", "50us"]);
+    let seconds = |report: &serde_json::Value| report["seconds"].as_f64().unwrap();
+    assert!(seconds(&slow) > 2.0 * seconds(&fast), "{slow} {fast}");
+}
+
+#[test]
+fn a_network_that_misbehaves_changes_no_result() {
+    for seed in ["1", "2"] {
+        assert_eq!(ft(&["--chaos", seed])["verified"], true);
+    }
+}
+
+#[test]
+fn bad_networks_are_refused() {
+    for (options, part) in [
+        (["--bandwidth", "0"], "a bandwidth is bytes a second"),
+        (["--latency", "1"], "a time is a number and ns, us, ms or s"),
+        (["--chaos", "x"], "invalid value 'x'"),
+        (["-n", "0"], "0 is not in 1..=4096"),
+    ] {
+        let ended = run(&[&["sim"], &options[..], &["-n", "2", "hello"]].concat());
+        assert!(ended.status == 2 && ended.stderr.contains(part), "{options:?}: {}", ended.stderr);
+    }
+    let ended = run(&["sim", "-n", "2", "helo"]);
+    assert!(ended.status == 2 && ended.stderr.contains("did you mean hello?"), "{}", ended.stderr);
+}
