@@ -4,9 +4,13 @@
 //! moves as a relaxed atomic; anything longer goes through an opaque call of the C library's `memcpy`, which
 //! for the compiler is foreign machine code (docs/decisions/0003-opaque-copy.md).
 
-use crate::sync::Ordering::Relaxed;
-use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::mem::{MaybeUninit, align_of, size_of, transmute_copy};
+
+/// Words are ordered by the fences around them. ThreadSanitizer does not know fences: for it (`cargo xtask tsan`)
+/// the words carry the order themselves.
+const STORE: Ordering = if cfg!(tsan) { Ordering::Release } else { Ordering::Relaxed };
+const LOAD: Ordering = if cfg!(tsan) { Ordering::Acquire } else { Ordering::Relaxed };
 
 /// Whether a `T` moves as one word: its size is that of an atomic and its alignment is not less.
 const fn is_word<T>() -> bool {
@@ -28,10 +32,10 @@ pub unsafe fn store<T: Copy>(target: *mut T, value: T) {
     // reads just the value and `target` is aligned for it; the caller vouches that it is valid.
     unsafe {
         match size_of::<T>() {
-            1 => AtomicU8::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
-            2 => AtomicU16::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
-            4 => AtomicU32::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
-            _ => AtomicU64::from_ptr(target.cast()).store(transmute_copy(&value), Relaxed),
+            1 => AtomicU8::from_ptr(target.cast()).store(transmute_copy(&value), STORE),
+            2 => AtomicU16::from_ptr(target.cast()).store(transmute_copy(&value), STORE),
+            4 => AtomicU32::from_ptr(target.cast()).store(transmute_copy(&value), STORE),
+            _ => AtomicU64::from_ptr(target.cast()).store(transmute_copy(&value), STORE),
         }
     }
 }
@@ -54,10 +58,10 @@ pub unsafe fn load<T: Copy>(source: *const T) -> T {
     // SAFETY: as in `store`; every bit pattern is a valid `T`.
     unsafe {
         match size_of::<T>() {
-            1 => transmute_copy(&AtomicU8::from_ptr(source.cast_mut().cast()).load(Relaxed)),
-            2 => transmute_copy(&AtomicU16::from_ptr(source.cast_mut().cast()).load(Relaxed)),
-            4 => transmute_copy(&AtomicU32::from_ptr(source.cast_mut().cast()).load(Relaxed)),
-            _ => transmute_copy(&AtomicU64::from_ptr(source.cast_mut().cast()).load(Relaxed)),
+            1 => transmute_copy(&AtomicU8::from_ptr(source.cast_mut().cast()).load(LOAD)),
+            2 => transmute_copy(&AtomicU16::from_ptr(source.cast_mut().cast()).load(LOAD)),
+            4 => transmute_copy(&AtomicU32::from_ptr(source.cast_mut().cast()).load(LOAD)),
+            _ => transmute_copy(&AtomicU64::from_ptr(source.cast_mut().cast()).load(LOAD)),
         }
     }
 }
@@ -151,8 +155,8 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
     for i in 0..bytes {
         // SAFETY: the caller vouches for both ranges.
         unsafe {
-            let byte = AtomicU8::from_ptr(source.add(i).cast_mut()).load(Relaxed);
-            AtomicU8::from_ptr(target.add(i)).store(byte, Relaxed);
+            let byte = AtomicU8::from_ptr(source.add(i).cast_mut()).load(LOAD);
+            AtomicU8::from_ptr(target.add(i)).store(byte, STORE);
         }
     }
 }

@@ -10,6 +10,7 @@ mod compare;
 mod step;
 mod test;
 mod tidy;
+mod tsan;
 mod workspace;
 
 /// Where instructions cannot be counted, `budget` says so and succeeds.
@@ -42,6 +43,8 @@ enum Command {
     },
     /// Check the style rules that the compiler and clippy do not know
     Tidy,
+    /// Run the thread mode under ThreadSanitizer (needs nightly Rust with its sources)
+    Tsan,
     /// Count the instructions of the hot operations, against their budgets
     Budget {
         /// Print one JSON array instead of the table
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Test { full } => test::run(full),
         Command::Tidy => tidy::run(),
+        Command::Tsan => tsan::run(),
         Command::Budget { json } => budget::run(json),
         Command::Compare { subject } => subject.run(),
     };
