@@ -10,7 +10,7 @@ use crate::Pe;
 use crate::channel::Channel;
 use crate::world::World;
 use pelago_boot::Settings;
-use pelago_fabric::shm::doorbell::Cause;
+use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
 use pelago_fabric::shm::segment::Block;
 use pelago_fabric::sync::{AtomicU32, Ordering, spin_once};
 use std::time::{Duration, Instant};
@@ -118,12 +118,12 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, since, sleeps);
             self.check_hope(awaited, ready);
-            let announced = doorbell.announce(sleepers, waiters, awaited.cause());
+            let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
             let is_ready = ready();
             if !is_ready {
-                doorbell.sleep(announced, SLEEP_BOUND);
+                doorbell.sleep(announced.announcement, SLEEP_BOUND);
             }
-            doorbell.withdraw(sleepers, waiters, announced);
+            drop(announced);
             if is_ready || ready() {
                 return;
             }
@@ -243,6 +243,32 @@ impl World {
         if self.memory.header().sleepers.for_data().load(Ordering::Relaxed) != 0 {
             ring_all(self.memory.blocks(), &[Cause::Data]);
         }
+    }
+}
+
+/// A sleeper's announcement, withdrawn when it is dropped: also when the condition that it looks at panics.
+struct Announced<'a> {
+    doorbell: &'a Doorbell,
+    sleepers: &'a Sleepers,
+    waiters: Option<&'a AtomicU32>,
+    announcement: Announcement,
+}
+
+impl<'a> Announced<'a> {
+    fn new(
+        doorbell: &'a Doorbell,
+        sleepers: &'a Sleepers,
+        waiters: Option<&'a AtomicU32>,
+        cause: Cause,
+    ) -> Announced<'a> {
+        let announcement = doorbell.announce(sleepers, waiters, cause);
+        Announced { doorbell, sleepers, waiters, announcement }
+    }
+}
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        self.doorbell.withdraw(self.sleepers, self.waiters, self.announcement);
     }
 }
 

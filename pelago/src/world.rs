@@ -92,6 +92,9 @@ impl World {
     /// # Errors
     /// If a setting is wrong, the launcher or the other PEs do not answer in time (`PELAGO_INIT_TIMEOUT`),
     /// memory is refused, or PEs are on different nodes.
+    ///
+    /// # Panics
+    /// If PEs that have mapped the node's memory do not join in time.
     pub fn init() -> Result<World> {
         join::process()
     }
