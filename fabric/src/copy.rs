@@ -7,8 +7,8 @@
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::mem::{MaybeUninit, align_of, size_of, transmute_copy};
 
-/// Words are ordered by the fences around them. ThreadSanitizer does not know fences: for it (`cargo xtask tsan`)
-/// the words carry the order themselves.
+/// Words are ordered by the fences around them. ThreadSanitizer does not know fences: for it (`cargo xtask
+/// tsan`) the words carry the order themselves.
 const STORE: Ordering = if cfg!(tsan) { Ordering::Release } else { Ordering::Relaxed };
 const LOAD: Ordering = if cfg!(tsan) { Ordering::Acquire } else { Ordering::Relaxed };
 

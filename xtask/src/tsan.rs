@@ -1,10 +1,10 @@
 //! `cargo xtask tsan`: the thread mode under ThreadSanitizer.
 //!
-//! Invariant: what it runs are the tests of PEs as threads over mapped memory, where two threads really access
-//! the same words. It needs a nightly compiler with the source of the standard library, so it is part of
-//! neither tier of tests. Fences, which the sanitizer does not model, are stood in for by the order of the words
-//! themselves (`cfg(tsan)` in `fabric/src/copy.rs`): that the fences are there is for the litmus tests and the
-//! loom models to show.
+//! Invariant: what it runs are the tests of PEs as threads over mapped memory, where two threads really
+//! access the same words. It needs a nightly compiler with the source of the standard library, so it is part
+//! of neither tier of tests. Fences, which the sanitizer does not model, are stood in for by the order of the
+//! words themselves (`cfg(tsan)` in `fabric/src/copy.rs`): that the fences are there is for the litmus tests
+//! and the loom models to show.
 
 use std::process::Command;
 
@@ -13,8 +13,8 @@ use anyhow::{Context, Result, ensure};
 /// The test programs whose jobs of threads run.
 const PROGRAMS: [&str; 10] =
     ["alloc", "amo", "barrier", "context", "lock", "p2p", "rma", "signal", "threads", "vis"];
-/// What is not run: in the first all PEs put the same bytes to one place, on purpose; the second puts its flags
-/// as slices, which move by memcpy.
+/// What is not run: in the first all PEs put the same bytes to one place, on purpose; the second puts its
+/// flags as slices, which move by memcpy.
 const RACES_ON_PURPOSE: [&str; 2] = ["any_is_fair", "sees_what_was_fenced"];
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

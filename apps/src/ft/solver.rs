@@ -375,8 +375,8 @@ mod tests {
         })
     }
 
-    /// Where a transposition takes as long as the computation before it, which it can be hidden behind: two of
-    /// three FFTs. Then exchange takes 5/3 of the computation alone, and the others little more than it.
+    /// Where a transposition takes as long as the computation before it, which it can be hidden behind: two
+    /// of three FFTs. Then exchange takes 5/3 of the computation alone, and the others little more than it.
     #[test]
     fn overlap_hides_a_transfer_that_takes_as_long_as_the_computation() {
         let problem = Class::from_name("S").unwrap().problem;
