@@ -13,8 +13,9 @@ use crate::Pe;
 use crate::channel::Target;
 use crate::error::{ErrorKind, Result};
 use crate::route::Route;
-use crate::segment::{Memory, NOTICE_WORDS};
+use crate::segment::Memory;
 use crate::world::World;
+use pelago_fabric::shm::segment::NOTICE_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::fmt;
 use std::sync::{MutexGuard, TryLockError};
@@ -140,7 +141,11 @@ impl World {
             self.fail(&format!("PE {me}: threads make barriers and other collective calls at the same time"));
         }
         *last = sequence;
-        publish(self.memory.notice(self.my_pe(), sequence), sequence, call, &dropped);
+        let notice = match self.routes.are_all_mapped() {
+            true => self.memory.notice(self.my_pe(), sequence),
+            false => self.memory.net_notice(self.my_pe(), sequence),
+        };
+        publish(notice, sequence, call, &dropped);
         self.barrier();
         let mut dropped_by_all = dropped;
         for pe in 0..self.n_pes() {

@@ -13,7 +13,7 @@ use crate::element::Element;
 use crate::heap::HEADER_BYTES;
 use pelago_fabric::copy;
 use pelago_fabric::shm::Segment;
-use pelago_fabric::shm::segment::{Block, Header};
+use pelago_fabric::shm::segment::{Block, Header, NOTICE_WORDS};
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 /// Number of flags that peers set by puts, at the start of every heap.
 pub(crate) const FLAGS: usize = 64;
-/// Words in a PE's notice: what it says of itself to the others when they must agree.
-pub(crate) const NOTICE_WORDS: usize = 72;
-/// A PE's two notices, used in turn, lie behind the flags.
+/// A PE's two notices, used in turn, lie behind the flags, where they are read over the net. Between PEs that
+/// map each other they lie in the PEs' blocks: a page of each heap would cost the start of a large job too
+/// much.
 const NOTICES_OFFSET_BYTES: usize = FLAGS * 8;
 /// Bytes at the start of every heap that belong to the runtime.
 pub(crate) const RESERVED_BYTES: usize = 2048;
@@ -77,9 +77,14 @@ impl Memory {
         &self.words::<1>(pe, Memory::flag_offset_bytes(flag))[0]
     }
 
-    /// The notice of `pe` for an agreement.
+    /// The notice of `pe` for an agreement, as PEs that map each other read it.
     pub(crate) fn notice(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
-        self.words(pe, Memory::notice_offset_bytes(sequence))
+        &self.blocks()[pe].notices[(sequence % 2) as usize]
+    }
+
+    /// The notice of this PE `me` for an agreement, as the others read it over the net.
+    pub(crate) fn net_notice(&self, me: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
+        self.words(me, Memory::notice_offset_bytes(sequence))
     }
 
     /// Words of the runtime's part of a heap.

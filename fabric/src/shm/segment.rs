@@ -27,6 +27,8 @@ const HEAP_BYTES_MAX: usize = 1 << 47;
 /// Larger rings are cut to this, so that lengths in a ring fit in 32 bits.
 const RING_BYTES_MAX: usize = 64 << 20;
 
+/// Words in a PE's notice: what it says of itself to the others when they must agree.
+pub const NOTICE_WORDS: usize = 72;
 /// Words of the bit set of CPUs.
 const CPU_WORDS: usize = 16;
 /// Room for the text of a failure.
@@ -124,6 +126,8 @@ pub struct Block {
     pub left: CacheLine<AtomicU32>,
     /// The two ends of its inbox.
     pub inbox: Positions,
+    /// What it says when all must agree; two, used in turn.
+    pub notices: [CacheLine<[AtomicU64; NOTICE_WORDS]>; 2],
 }
 
 /// The record of the first failure: who, and what it said. It is written once.
