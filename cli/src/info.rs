@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use pelago_boot::{SettingKind, Settings, settings_table};
+use pelago_fabric::Provider;
 use pelago_fabric::shm::{Layout, Shm};
+use pelago_fabric::sim::Sim;
 use serde::Serialize;
 
 /// Say what this machine offers, and list every setting
@@ -83,7 +85,7 @@ impl Report {
             memory_total_bytes: pelago_boot::memory_total_bytes(),
             memory_available_bytes: pelago_boot::memory_available_bytes(),
             launcher,
-            providers: vec![shared_memory(&settings)],
+            providers: vec![shared_memory(&settings), simulated_network()],
         })
     }
 
@@ -114,6 +116,12 @@ fn shared_memory(settings: &Settings) -> ProviderReport {
         Err(error) => error.to_string(),
     };
     ProviderReport { name: "shm", usable: tried.is_ok(), about }
+}
+
+/// The simulated network is part of every build.
+fn simulated_network() -> ProviderReport {
+    let about = "PEs that are threads of one process, for tests (pelago sim)".to_owned();
+    ProviderReport { name: Sim::NAME, usable: true, about }
 }
 
 fn user_settings() -> Vec<SettingReport> {
