@@ -69,8 +69,8 @@ impl Barrier {
 }
 
 impl World {
-    /// Waits until every PE has come here. All operations that the PEs issued before are complete and visible
-    /// to all. Collective.
+    /// Waits until every PE has come here. All operations that the PEs issued before, except through a
+    /// [`Context`](crate::Context), are complete and visible to all. Collective.
     ///
     /// # Panics
     /// If a PE that has not come has left the job or failed, so that the barrier cannot end.

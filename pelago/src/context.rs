@@ -9,7 +9,7 @@ use crate::wait::Awaited;
 use crate::world::World;
 use std::sync::Arc;
 
-/// Which threads of a PE will use a context: a promise that lets the runtime do less.
+/// Which threads of a PE will use a context: a promise, of which the runtime makes no use yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextKind {
     /// Any, also at the same time.

@@ -362,7 +362,7 @@ impl<T: Element> View<'_, T> {
     }
 
     /// Starts a put and leaves it to the next quiet of its context (OpenSHMEM's `put_nbi`). In safe code,
-    /// [`Scope::put`] does the same.
+    /// [`Region::put`] does the same.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
@@ -376,7 +376,7 @@ impl<T: Element> View<'_, T> {
     }
 
     /// Starts a get and leaves it to the next quiet of its context (OpenSHMEM's `get_nbi`). In safe code,
-    /// [`Scope::get`] does the same.
+    /// [`Region::get`] does the same.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
@@ -440,7 +440,8 @@ impl<T: Element> View<'_, T> {
     }
 }
 
-/// A put or get under way, with the buffer that it owns. Dropped before it is complete, it waits.
+/// A put or get under way, with the buffer that it owns. Dropped, a get waits until it is complete, a put at
+/// least until its source is free; at the target the put is complete after a quiet.
 #[must_use = "the operation is complete after `wait`"]
 pub struct Transfer<'a, T: Element> {
     region: Region<'a>,

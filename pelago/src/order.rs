@@ -2,7 +2,7 @@
 //!
 //! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. What
 //! else there may be to do (sleepers to wake, a net to ask) is told by one word, the *attention*: the number
-//! of sleepers of the node, or 1 for ever if operations go over the net.
+//! of the node's sleepers that wait for data, or 1 for ever if operations go over the net.
 
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};

@@ -1,4 +1,5 @@
-//! Symmetric memory as this PE maps it. This is the only file that makes pointers into it.
+//! Symmetric memory as this PE maps it. This is the only file that makes pointers to
+//! elements; `progress.rs` adds checked offsets to the start of a heap.
 //!
 //! Invariant: a table of parts has the start of an array's part on every PE of the job, written before the
 //! array is handed out and never changed. The *gate* is how many PEs the fast path may reach: all of them, or

@@ -1,11 +1,11 @@
 //! Signals: words that say that data have come. Whoever sees the signal of a put, by a wait or a test, sees
 //! the data of that put.
 //!
-//! Invariant: the signal is issued after its data are delivered. Between PEs that map each other the data
-//! are written first, and the atomic that signals releases them. Over the net the data are tracked, and
-//! progress issues the signal once they are delivered; the origin does not wait for that. The signal's word
-//! has the same executor as every other atomic. Source: OpenSHMEM 1.5, section 9.8; signals without
-//! data: 1.6.
+//! Invariant: the signal is issued after its data are delivered. Between PEs that map each other the data are
+//! written first, and the atomic that signals releases them. Over the net the data are tracked, and progress
+//! issues the signal once they are delivered; in a scope and with `put_signal_nbi` the origin does not wait
+//! for that, and `put_signal` returns once the data are delivered. The signal's word has the same executor as
+//! every other atomic. Source: OpenSHMEM 1.5, section 9.8; signals without data: 1.6.
 
 use crate::Pe;
 use crate::amo::AtomicElement;
@@ -71,7 +71,8 @@ impl<T: Element> View<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such PE, or one of the two ranges exceeds its array; nothing happens then.
+    /// If there is no such PE, one of the two ranges exceeds its array, or the arrays belong to different
+    /// worlds; nothing happens then.
     #[inline]
     pub fn put_signal(
         &self,
@@ -119,7 +120,7 @@ impl<T: Element> View<'_, T> {
     }
 
     /// As [`put_signal`](View::put_signal), but leaves the source to the next quiet of its context
-    /// (OpenSHMEM's `put_signal_nbi`). In safe code, [`Scope::put_signal`](crate::Scope::put_signal) does
+    /// (OpenSHMEM's `put_signal_nbi`). In safe code, [`Region::put_signal`](crate::Region::put_signal) does
     /// the same.
     ///
     /// # Errors
@@ -250,7 +251,8 @@ impl View<'_, u64> {
 }
 
 impl Local<'_, u64> {
-    /// Reads a signal; what was put with it is then visible.
+    /// Reads a signal; what was put with it is then visible. Makes no progress: to wait, use
+    /// [`wait`](Local::wait), or call [`progress`](crate::World::progress) between two looks.
     ///
     /// # Panics
     /// If there is no such element.

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// a slice in an [`exclusive`](Symmetric::exclusive) phase.
 ///
 /// Dropping an array is local and never waits; its memory is reclaimed once every PE has dropped it, in the
-/// next collective allocation. [`free`](Symmetric::free) gives it back at once.
+/// next collective call on memory. [`free`](Symmetric::free) gives it back at once.
 pub struct Symmetric<'w, T: Element> {
     view: View<'w, T>,
     id: ArrayId,

@@ -19,6 +19,10 @@ use std::sync::Arc;
 /// A symmetric array, or one through a context: what one-sided operations are called on.
 ///
 /// [`Symmetric`](crate::Symmetric) derefs to it; [`via`](View::via) makes one through a context.
+///
+/// Every operation also fails on an array whose exclusive phase has not ended here, and, over the net or
+/// while operations are counted, once the job has failed. Over the net, calls that wait panic when the job
+/// fails.
 pub struct View<'a, T: Element> {
     world: &'a World,
     /// Where operations over the net start; the world's own channel if `None`.
@@ -64,9 +68,9 @@ impl<'a, T: Element> View<'a, T> {
         Local::new(self, unsafe { self.place.part(self.world.my_pe()) })
     }
 
-    /// Where this PE maps the part on `pe`; `None` if there is no such PE or it is not mapped (OpenSHMEM's
-    /// `shmem_ptr`). The pointer is good for the array's `len` elements until the array is freed. Whoever
-    /// follows it must do so by atomics or other means that bear with other PEs' accesses.
+    /// Where this PE maps the part on `pe`; `None` if there is no such PE, or operations on it go over the
+    /// net (OpenSHMEM's `shmem_ptr`). The pointer is good for the array's `len` elements until the array is
+    /// freed. Whoever follows it must do so by atomics or other means that bear with other PEs' accesses.
     pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
         let is_mapped = pe < self.world.n_pes() && self.world.routes.to(pe) == Route::Mapped;
         // SAFETY: only PEs of the job pass.

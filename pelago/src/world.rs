@@ -91,7 +91,8 @@ impl World {
     ///
     /// # Errors
     /// If a setting is wrong, the launcher or the other PEs do not answer in time (`PELAGO_INIT_TIMEOUT`),
-    /// memory is refused, or PEs are on different nodes.
+    /// memory is refused, PEs are on different nodes, or `PELAGO_ROUTE` or `PELAGO_BARRIER` differ between
+    /// PEs.
     ///
     /// # Panics
     /// If PEs that have mapped the node's memory do not join in time.
@@ -120,7 +121,8 @@ impl World {
     /// Collective; complete with a barrier, after which any PE may access any part.
     ///
     /// # Errors
-    /// If the heap has no such block, or the PEs do not ask for the same; then no PE has allocated.
+    /// If the heap has no such block, the size exceeds the address space, there are 4352 arrays already, or
+    /// the PEs do not ask for the same; then no PE has allocated.
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
         self.alloc_aligned(len, align_of::<T>())
     }
@@ -179,7 +181,8 @@ impl World {
         Ok(Symmetric::new(self, id, place))
     }
 
-    /// Reclaims the memory of arrays that every PE has dropped. Collective. Allocation does this by itself.
+    /// Reclaims the memory of arrays that every PE has dropped. Collective. Every collective call on memory
+    /// does this by itself.
     ///
     /// # Errors
     /// If the PEs do not make the same call.

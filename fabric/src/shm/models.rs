@@ -65,8 +65,8 @@ fn loom_ring_keeps_messages_of_two_senders_whole() {
 fn loom_ring_is_reused_in_order_with_padding() {
     explore(3, || {
         let inbox = Inbox::new(4);
-        // Cells 1, 1, 2 and, after padding none, 1, 2: the last one wraps with one cell skipped.
-        let payloads: [&[u8]; 4] = [&[1], &[2; 60], &[3], &[4; 60]];
+        // Cell 0, cells 1 and 2, and after cell 3, which is skipped at the ring's end, 0 and 1, and 2.
+        let payloads: [&[u8]; 4] = [&[1], &[2; 60], &[3; 60], &[4]];
         let theirs = Arc::clone(&inbox);
         let sender = thread::spawn(move || {
             for (i, payload) in payloads.iter().enumerate() {

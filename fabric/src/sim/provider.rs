@@ -38,7 +38,8 @@ struct News {
 
 impl Sim {
     /// Endpoints of PEs that one thread drives, in turns: nobody waits for a turn, and every call of
-    /// `progress` moves the network by a step.
+    /// `progress` moves the network until something has happened that a PE can see, or in chaos by 0 to 3
+    /// steps.
     pub fn open(n_pes: usize, params: SimParams) -> Vec<Sim> {
         Sim::endpoints(n_pes, params, true)
     }
