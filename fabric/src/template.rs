@@ -192,9 +192,10 @@ impl Provider for Template {
         target: Remote,
         token: Option<Token>,
     ) -> Status {
-        // SAFETY: the caller vouches for the source at least until this call returns.
-        let kept =
-            (bytes <= INJECT_BYTES).then(|| unsafe { std::slice::from_raw_parts(source, bytes).to_vec() });
+        let kept = (bytes <= INJECT_BYTES).then(|| {
+            // SAFETY: the caller vouches for the source at least until this call returns.
+            unsafe { std::slice::from_raw_parts(source, bytes).to_vec() }
+        });
         let (local, action) = (source.cast_mut(), Action::Put);
         self.enqueue(Transfer { pe, local, kept, bytes, remote: target, action, token })
     }

@@ -319,8 +319,8 @@ fn what_was_answered_again_has_not_happened<H: Harness>() {
     for (i, source) in sources.iter().enumerate() {
         let remote = Remote { key: KEY, offset_bytes: i * 512 };
         // SAFETY: the sources outlive the wait below; the range lies in the region.
-        accepted[i] =
-            unsafe { fabric.endpoints[0].put(1, source.as_ptr(), 512, remote, None) } != Status::Again;
+        let status = unsafe { fabric.endpoints[0].put(1, source.as_ptr(), 512, remote, None) };
+        accepted[i] = status != Status::Again;
     }
     let expected = accepted.iter().filter(|&&yes| yes).count() as u64;
     fabric.until(|| fabric.endpoints[0].completions().puts == expected, "the accepted puts to complete");

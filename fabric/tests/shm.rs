@@ -142,9 +142,10 @@ fn layouts_keep_heaps_apart() {
         let size = segment.layout().heap_bytes;
         assert!(size >= heap_bytes && size % (2 << 20) == 0);
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == size));
-        // SAFETY: the first and last word of each heap, 8-byte aligned, touched by this thread alone.
-        let word =
-            |pe: usize, at: usize| unsafe { AtomicU64::from_ptr(segment.heap(pe).add(at).cast().as_ptr()) };
+        let word = |pe: usize, at: usize| {
+            // SAFETY: the first and last word of each heap, 8-byte aligned, touched by this thread alone.
+            unsafe { AtomicU64::from_ptr(segment.heap(pe).add(at).cast().as_ptr()) }
+        };
         for pe in 0..n_pes {
             word(pe, 0).store(pe as u64 + 1, Ordering::Relaxed);
             word(pe, size - 8).store(pe as u64 + 100, Ordering::Relaxed);

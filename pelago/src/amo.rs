@@ -63,9 +63,8 @@ pub trait AtomicInteger: AtomicElement {
 /// # Safety
 /// As [`AtomicElement::execute`].
 unsafe fn execute_any<T: AtomicElement>(word: *mut T, op: AtomicOp, operand: T) -> T {
-    let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
     // SAFETY: the caller vouches for the word.
-    T::from_word(unsafe { atomic.execute(word.cast()) })
+    T::from_word(unsafe { atomic(op, operand).execute(word.cast()) })
 }
 
 macro_rules! integers {
@@ -309,8 +308,14 @@ operations! {
     xor xor_cold: AtomicInteger, Xor(value);
 }
 
-fn atomic<T: AtomicElement>(op: AtomicOp, operand: T) -> Atomic {
+/// The operation with one operand.
+pub(crate) fn atomic<T: AtomicElement>(op: AtomicOp, operand: T) -> Atomic {
     Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 }
+}
+
+/// The operation with an operand and what to compare with.
+pub(crate) fn comparing<T: AtomicElement>(op: AtomicOp, compare: T, operand: T) -> Atomic {
+    Atomic { compare: compare.to_word(), ..atomic(op, operand) }
 }
 
 impl<T: AtomicElement> On<'_, T> {
@@ -398,7 +403,7 @@ impl<T: AtomicElement> View<'_, T> {
     #[cold]
     #[inline(never)]
     fn compare_swap_cold(&self, pe: Pe, index: usize, expected: T, new: T) -> Result<T> {
-        let atomic = Atomic { compare: expected.to_word(), ..atomic(AtomicOp::CompareSwap, new) };
+        let atomic = comparing(AtomicOp::CompareSwap, expected, new);
         self.fetch_amo_cold("compare_swap", pe, index, &atomic)
     }
 
@@ -439,8 +444,7 @@ impl<T: AtomicElement> View<'_, T> {
     /// As [`amo`](View::amo).
     pub fn compare_amo(&self, pe: Pe, index: usize, op: AtomicOp, compare: T, operand: T) -> Result<T> {
         self.check_op("compare_amo", op, true)?;
-        let atomic = Atomic { compare: compare.to_word(), ..atomic(op, operand) };
-        self.fetch_amo_cold("compare_amo", pe, index, &atomic)
+        self.fetch_amo_cold("compare_amo", pe, index, &comparing(op, compare, operand))
     }
 
     /// Refuses operations that the type or the call does not have.
@@ -455,39 +459,62 @@ impl<T: AtomicElement> View<'_, T> {
 
     #[cold]
     #[inline(never)]
-    fn amo_cold(&self, operation: &'static str, pe: Pe, index: usize, atomic: &Atomic) -> Result<()> {
-        self.check(operation, pe, index, 1)?;
-        self.world().tally.add(|counts| counts.atomics += 1);
-        // SAFETY: PE and index were checked; there is no place for a result.
-        unsafe { self.start_amo(operation, pe, index, atomic, std::ptr::null_mut(), None) };
-        Ok(())
+    pub(crate) fn amo_cold(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        atomic: &Atomic,
+    ) -> Result<()> {
+        // SAFETY: there is no place for a result.
+        unsafe { self.amo_tracked(operation, (pe, index), atomic, std::ptr::null_mut(), None) }
     }
 
     #[cold]
     #[inline(never)]
     fn fetch_amo_cold(&self, operation: &'static str, pe: Pe, index: usize, atomic: &Atomic) -> Result<T> {
-        self.check(operation, pe, index, 1)?;
-        let world = self.world();
-        world.tally.add(|counts| counts.atomics += 1);
         let mut old = MaybeUninit::<T>::uninit();
-        let place = old.as_mut_ptr();
-        // SAFETY: PE and index were checked; `old` outlives the atomic, which is waited for over the net.
-        let start = |tracker: Option<&Tracker>| unsafe {
-            self.start_amo(operation, pe, index, atomic, place, tracker);
+        let (place, mut outcome) = (old.as_mut_ptr(), Ok(()));
+        let start = |tracker: Option<&Tracker>| {
+            // SAFETY: `old` outlives the atomic, which is waited for if it goes over the net.
+            unsafe { self.amo_tracked(operation, (pe, index), atomic, place, tracker) }
         };
-        match self.net_target(operation, pe, index) {
-            None => start(None),
-            Some(_) => world.track((operation, pe), Tracker::is_done, |tracker| start(Some(tracker))),
+        match &self.world().net {
+            None => outcome = start(None),
+            Some(_) => {
+                let done = Tracker::is_done;
+                self.world().track((operation, pe), done, |tracker| outcome = start(Some(tracker)));
+            }
         }
-        // SAFETY: the atomic is complete, and so has written the old value.
-        Ok(unsafe { old.assume_init() })
+        // SAFETY: the atomic has happened and is complete, and so has written the old value.
+        outcome.map(|()| unsafe { old.assume_init() })
+    }
+
+    /// An atomic with all checks but that of the operation, as every form of it starts over the net or while
+    /// operations are counted. Without a tracker its completion is known to quiet only.
+    ///
+    /// # Safety
+    /// `old` is null, or valid for writes until the atomic is complete.
+    pub(crate) unsafe fn amo_tracked(
+        &self,
+        operation: &'static str,
+        (pe, index): (Pe, usize),
+        atomic: &Atomic,
+        old: *mut T,
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        self.check(operation, pe, index, 1)?;
+        self.world().tally.add(|counts| counts.atomics += 1);
+        // SAFETY: PE and index were checked; the caller vouches for the place of the old value.
+        unsafe { self.start_amo(operation, pe, index, atomic, old, tracker) };
+        Ok(())
     }
 
     /// Starts an atomic. Without a tracker its completion is known to quiet only.
     ///
     /// # Safety
     /// PE and index are those of an element. `old` is null, or valid for writes until the atomic is complete.
-    pub(crate) unsafe fn start_amo(
+    unsafe fn start_amo(
         &self,
         operation: &'static str,
         pe: Pe,

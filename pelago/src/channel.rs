@@ -235,9 +235,9 @@ impl Channel {
     ) -> Status {
         let count = if fetched.is_null() { &self.puts } else { &self.gets };
         count.fetch_add(1, Ordering::Relaxed);
+        let word = target.remote(0);
         // SAFETY: the caller vouches for the word and the place of the result.
-        let status =
-            self.call(|net| unsafe { net.atomic(target.pe, target.remote(0), atomic, fetched, token) });
+        let status = self.call(|net| unsafe { net.atomic(target.pe, word, atomic, fetched, token) });
         if status == Status::Again {
             count.fetch_sub(1, Ordering::Relaxed);
         }

@@ -6,7 +6,7 @@
 //! buffer. Between PEs that map each other the operations are complete when they are started.
 
 use crate::Pe;
-use crate::amo::AtomicElement;
+use crate::amo::{AtomicElement, atomic, comparing};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::signal::{Signal, SignalOp};
@@ -271,9 +271,9 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         array.check_op("fetch_amo", op, false)?;
         let tracker = self.tracker_for("fetch_amo", array)?;
-        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
+        let atomic = atomic(op, operand);
         // SAFETY: the place of the result is borrowed until the scope has completed everything.
-        unsafe { array.fetch_amo_tracked("fetch_amo", (pe, index), &atomic, old, tracker) }
+        unsafe { array.amo_tracked("fetch_amo", (pe, index), &atomic, old, tracker) }
     }
 
     /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations
@@ -317,50 +317,6 @@ impl<'scope> Region<'scope> {
 }
 
 impl<T: Element> View<'_, T> {
-    /// A put that a tracker counts, with all checks.
-    ///
-    /// # Safety
-    /// The source stays as it is until the tracker has counted it as sent.
-    pub(crate) unsafe fn put_tracked(
-        &self,
-        operation: &'static str,
-        pe: Pe,
-        index: usize,
-        source: &[T],
-        tracker: Option<&Tracker>,
-    ) -> Result<()> {
-        if tracker.is_none() {
-            return self.put(pe, index, source);
-        }
-        self.check(operation, pe, index, source.len())?;
-        self.count_put(source.len());
-        // SAFETY: PE and range were checked; the caller vouches for the source.
-        unsafe { self.start_put(operation, pe, index, source, tracker) };
-        Ok(())
-    }
-
-    /// A get that a tracker counts, with all checks.
-    ///
-    /// # Safety
-    /// Nobody touches the target until the tracker has counted it as done.
-    pub(crate) unsafe fn get_tracked(
-        &self,
-        operation: &'static str,
-        pe: Pe,
-        index: usize,
-        target: &mut [T],
-        tracker: Option<&Tracker>,
-    ) -> Result<()> {
-        if tracker.is_none() {
-            return self.get(pe, index, target);
-        }
-        self.check(operation, pe, index, target.len())?;
-        self.count_get(target.len());
-        // SAFETY: PE and range were checked; the caller vouches for the target.
-        unsafe { self.start_get(operation, pe, index, target, tracker) };
-        Ok(())
-    }
-
     /// Starts a put and leaves it to the next quiet of its context (OpenSHMEM's `put_nbi`). In safe code,
     /// [`Region::put`] does the same.
     ///
@@ -530,7 +486,7 @@ impl<T: AtomicElement> View<'_, T> {
     /// If there is no such PE or element, or no such operation on this type; nothing is started then.
     pub fn fetch_amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Fetch<'_, T>> {
         self.check_op("fetch_amo_nb", op, false)?;
-        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
+        let atomic = atomic(op, operand);
         self.start_fetch("fetch_amo_nb", (pe, index), &atomic)
     }
 
@@ -547,7 +503,7 @@ impl<T: AtomicElement> View<'_, T> {
         operand: T,
     ) -> Result<Fetch<'_, T>> {
         self.check_op("compare_amo_nb", op, true)?;
-        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: compare.to_word() };
+        let atomic = comparing(op, compare, operand);
         self.start_fetch("compare_amo_nb", (pe, index), &atomic)
     }
 
@@ -555,27 +511,8 @@ impl<T: AtomicElement> View<'_, T> {
         let transfer = Transfer::new(self.world(), vec![T::from_word(0)], false);
         let tracker = transfer.region.tracker.as_ref();
         // SAFETY: the transfer owns the place of the old value until the atomic is complete.
-        unsafe { self.fetch_amo_tracked(operation, at, atomic, transfer.start, tracker)? };
+        unsafe { self.amo_tracked(operation, at, atomic, transfer.start, tracker)? };
         Ok(Fetch(transfer))
-    }
-
-    /// A fetching atomic that a tracker counts, with all checks but that of the operation.
-    ///
-    /// # Safety
-    /// `old` is valid for writes until the tracker has counted the atomic as done.
-    unsafe fn fetch_amo_tracked(
-        &self,
-        operation: &'static str,
-        (pe, index): (Pe, usize),
-        atomic: &Atomic,
-        old: *mut T,
-        tracker: Option<&Tracker>,
-    ) -> Result<()> {
-        self.check(operation, pe, index, 1)?;
-        self.world().tally.add(|counts| counts.atomics += 1);
-        // SAFETY: PE and index were checked; the caller vouches for the place of the old value.
-        unsafe { self.start_amo(operation, pe, index, atomic, old, tracker) };
-        Ok(())
     }
 
     /// Starts a fetching atomic and leaves it to the next quiet of its context (OpenSHMEM's
@@ -596,8 +533,8 @@ impl<T: AtomicElement> View<'_, T> {
         old: &mut MaybeUninit<T>,
     ) -> Result<()> {
         self.check_op("fetch_amo_nbi", op, false)?;
-        let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 };
+        let atomic = atomic(op, operand);
         // SAFETY: the caller vouches for the place of the old value.
-        unsafe { self.fetch_amo_tracked("fetch_amo_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
+        unsafe { self.amo_tracked("fetch_amo_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
     }
 }

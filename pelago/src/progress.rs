@@ -267,7 +267,8 @@ impl World {
         let status = match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
             // SAFETY: the caller vouches for the word and the place of the result.
             Executor::Fabric => unsafe { channel.try_atomic(target, atomic, fetched, token) },
-            Executor::Target => return self.try_request(channel, target, atomic, fetched, token),
+            // SAFETY: the caller vouches for the place of the result.
+            Executor::Target => return unsafe { self.try_request(channel, target, atomic, fetched, token) },
             Executor::Here => {
                 // SAFETY: the caller vouches for the word and the place of the result.
                 unsafe {
@@ -286,7 +287,10 @@ impl World {
     }
 
     /// Asks the target for an atomic; `false` if there is no room for the message now.
-    fn try_request(
+    ///
+    /// # Safety
+    /// `fetched` is null, or aligned and valid for writes until the answer has come.
+    unsafe fn try_request(
         &self,
         channel: &Arc<Channel>,
         target: Target,
@@ -294,33 +298,21 @@ impl World {
         fetched: *mut u8,
         token: Option<Token>,
     ) -> bool {
-        channel.add_follower();
-        let (header, payload) = self.request(channel, target, atomic, fetched, token);
-        let is_sent = self.net_channel().try_send(target.pe, header, &payload);
-        if !is_sent {
-            locked(&self.agenda.requests).take(header as u32);
-            channel.remove_follower();
-        }
-        is_sent
-    }
-
-    /// Notes a request; the message that makes it.
-    fn request(
-        &self,
-        channel: &Arc<Channel>,
-        target: Target,
-        atomic: &Atomic,
-        fetched: *mut u8,
-        token: Option<Token>,
-    ) -> (u64, [u8; REQUEST_BYTES]) {
         let request = Request { kind: atomic.kind, fetched, channel: Arc::clone(channel), token };
         let number = locked(&self.agenda.requests).add(request);
+        channel.add_follower();
         let mut payload = [0; REQUEST_BYTES];
         let words = [target.offset_bytes as u64, atomic.operand, atomic.compare];
         for (bytes, word) in payload.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        (header(Purpose::AtomicRequest, atomic.code(), number), payload)
+        let header = header(Purpose::AtomicRequest, atomic.code(), number);
+        let is_sent = self.net_channel().try_send(target.pe, header, &payload);
+        if !is_sent {
+            locked(&self.agenda.requests).take(number);
+            channel.remove_follower();
+        }
+        is_sent
     }
 
     /// Starts whatever of the outbox can be started now.
@@ -334,10 +326,9 @@ impl World {
                     self.trackers.release(after);
                     token.iter().for_each(|&token| self.trackers.sent(token));
                 }
-                // SAFETY: whoever deferred the atomic has vouched for the word; there is no place for a
-                // result.
-                let is_started =
-                    unsafe { self.try_atomic(channel, *target, atomic, std::ptr::null_mut(), *token) };
+                let (target, null) = (*target, std::ptr::null_mut());
+                // SAFETY: whoever deferred the atomic has vouched for the word; there is no result to place.
+                let is_started = unsafe { self.try_atomic(channel, target, atomic, null, *token) };
                 if is_started {
                     channel.remove_follower();
                 }

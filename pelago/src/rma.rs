@@ -55,15 +55,8 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE or the range exceeds the array; nothing is written then.
     #[inline]
     pub fn put(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
-        if pe >= self.place.gate {
-            return self.put_cold("put", pe, index, source);
-        }
-        if !self.has_range(index, source.len()) {
-            return self.put_cold("put", pe, index, source);
-        }
-        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
-        unsafe { self.place.part(pe).write(index, source) };
-        Ok(())
+        // SAFETY: without a tracker the source is free when this returns.
+        unsafe { self.put_tracked("put", pe, index, source, None) }
     }
 
     /// Gets elements: reads those from `index` on, on `pe`, into `target`. The data are there at return.
@@ -72,15 +65,8 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE or the range exceeds the array; nothing is read then.
     #[inline]
     pub fn get(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
-        if pe >= self.place.gate {
-            return self.get_cold("get", pe, index, target);
-        }
-        if !self.has_range(index, target.len()) {
-            return self.get_cold("get", pe, index, target);
-        }
-        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
-        unsafe { self.place.part(pe).read(index, target) };
-        Ok(())
+        // SAFETY: without a tracker the data are there when this returns.
+        unsafe { self.get_tracked("get", pe, index, target, None) }
     }
 
     /// A handle to the part on one PE, which is checked here once.
@@ -100,26 +86,91 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     fn p_cold(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        self.put_cold("p", pe, index, &[value])
+        // SAFETY: without a tracker the source is free when this returns.
+        unsafe { self.put_cold("p", pe, index, &[value], None) }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn put_cold(&self, operation: &'static str, pe: Pe, index: usize, source: &[T]) -> Result<()> {
-        self.check(operation, pe, index, source.len())?;
-        self.count_put(source.len());
-        // SAFETY: PE and range were checked; without a tracker the source is free when this returns.
-        unsafe { self.start_put(operation, pe, index, source, None) };
+    /// A put with all checks, as every form of it starts. Over the net it is only started if there is a
+    /// tracker, which then counts it.
+    ///
+    /// # Safety
+    /// The source stays as it is until the tracker has counted it as sent.
+    #[inline(always)]
+    pub(crate) unsafe fn put_tracked(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        if pe >= self.place.gate || !self.has_range(index, source.len()) {
+            // SAFETY: the caller vouches for the source.
+            return unsafe { self.put_cold(operation, pe, index, source, tracker) };
+        }
+        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
+        unsafe { self.place.part(pe).write(index, source) };
         Ok(())
     }
 
+    /// # Safety
+    /// As `put_tracked`.
     #[cold]
     #[inline(never)]
-    fn get_cold(&self, operation: &'static str, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
+    unsafe fn put_cold(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        self.check(operation, pe, index, source.len())?;
+        self.count_put(source.len());
+        // SAFETY: PE and range were checked; the caller vouches for the source.
+        unsafe { self.start_put(operation, pe, index, source, tracker) };
+        Ok(())
+    }
+
+    /// A get with all checks, as every form of it starts. Over the net it is only started if there is a
+    /// tracker, which then counts it.
+    ///
+    /// # Safety
+    /// Nobody touches the target until the tracker has counted it as done.
+    #[inline(always)]
+    pub(crate) unsafe fn get_tracked(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        target: &mut [T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        if pe >= self.place.gate || !self.has_range(index, target.len()) {
+            // SAFETY: the caller vouches for the target.
+            return unsafe { self.get_cold(operation, pe, index, target, tracker) };
+        }
+        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
+        unsafe { self.place.part(pe).read(index, target) };
+        Ok(())
+    }
+
+    /// # Safety
+    /// As `get_tracked`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn get_cold(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        target: &mut [T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
         self.check(operation, pe, index, target.len())?;
         self.count_get(target.len());
-        // SAFETY: PE and range were checked; without a tracker the data are there when this returns.
-        unsafe { self.start_get(operation, pe, index, target, None) };
+        // SAFETY: PE and range were checked; the caller vouches for the target.
+        unsafe { self.start_get(operation, pe, index, target, tracker) };
         Ok(())
     }
 
@@ -233,7 +284,8 @@ impl<T: Element> On<'_, T> {
     #[inline(never)]
     fn p_cold(&self, index: usize, value: T) -> Result<()> {
         let this = std::hint::black_box(self);
-        this.view.put_cold("p", this.pe, index, &[value])
+        // SAFETY: without a tracker the source is free when this returns.
+        unsafe { this.view.put_cold("p", this.pe, index, &[value], None) }
     }
 
     /// Gets one element, as [`View::g`].
@@ -260,7 +312,8 @@ impl<T: Element> On<'_, T> {
             unsafe { self.part.write(index, source) };
             return Ok(());
         }
-        self.view.put_cold("put", self.pe, index, source)
+        // SAFETY: without a tracker the source is free when this returns.
+        unsafe { self.view.put_cold("put", self.pe, index, source, None) }
     }
 
     /// Gets elements, as [`View::get`].
@@ -274,6 +327,7 @@ impl<T: Element> On<'_, T> {
             unsafe { self.part.read(index, target) };
             return Ok(());
         }
-        self.view.get_cold("get", self.pe, index, target)
+        // SAFETY: without a tracker the data are there when this returns.
+        unsafe { self.view.get_cold("get", self.pe, index, target, None) }
     }
 }

@@ -221,11 +221,7 @@ impl View<'_, u64> {
     #[cold]
     #[inline(never)]
     fn signal_cold(&self, pe: Pe, index: usize, op: SignalOp) -> Result<()> {
-        self.check("signal", pe, index, 1)?;
-        self.world().tally.add(|counts| counts.atomics += 1);
-        // SAFETY: PE and index were checked; there is no place for a result.
-        unsafe { self.start_amo("signal", pe, index, &op.atomic(), std::ptr::null_mut(), None) };
-        Ok(())
+        self.amo_cold("signal", pe, index, &op.atomic())
     }
 
     /// Signals a PE that is mapped, and wakes it if it sleeps until this array changes.

@@ -27,9 +27,9 @@ pub(super) fn each_token_comes_back_as_promised<H: Harness>() {
     for round in 0..12 {
         for bytes in [0, 8, limit.min(40_000), limit.saturating_add(1).min(50_000), 50_000] {
             let token = Some(expected.len() as Token);
+            let start = source.as_ptr();
             // SAFETY: the source outlives the wait below; the range lies in the region.
-            let status =
-                accept(&fabric, || unsafe { endpoint.put(1, source.as_ptr(), bytes, remote, token) });
+            let status = accept(&fabric, || unsafe { endpoint.put(1, start, bytes, remote, token) });
             let pending = status == Status::Pending;
             expected.push((pending && bytes > limit, pending));
         }
