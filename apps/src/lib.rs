@@ -11,6 +11,7 @@ mod ft;
 mod hello;
 mod noop;
 pub mod perf;
+mod qtc;
 mod ring;
 
 pub use bytes::Bytes;
@@ -41,6 +42,11 @@ pub fn apps() -> &'static [App] {
             name: "perf",
             about: "Microbenchmarks as lines of JSON; `pelago bench` makes tables of them",
             run: perf::run,
+        },
+        App {
+            name: "qtc",
+            about: "QTC: quality threshold clustering by a group of PEs that shrinks, verified by a replay",
+            run: qtc::run,
         },
         App { name: "ring", about: "A token goes round the ring of PEs by one-sided puts", run: ring::run },
     ]

@@ -37,6 +37,30 @@ pub enum RouteKind {
     Net,
 }
 
+/// How the memory that collective operations synchronise on is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncMemoryKind {
+    /// Arrays that are free again after an additional synchronisation, which nobody waits for.
+    Additional,
+    /// Arrays that the next barrier frees.
+    Barrier,
+    /// Words of each pair of PEs; algorithms by recursive doubling.
+    PairwiseDoubling,
+    /// Words of each pair of PEs; balanced trees that hang at the root.
+    PairwiseStructure,
+    /// Words of each pair of PEs; one tree whose edges never change.
+    PairwiseEdges,
+}
+
+/// Which form collective operations have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollFormKind {
+    /// Direct forms where all PEs of the team map each other, schedules elsewhere.
+    Auto,
+    /// Schedules everywhere.
+    Schedule,
+}
+
 /// Who is meant to set a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
@@ -109,8 +133,11 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// Sets the one field that `variable` names; errors are those of [`Settings::from_pairs`].
-            fn set(&mut self, variable: &str, value: &str) -> Result<(), SettingError> {
+            /// Sets the one field that `variable` names.
+            ///
+            /// # Errors
+            /// Those of [`Settings::from_pairs`].
+            pub fn set(&mut self, variable: &str, value: &str) -> Result<(), SettingError> {
                 match variable {
                     $($name => match (value.is_empty(), $parser(value)) {
                         (false, Some(parsed)) => self.$field = parsed,
@@ -134,6 +161,9 @@ settings! {
     heap_bytes: Option<usize> = parse::auto_bytes, "PELAGO_HEAP_SIZE", "auto", User,
         accepts "auto, or bytes such as 4096, 64m or 1.5g",
         help "size of the symmetric heap of each PE; auto: a share of the node's memory";
+    pool_bytes: Option<usize> = parse::auto_bytes, "PELAGO_POOL_SIZE", "auto", User,
+        accepts "auto, or bytes such as 4096, 64m or 1.5g",
+        help "memory of each PE for teams and spaces; auto: as the heap, at least 64m, taken when touched";
     init_timeout: Duration = parse::seconds, "PELAGO_INIT_TIMEOUT", "60", User,
         accepts "seconds above 0 and up to 1000000, such as 60 or 0.5",
         help "how long a PE and the launcher wait for the others while the job forms";
@@ -146,6 +176,24 @@ settings! {
     route: RouteKind = parse::route, "PELAGO_ROUTE", "auto", User,
         accepts "auto or net",
         help "how PEs reach each other; net: over a provider even where memory could be mapped, for tests";
+    sync_memory: SyncMemoryKind = parse::sync_memory, "PELAGO_SYNC_MEMORY", "pairwise-doubling", User,
+        accepts "additional, barrier, pairwise-doubling, pairwise-structure or pairwise-edges",
+        help "how the memory that scheduled collectives synchronise on is used again";
+    coll_form: CollFormKind = parse::coll_form, "PELAGO_COLL_FORM", "auto", User,
+        accepts "auto or schedule",
+        help "form of blocking collectives; schedule: as over a net, also between PEs of one node";
+    coll_algorithms: Option<String> = parse::text, "PELAGO_COLL", "", User,
+        accepts "operation=algorithm, several with commas, such as broadcast=binomial,all_reduce=ring",
+        help "algorithms of scheduled collectives, in place of those chosen (`pelago coll list`)";
+    coll_tuning: Option<String> = parse::text, "PELAGO_COLL_TUNING", "", User,
+        accepts "the path of a file that `pelago tune` has written",
+        help "which algorithms are best here, by operation, bytes and PEs";
+    deterministic: bool = parse::switch, "PELAGO_DETERMINISTIC", "off", User,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "combine elements in the order of PEs, so that results depend on no algorithm";
+    check: bool = parse::switch, "PELAGO_CHECK", "off", User,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "make sure that all PEs make the same collective calls, and say what differs";
     spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
         help "how often a waiting PE looks before it yields its core; auto: by PEs and cores";
@@ -158,6 +206,10 @@ settings! {
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
         accepts "none, or a number from 0 to 18446744073709551615",
         help "where threads talk over the simulated network: how it misbehaves; none: not at all";
+    sim_nodes: Option<u32> = parse::nodes, "PELAGO_SIM_NODES", "none", User,
+        accepts "none, or a number from 1 to 4294967295",
+        help "where threads talk over the simulated network: on how many nodes they are, in blocks; none: a \
+              network card for each PE";
     ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
         accepts "bytes, a power of two from 4k to 64m",
         help "size of the ring of incoming messages of each PE";
@@ -258,6 +310,7 @@ mod tests {
         assert_eq!(of("PELAGO_BARRIER", "dissemination").unwrap().barrier, BarrierKind::Dissemination);
         assert_eq!(of("PELAGO_ROUTE", "net").unwrap().route, RouteKind::Net);
         assert_eq!(of("PELAGO_SIM_SEED", "42").unwrap().sim_seed, Some(42));
+        assert_eq!(of("PELAGO_SIM_NODES", "3").unwrap().sim_nodes, Some(3));
         assert_eq!(of("PELAGO_SPINS", "0").unwrap().spins, Some(0));
         assert_eq!(of("PELAGO_YIELDS", "7").unwrap().yields, Some(7));
         assert_eq!(of("PELAGO_RING_SIZE", "4k").unwrap().ring_bytes, 4096);

@@ -13,7 +13,10 @@ mod pmi;
 mod spawn;
 
 pub use detect::launcher_seen;
-pub use env::{BarrierKind, RouteKind, SettingError, SettingInfo, SettingKind, Settings, settings_table};
+pub use env::{
+    BarrierKind, CollFormKind, RouteKind, SettingError, SettingInfo, SettingKind, Settings, SyncMemoryKind,
+    settings_table,
+};
 pub use error::BootError;
 pub use job::{Job, Launcher, Notifier};
 pub use locality::{cores, cpus, memory_available_bytes, memory_total_bytes, node_id};

@@ -4,6 +4,7 @@
 //! are only put in order. A gate is a comparison within one run, never an absolute time.
 
 mod atomics;
+mod coll;
 mod compute;
 mod gate;
 mod job;
@@ -71,6 +72,12 @@ Examples:
   pelago bench rate                      messages a second, for 8 B to 4 KiB
   pelago bench rate --html r.html        the curves as well";
 
+const COLL_EXAMPLES: &str = "\
+Examples:
+  pelago bench coll                      two PEs, or as many as there are cores
+  pelago bench coll -n 8                 2, 4 and 8 PEs
+  pelago bench coll --html c.html        the curves as well";
+
 const THREADS_EXAMPLES: &str = "\
 Examples:
   pelago bench threads                   1, 2 and 4 threads of a PE
@@ -130,6 +137,19 @@ enum Suite {
         #[command(flatten)]
         output: Output,
     },
+    /// Collective operations of all PEs
+    ///
+    /// For 2, 4, 8 PEs and so on, blocks of 8 B to 4 MiB: what each PE contributes, or sends to each one.
+    /// Every PE is the root in turn; operations count with the time of the slowest PE.
+    #[command(after_help = COLL_EXAMPLES)]
+    Coll {
+        #[command(flatten)]
+        most: Most,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Threads of one PE that put and add at the same time
     ///
     /// Threads of PE 0 work in PE 1's memory, through the world or through a context each, while all other
@@ -179,6 +199,9 @@ impl Bench {
                 signals::TOPIC.measure(job.n, &binding, &output)?;
             }
             Some(Suite::Rate { job, binding, output }) => rate::TOPIC.measure(job.n, &binding, &output)?,
+            Some(Suite::Coll { most: n, binding, output }) => {
+                coll::TOPIC.measure(most(n), &binding, &output)?;
+            }
             Some(Suite::Threads { job, output }) => {
                 threads::TOPIC.measure(job.n, &Binding::none(), &output)?;
             }

@@ -338,6 +338,129 @@ fn a_sender_has_one_card_for_all_receivers() {
     });
 }
 
+/// PEs 0, 1 and 3 on one node, PE 2 on another; inside a node a byte takes half a nanosecond.
+fn two_nodes() -> SimParams {
+    SimParams {
+        nodes: vec![7, 7, 2, 7],
+        local_latency: ns(50),
+        local_bandwidth_bytes_per_second: 2e9,
+        ..model()
+    }
+}
+
+#[test]
+fn inside_a_node_a_put_takes_the_local_times() {
+    check(4, &two_nodes(), |member| {
+        if member.me != 0 {
+            member.receive(0);
+            return;
+        }
+        let near = |bytes: u64| 100 + bytes / 2 + 2 * 50 + 20;
+        let far = |bytes: u64| 100 + (10 + bytes) + 2 * 1000 + 20;
+        for (to, expected) in [(0, near(8000)), (1, near(8000)), (2, far(8000)), (3, near(8000))] {
+            let (start, before) = (member.now(), member.net.completions().puts);
+            let source = vec![7; 1000];
+            member.put(to, 0, &source, None);
+            member.complete(before + 1, 0);
+            assert_eq!(member.now() - start, ns(expected), "a put to PE {to}");
+        }
+        let mut target = [1u64; 100];
+        for (of, expected) in [(1, 100 + 400 + 2 * 50 + 20), (2, 100 + 2 * (1000 + 10) + 800 + 20)] {
+            let (start, before) = (member.now(), member.net.completions().gets);
+            let remote = Remote { key: 0, offset_bytes: 0 };
+            // SAFETY: the target outlives the wait for completion; the source lies in the region.
+            let status = unsafe { member.net.get(of, target.as_mut_ptr().cast(), 800, remote, None) };
+            assert_eq!(status, Status::Pending);
+            member.complete(0, before + 1);
+            assert_eq!(member.now() - start, ns(expected), "a get from PE {of}");
+        }
+        (1..4).for_each(|pe| member.send(pe, 0));
+    });
+}
+
+#[test]
+fn pes_of_a_node_share_its_card_in_order_of_time() {
+    let ends = Mutex::new(vec![Vec::new(); 5]);
+    let params = SimParams { nodes: vec![7, 7, 2, 7, 4], ..two_nodes() };
+    check(5, &params, |member| {
+        let me = member.me;
+        if me == 2 || me == 4 {
+            return member.receive(0);
+        }
+        // PE 0 starts both its puts in one turn, at 100 and 200, PE 1 its put at 150: that goes between them.
+        if me == 1 {
+            member.net.compute(ns(50));
+        }
+        let (to, times) = [(2, 2), (4, 1), (2, 0), (1, 1)][me];
+        let source = vec![7; 1000];
+        (0..times).for_each(|_| member.put(to, 0, &source, None));
+        for put in 1..=times {
+            member.complete(put, 0);
+            ends.lock().unwrap()[me].push(member.now());
+        }
+        if me < 2 {
+            member.send(to, 0);
+        }
+    });
+    let put = |number: u64| ns(100 + number * 8010 + 2000 + 20);
+    let ends = ends.into_inner().unwrap();
+    assert_eq!(ends[0], [put(1), put(3)]);
+    assert_eq!(ends[1], [put(2)]);
+    assert_eq!(ends[3], [ns(100 + 4000 + 100 + 20)], "a local put waits for no card");
+}
+
+#[test]
+fn pes_of_a_node_share_its_card_for_what_arrives() {
+    let ends = Mutex::new(Vec::new());
+    let params = SimParams { nodes: vec![0, 1, 2, 2], ..two_nodes() };
+    check(4, &params, |member| {
+        if member.me >= 2 {
+            member.receive(0);
+            return;
+        }
+        let source = vec![7; 1000];
+        member.put(member.me + 2, 0, &source, None);
+        member.complete(1, 0);
+        ends.lock().unwrap().push(member.now());
+        member.send(member.me + 2, 0);
+    });
+    let alone = 100 + 1000 + 8010 + 1000 + 20;
+    assert_eq!(ends.into_inner().unwrap(), [ns(alone), ns(alone + 8010)]);
+}
+
+#[test]
+fn a_pe_moves_one_local_message_after_another() {
+    check(4, &two_nodes(), |member| {
+        if member.me != 0 {
+            return member.receive(0);
+        }
+        let source = vec![7; 1000];
+        [1, 3, 1].into_iter().for_each(|pe| member.put(pe, 0, &source, None));
+        member.complete(3, 0);
+        assert_eq!(member.now(), ns(100 + 3 * 4000 + 2 * 50 + 20));
+        (1..4).for_each(|pe| member.send(pe, 0));
+    });
+}
+
+#[test]
+fn runs_on_nodes_repeat() {
+    let nodes = vec![3, 0, 3];
+    let model = SimParams { nodes: nodes.clone(), ..model() };
+    assert!(trace(&model) == trace(&model), "virtual time gave two runs");
+    let alone = SimParams { nodes: Vec::new(), ..model.clone() };
+    assert!(trace(&model) != trace(&alone), "nodes change nothing");
+    for seed in 0..SEEDS {
+        let params = SimParams { nodes: nodes.clone(), ..SimParams::chaos(seed) };
+        assert!(trace(&params) == trace(&params), "seed {seed} gave two runs");
+    }
+}
+
+#[test]
+#[should_panic(expected = "the nodes of 2 PEs are given for a simulation of 3")]
+fn nodes_are_given_for_all_pes_or_none() {
+    Sim::open(3, SimParams { nodes: vec![0, 0], ..model() });
+}
+
 #[test]
 fn computing_and_sending_overlap() {
     check(2, &model(), |member| {

@@ -1,7 +1,7 @@
 //! The functions whose instructions `cargo xtask budget` counts. The protocol is that of the xtask's tracer:
 //! print the probes, then run each once to warm up and once between two breakpoints.
 
-use pelago::{On, Symmetric, World};
+use pelago::{Collective, On, ReduceOp, Symmetric, Team, World};
 use std::hint::black_box;
 
 /// A probe: its name, the address of the function that is counted, and a call of it.
@@ -68,8 +68,33 @@ fn barrier_alone(world: &World) {
     world.barrier();
 }
 
+#[inline(never)]
+fn team_barrier_alone(team: &Team<'_>) {
+    team.barrier();
+}
+
+#[inline(never)]
+fn broadcast_alone(
+    team: &Team<'_>,
+    target: &Symmetric<'_, u64>,
+    source: &Symmetric<'_, u64>,
+) -> pelago::Result<()> {
+    team.broadcast(0, target, source)
+}
+
+#[inline(never)]
+fn all_reduce_alone(
+    team: &Team<'_>,
+    target: &Symmetric<'_, u64>,
+    source: &Symmetric<'_, u64>,
+) -> pelago::Result<()> {
+    team.all_reduce(ReduceOp::Sum, target, source)
+}
+
 fn main() -> pelago::Result<()> {
     let world = World::init()?;
+    let team = world.team();
+    let (target, source) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
     let array = world.alloc_zeroed::<u64>(64)?;
     let on = array.on(0)?;
     let probe = |name, address: *const (), call| Probe { name, address: address as usize, call };
@@ -101,6 +126,21 @@ fn main() -> pelago::Result<()> {
         probe("quiet", quiet as _, Box::new(|| black_box(quiet)(&world))),
         probe("fence", fence as _, Box::new(|| black_box(fence)(&world))),
         probe("barrier_alone", barrier_alone as _, Box::new(|| black_box(barrier_alone)(&world))),
+        probe(
+            "team_barrier_alone",
+            team_barrier_alone as _,
+            Box::new(|| black_box(team_barrier_alone)(&team)),
+        ),
+        probe(
+            "broadcast_alone",
+            broadcast_alone as _,
+            Box::new(|| drop(black_box(broadcast_alone)(&team, &target, &source))),
+        ),
+        probe(
+            "all_reduce_alone",
+            all_reduce_alone as _,
+            Box::new(|| drop(black_box(all_reduce_alone)(&team, &target, &source))),
+        ),
     ];
     for probe in &probes {
         println!("probe {} {:x}", probe.name, probe.address);

@@ -42,7 +42,7 @@ pub(crate) enum Call {
 }
 
 impl Call {
-    fn words(self) -> [u64; 3] {
+    pub(crate) fn words(self) -> [u64; 3] {
         match self {
             Call::Join { barrier } => [1, barrier as u64, 0],
             Call::Alloc { bytes, align_bytes } => [2, bytes as u64, align_bytes as u64],
@@ -55,7 +55,7 @@ impl Call {
         }
     }
 
-    fn from_words([code, a, b]: [u64; 3]) -> Option<Call> {
+    pub(crate) fn from_words([code, a, b]: [u64; 3]) -> Option<Call> {
         let (a, b) = (a as usize, b as usize);
         Some(match code {
             1 => Call::Join { barrier: a },
@@ -133,7 +133,7 @@ impl World {
     fn agree_on(&self, call: Call, last: &mut u64) -> Result<()> {
         // First what was dropped, then quiet: what a thread starts on a context before it drops an array is
         // complete before the array's memory is reclaimed.
-        let dropped = self.arrays().dropped();
+        let dropped = self.realm.arrays().dropped();
         self.quiet_all();
         let sequence = self.barrier.next_round();
         if sequence <= *last {
@@ -155,8 +155,8 @@ impl World {
                 *all &= theirs;
             }
         }
-        let mut heap = self.heap();
-        for offset_bytes in self.arrays().reclaim(&dropped_by_all) {
+        let mut heap = self.realm.heap();
+        for offset_bytes in self.realm.arrays().reclaim(&dropped_by_all) {
             heap.free(offset_bytes);
         }
         Ok(())

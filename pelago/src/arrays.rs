@@ -5,6 +5,8 @@
 
 use crate::agree::{ArraySet, DROPPED_WORDS};
 use crate::segment::PartTable;
+use crate::symmetric::Usage;
+use std::sync::Arc;
 
 /// Number of an array, the same at every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(crate) struct Block {
     /// For as long as the array lives, its handles point to this table.
     #[expect(dead_code, reason = "kept for the handles, which have its address")]
     pub(crate) parts: PartTable,
+    /// Held by collective operations that use the array, beside this one.
+    pub(crate) usage: Arc<Usage>,
 }
 
 /// Where each array lies, and which ones this PE has dropped.
@@ -35,17 +39,19 @@ pub(crate) struct Arrays {
     blocks: Vec<Option<Block>>,
     free: std::collections::BTreeSet<usize>,
     dropped: ArraySet,
+    max: usize,
 }
 
 impl Arrays {
-    pub(crate) fn new() -> Arrays {
-        Arrays { blocks: Vec::new(), free: Default::default(), dropped: [0; DROPPED_WORDS] }
+    /// No arrays yet, and never more than `max` at once, which is at most [`ARRAYS_MAX`].
+    pub(crate) fn new(max: usize) -> Arrays {
+        Arrays { blocks: Vec::new(), free: Default::default(), dropped: [0; DROPPED_WORDS], max }
     }
 
     /// Gives a new array the lowest free number; `None` if there are too many.
     pub(crate) fn insert(&mut self, block: Block) -> Option<ArrayId> {
         let id = self.free.pop_first().unwrap_or(self.blocks.len());
-        if id == ARRAYS_MAX {
+        if id == self.max {
             return None;
         }
         if id == self.blocks.len() {
@@ -70,9 +76,18 @@ impl Arrays {
         self.dropped[id.index() / 64] |= 1 << (id.index() % 64);
     }
 
-    /// What this PE has dropped and not yet reclaimed.
+    /// What this PE has dropped and not yet reclaimed, and no collective operation uses any more.
     pub(crate) fn dropped(&self) -> ArraySet {
-        self.dropped
+        let mut set = self.dropped;
+        for (word, bits) in set.iter_mut().enumerate().filter(|(_, bits)| **bits != 0) {
+            for bit in (0..64).filter(|bit| self.dropped[word] & (1 << bit) != 0) {
+                let block = self.blocks[word * 64 + bit].as_ref();
+                if block.is_some_and(|block| Arc::strong_count(&block.usage) > 1) {
+                    *bits &= !(1 << bit);
+                }
+            }
+        }
+        set
     }
 
     /// Forgets the arrays of `set`, which every PE has dropped, and answers their offsets in bytes.
@@ -100,7 +115,7 @@ mod tests {
     use super::*;
 
     fn at(offset_bytes: usize) -> Block {
-        Block { offset_bytes, align_bytes: 64, parts: PartTable::default() }
+        Block { offset_bytes, align_bytes: 64, parts: PartTable::default(), usage: Arc::default() }
     }
 
     fn set(ids: &[usize]) -> ArraySet {
@@ -111,7 +126,7 @@ mod tests {
 
     #[test]
     fn numbers_are_reused_lowest_first_after_all_have_dropped() {
-        let mut arrays = Arrays::new();
+        let mut arrays = Arrays::new(ARRAYS_MAX);
         let ids: Vec<_> = (0..70).map(|i| arrays.insert(at(i * 64)).unwrap()).collect();
         arrays.drop_here(ids[66]);
         arrays.drop_here(ids[2]);
@@ -126,7 +141,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_numbers() {
-        let mut arrays = Arrays::new();
+        let mut arrays = Arrays::new(ARRAYS_MAX);
         assert!((0..ARRAYS_MAX).all(|i| arrays.insert(at(i)).is_some()));
         assert_eq!(arrays.insert(at(0)), None);
         assert_eq!(arrays.count(), ARRAYS_MAX);

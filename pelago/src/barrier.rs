@@ -69,6 +69,12 @@ impl Barrier {
 }
 
 impl World {
+    /// Whether this many PEs should meet at a counter rather than look at each other's words.
+    #[inline]
+    pub(crate) fn meets_at_counter(&self, n: usize) -> bool {
+        n > FLAGS_PES_MAX || self.n_pes() > self.cores()
+    }
+
     /// Waits until every PE has come here. All operations that the PEs issued before, except through a
     /// [`Context`](crate::Context), are complete and visible to all. Collective.
     ///

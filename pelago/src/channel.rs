@@ -285,6 +285,11 @@ impl Channel {
         world.wait(Awaited::Quiet, || self.is_quiet());
     }
 
+    /// Whether a thread waits for quiet, so that nothing new should be started.
+    pub(crate) fn is_quieting(&self) -> bool {
+        self.quieting.load(Ordering::Relaxed) != 0
+    }
+
     /// Lets a new operation in, when no other thread waits for quiet.
     pub(crate) fn admit(&self, world: &World, target: Target) {
         let is_admitted = || self.quieting.load(Ordering::Relaxed) == 0;

@@ -16,6 +16,8 @@ pub struct Counters {
     pub get_bytes: u64,
     /// Atomic operations and signals issued, to this PE itself as well.
     pub atomics: u64,
+    /// Collective operations on teams that were called and waited for; barriers are counted apart.
+    pub collectives: u64,
     /// Barriers passed, those inside other collective calls as well.
     pub barriers: u64,
 }

@@ -138,12 +138,98 @@ pub enum ErrorKind {
         element_bytes: usize,
     },
     /// An alignment that is no power of two.
-    #[error("PE {me}: alignment {align_bytes} is not a power of two of at most 2 MiB")]
+    #[error("PE {me}: alignment {align_bytes} is not a power of two of at most {max_bytes} bytes")]
     BadAlignment {
         /// The calling PE.
         me: Pe,
         /// The alignment asked for, in bytes.
         align_bytes: usize,
+        /// The largest that there is, in bytes.
+        max_bytes: usize,
+    },
+    /// A space has no block of this size.
+    #[error(
+        "PE {me}: {operation} of {asked_bytes} bytes a PE failed: the space has {free_bytes} of \
+         {total_bytes} bytes free, the largest block {largest_bytes}. Create it with more bytes"
+    )]
+    SpaceExhausted {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Bytes asked for on each PE.
+        asked_bytes: usize,
+        /// Bytes free on each PE.
+        free_bytes: usize,
+        /// The largest free block in bytes.
+        largest_bytes: usize,
+        /// Size of the space on each PE in bytes.
+        total_bytes: usize,
+    },
+    /// The pool of a PE has no room for a team or a space.
+    #[error(
+        "PE {me}: {operation} failed: the pool of PE {pe} has no block of {asked_bytes} bytes. Raise \
+         PELAGO_POOL_SIZE, or drop teams and spaces that are no longer needed"
+    )]
+    PoolExhausted {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The first PE that has no room.
+        pe: Pe,
+        /// Bytes asked for on each PE.
+        asked_bytes: usize,
+    },
+    /// More teams and spaces made from one team than are kept track of.
+    #[error(
+        "PE {me}: {operation} failed: {count} teams and spaces made from this team are alive on some PE. \
+         Drop those that are no longer needed"
+    )]
+    TooManyTeams {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// A team that cannot be made.
+    #[error("PE {me}: {operation} refused: {reason}")]
+    BadTeam {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A collective operation that cannot be done so.
+    #[error("PE {me}: {operation} refused: {reason}")]
+    BadCollective {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// Members of a team made different collective calls.
+    #[error(
+        "PE {me}: the PEs of a team disagree on their collective call {sequence}: PE {pe} calls {theirs}, PE \
+         {me} calls {mine}. Every PE must make the same calls with the same arguments in the same order"
+    )]
+    Mismatch {
+        /// The calling PE.
+        me: Pe,
+        /// Number of the call on this team, counted from 1.
+        sequence: u64,
+        /// The first PE that differs.
+        pe: Pe,
+        /// What this PE calls.
+        mine: String,
+        /// What the other PE calls.
+        theirs: String,
     },
     /// More arrays than the runtime keeps track of.
     #[error("PE {me}: there are {count} symmetric arrays already. Allocate fewer, larger ones, or free some")]

@@ -17,6 +17,8 @@ use std::ptr::NonNull;
 const HEAP_SHARE: (usize, usize) = (3, 4);
 /// Size of a PE's heap where the system does not tell its memory.
 const HEAP_BYTES_FALLBACK: usize = 1 << 30;
+/// The smallest pool that a PE gets by default.
+const POOL_BYTES_MIN: usize = 64 << 20;
 
 /// Joins the job that this process was started in.
 pub(crate) fn process() -> Result<World> {
@@ -25,8 +27,7 @@ pub(crate) fn process() -> Result<World> {
     tell_panics(job.notifier());
     let (me, n_pes) = (job.rank(), job.size());
     // PE 0 decides for all; the others do not even ask the system for its memory.
-    let heap_bytes = if me == 0 { heap_bytes(&settings, n_pes) } else { 0 };
-    let layout = Layout::new(n_pes, heap_bytes, settings.ring_bytes);
+    let layout = if me == 0 { layout(&settings, n_pes) } else { Layout::new(n_pes, 0, settings.ring_bytes) };
     let mut shm = Shm::open(me, layout, settings.init_timeout)?;
     let node = node_id(&settings);
     if n_pes > 1 {
@@ -44,15 +45,22 @@ pub(crate) fn process() -> Result<World> {
     World::assemble(me, segment, net, Some(job), &settings)
 }
 
-/// Lets the peers reach this PE's heap over the net.
+/// The node's memory for `n_pes` PEs.
+pub(crate) fn layout(settings: &Settings, n_pes: usize) -> Layout {
+    let heap_bytes = heap_bytes(settings, n_pes);
+    let pool_bytes = settings.pool_bytes.unwrap_or(heap_bytes.max(POOL_BYTES_MIN));
+    Layout::new(n_pes, heap_bytes, settings.ring_bytes).with_pool(pool_bytes)
+}
+
+/// Lets the peers reach this PE's heap and pool over the net.
 pub(crate) fn register_heap(mut net: Net, me: Pe, memory: &Memory) -> Result<Net> {
     let start = NonNull::new(memory.heap(me)).expect("nothing is mapped at address 0");
-    net.register(HEAP_KEY, start, memory.heap_bytes())?;
+    net.register(HEAP_KEY, start, memory.region_bytes())?;
     Ok(net)
 }
 
 /// Size of a PE's symmetric heap in bytes, for `n_pes` PEs on the node.
-pub(crate) fn heap_bytes(settings: &Settings, n_pes: usize) -> usize {
+fn heap_bytes(settings: &Settings, n_pes: usize) -> usize {
     let share = |total: usize| total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes;
     settings.heap_bytes.or_else(|| memory_total_bytes().map(share)).unwrap_or(HEAP_BYTES_FALLBACK)
 }

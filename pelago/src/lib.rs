@@ -37,6 +37,7 @@ mod arrays;
 mod barrier;
 mod channel;
 mod clock;
+pub mod coll;
 mod context;
 mod counters;
 mod element;
@@ -45,16 +46,20 @@ mod heap;
 mod join;
 mod local;
 mod lock;
+mod members;
 mod nb;
 mod order;
 mod p2p;
 mod progress;
+mod realm;
 mod rma;
 mod route;
 mod segment;
 mod signal;
+mod space;
 mod spmd;
 mod symmetric;
+mod team;
 mod tracker;
 mod view;
 mod vis;
@@ -72,6 +77,10 @@ pub mod sim {
 pub mod testing;
 
 pub use amo::{AtomicElement, AtomicInteger};
+pub use coll::api::{Collective, IntoCombiner};
+pub use coll::reduction::{Combiner, ReduceOp, Reducible};
+pub use coll::request::{NonBlocking, Persistent, PersistentCalls, Request};
+pub use coll::span::TypedSpan;
 pub use context::{Context, ContextKind};
 pub use counters::Counters;
 pub use element::Element;
@@ -85,8 +94,10 @@ pub use pelago_derive::Element;
 pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};
 pub use rma::On;
 pub use signal::SignalOp;
+pub use space::Space;
 pub use spmd::{Spmd, SpmdError, spmd};
 pub use symmetric::Symmetric;
+pub use team::Team;
 pub use view::View;
 pub use vis::Strided;
 pub use world::World;
@@ -98,5 +109,5 @@ struct Readme;
 
 /// What most programs need.
 pub mod prelude {
-    pub use crate::{Element, Pe, Symmetric, World, spmd};
+    pub use crate::{Collective, Element, Pe, ReduceOp, Symmetric, Team, World, spmd};
 }

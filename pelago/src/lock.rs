@@ -127,7 +127,7 @@ impl RawLock<'_> {
     fn leave(&self, node: u32) -> Result<()> {
         if node != 0 {
             // Fetching, so that it is complete before this PE enters the queue again.
-            self.words.swap(self.words.world().my_pe(), self.node(), 0)?;
+            self.words.swap(self.words.realm().my_rank(), self.node(), 0)?;
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl RawLock<'_> {
 
     /// This PE as the words have it.
     fn me(&self) -> u32 {
-        self.words.world().my_pe() as u32 + 1
+        self.words.realm().my_rank() as u32 + 1
     }
 }
 
@@ -301,7 +301,7 @@ impl Lock<'_> {
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence(Ordering::SeqCst);
         if self.words.local().part.has_waiters() {
-            self.words.ring(self.world().my_pe());
+            self.words.ring(self.words.realm().my_rank());
         }
     }
 

@@ -119,6 +119,9 @@ impl World {
         if let Some(net) = &self.net {
             self.progress_net(net);
         }
+        if self.collectives.is_active() {
+            self.drive();
+        }
     }
 
     #[cold]
@@ -181,7 +184,7 @@ impl World {
     fn serve(&self, from: Pe, atomic: &Atomic, offset: u64, request: u32) -> Option<()> {
         let (offset_bytes, bytes) = (usize::try_from(offset).ok()?, atomic.kind.bytes());
         let end = offset_bytes.checked_add(bytes)?;
-        if !offset_bytes.is_multiple_of(bytes) || end > self.memory.heap_bytes() {
+        if !offset_bytes.is_multiple_of(bytes) || end > self.memory.region_bytes() {
             return None;
         }
         // SAFETY: the word lies in this PE's heap, aligned, as was checked.

@@ -57,7 +57,12 @@ impl Memory {
         self.segment.layout().heap_bytes
     }
 
-    /// Where `pe`'s heap is mapped.
+    /// Size of what peers reach of a PE, in bytes: its heap and, behind it, its pool.
+    pub(crate) fn region_bytes(&self) -> usize {
+        self.segment.layout().region_bytes()
+    }
+
+    /// Where `pe`'s region is mapped, which its heap begins.
     pub(crate) fn heap(&self, pe: Pe) -> *mut u8 {
         self.segment.heap(pe).as_ptr()
     }
@@ -96,15 +101,19 @@ impl Memory {
         unsafe { &*self.heap(pe).add(offset_bytes).cast::<[AtomicU64; N]>() }
     }
 
-    /// The start of the array at `offset_bytes` in each PE's heap, by PE.
-    pub(crate) fn parts(&self, offset_bytes: usize) -> PartTable {
-        let n_pes = self.segment.layout().n_pes;
-        assert!((HEADER_BYTES..self.heap_bytes()).contains(&offset_bytes), "an array lies in the heap");
-        // SAFETY: the offset lies inside each heap, as was checked.
-        PartTable((0..n_pes).map(|pe| unsafe { self.heap(pe).add(offset_bytes) }).collect())
+    /// Where something lies that begins at a PE's region offset, by rank: the PEs and their offsets in
+    /// bytes.
+    pub(crate) fn parts(&self, places: impl Iterator<Item = (Pe, usize)>) -> PartTable {
+        let start = |(pe, offset_bytes): (Pe, usize)| {
+            let range = HEADER_BYTES..self.region_bytes();
+            assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
+            // SAFETY: the offset lies inside the PE's region, as was checked.
+            unsafe { self.heap(pe).add(offset_bytes) }
+        };
+        PartTable(places.map(start).collect())
     }
 
-    /// The place of `len` elements at `offset_bytes` in every PE's heap.
+    /// The place of `len` elements at `offset_bytes` in the memory of every member of a realm.
     ///
     /// # Safety
     /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory
@@ -115,11 +124,31 @@ impl Memory {
         len: usize,
         parts: &PartTable,
     ) -> Place<T> {
-        debug_assert!(
-            offset_bytes.is_multiple_of(align_of::<T>())
-                && offset_bytes + len * size_of::<T>() <= self.heap_bytes()
-        );
-        Place { gate: self.gate, parts: parts.0.as_ptr().cast(), offset_bytes, len, element: PhantomData }
+        let gate = if self.gate == 0 { 0 } else { parts.0.len() };
+        Place { gate, parts: parts.0.as_ptr().cast(), offset_bytes, len, element: PhantomData }
+    }
+
+    /// Makes a free range of this PE's pool zero again, without keeping pages for it.
+    ///
+    /// # Safety
+    /// The range lies in PE `me`'s pool, and nobody uses it.
+    pub(crate) unsafe fn clear(&self, me: Pe, offset_bytes: usize, bytes: usize) {
+        const PAGE_BYTES: usize = 4096;
+        let (start, end) = (offset_bytes, offset_bytes + bytes);
+        let (first, last) = (start.next_multiple_of(PAGE_BYTES).min(end), end / PAGE_BYTES * PAGE_BYTES);
+        // SAFETY: the caller vouches for the range; whole pages of a shared mapping can be given back.
+        unsafe {
+            let heap = self.heap(me);
+            let pages = last.saturating_sub(first);
+            let are_gone = pages == 0
+                || rustix::mm::madvise(heap.add(first).cast(), pages, rustix::mm::Advice::LinuxRemove)
+                    .is_ok();
+            if pages == 0 || !are_gone {
+                return std::ptr::write_bytes(heap.add(start), 0, bytes);
+            }
+            std::ptr::write_bytes(heap.add(start), 0, first - start);
+            std::ptr::write_bytes(heap.add(last), 0, end - last);
+        }
     }
 }
 

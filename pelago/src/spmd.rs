@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::join;
 use crate::world::{GaveUp, World};
 use pelago_boot::{BarrierKind, RouteKind, Settings, cpus};
+use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Cause;
-use pelago_fabric::shm::{Layout, Segment};
 use pelago_fabric::sim::{Sim, SimParams};
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use pelago_fabric::{Net, Provider};
@@ -68,6 +68,7 @@ pub struct Spmd {
     ring_bytes: Option<usize>,
     wait_limit: Option<Duration>,
     sim: Option<SimParams>,
+    others: Vec<(String, String)>,
 }
 
 impl Spmd {
@@ -81,6 +82,7 @@ impl Spmd {
             ring_bytes: None,
             wait_limit: None,
             sim: None,
+            others: Vec::new(),
         }
     }
 
@@ -114,6 +116,13 @@ impl Spmd {
         self
     }
 
+    /// Sets any setting of the runtime as its variable in the environment would, such as
+    /// `("PELAGO_COLL", "broadcast=chain")`.
+    pub fn setting(mut self, variable: &str, value: &str) -> Spmd {
+        self.others.push((variable.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Lets the PEs talk over a simulated network, in virtual time or, in chaos, by a seed, one PE at a time:
     /// the run depends on the parameters and the program alone. What keeps a PE from going on but is no call
     /// of the runtime (a mutex, a channel of the standard library, a loop over
@@ -133,8 +142,8 @@ impl Spmd {
     pub fn run<R: Send>(&self, body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>, SpmdError> {
         assert!(self.n_pes > 0, "a job has at least one PE");
         let settings = self.settings()?;
-        let layout = Layout::new(self.n_pes, join::heap_bytes(&settings, self.n_pes), settings.ring_bytes);
-        let (segment, _fd) = Segment::create(0, layout).map_err(crate::Error::from)?;
+        let (segment, _fd) =
+            Segment::create(0, join::layout(&settings, self.n_pes)).map_err(crate::Error::from)?;
         let segment = Arc::new(segment);
         let mut nets = self.nets(&settings);
         let cpu = if nets.is_empty() { None } else { next_cpu() };
@@ -179,6 +188,9 @@ impl Spmd {
 
     fn settings(&self) -> Result<Settings> {
         let mut settings = Settings::from_env()?;
+        for (variable, value) in &self.others {
+            settings.set(variable, value)?;
+        }
         settings.heap_bytes = self.heap_bytes.or(settings.heap_bytes);
         settings.counters = self.counters.unwrap_or(settings.counters);
         settings.barrier = self.barrier.unwrap_or(settings.barrier);

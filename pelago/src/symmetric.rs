@@ -5,11 +5,29 @@ use crate::arrays::{ArrayId, Block};
 use crate::element::Element;
 use crate::error::Result;
 use crate::join::panic_text;
+use crate::realm::Realm;
 use crate::segment::Place;
+use crate::team::Tie;
 use crate::view::View;
+use crate::wait::Awaited;
 use crate::world::World;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// Held by every collective operation that uses an array. While one does, the array is not reclaimed,
+/// whatever was forgotten or dropped; nor is the space that it lies in.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    _space: Option<Arc<Tie>>,
+}
+
+impl Usage {
+    /// Of a new array, in a space or in the world's heap.
+    pub(crate) fn new(space: Option<Arc<Tie>>) -> Arc<Usage> {
+        Arc::new(Usage { _space: space })
+    }
+}
 
 /// An array with `len` elements in the memory of every PE, at the same place of each PE's heap.
 ///
@@ -34,10 +52,15 @@ impl<'w, T: Element> Deref for Symmetric<'w, T> {
 }
 
 impl<'w, T: Element> Symmetric<'w, T> {
-    pub(crate) fn new(world: &'w World, id: ArrayId, place: Place<T>) -> Symmetric<'w, T> {
-        // SAFETY: this PE is a PE of the job. Nobody waits for this PE's part of the array yet.
-        unsafe { place.part(world.my_pe()).reset_waiters() };
-        Symmetric { view: View::new(world, place), id }
+    pub(crate) fn new(
+        world: &'w World,
+        realm: &'w Realm,
+        (id, usage): (ArrayId, Arc<Usage>),
+        place: Place<T>,
+    ) -> Symmetric<'w, T> {
+        // SAFETY: this PE is a member. Nobody waits for this PE's part of the array yet.
+        unsafe { place.part(realm.my_rank()).reset_waiters() };
+        Symmetric { view: View::new(world, realm, place, usage), id }
     }
 
     /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all
@@ -62,25 +85,27 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// PEs that have left it, as others may still be in it.
     pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_open("exclusive")?;
-        let (world, offset_bytes, len) = (self.world(), self.place.offset_bytes(), self.len());
+        let (world, realm) = (self.world(), self.realm());
+        let (offset_bytes, len) = (self.place.offset_bytes(), self.len());
         let bytes = len * size_of::<T>();
         // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
         // that are still in it. With the gate closed every operation takes the cold function, which refuses.
         let gate = std::mem::replace(&mut self.view.place.gate, 0);
         self.view.is_closed = true;
+        self.finish_collectives("exclusive");
         // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
         // threads of this one have made collective calls at once.
-        world.agree(Call::BeginExclusive { offset_bytes, bytes })?;
-        // SAFETY: this PE is a PE of the job. All PEs agreed to begin, having closed their handles, and open
+        realm.agree(world, Call::BeginExclusive { offset_bytes, bytes })?;
+        // SAFETY: this PE is a member. All PEs agreed to begin, having closed their handles, and open
         // them after all have agreed to end, which this PE does after `work`; operations begun before are
         // complete, as the agreement is a barrier.
-        let part = unsafe { self.place.part(world.my_pe()).slice(len) };
+        let part = unsafe { self.place.part(realm.my_rank()).slice(len) };
         let value = catch_unwind(AssertUnwindSafe(|| work(part))).unwrap_or_else(|payload| {
             // Nobody waits for a PE that unwinds out of the phase.
             world.record_failure(panic_text(payload.as_ref()));
             resume_unwind(payload)
         });
-        world.agree(Call::EndExclusive { offset_bytes, bytes })?;
+        realm.agree(world, Call::EndExclusive { offset_bytes, bytes })?;
         self.open(gate);
         Ok(value)
     }
@@ -97,37 +122,38 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// If the heap has no such block, or the PEs do not ask for the same. This PE has then dropped the array.
     pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
         self.check_open("resize")?;
-        let (world, id) = (self.world(), self.id);
+        let (world, realm, id) = (self.world(), self.realm(), self.id);
         let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
-        let align_bytes = world.arrays().align_bytes(id);
+        let align_bytes = realm.arrays().align_bytes(id);
+        self.finish_collectives("resize");
         let agreed_bytes = len.saturating_mul(size_of::<T>());
-        let mut collective = world.collective();
-        collective.agree(Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
+        realm.agree(world, Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
         let bytes = world.array_bytes::<T>("resize", len)?;
-        let is_in_place = world.heap().resize_in_place(old_bytes, bytes);
+        let is_in_place = realm.heap().resize_in_place(old_bytes, bytes);
         let offset_bytes = match is_in_place {
             true => old_bytes,
             false => {
-                let found = world.heap().alloc(bytes, align_bytes);
-                found.ok_or_else(|| world.exhausted("resize", bytes))?
+                let found = realm.heap().alloc(bytes, align_bytes);
+                found.ok_or_else(|| realm.exhausted(world.my_pe(), "resize", bytes))?
             }
         };
-        let parts = world.memory.parts(offset_bytes);
+        let parts = realm.parts(&world.memory, offset_bytes);
         // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept
         // with the block.
         let place = unsafe { world.memory.place(offset_bytes, len, &parts) };
         if !is_in_place {
-            // SAFETY: this PE is a PE of the job; both blocks hold `kept` elements; the agreement was a
+            // SAFETY: this PE is a member; both blocks hold `kept` elements; the agreement was a
             // barrier and nobody else has the new array before the barrier below, nor the old one, which is
             // consumed.
-            unsafe { self.place.part(world.my_pe()).move_to(place.part(world.my_pe()), kept) };
-            world.heap().free(old_bytes);
+            unsafe { self.place.part(realm.my_rank()).move_to(place.part(realm.my_rank()), kept) };
+            realm.heap().free(old_bytes);
         }
-        world.arrays().relocate(id, Block { offset_bytes, align_bytes, parts });
-        std::mem::forget(self);
-        let array = Symmetric::new(world, id, place);
-        world.barrier();
-        drop(collective);
+        let usage = Arc::clone(self.usage());
+        let block = Block { offset_bytes, align_bytes, parts, usage: Arc::clone(&usage) };
+        realm.arrays().relocate(id, block);
+        self.forget();
+        let array = Symmetric::new(world, realm, (id, usage), place);
+        realm.barrier(world);
         Ok(array)
     }
 
@@ -136,21 +162,38 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// # Errors
     /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
     pub fn free(self) -> Result<()> {
-        let (world, offset_bytes) = (self.world(), self.place.offset_bytes());
+        let (world, realm, offset_bytes) = (self.world(), self.realm(), self.place.offset_bytes());
+        self.finish_collectives("free");
         drop(self);
-        world.agree(Call::Free { offset_bytes })
+        realm.agree(world, Call::Free { offset_bytes })
+    }
+
+    /// Waits until no collective operation uses the array any more here, whose request was forgotten.
+    fn finish_collectives(&self, operation: &'static str) {
+        // Beside the operations, this handle's view and the table of arrays hold it.
+        let is_unused = || Arc::strong_count(self.usage()) <= 2;
+        if !is_unused() {
+            self.world().wait(Awaited::Collective { operation, pe: None }, is_unused);
+        }
+    }
+
+    /// Gives the handle up without dropping the array.
+    fn forget(self) {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the view is read once, and the handle is not used or dropped any more.
+        drop(unsafe { std::ptr::read(&raw const this.view) });
     }
 
     /// Zeroes this PE's part, before any other PE has the handle.
     pub(crate) fn zero_here(&self) {
-        // SAFETY: this PE is a PE of the job; the barrier that ends the allocation is still to come.
-        unsafe { self.place.part(self.world().my_pe()).zero(0..self.len()) }
+        // SAFETY: this PE is a member; the barrier that ends the allocation is still to come.
+        unsafe { self.place.part(self.realm().my_rank()).zero(0..self.len()) }
     }
 }
 
 impl<T: Element> Drop for Symmetric<'_, T> {
     fn drop(&mut self) {
-        self.world().arrays().drop_here(self.id);
+        self.realm().arrays().drop_here(self.id);
     }
 }
 

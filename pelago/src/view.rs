@@ -10,21 +10,27 @@ use crate::context::Context;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::local::Local;
+use crate::realm::Realm;
 use crate::route::Route;
 use crate::segment::Place;
+use crate::symmetric::Usage;
 use crate::world::World;
 use pelago_fabric::shm::doorbell::Cause;
 use std::sync::Arc;
 
 /// A symmetric array, or one through a context: what one-sided operations are called on.
 ///
-/// [`Symmetric`](crate::Symmetric) derefs to it; [`via`](View::via) makes one through a context.
+/// [`Symmetric`](crate::Symmetric) derefs to it; [`via`](View::via) makes one through a context. Where an
+/// operation takes the number of a PE, that is its rank in the team if the array lies in a
+/// [`Space`](crate::Space).
 ///
 /// Every operation also fails on an array whose exclusive phase has not ended here, and, over the net or
 /// while operations are counted, once the job has failed. Over the net, calls that wait panic when the job
 /// fails.
 pub struct View<'a, T: Element> {
     world: &'a World,
+    realm: &'a Realm,
+    usage: Arc<Usage>,
     /// Where operations over the net start; the world's own channel if `None`.
     channel: Option<&'a Arc<Channel>>,
     /// In an exclusive phase, or after one that has not ended here.
@@ -33,8 +39,8 @@ pub struct View<'a, T: Element> {
 }
 
 impl<'a, T: Element> View<'a, T> {
-    pub(crate) fn new(world: &'a World, place: Place<T>) -> View<'a, T> {
-        View { world, channel: None, is_closed: false, place }
+    pub(crate) fn new(world: &'a World, realm: &'a Realm, place: Place<T>, usage: Arc<Usage>) -> View<'a, T> {
+        View { world, realm, usage, channel: None, is_closed: false, place }
     }
 
     /// Elements on each PE.
@@ -50,6 +56,17 @@ impl<'a, T: Element> View<'a, T> {
         self.world
     }
 
+    /// The PEs that have a part of the array.
+    #[inline]
+    pub(crate) fn realm(&self) -> &'a Realm {
+        self.realm
+    }
+
+    /// What collective operations hold while they use the array.
+    pub(crate) fn usage(&self) -> &Arc<Usage> {
+        &self.usage
+    }
+
     /// The array seen through a context: operations on the result are ordered and completed by that context's
     /// fence and quiet, not by the world's.
     ///
@@ -58,22 +75,24 @@ impl<'a, T: Element> View<'a, T> {
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
         assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());
-        View { world: self.world, channel: context.channel(), is_closed: self.is_closed, place: self.place }
+        let (world, realm, channel) = (self.world, self.realm, context.channel());
+        let usage = Arc::clone(&self.usage);
+        View { world, realm, usage, channel, is_closed: self.is_closed, place: self.place }
     }
 
     /// The part in this PE's own memory, which other PEs may access at the same time.
     #[inline]
     pub fn local(&self) -> Local<'_, T> {
-        // SAFETY: this PE is a PE of the job.
-        Local::new(self, unsafe { self.place.part(self.world.my_pe()) })
+        // SAFETY: this PE is one of those that have a part.
+        Local::new(self, unsafe { self.place.part(self.realm.my_rank()) })
     }
 
     /// Where this PE maps the part on `pe`; `None` if there is no such PE, or operations on it go over the
     /// net (OpenSHMEM's `shmem_ptr`). The pointer is good for the array's `len` elements until the array is
     /// freed. Whoever follows it must do so by atomics or other means that bear with other PEs' accesses.
     pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
-        let is_mapped = pe < self.world.n_pes() && self.world.routes.to(pe) == Route::Mapped;
-        // SAFETY: only PEs of the job pass.
+        let is_mapped = pe < self.realm.len() && self.world.routes.to(self.realm.pe(pe)) == Route::Mapped;
+        // SAFETY: only PEs that have a part pass.
         is_mapped.then(|| unsafe { self.place.part(pe).as_ptr() })
     }
 
@@ -84,11 +103,14 @@ impl<'a, T: Element> View<'a, T> {
         pe: Pe,
         index: usize,
     ) -> Option<(&'a Arc<Channel>, Target)> {
+        let rank = pe;
+        let pe = self.realm.pe(rank);
         if self.world.routes.to(pe) == Route::Mapped {
             return None;
         }
         let channel = self.channel.unwrap_or_else(|| self.world.net_channel());
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        let offset_bytes = self.realm.region_offset(rank, offset_bytes);
         Some((channel, Target { operation, pe, offset_bytes }))
     }
 
@@ -96,7 +118,7 @@ impl<'a, T: Element> View<'a, T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn ring(&self, pe: Pe) {
-        self.world.memory.blocks()[pe].doorbell.ring(Cause::Data);
+        self.world.memory.blocks()[self.realm.pe(pe)].doorbell.ring(Cause::Data);
     }
 
     #[inline(always)]
@@ -120,7 +142,7 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     pub(crate) fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {
-        let (me, n_pes) = (self.world.my_pe(), self.world.n_pes());
+        let (me, n_pes) = (self.world.my_pe(), self.realm.len());
         if pe >= n_pes {
             return Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into());
         }

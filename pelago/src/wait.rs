@@ -50,6 +50,8 @@ impl Patience {
 pub(crate) enum Awaited {
     /// This PE, or all if `None`, in a barrier.
     Barrier { pe: Option<Pe>, round: u64 },
+    /// This PE, or others if `None`, in a collective operation of a team.
+    Collective { operation: &'static str, pe: Option<Pe> },
     /// A change of a word in symmetric memory.
     Element { index: usize },
     /// Everybody's joining.
@@ -67,7 +69,8 @@ pub(crate) enum Awaited {
 impl Awaited {
     fn cause(self) -> Cause {
         match self {
-            Awaited::Barrier { .. } | Awaited::Join | Awaited::Leave => Cause::Meeting,
+            Awaited::Barrier { .. } | Awaited::Collective { .. } => Cause::Meeting,
+            Awaited::Join | Awaited::Leave => Cause::Meeting,
             _ => Cause::Data,
         }
     }
@@ -88,6 +91,31 @@ impl World {
         waiters: Option<&AtomicU32>,
         mut ready: impl FnMut() -> bool,
     ) {
+        if self.collectives.is_active() {
+            return self.wait_driving(awaited, waiters, &mut ready);
+        }
+        for _ in 0..self.patience.spins {
+            if ready() {
+                return;
+            }
+            spin_once();
+        }
+        match &self.net {
+            None => self.wait_long(awaited, waiters, &mut ready),
+            Some(net) => self.wait_net(net, awaited, &mut ready),
+        }
+    }
+
+    /// Waits and moves collective operations meanwhile: other PEs may need this one in those.
+    #[cold]
+    #[inline(never)]
+    fn wait_driving(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
+        let mut ready = || {
+            ready() || {
+                self.drive();
+                ready()
+            }
+        };
         for _ in 0..self.patience.spins {
             if ready() {
                 return;
@@ -190,13 +218,13 @@ impl World {
             // Who leaves stays reachable until all have left.
             Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
             Awaited::Join | Awaited::Leave => None,
-            Awaited::Barrier { pe: Some(pe), .. } => {
+            Awaited::Barrier { pe: Some(pe), .. } | Awaited::Collective { pe: Some(pe), .. } => {
                 has_left(pe).then(|| format!("PE {pe} has left the job"))
             }
             Awaited::Barrier { pe: None, .. } => {
                 (0..self.n_pes()).find(|&pe| has_left(pe)).map(|pe| format!("PE {pe} has left the job"))
             }
-            Awaited::Element { .. } => {
+            Awaited::Element { .. } | Awaited::Collective { pe: None, .. } => {
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
                 let is_alone = others.all(has_left) && self.is_all_quiet() && !has_siblings();
                 is_alone.then(|| "no other PE is left in the job".to_owned())
@@ -214,6 +242,8 @@ impl World {
         match awaited {
             Awaited::Barrier { pe: Some(pe), round } => format!("PE {pe} in barrier {round}"),
             Awaited::Barrier { pe: None, round } => format!("all PEs in barrier {round}"),
+            Awaited::Collective { operation, pe: Some(pe) } => format!("PE {pe} in {operation} of a team"),
+            Awaited::Collective { operation, pe: None } => format!("other PEs in {operation} of a team"),
             Awaited::Element { index } => format!("a change of element {index} of a symmetric array"),
             Awaited::Join => {
                 let blocks = self.memory.blocks().iter().enumerate();

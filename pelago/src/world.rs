@@ -5,10 +5,10 @@
 //! Handles borrow the world.
 
 use crate::Pe;
-use crate::agree::{Call, Collective};
-use crate::arrays::{Arrays, Block};
+use crate::agree::Call;
 use crate::barrier::Barrier;
 use crate::channel::Channel;
+use crate::coll::engine::Collectives;
 use crate::counters::{Counters, Tally};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
@@ -16,20 +16,19 @@ use crate::heap::Heap;
 use crate::join;
 use crate::order::Attention;
 use crate::progress::Agenda;
+use crate::realm::Realm;
 use crate::route::Routes;
 use crate::segment::{Memory, RESERVED_BYTES};
 use crate::symmetric::Symmetric;
+use crate::team::TeamCore;
 use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
 use pelago_boot::{Job, RouteKind, Settings, cpus};
 use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// The largest alignment of an array, in bytes: that of the heap itself.
-const ALIGN_BYTES_MAX: usize = 2 << 20;
 
 /// A processing element's place in a job: who it is, how many there are, and the memory they share.
 ///
@@ -73,8 +72,13 @@ pub struct World {
     pub(crate) tally: Tally,
     /// Number of the last agreement; held by the thread that makes a collective call.
     pub(crate) agreed: Mutex<u64>,
-    heap: Mutex<Heap>,
-    arrays: Mutex<Arrays>,
+    /// All PEs and their symmetric heaps.
+    pub(crate) realm: Realm,
+    /// What this PE allocates in for itself: the memory of its teams and spaces.
+    pub(crate) pool: Mutex<Heap>,
+    /// The team of all PEs.
+    pub(crate) team: Arc<TeamCore>,
+    pub(crate) collectives: Collectives,
     pub(crate) routes: Routes,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
@@ -136,7 +140,8 @@ impl World {
         let bytes = len.saturating_mul(size_of::<T>());
         let mut collective = self.collective();
         let call = Call::AllocZeroed { bytes, align_bytes };
-        let array = self.alloc_agreed(&mut collective, call, len, align_bytes)?;
+        collective.agree(call)?;
+        let array = self.realm.alloc_agreed(self, len, align_bytes)?;
         array.zero_here();
         self.barrier();
         Ok(array)
@@ -149,36 +154,10 @@ impl World {
     /// As [`alloc`](World::alloc), and for other alignments.
     pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
-        self.alloc_agreed(&mut self.collective(), Call::Alloc { bytes, align_bytes }, len, align_bytes)
-    }
-
-    /// Agrees on the call first, so that arguments that are wrong on some PEs only are found as a difference.
-    fn alloc_agreed<T: Element>(
-        &self,
-        collective: &mut Collective<'_>,
-        call: Call,
-        len: usize,
-        align_bytes: usize,
-    ) -> Result<Symmetric<'_, T>> {
-        let me = self.me;
-        collective.agree(call)?;
-        if !align_bytes.is_power_of_two() || align_bytes.max(align_of::<T>()) > ALIGN_BYTES_MAX {
-            return Err(ErrorKind::BadAlignment { me, align_bytes }.into());
-        }
-        let align_bytes = align_bytes.max(align_of::<T>());
-        let bytes = self.array_bytes::<T>("alloc", len)?;
-        let offset_bytes = self.heap().alloc(bytes, align_bytes);
-        let offset_bytes = offset_bytes.ok_or_else(|| self.exhausted("alloc", bytes))?;
-        let parts = self.memory.parts(offset_bytes);
-        // SAFETY: the block was allocated with this size and alignment; the array borrows the world, which
-        // owns the memory and keeps the table with the block.
-        let place = unsafe { self.memory.place(offset_bytes, len, &parts) };
-        let id = self.arrays().insert(Block { offset_bytes, align_bytes, parts });
-        let Some(id) = id else {
-            self.heap().free(offset_bytes);
-            return Err(ErrorKind::TooManyArrays { me, count: self.arrays().count() }.into());
-        };
-        Ok(Symmetric::new(self, id, place))
+        let mut collective = self.collective();
+        // First of all, so that arguments that are wrong on some PEs only are found as a difference.
+        collective.agree(Call::Alloc { bytes, align_bytes })?;
+        self.realm.alloc_agreed(self, len, align_bytes)
     }
 
     /// Reclaims the memory of arrays that every PE has dropped. Collective. Every collective call on memory
@@ -192,22 +171,27 @@ impl World {
 
     /// Bytes of this PE's symmetric heap that are free. Memory of dropped arrays counts once it is reclaimed.
     pub fn heap_free_bytes(&self) -> usize {
-        self.heap().free_bytes()
+        self.realm.heap().free_bytes()
     }
 
     /// The largest block of the symmetric heap that can be allocated, in bytes.
     pub fn heap_largest_free_bytes(&self) -> usize {
-        self.heap().largest_free_bytes()
+        self.realm.heap().largest_free_bytes()
     }
 
     /// Size of each PE's symmetric heap in bytes.
     pub fn heap_total_bytes(&self) -> usize {
-        self.heap().total_bytes()
+        self.realm.heap().total_bytes()
     }
 
     /// What this PE has done so far; all zero unless counting is on (`PELAGO_COUNTERS`).
     pub fn counters(&self) -> Counters {
         self.tally.read()
+    }
+
+    /// The node of a PE, from 0.
+    pub(crate) fn node(&self, _pe: Pe) -> u32 {
+        0
     }
 
     /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. Where PEs
@@ -239,6 +223,14 @@ impl World {
             None => unsafe { Attention::if_any(memory.header().sleepers.for_data()) },
         };
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
+        let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
+        let team = Arc::new(TeamCore::world(
+            &memory,
+            &mut pool,
+            (me, n_pes),
+            routes.are_all_mapped(),
+            settings.sync_memory,
+        )?);
         let mut world = World {
             me,
             n_pes,
@@ -249,8 +241,10 @@ impl World {
             memory,
             tally,
             agreed: Mutex::new(0),
-            heap: Mutex::new(heap),
-            arrays: Mutex::new(Arrays::new()),
+            realm: Realm::world(me, n_pes, heap),
+            pool: Mutex::new(pool),
+            team,
+            collectives: Collectives::new(settings)?,
             routes,
             net: net.map(|net| Arc::new(Channel::new(net))),
             trackers: Trackers::default(),
@@ -266,14 +260,6 @@ impl World {
             world.barrier.choose(settings.barrier, n_pes, world.cores);
         }
         Ok(world)
-    }
-
-    pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
-        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn arrays(&self) -> MutexGuard<'_, Arrays> {
-        self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn meet_and_count_cores(&self) -> usize {
@@ -309,19 +295,6 @@ impl World {
         let (me, element_bytes) = (self.me, size_of::<T>());
         let bytes = count.checked_mul(element_bytes).filter(|&bytes| bytes <= isize::MAX as usize);
         bytes.ok_or_else(|| ErrorKind::TooLarge { me, operation, count, element_bytes }.into())
-    }
-
-    pub(crate) fn exhausted(&self, operation: &'static str, asked_bytes: usize) -> crate::Error {
-        let heap = self.heap();
-        ErrorKind::HeapExhausted {
-            me: self.me,
-            operation,
-            asked_bytes,
-            free_bytes: heap.free_bytes(),
-            largest_bytes: heap.largest_free_bytes(),
-            total_bytes: heap.total_bytes(),
-        }
-        .into()
     }
 
     /// Whether PEs are processes, which a launcher watches over.
@@ -389,6 +362,7 @@ impl Drop for World {
         }
         self.quiet_all();
         self.quiet();
+        self.finish_collectives();
         self.leave();
         if let Some(job) = self.job.take()
             && let Err(error) = job.finalize()

@@ -25,7 +25,7 @@ struct Budget {
     what: &'static str,
 }
 
-const BUDGETS: [Budget; 6] = [
+const BUDGETS: [Budget; 8] = [
     Budget { probe: "put_checked", instructions: 10, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
     Budget {
@@ -40,6 +40,8 @@ const BUDGETS: [Budget; 6] = [
     },
     Budget { probe: "quiet", instructions: 8, what: "quiet with nothing outstanding" },
     Budget { probe: "barrier_alone", instructions: 60, what: "barrier of one PE, which waits for nobody" },
+    Budget { probe: "team_barrier_alone", instructions: 60, what: "the same of a team" },
+    Budget { probe: "broadcast_alone", instructions: 90, what: "broadcast of 8 bytes, at the root" },
 ];
 
 /// Seconds of real time that the probe program may take, preparation included.

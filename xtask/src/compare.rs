@@ -1,8 +1,9 @@
 //! `cargo xtask compare`: Pelago beside other libraries on this machine.
 //!
-//! Invariant: the two sides run alternately, one pair after the other, and either goes first in every second
-//! pair, so that what else the machine does meets both alike; what they compute is compared as well.
+//! Invariant: the sides run alternately, and each goes first equally often, so that what else the machine
+//! does meets all alike; what they compute is checked as well.
 
+mod coll;
 mod fft;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ use clap::Subcommand;
 pub enum Subject {
     /// One forward 3D FFT of complex doubles, with FFTW-MPI (Debian: libfftw3-mpi-dev, openmpi-bin)
     Fft(fft::Args),
+    /// Collective operations, with Open MPI, MPICH and OpenSHMEM (Debian: openmpi-bin, libopenmpi-dev, mpich,
+    /// libmpich-dev)
+    Coll(coll::Args),
 }
 
 impl Subject {
@@ -23,6 +27,7 @@ impl Subject {
     pub fn run(self) -> Result<()> {
         match self {
             Subject::Fft(args) => fft::run(&args),
+            Subject::Coll(args) => coll::run(&args),
         }
     }
 }

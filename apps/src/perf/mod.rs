@@ -25,6 +25,7 @@ mod atomics;
 mod barrier;
 mod buffers;
 mod clock;
+mod coll;
 mod compute;
 mod contention;
 mod crowd;
@@ -57,6 +58,7 @@ const NAME: &str = "perf";
         pelago run -n 2 --bind perf rma                     latencies, bandwidths and the barrier\n  \
         pelago run -n 4 perf barrier                        the barrier of four PEs\n  \
         pelago run -n 4 perf contention                     four PEs add to one word\n  \
+        pelago run -n 4 perf coll --operations all-reduce   one collective operation, all sizes\n  \
         pelago run -n 2 --bind perf pairs put --bytes 4096  put beside memcpy, eleven times"
 )]
 struct Args {
@@ -86,6 +88,8 @@ enum What {
     Rate,
     /// Threads of PE 0 that put and add in PE 1's memory
     Threads,
+    /// Collective operations of all PEs: a record for each operation and size
+    Coll(coll::Options),
     /// PE 0 computes while the others wait for it: one line, what it got done
     Compute {
         /// For how long
@@ -127,6 +131,9 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Signals => signals::all(world, &signals::Plan::of(effort), &mut sink)?,
             What::Rate => rate::all(world, &rate::Plan::of(effort), &mut sink)?,
             What::Threads => threads::all(world, effort_of, &mut sink)?,
+            What::Coll(options) => {
+                coll::all(world, &coll::Plan::of(world, &options, effort, args.quick), &mut sink)?
+            }
             What::Compute { milliseconds } => {
                 compute::compute(world, Duration::from_millis(milliseconds))?
                     .iter()
@@ -177,10 +184,16 @@ mod tests {
         let args = parse("pairs put --bytes 4096 --output x").unwrap_or_else(|error| panic!("{error}"));
         assert!(matches!(args.what, What::Pairs { comparison: Comparison::Put { bytes: 4096 }, count: 11 }));
         assert_eq!(args.output, Some("x".into()));
-        for suite in ["rma", "barrier", "atomics", "contention", "signals", "rate", "threads", "compute"] {
+        let suites =
+            ["rma", "barrier", "atomics", "contention", "signals", "rate", "threads", "coll", "compute"];
+        for suite in suites {
             let args = parse(&format!("{suite} --quick"));
             assert!(args.is_ok_and(|args| args.quick && args.output.is_none()), "{suite}");
         }
+        let coll = "coll --root fixed --block-us 200 --blocks 9 --budget-ms 30 --sizes 8,64 --operations";
+        assert!(
+            parse(&format!("{coll} barrier,all-to-all")).is_ok() && parse(&format!("{coll} put")).is_err()
+        );
         assert!(parse("pairs get --bytes 12").is_err() && parse("rmaa").is_err());
     }
 }

@@ -80,7 +80,8 @@ fn pair(leader: &mut Leader<'_, '_, '_>, counts: [u64; 2], blocks: usize, share:
     Ok(Pair { ours_ns, yardstick_ns: yardstick_ns * share })
 }
 
-fn transfer_bytes(text: &str) -> Result<usize, String> {
+/// Reads a size in bytes that is a number of words.
+pub(super) fn transfer_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse::<usize>().ok().filter(|bytes| *bytes > 0 && bytes.is_multiple_of(8));
     bytes.ok_or_else(|| "this is not a number of bytes that is a multiple of 8".to_owned())
 }

@@ -32,6 +32,10 @@ pub enum Bench {
     Rate,
     /// Threads of PE 0 at the same time on PE 1's memory; the rate of all together.
     Threads,
+    /// A collective operation of all PEs, again and again; each is the root in turn, where there is one.
+    Collective,
+    /// The same with PE 0 as the root always, which may run ahead of the others.
+    CollectiveFixedRoot,
 }
 
 /// What was done.
@@ -52,7 +56,7 @@ pub enum Operation {
     RoundTrip,
     /// Half a round trip.
     OneWay,
-    /// The world's barrier.
+    /// The barrier of all PEs.
     Barrier,
     /// `fetch_add`.
     FetchAdd,
@@ -70,6 +74,26 @@ pub enum Operation {
     PutSignal,
     /// `put`, `fence`, and `p` of a flag, or the latter alone where there are no bytes; half a round trip.
     PutFlag,
+    /// `broadcast`.
+    Broadcast,
+    /// `scatter`.
+    Scatter,
+    /// `gather`.
+    Gather,
+    /// `all_gather`.
+    AllGather,
+    /// `all_to_all`.
+    AllToAll,
+    /// `reduce`, a sum, as the next four.
+    Reduce,
+    /// `all_reduce`.
+    AllReduce,
+    /// `reduce_scatter`.
+    ReduceScatter,
+    /// `inclusive_scan`.
+    InclusiveScan,
+    /// `exclusive_scan`.
+    ExclusiveScan,
 }
 
 /// Where the memory is that an operation works on.
@@ -125,7 +149,8 @@ pub struct Label {
     pub bench: Bench,
     /// What was done.
     pub operation: Operation,
-    /// Bytes that one operation carries; for a flag or a barrier 0.
+    /// Bytes that one operation carries, of a collective operation those of a block; for a flag or a barrier
+    /// 0.
     pub bytes: usize,
     /// PEs of the job.
     pub pes: usize,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{BarrierKind, RouteKind};
+use super::{BarrierKind, CollFormKind, RouteKind, SyncMemoryKind};
 
 /// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any
 /// case (powers of 1024); 4096, 64m and 1.5g are sizes. `None` if it is something else, or above 2^63 bytes.
@@ -76,10 +76,36 @@ pub(super) fn route(text: &str) -> Option<RouteKind> {
     }
 }
 
+pub(super) fn sync_memory(text: &str) -> Option<SyncMemoryKind> {
+    match text.to_ascii_lowercase().as_str() {
+        "additional" => Some(SyncMemoryKind::Additional),
+        "barrier" => Some(SyncMemoryKind::Barrier),
+        "pairwise-doubling" => Some(SyncMemoryKind::PairwiseDoubling),
+        "pairwise-structure" => Some(SyncMemoryKind::PairwiseStructure),
+        "pairwise-edges" => Some(SyncMemoryKind::PairwiseEdges),
+        _ => None,
+    }
+}
+
+pub(super) fn coll_form(text: &str) -> Option<CollFormKind> {
+    match text.to_ascii_lowercase().as_str() {
+        "auto" => Some(CollFormKind::Auto),
+        "schedule" => Some(CollFormKind::Schedule),
+        _ => None,
+    }
+}
+
 pub(super) fn seed(text: &str) -> Option<Option<u64>> {
     match text.to_ascii_lowercase().as_str() {
         "none" => Some(None),
         number => number.parse().ok().map(Some),
+    }
+}
+
+pub(super) fn nodes(text: &str) -> Option<Option<u32>> {
+    match text.to_ascii_lowercase().as_str() {
+        "none" => Some(None),
+        number => number.parse().ok().filter(|&nodes| nodes > 0).map(Some),
     }
 }
 
@@ -203,6 +229,14 @@ mod tests {
         assert_eq!((route("shm"), route("")), (None, None));
         assert_eq!((seed("none"), seed("7")), (Some(None), Some(Some(7))));
         assert_eq!((seed("-1"), seed("x"), seed("18446744073709551616")), (None, None, None));
+    }
+
+    #[test]
+    fn numbers_of_nodes() {
+        assert_eq!((nodes("None"), nodes("2")), (Some(None), Some(Some(2))));
+        for text in ["0", "-1", "auto", "2.0", "4294967296", " 2", ""] {
+            assert_eq!(nodes(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn settings_that_do_not_exist() {
 /// Values that a setting does not accept.
 fn bad_values(setting: &str) -> &'static [&'static str] {
     match setting {
-        "PELAGO_HEAP_SIZE" => &[
+        "PELAGO_HEAP_SIZE" | "PELAGO_POOL_SIZE" => &[
             "0",
             "-1",
             "lots",
@@ -175,6 +175,30 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
             "k",
             "é",
         ],
+        "PELAGO_SYNC_MEMORY" => &[
+            "pairwise",
+            "additionally",
+            "barriers",
+            "1",
+            "strategy3",
+            "tree",
+            "pairwise-",
+            "on",
+            "auto",
+            "none",
+        ],
+        "PELAGO_COLL_FORM" => &["direct", "schedules", "1", "native", "on", "auto,schedule", " auto", "none"],
+        "PELAGO_COLL" => &[
+            "broadcast",
+            "broadcast=",
+            "=binomial",
+            "broadcast=ring9",
+            "bcast=binomial",
+            "barrier:tree",
+            "auto",
+        ],
+        "PELAGO_DETERMINISTIC" | "PELAGO_CHECK" => &["2", "yess", "of", "auto", "1.0", "maybe", "none", "-"],
+        "PELAGO_COLL_TUNING" => &[],
         "PELAGO_INIT_TIMEOUT" => {
             &["0", "-1", "nan", "inf", "1e7", "10s", "soon", " 1", "1,5", "1e-30", "0x10", "auto"]
         }
@@ -186,6 +210,7 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         }
         "PELAGO_ROUTE" => &["shm", "nets", "net ", "0", "mapped", "auto,net", "none", "on", "sim"],
         "PELAGO_SIM_SEED" => &["-1", "auto", "1.5", "0x10", "18446744073709551616", " 1", "seed", "on"],
+        "PELAGO_SIM_NODES" => &["0", "-1", "auto", "2.0", "0x2", "4294967296", " 2", "two", "on", "1,2"],
         "PELAGO_SPINS" | "PELAGO_YIELDS" => {
             &["-1", "4294967296", "1k", "many", "1.0", "++1", " 1", "0x1", "auto1", "1e3", "∞", "on"]
         }

@@ -11,5 +11,6 @@ mod help;
 mod hydra;
 mod jobs;
 mod process;
+mod qtc;
 mod sim;
 mod stub_launcher;

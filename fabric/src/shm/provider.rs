@@ -136,7 +136,7 @@ impl Provider for Shm {
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
         let heap = self.segment().heap(self.me);
         let offset = (start.as_ptr() as usize).wrapping_sub(heap.as_ptr() as usize);
-        let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.layout.heap_bytes);
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.layout.region_bytes());
         if !inside || self.regions.contains_key(&key) {
             return Err(FabricError::System {
                 pe: self.me,

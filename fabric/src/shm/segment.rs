@@ -1,8 +1,11 @@
 //! The node's memory: what lies where, and how it is made and mapped.
 //!
 //! ```text
-//! | header | one block a PE | one ring a PE | heap of PE 0 | heap of PE 1 | ...
+//! | header | one block a PE | one ring a PE | heap, pool of PE 0 | heap, pool of PE 1 | ...
 //! ```
+//! What peers reach of a PE is its region: the symmetric heap, which all PEs allocate in alike, and behind it
+//! the pool, which each PE allocates in for itself.
+//!
 //! Invariant: all zero bytes are a valid start of everything but the header's identity, so that pages come
 //! into being when they are first touched and a large heap costs nothing until it is used. Heaps start at
 //! multiples of 2 MiB, where huge pages can serve them.
@@ -39,21 +42,34 @@ const FAILURE_BYTES: usize = 1024;
 pub struct Layout {
     /// PEs on this node.
     pub n_pes: usize,
-    /// Memory of one PE that peers reach, in bytes; a multiple of 2 MiB.
+    /// Symmetric heap of one PE, in bytes; a multiple of 2 MiB.
     pub heap_bytes: usize,
+    /// Pool of one PE, in bytes; a multiple of 2 MiB.
+    pub pool_bytes: usize,
     /// A PE's message ring, in bytes; a power of two.
     pub ring_bytes: usize,
 }
 
 impl Layout {
-    /// A layout for `n_pes` PEs. The heap is rounded up to a multiple of 2 MiB, the ring to a power of two
-    /// and limited to 64 MiB.
+    /// A layout for `n_pes` PEs, without pools. The heap is rounded up to a multiple of 2 MiB, the ring to a
+    /// power of two and limited to 64 MiB.
     pub fn new(n_pes: usize, heap_bytes: usize, ring_bytes: usize) -> Layout {
         Layout {
             n_pes,
             heap_bytes: heap_bytes.clamp(1, HEAP_BYTES_MAX).next_multiple_of(HEAP_ALIGN_BYTES),
+            pool_bytes: 0,
             ring_bytes: ring_bytes.clamp(16 * CELL_BYTES, RING_BYTES_MAX).next_power_of_two(),
         }
+    }
+
+    /// This layout with pools of so many bytes, rounded up to a multiple of 2 MiB.
+    pub fn with_pool(self, pool_bytes: usize) -> Layout {
+        Layout { pool_bytes: pool_bytes.min(HEAP_BYTES_MAX).next_multiple_of(HEAP_ALIGN_BYTES), ..self }
+    }
+
+    /// Memory of one PE that peers reach, in bytes: its heap and its pool.
+    pub fn region_bytes(&self) -> usize {
+        self.heap_bytes + self.pool_bytes
     }
 
     fn blocks_offset(&self) -> usize {
@@ -71,9 +87,9 @@ impl Layout {
     /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are right for a
     /// layout that has a size.
     fn total_bytes(&self) -> Option<usize> {
-        let pe_bytes = (size_of::<Block>() + self.ring_bytes).checked_add(self.heap_bytes)?;
+        let pe_bytes = (size_of::<Block>() + self.ring_bytes).checked_add(self.region_bytes())?;
         let bound = self.n_pes.checked_mul(pe_bytes)?.checked_add(2 * HEAP_ALIGN_BYTES)?;
-        (bound <= isize::MAX as usize).then(|| self.heaps_offset() + self.n_pes * self.heap_bytes)
+        (bound <= isize::MAX as usize).then(|| self.heaps_offset() + self.n_pes * self.region_bytes())
     }
 }
 
@@ -107,6 +123,7 @@ struct Identity {
     magic: AtomicU64,
     n_pes: AtomicU64,
     heap_bytes: AtomicU64,
+    pool_bytes: AtomicU64,
     ring_bytes: AtomicU64,
     /// Proves that a descriptor found by its number is this job's memory.
     nonce: [AtomicU64; 2],
@@ -204,6 +221,7 @@ impl Segment {
         let identity = &segment.header().identity;
         identity.n_pes.store(layout.n_pes as u64, Ordering::Relaxed);
         identity.heap_bytes.store(layout.heap_bytes as u64, Ordering::Relaxed);
+        identity.pool_bytes.store(layout.pool_bytes as u64, Ordering::Relaxed);
         identity.ring_bytes.store(layout.ring_bytes as u64, Ordering::Relaxed);
         // SYNC POINT segment-identity: releases the sizes.
         identity.magic.store(MAGIC, Ordering::Release);
@@ -223,7 +241,7 @@ impl Segment {
     /// If it is not of this version or not for `n_pes` PEs, or the mapping fails.
     pub fn attach(pe: Pe, fd: impl AsFd, n_pes: usize, nonce: Nonce) -> FabricResult<Segment> {
         let foreign = |what: String| FabricError::Foreign { pe, what };
-        let first = Layout { n_pes: 0, heap_bytes: 0, ring_bytes: 0 };
+        let first = Layout { n_pes: 0, heap_bytes: 0, pool_bytes: 0, ring_bytes: 0 };
         let found = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_size as usize);
         if found < first.heaps_offset() {
             return Err(foreign(format!("what was handed out has {found} bytes: it is no node's memory")));
@@ -235,6 +253,7 @@ impl Segment {
         let layout = Layout {
             n_pes: identity.n_pes.load(Ordering::Relaxed) as usize,
             heap_bytes: identity.heap_bytes.load(Ordering::Relaxed) as usize,
+            pool_bytes: identity.pool_bytes.load(Ordering::Relaxed) as usize,
             ring_bytes: identity.ring_bytes.load(Ordering::Relaxed) as usize,
         };
         if magic != MAGIC || layout.n_pes != n_pes {
@@ -318,14 +337,14 @@ impl Segment {
         Ring::new(positions, cells)
     }
 
-    /// The start of `pe`'s heap.
+    /// The start of `pe`'s region, that is of its heap.
     ///
     /// # Panics
     /// If there is no such PE on the node.
     pub fn heap(&self, pe: Pe) -> NonNull<u8> {
         assert!(pe < self.layout.n_pes, "PE {pe} is not among the {} PEs of this node", self.layout.n_pes);
-        // SAFETY: the layout has `n_pes` heaps of `heap_bytes` bytes from this offset on.
-        unsafe { self.start.add(self.layout.heaps_offset() + pe * self.layout.heap_bytes) }
+        // SAFETY: the layout has `n_pes` regions of `region_bytes` bytes from this offset on.
+        unsafe { self.start.add(self.layout.heaps_offset() + pe * self.layout.region_bytes()) }
     }
 }
 

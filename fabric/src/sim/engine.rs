@@ -21,6 +21,7 @@ pub(super) struct State {
     pub(super) times: Times,
     pub(super) random: Random,
     pub(super) members: Vec<Member>,
+    pub(super) nodes: Nodes,
     pub(super) ports: BTreeMap<PortId, Port>,
     pub(super) ops: BTreeMap<OpId, Op>,
     pub(super) channels: BTreeMap<(Pe, Pe), Channel>,
@@ -50,7 +51,27 @@ pub(super) struct Times {
     pub(super) overhead: u64,
     pub(super) gap: u64,
     pub(super) poll: u64,
+    pub(super) local_latency: u64,
     per_byte: f64,
+    local_per_byte: f64,
+}
+
+/// Where the PEs are.
+pub(super) struct Nodes {
+    /// The node of each PE, from 0 in the order of their lowest PEs.
+    of: Vec<usize>,
+    /// The network card of each node.
+    pub(super) cards: Vec<Card>,
+    /// Whether PEs of one node reach each other without its card.
+    has_local_routes: bool,
+}
+
+/// The network card of a node.
+#[derive(Clone, Default)]
+pub(super) struct Card {
+    /// When it has sent, and received, all that it was given.
+    pub(super) send_free: u64,
+    pub(super) receive_free: u64,
 }
 
 /// What a PE is up to, as the scheduler sees it.
@@ -72,9 +93,8 @@ pub(super) enum Standing {
 pub(super) struct Member {
     pub(super) standing: Standing,
     pub(super) clock: u64,
-    /// When its network card has sent, and received, all that it was given.
-    pub(super) send_free: u64,
-    pub(super) receive_free: u64,
+    /// When it has moved all that goes to PEs of its node.
+    pub(super) move_free: u64,
     /// How many things have happened to it from outside.
     pub(super) touches: u64,
     /// Its last call found nothing.
@@ -166,6 +186,8 @@ pub(super) struct Letter {
 /// What can happen next in the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
+    /// A packet is given to the sender's network card, or, inside a node, to the sender's processor.
+    Enter { from: Pe, to: Pe, bytes: usize, packet: Packet },
     /// The last byte of a put leaves its source.
     Leave(OpId),
     /// The first byte reaches the receiver's network card, which it occupies for so long.
@@ -197,6 +219,7 @@ impl State {
             times: Times::new(&params),
             random: Random::new(params.seed),
             members: (0..n_pes).map(|_| Member::new()).collect(),
+            nodes: Nodes::new(n_pes, &params.nodes),
             ports: BTreeMap::new(),
             ops: BTreeMap::new(),
             channels: BTreeMap::new(),
@@ -272,8 +295,7 @@ impl Member {
         Member {
             standing: Standing::Absent,
             clock: 0,
-            send_free: 0,
-            receive_free: 0,
+            move_free: 0,
             touches: 0,
             vain: false,
             doom: None,
@@ -286,19 +308,61 @@ impl Member {
 
 impl Times {
     fn new(params: &SimParams) -> Times {
-        assert!(params.bandwidth_bytes_per_second > 0.0, "a network without bandwidth moves nothing");
+        let bandwidths = [params.bandwidth_bytes_per_second, params.local_bandwidth_bytes_per_second];
+        assert!(bandwidths.iter().all(|&bytes| bytes > 0.0), "a network without bandwidth moves nothing");
+        let [per_byte, local_per_byte] = bandwidths.map(|bytes| 1e12 / bytes);
         Times {
             latency: picoseconds(params.latency),
             overhead: picoseconds(params.overhead),
             gap: picoseconds(params.gap),
             poll: picoseconds(params.poll).max(1000),
-            per_byte: 1e12 / params.bandwidth_bytes_per_second,
+            local_latency: picoseconds(params.local_latency),
+            per_byte,
+            local_per_byte,
         }
     }
 
     /// How long so many bytes occupy a network card.
     pub(super) fn occupancy(&self, bytes: usize) -> u64 {
         self.gap + (bytes as f64 * self.per_byte).round() as u64
+    }
+
+    /// How long a PE moves so many bytes to another one of its node.
+    pub(super) fn moving(&self, bytes: usize) -> u64 {
+        (bytes as f64 * self.local_per_byte).round() as u64
+    }
+}
+
+impl Nodes {
+    fn new(n_pes: usize, named: &[u32]) -> Nodes {
+        let has_local_routes = !named.is_empty();
+        assert!(
+            !has_local_routes || named.len() == n_pes,
+            "the nodes of {} PEs are given for a simulation of {n_pes}. Give one for each PE, or none",
+            named.len()
+        );
+        let lowest = |pe: Pe| named.iter().position(|node| *node == named[pe]).expect("its own at least");
+        let mut of: Vec<usize> = Vec::with_capacity(n_pes);
+        let mut count = 0;
+        for pe in 0..n_pes {
+            let node = match has_local_routes.then(|| lowest(pe)).filter(|&lowest| lowest < pe) {
+                Some(lowest) => of[lowest],
+                None => count,
+            };
+            count = count.max(node + 1);
+            of.push(node);
+        }
+        Nodes { of, cards: vec![Card::default(); count], has_local_routes }
+    }
+
+    /// Whether a PE reaches another without a network card.
+    pub(super) fn is_local(&self, from: Pe, to: Pe) -> bool {
+        self.has_local_routes && self.of[from] == self.of[to]
+    }
+
+    /// The network card of a PE's node.
+    pub(super) fn card(&mut self, pe: Pe) -> &mut Card {
+        &mut self.cards[self.of[pe]]
     }
 }
 

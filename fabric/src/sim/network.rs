@@ -2,7 +2,8 @@
 //!
 //! Invariant: an operation is in `State::ops` from its acceptance to its completion, and at least one of its
 //! steps is pending. Memory is touched in `deliver` and `leave` only, while a PE is inside a call of its
-//! endpoint. Times after LogGP, with one more rule: a network card receives one message at a time as well.
+//! endpoint. Times after LogGP, with two more rules: a network card receives one message at a time as well,
+//! and PEs of one node do not need it among each other.
 
 use super::engine::{Action, Finished, Letter, Local, Op, OpId, Packet, PortId, Standing, State, Step};
 use crate::amo::write_word;
@@ -20,17 +21,12 @@ impl State {
         self.port(op.port).outstanding += 1;
         let pieces = self.pieces(&op);
         op.pieces_left = pieces.len();
-        let owes_sent = op.owes_sent;
         let carries = !matches!(op.action, Action::Get);
         self.ops.insert(id, op);
-        let mut left = 0;
         for (start, bytes) in pieces {
             let packet = Packet::Request { op: id, start, bytes };
             let at = self.members[from].clock;
-            left = self.transmit(from, to, if carries { bytes } else { 0 }, at, packet);
-        }
-        if owes_sent {
-            self.pending.push(left, Step::Leave(id));
+            self.transmit(from, to, if carries { bytes } else { 0 }, at, packet);
         }
     }
 
@@ -50,10 +46,12 @@ impl State {
             return false;
         };
         match step {
+            Step::Enter { from, to, bytes, packet } => self.enter(from, to, bytes, time, packet),
             Step::Leave(op) => self.leave(op, time),
             Step::Arrive { to, occupancy, packet } => {
-                let received = self.members[to].receive_free.max(time) + occupancy;
-                self.members[to].receive_free = received;
+                let card = self.nodes.card(to);
+                let received = card.receive_free.max(time) + occupancy;
+                card.receive_free = received;
                 self.pending.push(received, Step::Deliver(packet));
             }
             Step::Deliver(Packet::Request { op, start, bytes }) => self.deliver(op, start, bytes, time),
@@ -64,19 +62,45 @@ impl State {
         true
     }
 
-    /// Sends a packet, not before `at`. Answers when its last byte has left.
-    fn transmit(&mut self, from: Pe, to: Pe, bytes: usize, at: u64, packet: Packet) -> u64 {
-        let occupancy = self.times.occupancy(bytes);
-        let start = self.members[from].send_free.max(at);
-        let left = start + occupancy;
-        self.members[from].send_free = left;
-        let arrival = start + self.times.latency;
-        if self.params.chaos {
-            self.pending.push(arrival + occupancy, Step::Deliver(packet));
-        } else {
-            self.pending.push(arrival, Step::Arrive { to, occupancy, packet });
+    /// Sends a packet at `at`. In virtual time it gets the network card when that time has come: other PEs,
+    /// and replies, may be earlier.
+    fn transmit(&mut self, from: Pe, to: Pe, bytes: usize, at: u64, packet: Packet) {
+        match self.params.chaos {
+            true => self.enter(from, to, bytes, at, packet),
+            false => self.pending.push(at, Step::Enter { from, to, bytes, packet }),
         }
-        left
+    }
+
+    /// A packet gets what moves it, as soon as that is free.
+    fn enter(&mut self, from: Pe, to: Pe, bytes: usize, at: u64, packet: Packet) {
+        let left = if self.nodes.is_local(from, to) {
+            let sender = &mut self.members[from];
+            let left = sender.move_free.max(at) + self.times.moving(bytes);
+            sender.move_free = left;
+            self.pending.push(left + self.times.local_latency, Step::Deliver(packet));
+            left
+        } else {
+            let occupancy = self.times.occupancy(bytes);
+            let card = self.nodes.card(from);
+            let start = card.send_free.max(at);
+            card.send_free = start + occupancy;
+            let arrival = start + self.times.latency;
+            match self.params.chaos {
+                true => self.pending.push(arrival + occupancy, Step::Deliver(packet)),
+                false => self.pending.push(arrival, Step::Arrive { to, occupancy, packet }),
+            }
+            start + occupancy
+        };
+        if let Packet::Request { op: id, start, bytes } = packet
+            && self.ops.get(&id).is_some_and(|op| op.owes_sent && start + bytes == op.bytes)
+        {
+            self.pending.push(left, Step::Leave(id));
+        }
+    }
+
+    /// From the moment a byte leaves a PE to its arrival at another.
+    fn latency(&self, from: Pe, to: Pe) -> u64 {
+        if self.nodes.is_local(from, to) { self.times.local_latency } else { self.times.latency }
     }
 
     /// Where an operation is cut: in chaos into up to 4 pieces, whose ends are multiples of 8 bytes in the
@@ -138,10 +162,8 @@ impl State {
         }
         match brings {
             _ if !whole => (),
-            None => self.pending.push(time + self.times.latency, Step::Complete(id)),
-            Some(bytes) => {
-                self.transmit(to, from, bytes, time, Packet::Reply(id));
-            }
+            None => self.pending.push(time + self.latency(to, from), Step::Complete(id)),
+            Some(bytes) => self.transmit(to, from, bytes, time, Packet::Reply(id)),
         }
     }
 

@@ -21,6 +21,14 @@ pub struct SimParams {
     pub gap: Duration,
     /// Bytes that a network card moves in a second, at both ends; may be infinite.
     pub bandwidth_bytes_per_second: f64,
+    /// The node of each PE, by any numbers. PEs of one node share its network card, and reach each other
+    /// (and a PE itself) without it. If empty, each PE has a network card of its own, and reaches itself over
+    /// it as well.
+    pub nodes: Vec<u32>,
+    /// As `latency`, between PEs of one node.
+    pub local_latency: Duration,
+    /// Bytes that a PE moves in a second to the PEs of its node, one message after another; may be infinite.
+    pub local_bandwidth_bytes_per_second: f64,
     /// Time of the processor for a call of `progress`, or a call that is answered `Again`; at least 1 ns.
     pub poll: Duration,
     /// Largest put whose source is reusable at return, in bytes.
@@ -59,7 +67,8 @@ pub struct Loss {
 }
 
 impl Default for SimParams {
-    /// Model mode: 1 us of latency, 100 ns of overhead, 10 ns of gap, 10 GB/s.
+    /// Model mode: 1 us of latency, 100 ns of overhead, 10 ns of gap, 10 GB/s; 100 ns and 20 GB/s inside a
+    /// node, if nodes are given.
     fn default() -> SimParams {
         SimParams {
             seed: 0,
@@ -68,6 +77,9 @@ impl Default for SimParams {
             overhead: Duration::from_nanos(100),
             gap: Duration::from_nanos(10),
             bandwidth_bytes_per_second: 10e9,
+            nodes: Vec::new(),
+            local_latency: Duration::from_nanos(100),
+            local_bandwidth_bytes_per_second: 20e9,
             poll: Duration::from_nanos(20),
             inject_bytes: 64,
             message_bytes: 4096,
@@ -100,6 +112,39 @@ impl SimParams {
             stay: random.pick(&[0.0, 0.5, 0.875]),
             delivery: random.pick(&[0.125, 0.5, 0.875]),
             ..SimParams::default()
+        }
+    }
+
+    /// The same network for `n_pes` PEs on `nodes` nodes: the first ones on the first node, as many on each
+    /// as on the others, or one more.
+    ///
+    /// # Panics
+    /// If there are no nodes.
+    pub fn on_nodes(self, n_pes: usize, nodes: usize) -> SimParams {
+        assert!(nodes > 0, "{n_pes} PEs on 0 nodes: a job needs a node");
+        let node = |pe: usize| (pe * nodes.min(n_pes) / n_pes) as u32;
+        SimParams { nodes: (0..n_pes).map(node).collect(), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pes_are_distributed_in_blocks() {
+        let nodes = |n_pes, nodes| SimParams::default().on_nodes(n_pes, nodes).nodes;
+        assert_eq!(nodes(6, 2), [0, 0, 0, 1, 1, 1]);
+        assert_eq!(nodes(7, 3), [0, 0, 0, 1, 1, 2, 2]);
+        assert_eq!(nodes(3, 3), [0, 1, 2]);
+        assert_eq!(nodes(2, 5), [0, 1]);
+        assert_eq!(nodes(4, 1), [0; 4]);
+        for (n_pes, count) in (1..40).flat_map(|n_pes| (1..=n_pes).map(move |count| (n_pes, count))) {
+            let nodes = nodes(n_pes, count);
+            let sizes: Vec<_> =
+                (0..count).map(|i| nodes.iter().filter(|&&n| n as usize == i).count()).collect();
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            assert!(nodes.is_sorted() && *least > 0 && most - least <= 1, "{n_pes} on {count}: {sizes:?}");
         }
     }
 }

@@ -1,0 +1,58 @@
+//! The run of one PE: its member's requests are put to its group. Invariant: a PE that its group leaves
+//! behind makes no call of the group any more.
+
+use pelago::Result;
+
+use super::clustering::Clustering;
+use super::group::{Group, Meeting};
+use super::member::{Member, Request, Shrink};
+
+/// Collective among the group: runs to the end, or until the group leaves this PE behind; how the group
+/// shrank until then. `progress` learns after every round how many points are free.
+pub(super) fn drive<G: Group>(
+    group: G,
+    clustering: &mut Clustering,
+    progress: &mut dyn FnMut(u32),
+) -> Result<Vec<Shrink>> {
+    let mut group = group;
+    let mut member = Member::new(clustering, group.rank(), group.size());
+    let mut request = member.first();
+    loop {
+        request = match request {
+            Request::Shrink(pes) => match group.shrink(pes)? {
+                Some(smaller) => {
+                    group = smaller;
+                    member.next(0)
+                }
+                None => return Ok(member.shrinks),
+            },
+            Request::Done => return Ok(member.shrinks),
+            first => group.meet(|meeting| go_on(meeting, &mut member, first, progress))?,
+        };
+    }
+}
+
+/// Puts requests to the meeting, from `request` on; the first that is beyond it.
+fn go_on(
+    meeting: &mut dyn Meeting,
+    member: &mut Member<'_>,
+    mut request: Request,
+    progress: &mut dyn FnMut(u32),
+) -> Result<Request> {
+    loop {
+        request = match request {
+            Request::Barrier => {
+                meeting.barrier()?;
+                member.next(0)
+            }
+            Request::Max(value) => member.next(meeting.max(value)?),
+            Request::Min(value) => {
+                let seed = meeting.min(value)?;
+                let next = member.next(seed);
+                progress(member.clustering.free_count());
+                next
+            }
+            Request::Shrink(_) | Request::Done => return Ok(request),
+        };
+    }
+}

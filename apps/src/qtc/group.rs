@@ -1,0 +1,164 @@
+//! The PEs that work together: what a run asks of them. Invariant: all members make the same calls in the
+//! same order.
+
+use pelago::prelude::*;
+use pelago::{Result, TypedSpan};
+
+/// A group of PEs, as one member sees it.
+pub(super) trait Group: Sized {
+    /// This member's number, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of members.
+    fn size(&self) -> usize;
+
+    /// Lets the members meet, in memory of the group.
+    fn meet<T>(&self, body: impl FnOnce(&mut dyn Meeting) -> Result<T>) -> Result<T>;
+
+    /// The group of the first `size` members; `None` for the others.
+    fn shrink(self, size: usize) -> Result<Option<Self>>;
+}
+
+/// What the members of a group do together.
+pub(super) trait Meeting {
+    /// Returns after all members have come.
+    fn barrier(&mut self) -> Result<()>;
+
+    /// The largest of the members' values.
+    fn max(&mut self, value: u64) -> Result<u64>;
+
+    /// The smallest of the members' values.
+    fn min(&mut self, value: u64) -> Result<u64>;
+}
+
+/// The members of a team are a group, and meet in a space of the team.
+impl Group for Team<'_> {
+    fn rank(&self) -> usize {
+        self.my_rank()
+    }
+
+    fn size(&self) -> usize {
+        self.n_pes()
+    }
+
+    fn meet<T>(&self, body: impl FnOnce(&mut dyn Meeting) -> Result<T>) -> Result<T> {
+        let space = self.space(WORDS * size_of::<u64>())?;
+        let words = space.alloc(WORDS)?;
+        body(&mut TeamMeeting { team: self, words: &words })
+    }
+
+    fn shrink(self, size: usize) -> Result<Option<Self>> {
+        Team::shrink(self, size)
+    }
+}
+
+/// Words of each member: its value, and where the results come. The results of two reductions in a row come
+/// to different words, as a member may begin the second before another one has read the result of the first.
+const WORDS: usize = 3;
+const VALUE: usize = 0;
+const LARGEST: usize = 1;
+const SMALLEST: usize = 2;
+
+/// The members of a team, with their words.
+struct TeamMeeting<'t, 'w> {
+    team: &'t Team<'w>,
+    words: &'t Symmetric<'t, u64>,
+}
+
+impl TeamMeeting<'_, '_> {
+    fn reduce(&self, op: ReduceOp, value: u64, result: usize) -> Result<u64> {
+        let word = |index: usize| -> TypedSpan<'_, u64> { self.words.span(index..index + 1) };
+        self.words.local().set(VALUE, value);
+        self.team.all_reduce(op, word(result), word(VALUE))?;
+        Ok(self.words.local().get(result))
+    }
+}
+
+impl Meeting for TeamMeeting<'_, '_> {
+    fn barrier(&mut self) -> Result<()> {
+        self.team.barrier();
+        Ok(())
+    }
+
+    fn max(&mut self, value: u64) -> Result<u64> {
+        self.reduce(ReduceOp::Max, value, LARGEST)
+    }
+
+    fn min(&mut self, value: u64) -> Result<u64> {
+        self.reduce(ReduceOp::Min, value, SMALLEST)
+    }
+}
+
+/// One PE alone is a group that asks nobody.
+pub(super) struct Alone;
+
+impl Group for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn meet<T>(&self, body: impl FnOnce(&mut dyn Meeting) -> Result<T>) -> Result<T> {
+        body(&mut Alone)
+    }
+
+    fn shrink(self, size: usize) -> Result<Option<Self>> {
+        assert_eq!(size, 1, "a group that shrinks keeps a member at least");
+        Ok(Some(self))
+    }
+}
+
+impl Meeting for Alone {
+    fn barrier(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn max(&mut self, value: u64) -> Result<u64> {
+        Ok(value)
+    }
+
+    fn min(&mut self, value: u64) -> Result<u64> {
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Meets in ever smaller groups; what this PE was told of the values, beside what all have added.
+    fn shrink_to_one<G: Group>(group: G) -> Result<Vec<[u64; 2]>> {
+        let mut told = Vec::new();
+        let mut remaining = Some(group);
+        while let Some(group) = remaining {
+            let rank = group.rank() as u64;
+            group.meet(|meeting| {
+                for added in (0..2000).step_by(100) {
+                    meeting.barrier()?;
+                    let pair = [meeting.max(added + rank)?, meeting.min(added + rank)?];
+                    told.push(pair.map(|value| value - added));
+                }
+                Ok(())
+            })?;
+            let smaller = group.size() - 1;
+            remaining = if smaller > 0 { group.shrink(smaller)? } else { None };
+        }
+        Ok(told)
+    }
+
+    #[test]
+    fn everybody_is_told_the_largest_and_the_smallest_of_each_group() {
+        for pes in [1, 2, 3, 5] {
+            let told = spmd(pes, |world| shrink_to_one(world.team()).unwrap()).unwrap();
+            for (pe, told) in told.into_iter().enumerate() {
+                let last_ranks = (pe as u64..pes as u64).rev();
+                let expected: Vec<_> = last_ranks.flat_map(|last| [[last, 0]; 20]).collect();
+                assert_eq!(told, expected, "PE {pe} of {pes}");
+            }
+        }
+        assert_eq!(shrink_to_one(Alone).unwrap(), [[0, 0]; 20]);
+    }
+}

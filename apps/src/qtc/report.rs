@@ -1,0 +1,204 @@
+//! What a run tells: a page for people, one JSON object for programs. Invariant: both forms are written from
+//! the same `Report`.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::clustering;
+use super::member::Shrink;
+use super::problem::Problem;
+use super::solve::Outcome;
+use super::verify::Check;
+
+/// A run, as PE 0 reports it.
+pub(super) struct Report {
+    problem: Problem,
+    outcome: Outcome,
+    checks: Vec<Check>,
+}
+
+impl Report {
+    pub(super) fn new(problem: Problem, outcome: Outcome, checks: Vec<Check>) -> Self {
+        Report { problem, outcome, checks }
+    }
+
+    /// Whether all checks hold.
+    pub(super) fn verified(&self) -> bool {
+        self.checks.iter().all(|check| check.holds)
+    }
+
+    /// One line of JSON.
+    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&self.record())
+    }
+
+    fn record(&self) -> Record<'_> {
+        let Report { problem, outcome, checks } = self;
+        let efforts = || outcome.accounts.iter().map(|account| account.effort);
+        Record {
+            app: "qtc",
+            points: problem.points,
+            threshold: problem.threshold,
+            pes: outcome.accounts.len(),
+            verified: self.verified(),
+            clusters: outcome.clusters.len(),
+            largest: outcome.clusters.first().map_or(0, |cluster| cluster.size()),
+            left: outcome.left,
+            squares: clustering::squares(&outcome.clusters),
+            hash: hexadecimal(clustering::hash(&outcome.clusters)),
+            points_hash: hexadecimal(outcome.points_hash),
+            degree_max: outcome.degree_max,
+            shrinks: &outcome.shrinks,
+            grows: efforts().map(|effort| effort.grows).sum(),
+            grows_max: efforts().map(|effort| effort.grows).max().unwrap_or(0),
+            joins: efforts().map(|effort| effort.joins).sum(),
+            pruned: efforts().map(|effort| effort.pruned).sum(),
+            setup_seconds: outcome.setup_seconds,
+            seconds: outcome.seconds,
+            failed: checks.iter().filter(|check| !check.holds).map(|check| check.what).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let record = self.record();
+        writeln!(f, "QTC: {}; number of PEs {}\n", self.problem, record.pes)?;
+        writeln!(f, "{:<20}  {}, the largest of {} points", "clusters", record.clusters, record.largest)?;
+        writeln!(f, "{:<20}  {} in no cluster", "points left", record.left)?;
+        writeln!(f, "{:<20}  {}", "sum of squared sizes", record.squares)?;
+        writeln!(f, "{:<20}  {}", "hash of clusters", record.hash)?;
+        writeln!(f, "{:<20}  {}", "hash of points", record.points_hash)?;
+        writeln!(f, "{:<20}  {} at most", "neighbours", record.degree_max)?;
+        writeln!(
+            f,
+            "{:<20}  {} in all, {} on one PE at most",
+            "grown clusters", record.grows, record.grows_max
+        )?;
+        writeln!(f, "{:<20}  {}", "members that joined", record.joins)?;
+        writeln!(f, "{:<20}  {}", "seeds passed over", record.pruned)?;
+        writeln!(f, "\n{:>14}  {:>11}  {:>4}", "from iteration", "free points", "PEs")?;
+        let start = Shrink { iteration: 1, points: record.points, pes: record.pes };
+        let is_kept = record.shrinks.first().is_none_or(|shrink| shrink.iteration > 1);
+        for Shrink { iteration, points, pes } in is_kept.then_some(&start).into_iter().chain(record.shrinks) {
+            writeln!(f, "{iteration:>14}  {points:>11}  {pes:>4}")?;
+        }
+        writeln!(f, "\n{:<20}  {:.6} s for points and neighbours", "setup", record.setup_seconds)?;
+        writeln!(f, "{:<20}  {:.6} s", "time", record.seconds)?;
+        for what in &record.failed {
+            writeln!(f, "{:<20}  not so: {what}", "verification")?;
+        }
+        writeln!(f, "Verification: {}", if record.verified { "VERIFIED" } else { "NOT VERIFIED" })
+    }
+}
+
+fn hexadecimal(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    app: &'static str,
+    points: u32,
+    threshold: f32,
+    pes: usize,
+    verified: bool,
+    clusters: usize,
+    largest: u32,
+    left: u32,
+    squares: u64,
+    hash: String,
+    points_hash: String,
+    degree_max: u32,
+    shrinks: &'a [Shrink],
+    grows: u64,
+    grows_max: u64,
+    joins: u64,
+    pruned: u64,
+    setup_seconds: f64,
+    seconds: f64,
+    failed: Vec<&'static str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clustering::{Cluster, Effort};
+    use super::super::solve::Account;
+    use super::*;
+
+    /// A run of three PEs, the last of which left, with one check.
+    fn report(holds: bool) -> Report {
+        let account = |grows| {
+            let effort = Effort { grows, joins: 10 * grows, pruned: 1 };
+            Account { effort, rounds: 2, hash: 0 }
+        };
+        let outcome = Outcome {
+            points_hash: 0xabc,
+            degree_max: 7,
+            clusters: vec![Cluster(vec![5, 1, 9]), Cluster(vec![2])],
+            left: 56,
+            shrinks: vec![Shrink { iteration: 2, points: 57, pes: 2 }],
+            accounts: [30, 20, 10].map(account).to_vec(),
+            setup_seconds: 0.25,
+            seconds: 0.5,
+        };
+        let problem = Problem { points: 60, threshold: 0.5 };
+        Report::new(problem, outcome, vec![Check { what: "it is right", holds }])
+    }
+
+    #[test]
+    fn the_page_names_problem_result_group_and_verdict() {
+        let page = report(true).to_string();
+        for part in [
+            "QTC: 60 points at threshold 0.5; number of PEs 3",
+            "clusters              2, the largest of 3 points",
+            "points left           56 in no cluster",
+            "hash of points        0000000000000abc",
+            "grown clusters        60 in all, 30 on one PE at most",
+            "             1           60     3\n             2           57     2\n",
+            "time                  0.500000 s",
+        ] {
+            assert!(page.contains(part), "`{part}` is not in:\n{page}");
+        }
+        assert!(page.ends_with("\nVerification: VERIFIED\n"), "{page}");
+    }
+
+    #[test]
+    fn a_check_that_does_not_hold_is_named() {
+        let page = report(false).to_string();
+        assert!(page.contains("not so: it is right\nVerification: NOT VERIFIED\n"), "{page}");
+        let value: serde_json::Value = serde_json::from_str(&report(false).to_json().unwrap()).unwrap();
+        assert_eq!((&value["verified"], &value["failed"][0]), (&false.into(), &"it is right".into()));
+    }
+
+    #[test]
+    fn json_is_one_object_with_all_fields() {
+        let line = report(true).to_json().unwrap();
+        assert!(!line.contains('\n'));
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        for (field, expected) in [
+            ("points", 60),
+            ("pes", 3),
+            ("clusters", 2),
+            ("largest", 3),
+            ("left", 56),
+            ("squares", 10),
+            ("degree_max", 7),
+            ("grows", 60),
+            ("grows_max", 30),
+            ("joins", 600),
+            ("pruned", 3),
+        ] {
+            assert_eq!(value[field], expected, "{field} of {line}");
+        }
+        assert_eq!((&value["app"], &value["verified"]), (&"qtc".into(), &true.into()));
+        assert_eq!((&value["threshold"], &value["seconds"]), (&0.5.into(), &0.5.into()));
+        let shrink = &value["shrinks"][0];
+        assert_eq!(
+            (&shrink["iteration"], &shrink["points"], &shrink["pes"]),
+            (&2.into(), &57.into(), &2.into())
+        );
+        assert!(value["hash"].as_str().is_some_and(|hash| hash.len() == 16), "{line}");
+    }
+}

@@ -1,0 +1,108 @@
+//! A run over all PEs of the world. Every PE makes the points and their lists for itself, and searches the
+//! seeds of its share; the group of those that search shrinks. Invariant: PE 0 stays to the end, so it knows
+//! the whole result; those that leave wait for the end of the run.
+
+use std::time::Duration;
+
+use pelago::Result;
+use pelago::prelude::*;
+
+use super::clustering::{self, Cluster, Clustering, Effort};
+use super::drive::drive;
+use super::group::Alone;
+use super::member::Shrink;
+use super::points::Points;
+use super::problem::Problem;
+
+/// What PE 0 knows at the end.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) points_hash: u64,
+    pub(super) degree_max: u32,
+    pub(super) clusters: Vec<Cluster>,
+    /// Points in no cluster.
+    pub(super) left: u32,
+    pub(super) shrinks: Vec<Shrink>,
+    /// By PE.
+    pub(super) accounts: Vec<Account>,
+    /// Time for points and lists, on PE 0.
+    pub(super) setup_seconds: f64,
+    /// Time from the first round to the last, on PE 0.
+    pub(super) seconds: f64,
+}
+
+/// What a PE tells at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) effort: Effort,
+    /// In how many rounds it took part.
+    pub(super) rounds: u64,
+    /// The hash of the clusters that it knows.
+    pub(super) hash: u64,
+}
+
+impl Account {
+    fn of(clustering: &Clustering) -> Self {
+        let Clustering { effort, clusters, .. } = clustering;
+        Account { effort: *effort, rounds: clusters.len() as u64, hash: clustering::hash(clusters) }
+    }
+
+    fn words(&self) -> [u64; 5] {
+        let Effort { grows, joins, pruned } = self.effort;
+        [grows, joins, pruned, self.rounds, self.hash]
+    }
+
+    fn from_words(words: &[u64]) -> Self {
+        let effort = Effort { grows: words[0], joins: words[1], pruned: words[2] };
+        Account { effort, rounds: words[3], hash: words[4] }
+    }
+}
+
+/// Collective: clusters the points of `problem`. `progress` learns after every round how many are free.
+/// The outcome is that of PE 0; the others know a part of it.
+pub(super) fn solve(world: &World, problem: Problem, progress: &mut dyn FnMut(u32)) -> Result<Outcome> {
+    let start = world.wtime();
+    let mut clustering = Clustering::new(Points::generate(problem.points), problem.threshold);
+    let (points_hash, degree_max) = (clustering.points.hash(), clustering.neighbours.degree_max());
+    let setup = world.wtime() - start;
+    let (shrinks, time) = run(world, &mut clustering, progress)?;
+    let words = collect(world, &Account::of(&clustering).words())?;
+    Ok(Outcome {
+        points_hash,
+        degree_max,
+        left: clustering.free_count(),
+        clusters: clustering.clusters,
+        shrinks,
+        accounts: words.iter().map(|words| Account::from_words(words)).collect(),
+        setup_seconds: setup.as_secs_f64(),
+        seconds: time.as_secs_f64(),
+    })
+}
+
+/// Collective: the rounds; how the group shrank, and the time until this PE had done its part.
+fn run(
+    world: &World,
+    clustering: &mut Clustering,
+    progress: &mut dyn FnMut(u32),
+) -> Result<(Vec<Shrink>, Duration)> {
+    world.barrier();
+    let begun = world.wtime();
+    let shrinks = match world.n_pes() {
+        1 => drive(Alone, clustering, progress)?,
+        _ => drive(world.team(), clustering, progress)?,
+    };
+    Ok((shrinks, world.wtime() - begun))
+}
+
+/// Collective: every PE's `own`, in the order of the PEs. All have the same length.
+pub(super) fn collect(world: &World, own: &[u64]) -> Result<Vec<Vec<u64>>> {
+    let shared = world.alloc::<u64>(own.len())?;
+    shared.local().write(0, own);
+    world.barrier();
+    let mut all = vec![own.to_vec(); world.n_pes()];
+    for (pe, part) in all.iter_mut().enumerate() {
+        shared.get(pe, 0, part)?;
+    }
+    world.barrier();
+    Ok(all)
+}

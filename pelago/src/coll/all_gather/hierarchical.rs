@@ -1,0 +1,74 @@
+//! All-gather in two levels: the ranks of a node put their blocks to their leader, its lowest rank, the
+//! leaders pass the blocks of whole nodes round a ring, and the ranks of a node get everything from its
+//! leader, all at the same time.
+//!
+//! The blocks of a node are as many messages as they are ranges of ranks: one if ranks are placed node by
+//! node.
+//!
+//! Cost, for L nodes with their ranks in one range each: L - 1 rounds between nodes with as many messages of
+//! each leader; inside a node 2 messages and 2 signals for each other rank.
+//! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
+
+use super::super::broadcast::nodes::Nodes;
+use super::super::schedule::{Builder, Place, Rank, Remote, Slot};
+use super::super::shape::Shape;
+use super::layout::Layout;
+use std::ops::Range;
+
+/// The slot that tells a rank that its leader has everything.
+const READY: Slot = 0;
+
+pub(super) fn build(shape: &Shape, b: &mut Builder) {
+    let (layout, nodes, me) = (Layout::of(shape), Nodes::of(shape), shape.rank);
+    let leader = nodes.leader(nodes.own);
+    let others = &nodes.own_group()[1..];
+    if me != leader {
+        let index = others.iter().position(|&rank| rank == me).expect("a rank is on its node");
+        layout.put_own(b, me, leader, index);
+        b.wait(leader, READY);
+        b.get(leader, Remote::Target(0), Place::target(0), layout.bytes(0..shape.n));
+        b.complete();
+        b.signal(leader, others.len() + index);
+        return;
+    }
+    layout.copy_own(b, me);
+    for (index, &rank) in others.iter().enumerate() {
+        b.wait(rank, index);
+    }
+    ring(b, &layout, &nodes);
+    for &rank in others {
+        b.signal(rank, READY);
+    }
+    for (index, &rank) in others.iter().enumerate() {
+        b.wait(rank, others.len() + index);
+    }
+}
+
+/// Round the ring of leaders. Sends and waits alternate range by range, so that no leader has to send far
+/// ahead of what the next one has waited for.
+fn ring(b: &mut Builder, layout: &Layout, nodes: &Nodes) {
+    let n = nodes.groups.len();
+    let (left, right) = ((nodes.own + n - 1) % n, (nodes.own + 1) % n);
+    // The slots behind those for the other ranks of the node, each in its turn.
+    let first_slot = |group: usize| 2 * (nodes.groups[group].len() - 1);
+    let (mut out_slot, mut in_slot) = (first_slot(right), first_slot(nodes.own));
+    for round in 0..n - 1 {
+        let out = ranges(&nodes.groups[(nodes.own + n - round) % n]);
+        let expected = ranges(&nodes.groups[(left + n - round) % n]).len();
+        for step in 0..out.len().max(expected) {
+            if let Some(ranks) = out.get(step) {
+                layout.pass_on(b, ranks.clone(), nodes.leader(right), out_slot);
+                out_slot += 1;
+            }
+            if step < expected {
+                b.wait(nodes.leader(left), in_slot);
+                in_slot += 1;
+            }
+        }
+    }
+}
+
+/// The ranges of ranks of which a group consists.
+fn ranges(group: &[Rank]) -> Vec<Range<Rank>> {
+    group.chunk_by(|before, after| before + 1 == *after).map(|run| run[0]..run[0] + run.len()).collect()
+}

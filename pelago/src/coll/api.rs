@@ -1,0 +1,303 @@
+//! Collective operations as users call them: blocking on a [`Team`], non-blocking through
+//! [`nonblocking`](Team::nonblocking), to be started again and again through
+//! [`persistent`](Team::persistent). The operations are the methods of one trait, [`Collective`].
+//!
+//! Invariant: what an operation works on is checked here, before anything is started; all members make the
+//! same calls in the same order, so all choose the same form and algorithm.
+
+use super::call::Call;
+use super::reduction::{Combiner, ReduceOp, Reducible};
+use super::request::{NonBlocking, PersistentCalls};
+use super::schedule::Rank;
+use super::shape::{Blocks, Operation};
+use super::span::TypedSpan;
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::team::Team;
+
+/// What reductions and scans combine elements of a type with: a [`ReduceOp`], or a [`Combiner`] made from a
+/// function of the user's.
+pub trait IntoCombiner<T> {
+    /// The combiner, or why there is none.
+    ///
+    /// # Errors
+    /// In words, if the operation is not defined for the type.
+    fn into_combiner(self) -> Result<Combiner, String>;
+}
+
+impl<T: Reducible> IntoCombiner<T> for ReduceOp {
+    fn into_combiner(self) -> Result<Combiner, String> {
+        let name = std::any::type_name::<T>();
+        Combiner::of::<T>(self).ok_or_else(|| format!("{self:?} is not defined for elements of type {name}"))
+    }
+}
+
+impl<T: Element> IntoCombiner<T> for &Combiner {
+    fn into_combiner(self) -> Result<Combiner, String> {
+        let (own, name) = (self.element_bytes(), std::any::type_name::<T>());
+        match own == size_of::<T>() {
+            true => Ok(self.clone()),
+            false => Err(format!("the combiner is for elements of {own} bytes, not for {name}")),
+        }
+    }
+}
+
+/// The collective operations of a team. Every member makes the call, with arguments that match: the same
+/// operation, root and sizes.
+///
+/// Source and target are elements of symmetric arrays, of the world or of a space, whose PEs include the
+/// team's. The target of every member may be written from the moment that the first member makes the call;
+/// the source may be changed, and the target read, when the call has returned (or the request is over).
+/// Source and target are different elements or, in broadcast, reductions and scans, the same ones.
+///
+/// Reductions are the same, bit by bit, at all members. Unless [`PELAGO_DETERMINISTIC`] is on, the order in
+/// which elements are combined may depend on the algorithm, which is chosen by size and number of PEs;
+/// between PEs that map each other it is always that of their ranks.
+///
+/// ```
+/// use pelago::prelude::*;
+/// # pelago::spmd(4, |world| -> pelago::Result<()> {
+/// let team = world.team();
+/// let (sum, mine) = (world.alloc_zeroed::<u64>(2)?, world.alloc_zeroed::<u64>(2)?);
+/// mine.local().set(0, 1);
+/// mine.local().set(1, world.my_pe() as u64);
+/// team.all_reduce(ReduceOp::Sum, &sum, &mine)?;
+/// assert_eq!(sum.local().to_vec(), [4, 6]);
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+///
+/// # Errors
+/// All of them: if sizes do not fit, an array is of another world or of a space that not all members have,
+/// its exclusive phase has not ended here, there is no such root, the operation is not defined for the type,
+/// or there is no memory for it. With `PELAGO_CHECK` on, also if the members do not make the same call.
+///
+/// [`PELAGO_DETERMINISTIC`]: https://docs.rs/pelago
+pub trait Collective {
+    /// What a call answers.
+    type Outcome<'a>;
+
+    /// The team whose operations these are.
+    fn team(&self) -> &Team<'_>;
+
+    /// Does what a call says.
+    #[doc(hidden)]
+    fn perform<'a>(&self, call: Call<'a>) -> Result<Self::Outcome<'a>>;
+
+    /// Copies the root's source to every member's target, the root's too.
+    fn broadcast<'a, T: Element>(
+        &self,
+        root: Rank,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        self.perform(Call::new(Operation::Broadcast, root, target.len, target, source))
+    }
+
+    /// Copies block i of the root's source to the target of rank i; a block has as many elements as the
+    /// target.
+    fn scatter<'a, T: Element>(
+        &self,
+        root: Rank,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        self.perform(Call::new(Operation::Scatter, root, target.len, target, source))
+    }
+
+    /// Copies every member's source, in the order of ranks, to the root's target.
+    fn gather<'a, T: Element>(
+        &self,
+        root: Rank,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        self.perform(Call::new(Operation::Gather, root, source.len, target, source))
+    }
+
+    /// Copies every member's source, in the order of ranks, to every member's target.
+    fn all_gather<'a, T: Element>(
+        &self,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        self.perform(Call::new(Operation::AllGather, 0, source.len, target, source))
+    }
+
+    /// As [`all_gather`](Collective::all_gather), with sources of different lengths: rank i contributes
+    /// `counts[i]` elements, which may be none. All members give the same counts.
+    fn all_gather_varying<'a, T: Element>(
+        &self,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+        counts: &[usize],
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::AllGather, 0, source.len, target, source);
+        self.perform(call.of(Blocks::Counts(counts.to_vec())))
+    }
+
+    /// Copies block j of rank i's source to block i of rank j's target, for all i and j.
+    fn all_to_all<'a, T: Element>(
+        &self,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let n = self.team().n_pes();
+        self.perform(Call::new(Operation::AllToAll, 0, source.len / n, target, source))
+    }
+
+    /// As [`all_to_all`](Collective::all_to_all), `count` elements for each member, which lie `strides`
+    /// elements apart in target and source: element e of the block for rank j is
+    /// `source[(j * count + e) * strides.1]`, and comes to `target[(i * count + e) * strides.0]`.
+    fn all_to_all_strided<'a, T: Element>(
+        &self,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+        count: usize,
+        strides: (usize, usize),
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::AllToAll, 0, count, target, source);
+        self.perform(call.of(Blocks::Strided { source: strides.1, target: strides.0 }))
+    }
+
+    /// As [`all_to_all`](Collective::all_to_all), with blocks of any length at any place: `sends[j]` says
+    /// where the block for rank j begins in the source and how many elements it has, `receives[i]` where the
+    /// block of rank i goes in the target, and how many it has.
+    fn all_to_all_varying<'a, T: Element>(
+        &self,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+        receives: &[(usize, usize)],
+        sends: &[(usize, usize)],
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::AllToAll, 0, 0, target, source);
+        let blocks = Blocks::Exchanged { source: sends.to_vec(), target: receives.to_vec() };
+        self.perform(call.of(blocks))
+    }
+
+    /// Combines the sources, element by element, in the root's target.
+    fn reduce<'a, T: Element>(
+        &self,
+        op: impl IntoCombiner<T>,
+        root: Rank,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::Reduce, root, source.len, target, source);
+        self.perform(call.with(self.combiner(op)?))
+    }
+
+    /// Combines the sources, element by element, in every member's target.
+    fn all_reduce<'a, T: Element>(
+        &self,
+        op: impl IntoCombiner<T>,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::AllReduce, 0, source.len, target, source);
+        self.perform(call.with(self.combiner(op)?))
+    }
+
+    /// Combines block i of all sources in the target of rank i; a block has as many elements as the target.
+    fn reduce_scatter<'a, T: Element>(
+        &self,
+        op: impl IntoCombiner<T>,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::ReduceScatter, 0, target.len, target, source);
+        self.perform(call.with(self.combiner(op)?))
+    }
+
+    /// Combines the sources of ranks 0 to i in the target of rank i.
+    fn inclusive_scan<'a, T: Element>(
+        &self,
+        op: impl IntoCombiner<T>,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::InclusiveScan, 0, source.len, target, source);
+        self.perform(call.with(self.combiner(op)?))
+    }
+
+    /// Combines the sources of ranks 0 to i - 1 in the target of rank i; that of rank 0 stays as it is.
+    fn exclusive_scan<'a, T: Element>(
+        &self,
+        op: impl IntoCombiner<T>,
+        target: impl Into<TypedSpan<'a, T>>,
+        source: impl Into<TypedSpan<'a, T>>,
+    ) -> Result<Self::Outcome<'a>> {
+        let (target, source) = (target.into().span, source.into().span);
+        let call = Call::new(Operation::ExclusiveScan, 0, source.len, target, source);
+        self.perform(call.with(self.combiner(op)?))
+    }
+
+    /// The combiner of an operation, if the type has it.
+    #[doc(hidden)]
+    fn combiner<T: Element>(&self, op: impl IntoCombiner<T>) -> Result<Combiner> {
+        let me = self.team().world().my_pe();
+        op.into_combiner()
+            .map_err(|reason| ErrorKind::BadCollective { me, operation: "a reduction", reason }.into())
+    }
+}
+
+impl Collective for Team<'_> {
+    type Outcome<'a> = ();
+
+    fn team(&self) -> &Team<'_> {
+        self
+    }
+
+    #[inline]
+    fn perform<'a>(&self, call: Call<'a>) -> Result<()> {
+        self.do_call(&call)
+    }
+}
+
+impl<'w> Team<'w> {
+    /// Waits until all members have come here, and completes all operations that they issued before, except
+    /// through a [`Context`](crate::Context). Collective.
+    ///
+    /// # Panics
+    /// If a member that has not come has left the job or failed, so that the barrier cannot end.
+    #[inline]
+    pub fn barrier(&self) {
+        self.core.barrier(self.world);
+    }
+
+    /// Waits until all members have come here. What they have stored before is visible; it completes no
+    /// operations that go over the net. Collective.
+    ///
+    /// # Panics
+    /// As [`barrier`](Team::barrier).
+    #[inline]
+    pub fn sync(&self) {
+        self.core.sync(self.world);
+    }
+
+    /// The operations of this team, not waiting for their end: each answers a [`Request`].
+    pub fn nonblocking(&self) -> NonBlocking<'_, 'w> {
+        NonBlocking { team: self }
+    }
+
+    /// The operations of this team, to be started again and again: each answers a [`Persistent`].
+    pub fn persistent(&self) -> PersistentCalls<'_, 'w> {
+        PersistentCalls { team: self }
+    }
+
+    /// How much the memory is used that this PE's scheduled operations of the team synchronise on.
+    pub fn sync_counts(&self) -> super::sync_memory::SyncCounts {
+        self.core.engine().sync_counts()
+    }
+}

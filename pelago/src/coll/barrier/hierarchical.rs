@@ -1,0 +1,36 @@
+//! A barrier in two levels: the ranks of a node tell their leader, its lowest rank, that they have come, the
+//! leaders pass a dissemination barrier, and let the others go.
+//!
+//! Cost, for L nodes: ceil(log2 L) rounds between nodes, as many signals of each leader, and 2 signals of
+//! each other rank inside its node.
+//! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
+
+use super::super::broadcast::nodes::Nodes;
+use super::super::schedule::Builder;
+use super::super::shape::Shape;
+use super::dissemination;
+
+/// The slot in which a rank that is no leader is let go.
+const RELEASE: usize = 0;
+
+pub(super) fn build(shape: &Shape, b: &mut Builder) {
+    let nodes = Nodes::of(shape);
+    let leader = nodes.leader(nodes.own);
+    // A leader's first slots are for the rounds with other leaders.
+    let arrivals = dissemination::rounds(nodes.groups.len());
+    let others = nodes.own_group()[1..].iter().zip(arrivals..);
+    if shape.rank != leader {
+        for (_, slot) in others.filter(|&(&rank, _)| rank == shape.rank) {
+            b.signal(leader, slot);
+        }
+        b.wait(leader, RELEASE);
+        return;
+    }
+    for (&rank, slot) in others.clone() {
+        b.wait(rank, slot);
+    }
+    dissemination::among(b, nodes.own, nodes.groups.len(), |group| nodes.leader(group));
+    for (&rank, _) in others {
+        b.signal(rank, RELEASE);
+    }
+}

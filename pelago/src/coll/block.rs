@@ -1,0 +1,117 @@
+//! The block of a team in the pool of each member: what lies where.
+//!
+//! ```text
+//! | begun | meeting | boards | pages of the boards | exchange | slots | acknowledgements |
+//! ```
+//! The first four are for direct operations between members that map each other, the rest for schedules over
+//! whatever carries puts. All zero bytes are a valid start. A slot is a synchronisation word with a mailbox:
+//!
+//! ```text
+//! | word: 8 | announced place: 8 | mailbox: 240 |
+//! ```
+
+use super::sync_memory;
+use crate::team::{NOTICE_WORDS, TeamCore};
+use pelago_boot::SyncMemoryKind;
+use pelago_fabric::shm::flags::Meeting;
+use pelago_fabric::sync::AtomicU64;
+
+/// How a block is aligned.
+pub(crate) const ALIGN_BYTES: usize = 4096;
+/// Boards of a member, used in turn.
+pub(crate) const BOARDS: usize = 8;
+/// What a board holds by itself, beside its stamp.
+pub(crate) const BOARD_BYTES: usize = 56;
+/// What its page holds.
+pub(crate) const PAGE_BYTES: usize = 4096;
+/// Bytes of a mailbox.
+pub(crate) const MAILBOX_BYTES: usize = 240;
+
+const MEETING_OFFSET: usize = 64;
+const BOARDS_OFFSET: usize = 256;
+const PAGES_OFFSET: usize = 1024;
+const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
+const NOTICE_BYTES: usize = NOTICE_WORDS * 8;
+const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
+
+const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
+const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= PAGES_OFFSET);
+
+/// Size of a block for a team of `n`.
+pub(crate) fn bytes(kind: SyncMemoryKind, n: usize) -> usize {
+    acknowledgements_offset(n, sync_memory::slots(kind, n)) + 8 * n
+}
+
+/// Where the notices of an exchange arrive, by rank, in bytes from the block's start. Two areas are used in
+/// turn: nobody begins the next exchange but one before all have begun the next, and so have read this one.
+pub(crate) fn exchange_offset(n: usize, exchange: u64) -> usize {
+    EXCHANGE_OFFSET + (exchange % 2) as usize * n * NOTICE_BYTES
+}
+
+fn slots_offset(n: usize) -> usize {
+    (EXCHANGE_OFFSET + 2 * n * NOTICE_BYTES).next_multiple_of(256)
+}
+
+/// Where the word of a slot lies.
+pub(crate) fn word_offset(n: usize, index: usize) -> usize {
+    slots_offset(n) + index * SLOT_BYTES
+}
+
+/// Where the place lies that the signal of a slot announces.
+pub(crate) fn announced_offset(n: usize, index: usize) -> usize {
+    word_offset(n, index) + 8
+}
+
+/// Where the mailbox of a slot lies.
+pub(crate) fn mailbox_offset(n: usize, index: usize) -> usize {
+    word_offset(n, index) + 16
+}
+
+fn acknowledgements_offset(n: usize, slots: usize) -> usize {
+    slots_offset(n) + slots * SLOT_BYTES
+}
+
+/// Where a member acknowledges what it has consumed of this PE's signals.
+pub(crate) fn acknowledgement_offset(n: usize, slots: usize, rank: usize) -> usize {
+    acknowledgements_offset(n, slots) + 8 * rank
+}
+
+/// A board: what a member shows to the others in a direct operation.
+pub(crate) struct Board {
+    /// The operation in which it is shown; written last.
+    pub(crate) stamp: *const AtomicU64,
+    /// Up to 56 bytes.
+    pub(crate) inline: *mut u8,
+    /// Up to 4 KiB.
+    pub(crate) page: *mut u8,
+}
+
+impl TeamCore {
+    /// The direct operation that a member has begun last, by its own word.
+    #[inline(always)]
+    pub(crate) fn begun(&self, rank: usize) -> &AtomicU64 {
+        // SAFETY: the block of each member is mapped there (direct operations are only for such teams), and
+        // begins with this word, which is accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].cast::<AtomicU64>() }
+    }
+
+    /// Where the members of an oversubscribed team meet: in the first one's block.
+    pub(crate) fn meeting(&self) -> &Meeting {
+        // SAFETY: the first member's block is mapped there, a meeting lies at this offset, made of atomics
+        // for which all zero bytes are valid.
+        unsafe { &*self.starts.0[0].add(MEETING_OFFSET).cast::<Meeting>() }
+    }
+
+    /// The board of a member for a direct operation.
+    #[inline(always)]
+    pub(crate) fn board(&self, rank: usize, operation: u64) -> Board {
+        let turn = operation as usize % BOARDS;
+        // SAFETY: the block of each member is mapped there, and its boards and pages lie at these offsets.
+        unsafe {
+            let start = self.starts.0[rank];
+            let stamp = start.add(BOARDS_OFFSET + turn * 64);
+            let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
+            Board { stamp: stamp.cast(), inline: stamp.add(8), page }
+        }
+    }
+}

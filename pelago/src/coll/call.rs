@@ -1,0 +1,368 @@
+//! A collective call: what it works on, what is wrong with it, and how it is done.
+
+use super::direct::{Direct, Places};
+use super::engine::{Operands, Progress};
+use super::reduction::Combiner;
+use super::schedule::Rank;
+use super::select;
+use super::shape::{Blocks, Operation, Shape};
+use super::span::Span;
+use super::sync_memory::Plan;
+use crate::error::{ErrorKind, Result};
+use crate::realm::Bases;
+use crate::symmetric::Usage;
+use crate::team::{Team, TeamCore};
+use crate::wait::Awaited;
+use crate::world::World;
+use std::sync::Arc;
+
+/// A collective operation with all that it works on.
+pub struct Call<'a> {
+    pub(super) operation: Operation,
+    root: Rank,
+    /// Elements of a block.
+    count: usize,
+    element_bytes: usize,
+    blocks: Blocks,
+    pub(super) operands: Option<(Span<'a>, Span<'a>)>,
+    combiner: Option<Combiner>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(
+        operation: Operation,
+        root: Rank,
+        count: usize,
+        target: Span<'a>,
+        source: Span<'a>,
+    ) -> Call<'a> {
+        Call {
+            operation,
+            root,
+            count,
+            element_bytes: target.element_bytes,
+            blocks: Blocks::Equal,
+            operands: Some((target, source)),
+            combiner: None,
+        }
+    }
+
+    /// A call without data.
+    pub(super) fn barrier() -> Call<'a> {
+        Call {
+            operation: Operation::Barrier,
+            root: 0,
+            count: 0,
+            element_bytes: 1,
+            blocks: Blocks::Equal,
+            operands: None,
+            combiner: None,
+        }
+    }
+
+    pub(super) fn of(self, blocks: Blocks) -> Call<'a> {
+        Call { blocks, ..self }
+    }
+
+    pub(super) fn with(self, combiner: Combiner) -> Call<'a> {
+        Call { combiner: Some(combiner), ..self }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.operation.name()
+    }
+
+    fn is_in_place(&self) -> bool {
+        self.operands.is_some_and(|(target, source)| target.own == source.own && self.count > 0)
+    }
+
+    fn shape(&self, team: &TeamCore) -> Shape {
+        Shape {
+            root: self.root,
+            blocks: self.blocks.clone(),
+            in_place: self.is_in_place(),
+            nodes: team.nodes.clone(),
+            ..Shape::new(self.operation, team.my_rank(), team.len(), self.count, self.element_bytes)
+        }
+    }
+
+    /// Makes sure that the call can be done and, with checks on, that all members make it.
+    #[inline]
+    pub(super) fn check(&self, world: &World, team: &Arc<TeamCore>) -> Result<()> {
+        if world.collectives.are_checked() {
+            team.check_call(world, self.words())?;
+        }
+        self.check_arguments(world, team)
+    }
+
+    /// What the other members are told of the call.
+    fn words(&self) -> [u64; 4] {
+        let operation = Operation::ALL.iter().position(|&operation| operation == self.operation);
+        let code = FIRST_CODE + operation.expect("all operations are in the list") as u64;
+        let (count, blocks) = match &self.blocks {
+            Blocks::Equal => (self.count, 0),
+            Blocks::Counts(counts) => (counts.iter().sum(), 1),
+            Blocks::Exchanged { .. } => (0, 2),
+            Blocks::Strided { .. } => (self.count, 3),
+        };
+        [code, self.root as u64, count as u64, (self.element_bytes as u64) << 8 | blocks]
+    }
+
+    /// What is wrong with the arguments, if anything is.
+    fn check_arguments(&self, world: &World, team: &TeamCore) -> Result<()> {
+        let refuse = |reason: String| {
+            let (me, operation) = (world.my_pe(), self.name());
+            Err(ErrorKind::BadCollective { me, operation, reason }.into())
+        };
+        let n = team.len();
+        if self.root >= n {
+            return refuse(format!("the root is rank {}, but the team has ranks 0 to {}", self.root, n - 1));
+        }
+        let Some((target, source)) = self.operands else { return Ok(()) };
+        for (name, span) in [("target", target), ("source", source)] {
+            if !std::ptr::eq(span.world, world) {
+                return Err(ErrorKind::OtherWorld { me: world.my_pe(), operation: self.name() }.into());
+            }
+            if span.is_closed {
+                return Err(ErrorKind::ArrayClosed { me: world.my_pe(), operation: self.name() }.into());
+            }
+            if !span.realm.is_world() && !team.members().iter().all(|pe| span.realm.rank_of(pe).is_some()) {
+                return refuse(format!("the {name} lies in a space of a team that not all members are in"));
+            }
+        }
+        if let Some(reason) = self.wrong_blocks(n) {
+            return refuse(reason);
+        }
+        let shape = Shape { rank: self.root, ..self.shape(team) };
+        let shape = if self.operation.is_rooted() { shape } else { self.shape(team) };
+        for (name, needed, span) in
+            [("target", shape.target_bytes(), target), ("source", shape.source_bytes(), source)]
+        {
+            let has = span.len * span.element_bytes;
+            if needed > has {
+                let (needed, has) = (needed / self.element_bytes, has / self.element_bytes);
+                return refuse(format!("the {name} has {has} elements, but needs {needed} here"));
+            }
+        }
+        let (t, s) = (target.own as usize, source.own as usize);
+        let does_overlap = t < s + shape.source_bytes() && s < t + shape.target_bytes();
+        let may_be_same = self.operation == Operation::Broadcast || self.operation.combines();
+        let may_be_same = may_be_same && self.operation != Operation::ReduceScatter;
+        if does_overlap && !(may_be_same && t == s) {
+            return refuse(
+                "source and target overlap. Give different elements, or where it is allowed the same".into(),
+            );
+        }
+        Ok(())
+    }
+
+    fn wrong_blocks(&self, n: usize) -> Option<String> {
+        match &self.blocks {
+            Blocks::Counts(counts) if counts.len() != n => {
+                Some(format!("{} counts for {n} members. Give one each", counts.len()))
+            }
+            Blocks::Exchanged { source, target } if source.len() != n || target.len() != n => Some(format!(
+                "{} and {} blocks to send and receive, for {n} members. Give one each",
+                source.len(),
+                target.len()
+            )),
+            Blocks::Strided { source: 0, .. } | Blocks::Strided { target: 0, .. } => {
+                Some("a stride of 0 elements. Strides are at least 1".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Codes of collective calls, to tell the other members: this and the number of the operation.
+const FIRST_CODE: u64 = 1 << 33;
+
+/// What a call of that code and arguments is, as far as it can be told, for messages.
+pub(crate) fn describe([code, root, count, element]: [u64; 4]) -> Option<String> {
+    let operation = *Operation::ALL.get(usize::try_from(code.checked_sub(FIRST_CODE)?).ok()?)?;
+    let (bytes, blocks) = (element >> 8, element & 0xff);
+    let name = match blocks {
+        0 => operation.name().to_owned(),
+        1 => format!("{operation}_varying"),
+        2 => format!("{operation}_varying"),
+        _ => format!("{operation}_strided"),
+    };
+    let what = match (operation, blocks) {
+        (Operation::Barrier, _) => String::new(),
+        (_, 1 | 2) => format!("elements of {bytes} bytes"),
+        _ => format!("blocks of {count} elements of {bytes} bytes"),
+    };
+    let root = if operation.is_rooted() { format!("root {root}, ") } else { String::new() };
+    Some(format!("{name}({root}{what})"))
+}
+
+fn has_direct_form(call: &Call<'_>) -> bool {
+    let is_large_in_place = call.is_in_place() && call.count * call.element_bytes > super::block::PAGE_BYTES;
+    match (&call.blocks, call.operation) {
+        (Blocks::Counts(_) | Blocks::Exchanged { .. }, _) => false,
+        (_, Operation::ExclusiveScan) => !is_large_in_place,
+        _ => true,
+    }
+}
+
+impl Team<'_> {
+    /// Does a call and waits for its end.
+    #[inline]
+    pub(super) fn do_call(&self, call: &Call<'_>) -> Result<()> {
+        call.check(self.world, &self.core)?;
+        match self.world.is_direct(&self.core) && has_direct_form(call) {
+            true => self.perform_directly(call),
+            false => self.run(call),
+        }
+        .inspect(|()| self.world.tally.add(|counts| counts.collectives += 1))
+    }
+
+    fn perform_directly(&self, call: &Call<'_>) -> Result<()> {
+        let (world, core) = (self.world, &*self.core);
+        let direct = Direct { world, team: core, operation: call.name() };
+        let Some((target, source)) = call.operands else {
+            direct.sync();
+            return Ok(());
+        };
+        let bytes = call.count * call.element_bytes;
+        let place = |span: Span<'_>, rank: Rank| span.place(world, core, rank);
+        let source: &Places<'_> = &|rank| place(source, rank);
+        let target: &Places<'_> = &|rank| place(target, rank);
+        let combiner = || call.combiner.as_ref().expect("an operation that combines has a combiner");
+        // SAFETY: `check` has found that all places lie in their arrays, which all members have.
+        unsafe {
+            match (call.operation, &call.blocks) {
+                (Operation::Barrier, _) => direct.sync(),
+                (Operation::Broadcast, _) => direct.broadcast(call.root, source, target, bytes),
+                (Operation::Scatter, _) => direct.scatter(call.root, source, target, bytes),
+                (Operation::Gather, _) => direct.gather(call.root, source, target, bytes),
+                (Operation::AllGather, _) => direct.all_gather(source, target, bytes),
+                (Operation::AllToAll, &Blocks::Strided { source: from, target: into }) => {
+                    let element = (call.element_bytes, call.count);
+                    direct.all_to_all_strided(source, target, element, (from, into));
+                }
+                (Operation::AllToAll, _) => direct.all_to_all(source, target, bytes),
+                (Operation::Reduce, _) => direct.reduce(combiner(), Some(call.root), source, target, bytes),
+                (Operation::AllReduce, _) => direct.reduce(combiner(), None, source, target, bytes),
+                (Operation::ReduceScatter, _) => direct.reduce_scatter(combiner(), source, target, bytes),
+                (Operation::InclusiveScan, _) => direct.scan(combiner(), true, source, target, bytes),
+                (Operation::ExclusiveScan, _) => direct.scan(combiner(), false, source, target, bytes),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a call as a schedule, to its end.
+    fn run(&self, call: &Call<'_>) -> Result<()> {
+        let prepared = Prepared::new(self.world, &self.core, call)?;
+        let progress = prepared.start(self.world, &self.core)?;
+        self.world.await_collective(call.name(), &progress);
+        Ok(())
+    }
+}
+
+/// A call with its schedule.
+pub(super) struct Prepared {
+    pub(super) operation: &'static str,
+    plan: Arc<Plan>,
+    operands: Operands,
+    usages: [Option<Arc<Usage>>; 2],
+}
+
+impl Prepared {
+    pub(super) fn new(world: &World, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
+        let shape = call.shape(team);
+        let algorithm = select::choose(world, team, &shape)?;
+        let plan = Arc::new(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)));
+        let combiner = call.combiner.clone();
+        let operands = match call.operands {
+            None => Operands {
+                source: std::ptr::null(),
+                target: std::ptr::null_mut(),
+                target_bases: Bases::Same(0),
+                target_offset: 0,
+                combiner,
+            },
+            Some((target, source)) => Operands {
+                source: source.own,
+                target: target.own,
+                target_bases: match target.realm.is_world() {
+                    true => Bases::Same(target.offset_bytes),
+                    false => Bases::of(team.members().iter().map(|pe| target.region_offset(pe)).collect()),
+                },
+                target_offset: 0,
+                combiner,
+            },
+        };
+        let usage = |span: Span<'_>| Some(Arc::clone(span.usage));
+        let usages = call.operands.map_or([None, None], |(target, source)| [usage(target), usage(source)]);
+        Ok(Prepared { operation: call.name(), plan, operands, usages })
+    }
+
+    pub(super) fn start(&self, world: &World, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
+        let (operands, usages) = (self.operands.clone(), self.usages.clone());
+        // SAFETY: the call was checked: source and target have as many bytes as the shape says, and lie in
+        // arrays that are neither freed nor lent as slices while the request keeps their usages.
+        unsafe { world.start_collective(team, self.operation, &self.plan, operands, usages) }
+    }
+}
+
+impl World {
+    /// Whether blocking operations of a team take their direct forms.
+    #[inline]
+    pub(super) fn is_direct(&self, team: &TeamCore) -> bool {
+        team.is_mapped() && self.collectives.prefers_direct()
+    }
+
+    pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
+        if !progress.is_done() {
+            self.wait(Awaited::Collective { operation, pe: None }, || progress.is_done());
+        }
+    }
+}
+
+impl TeamCore {
+    /// A barrier of the members.
+    #[inline]
+    pub(crate) fn barrier(self: &Arc<Self>, world: &World) {
+        world.quiet();
+        self.sync(world);
+    }
+
+    /// A meeting of the members.
+    #[inline]
+    pub(crate) fn sync(self: &Arc<Self>, world: &World) {
+        world.tally.add(|counts| counts.barriers += 1);
+        match world.is_direct(self) && world.collectives.is_simple() {
+            true => Direct { world, team: self, operation: "barrier" }.sync(),
+            false => self.sync_slowly(world),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sync_slowly(self: &Arc<Self>, world: &World) {
+        if world.collectives.are_checked()
+            && let Err(error) = self.check_call(world, Call::barrier().words())
+        {
+            world.fail(&error.to_string());
+        }
+        let frees = world.collectives.frees_at_barrier();
+        if frees && !world.is_at_rest(self) {
+            world.wait(Awaited::Collective { operation: "barrier", pe: None }, || world.is_at_rest(self));
+        }
+        if world.is_direct(self) {
+            Direct { world, team: self, operation: "barrier" }.sync();
+        } else {
+            let call = Call::barrier();
+            let outcome = Prepared::new(world, self, &call).and_then(|prepared| prepared.start(world, self));
+            match outcome {
+                Ok(progress) => world.await_collective("barrier", &progress),
+                Err(error) => world.fail(&error.to_string()),
+            }
+        }
+        if frees {
+            self.engine().barrier_passed(usize::from(!world.is_direct(self)));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What algorithms are checked for: shapes of operations, with roots, sizes, layouts and nodes.
+//!
+//! Invariant: a case is a shape for each rank of a team, and the shapes agree where all ranks must.
+
+use crate::coll::schedule::Rank;
+use crate::coll::shape::{Blocks, Operation, Shape, Tuning};
+use std::fmt;
+
+/// How blocks lie in source and target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// All of one size, one after the other.
+    Equal,
+    /// All-gather: of different sizes, none among them.
+    Counts,
+    /// All-to-all: of different sizes, in an order of their own, with gaps.
+    Exchanged,
+    /// All-to-all: with gaps from element to element.
+    Strided,
+}
+
+/// Which ranks share a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeMap {
+    /// All of them.
+    One,
+    /// So many nodes, each with ranks that follow each other, of unequal numbers.
+    Runs(u32),
+    /// So many nodes in turn.
+    Turns(u32),
+}
+
+/// A shape for each rank of a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The operation.
+    pub operation: Operation,
+    /// Ranks of the team.
+    pub n: usize,
+    /// The root, where there is one; else 0.
+    pub root: Rank,
+    /// Elements of a block.
+    pub count: usize,
+    /// Size of an element in bytes.
+    pub element_bytes: usize,
+    /// How blocks lie.
+    pub layout: Layout,
+    /// Whether source and target are the same memory.
+    pub in_place: bool,
+    /// Which ranks share a node.
+    pub nodes: NodeMap,
+    /// Numbers that tune the algorithm.
+    pub tuning: Tuning,
+}
+
+impl Case {
+    /// Equal blocks of `count` elements of 8 bytes, not in place, on one node, the root 0.
+    pub fn new(operation: Operation, n: usize, count: usize) -> Case {
+        Case {
+            operation,
+            n,
+            root: 0,
+            count,
+            element_bytes: 8,
+            layout: Layout::Equal,
+            in_place: false,
+            nodes: NodeMap::One,
+            tuning: Tuning::default(),
+        }
+    }
+
+    /// Whether an operation can be done in place.
+    pub fn can_be_in_place(operation: Operation) -> bool {
+        operation == Operation::Broadcast || operation.combines() && operation != Operation::ReduceScatter
+    }
+
+    /// The layouts of an operation.
+    pub fn layouts(operation: Operation) -> &'static [Layout] {
+        match operation {
+            Operation::AllGather => &[Layout::Equal, Layout::Counts],
+            Operation::AllToAll => &[Layout::Equal, Layout::Exchanged, Layout::Strided],
+            _ => &[Layout::Equal],
+        }
+    }
+
+    /// The shape of a rank.
+    pub fn shape(&self, rank: Rank) -> Shape {
+        let mut shape = Shape::new(self.operation, rank, self.n, self.count, self.element_bytes);
+        shape.root = self.root;
+        shape.blocks = self.blocks(rank);
+        shape.in_place = self.in_place;
+        shape.nodes = self.node_numbers();
+        shape.tuning = self.tuning;
+        shape
+    }
+
+    fn blocks(&self, rank: Rank) -> Blocks {
+        let ranks = 0..self.n;
+        match self.layout {
+            Layout::Equal => Blocks::Equal,
+            Layout::Strided => Blocks::Strided { source: 2, target: 3 },
+            Layout::Counts => Blocks::Counts(ranks.map(|rank| uneven(self.count, rank, 0)).collect()),
+            Layout::Exchanged => Blocks::Exchanged {
+                source: behind_each_other(ranks.clone().rev().map(|to| (to, uneven(self.count, rank, to)))),
+                target: behind_each_other(ranks.map(|from| (from, uneven(self.count, from, rank)))),
+            },
+        }
+    }
+
+    fn node_numbers(&self) -> Vec<u32> {
+        let n = self.n as u32;
+        match self.nodes {
+            NodeMap::One => Vec::new(),
+            // The first node has one rank, what is left is shared evenly: unequal wherever that is possible.
+            NodeMap::Runs(nodes) => (0..n)
+                .map(|rank| match rank {
+                    0 => 0,
+                    _ if nodes < 2 => 0,
+                    _ => 1 + (rank - 1) * (nodes - 1) / (n - 1),
+                })
+                .collect(),
+            NodeMap::Turns(nodes) => (0..n).map(|rank| (rank * 5 / 3 + rank) % nodes).collect(),
+        }
+    }
+}
+
+/// A size around `count` that depends on two ranks; often 0.
+fn uneven(count: usize, from: Rank, to: Rank) -> usize {
+    (from * 7 + to * 5 + 3) % 4 * count / 2
+}
+
+/// Places of blocks, given with their lengths in the order in which they lie, with a gap after each.
+fn behind_each_other(blocks: impl Iterator<Item = (Rank, usize)>) -> Vec<(usize, usize)> {
+    let mut end = 0;
+    let mut places: Vec<(Rank, (usize, usize))> = blocks
+        .map(|(rank, length)| {
+            let start = end;
+            end += length + 1;
+            (rank, (start, length))
+        })
+        .collect();
+    places.sort_unstable_by_key(|&(rank, _)| rank);
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} ranks", self.operation, self.n)?;
+        if self.operation.is_rooted() {
+            write!(f, ", root {}", self.root)?;
+        }
+        write!(f, ", {} elements of {} B", self.count, self.element_bytes)?;
+        if self.layout != Layout::Equal {
+            write!(f, ", blocks {:?}", self.layout)?;
+        }
+        if self.in_place {
+            write!(f, ", in place")?;
+        }
+        if self.nodes != NodeMap::One {
+            write!(f, ", nodes {:?}", self.nodes)?;
+        }
+        if self.tuning != Tuning::default() {
+            write!(f, ", radix {}, pieces of {} B", self.tuning.radix, self.tuning.segment_bytes)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! One memory of a rank: the symbolic contents of its units, and who has accessed them.
+//!
+//! Invariant: segments are disjoint, ascending, and cover the memory. A segment knows its last write and all
+//! reads since, as far as they are not known to be over when later reads began. Two accesses of a unit, one
+//! of them a write, must be ordered; else they race (happens-before: L. Lamport, 1978; last writes and sets
+//! of reads as in FastTrack, C. Flanagan and S. Freund, 2009).
+
+use std::ops::Range;
+
+/// The number of an access: of the step that makes it.
+pub(super) type Access = u32;
+
+/// No access.
+pub(super) const NEVER: Access = Access::MAX;
+
+/// What a unit holds that nobody has written: nothing of use.
+pub(super) const UNSET: u32 = 0;
+
+/// Reads of a segment are sorted out when there are so many.
+const SORT_OUT: u32 = 8;
+
+#[derive(Clone)]
+struct Segment {
+    start: usize,
+    end: usize,
+    write: Access,
+    reads: Vec<Access>,
+    sort_out: u32,
+}
+
+/// An earlier access that is not ordered with this one.
+pub(super) struct Conflict {
+    /// Which.
+    pub earlier: Access,
+    /// Whether it writes.
+    pub writes: bool,
+}
+
+/// Contents and accesses.
+pub(super) struct Memory {
+    /// What the units hold.
+    pub values: Vec<u32>,
+    segments: Vec<Segment>,
+}
+
+impl Memory {
+    /// A memory that nobody has accessed.
+    pub fn new(values: Vec<u32>) -> Memory {
+        let whole =
+            Segment { start: 0, end: values.len(), write: NEVER, reads: Vec::new(), sort_out: SORT_OUT };
+        Memory { values, segments: vec![whole] }
+    }
+
+    /// Notes a read. `over` says of an earlier access whether it is over when this one begins.
+    pub fn read(
+        &mut self,
+        units: Range<usize>,
+        access: Access,
+        over: impl Fn(Access) -> bool,
+    ) -> Result<(), Conflict> {
+        if units.is_empty() {
+            return Ok(());
+        }
+        let segments = self.split(units);
+        for segment in &mut self.segments[segments] {
+            let earlier = segment.write;
+            if earlier != NEVER && earlier != access && !over(earlier) {
+                return Err(Conflict { earlier, writes: true });
+            }
+            if segment.reads.last() == Some(&access) {
+                continue;
+            }
+            if segment.reads.len() >= segment.sort_out as usize {
+                segment.reads.retain(|&earlier| !over(earlier));
+                segment.sort_out = SORT_OUT.max(2 * segment.reads.len() as u32);
+            }
+            segment.reads.push(access);
+        }
+        Ok(())
+    }
+
+    /// Notes a write, as [`read`](Memory::read).
+    pub fn write(
+        &mut self,
+        units: Range<usize>,
+        access: Access,
+        over: impl Fn(Access) -> bool,
+    ) -> Result<(), Conflict> {
+        if units.is_empty() {
+            return Ok(());
+        }
+        let segments = self.split(units.clone());
+        for segment in &self.segments[segments.clone()] {
+            let open = |&earlier: &Access| earlier != NEVER && earlier != access && !over(earlier);
+            if open(&segment.write) {
+                return Err(Conflict { earlier: segment.write, writes: true });
+            }
+            if let Some(&earlier) = segment.reads.iter().find(|&earlier| open(earlier)) {
+                return Err(Conflict { earlier, writes: false });
+            }
+        }
+        let first = segments.start;
+        self.segments.drain(first + 1..segments.end);
+        let reads = Vec::new();
+        self.segments[first] =
+            Segment { start: units.start, end: units.end, write: access, reads, sort_out: SORT_OUT };
+        Ok(())
+    }
+
+    /// Whether nobody has written these units.
+    pub fn is_untouched(&self, units: Range<usize>) -> bool {
+        let first = self.segments.partition_point(|segment| segment.end <= units.start);
+        let overlapping = self.segments[first..].iter().take_while(|segment| segment.start < units.end);
+        overlapping.into_iter().all(|segment| segment.write == NEVER)
+    }
+
+    /// Makes segments begin and end where these units do; which segments cover them.
+    fn split(&mut self, units: Range<usize>) -> Range<usize> {
+        let first = self.split_at(units.start);
+        let mut last = first;
+        while self.segments[last].end < units.end {
+            last += 1;
+        }
+        if self.segments[last].end > units.end {
+            self.split_at(units.end);
+        }
+        first..last + 1
+    }
+
+    /// The segment that begins at a unit, after a split if needed.
+    fn split_at(&mut self, unit: usize) -> usize {
+        let index = self.segments.partition_point(|segment| segment.end <= unit);
+        if self.segments[index].start == unit {
+            return index;
+        }
+        let mut upper = self.segments[index].clone();
+        upper.start = unit;
+        self.segments[index].end = unit;
+        self.segments.insert(index + 1, upper);
+        index + 1
+    }
+}

@@ -1,0 +1,165 @@
+//! Tests that walk the table of algorithms: each is checked for all sizes of teams and all roots, with sizes,
+//! layouts, nodes and numbers that tune it.
+
+use super::cases::{Case, Layout, NodeMap};
+use super::{CheckOptions, Report, check};
+use crate::coll::shape::{Operation, Tuning};
+use crate::coll::table::{Algorithm, algorithms};
+
+/// The fewest signals on the way between two ranks that every algorithm must do with.
+const CREDITS: CheckOptions = CheckOptions { mailbox_bytes: crate::coll::MAILBOX_BYTES, credits: Some(4) };
+
+/// Checks a case, unless the algorithm refuses it.
+#[track_caller]
+fn prove(algorithm: &Algorithm, case: &Case, options: &CheckOptions) -> Option<Report> {
+    if (algorithm.restriction)(&case.shape(0)).is_some() {
+        let is_plain = case.layout == Layout::Equal && case.nodes == NodeMap::One && case.n.is_power_of_two();
+        assert!(!is_plain || case.in_place, "{}/{} refuses {case}", algorithm.operation, algorithm.name);
+        return None;
+    }
+    match check(algorithm, &|rank| case.shape(rank), options) {
+        Ok(report) => Some(report),
+        Err(defect) => panic!("{}/{}: {case}: {defect}", algorithm.operation, algorithm.name),
+    }
+}
+
+fn of(operation: Operation) -> impl Iterator<Item = &'static Algorithm> {
+    algorithms().filter(move |algorithm| algorithm.operation == operation)
+}
+
+/// Elements of the sources or targets of all ranks in one case.
+const ELEMENTS_MAX: usize = 40_000;
+
+/// The roots that algorithms with many messages are checked for in a large team, when time is short.
+const ROOT_STEP: usize = if cfg!(feature = "full") { 1 } else { 16 };
+
+const TUNINGS: [Tuning; 3] = [
+    Tuning { radix: 2, segment_bytes: 16 },
+    Tuning { radix: 3, segment_bytes: 1 },
+    Tuning { radix: 8, segment_bytes: 32 << 10 },
+];
+
+const NODE_MAPS: [NodeMap; 5] =
+    [NodeMap::One, NodeMap::Runs(2), NodeMap::Turns(3), NodeMap::Runs(4), NodeMap::Turns(2)];
+
+/// Variants of a case: all combinations when there are few, else one of them, another for each `number`.
+fn variants(plain: Case, number: usize, are_all: bool) -> Vec<Case> {
+    let blocks = plain.operation.source_blocks(plain.n).max(plain.operation.target_blocks(plain.n));
+    let elements = |count: &usize| plain.n * blocks * count;
+    let is_chosen = plain.n <= 9 || [0, 1, plain.n / 2, plain.n - 1].contains(&plain.root);
+    let counts = [0, 1, 3, plain.n + 1, 40].into_iter();
+    let counts = counts.filter(|count| *count <= 1 || elements(count) <= ELEMENTS_MAX);
+    let counts = counts.filter(|count| *count <= 3 || is_chosen);
+    let layouts = Case::layouts(plain.operation);
+    let places: &[bool] = if Case::can_be_in_place(plain.operation) { &[false, true] } else { &[false] };
+    let mut cases = Vec::new();
+    for count in counts {
+        for &layout in layouts {
+            for &in_place in places {
+                for nodes in NODE_MAPS {
+                    for tuning in TUNINGS {
+                        cases.push(Case { count, layout, in_place, nodes, tuning, ..plain });
+                    }
+                }
+            }
+        }
+    }
+    if !are_all {
+        // 37 has no divisor in common with the number of cases, so the choice goes through all of them.
+        cases = vec![cases[number * 37 % cases.len()]];
+    }
+    cases
+}
+
+fn walk(operation: Operation) {
+    let mut number = 0;
+    let algorithms: Vec<_> = of(operation).map(|algorithm| (algorithm, is_scalable(algorithm))).collect();
+    for n in (1..=64).chain([257]) {
+        let roots = if operation.is_rooted() { n } else { 1 };
+        for root in 0..roots {
+            for &(algorithm, is_scalable) in &algorithms {
+                // Some roots will do for n * n messages and more.
+                if n > 64 && root % ROOT_STEP != 0 && !is_scalable {
+                    continue;
+                }
+                number += 1;
+                let plain = Case { root, ..Case::new(operation, n, 1) };
+                for case in variants(plain, number, n <= 5) {
+                    prove(algorithm, &case, &CREDITS);
+                }
+                if root == 0 {
+                    prove(algorithm, &plain, &CREDITS);
+                }
+            }
+        }
+    }
+}
+
+macro_rules! walks {
+    ($($name:ident: $operation:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            walk(Operation::$operation);
+        }
+    )*};
+}
+
+walks! {
+    barriers: Barrier;
+    broadcasts: Broadcast;
+    scatters: Scatter;
+    gathers: Gather;
+    all_gathers: AllGather;
+    all_to_alls: AllToAll;
+    reduces: Reduce;
+    all_reduces: AllReduce;
+    reduce_scatters: ReduceScatter;
+    inclusive_scans: InclusiveScan;
+    exclusive_scans: ExclusiveScan;
+}
+
+/// Whether an algorithm has about n log n messages at most: in twice the ranks, not many more than twice.
+fn is_scalable(algorithm: &Algorithm) -> bool {
+    let messages = |n| {
+        let report = prove(algorithm, &Case::new(algorithm.operation, n, 1), &CREDITS);
+        report.map_or(0, |report| report.messages)
+    };
+    messages(128) * 10 < messages(64) * 27
+}
+
+/// Checks all algorithms that are fit for teams of this size, and says how many there are.
+fn walk_large(n: usize) -> usize {
+    let mut checked = 0;
+    for algorithm in algorithms().filter(|algorithm| is_scalable(algorithm)) {
+        for root in if algorithm.operation.is_rooted() { vec![0, n / 3, n - 1] } else { vec![0] } {
+            // n * n sums would fill the memory of a small machine.
+            let count = usize::from(n < 4096 || algorithm.operation != Operation::ReduceScatter);
+            let plain = Case::new(algorithm.operation, n, count);
+            let case = Case { root, nodes: NodeMap::Runs(n as u32 / 20), ..plain };
+            checked += usize::from(prove(algorithm, &case, &CREDITS).is_some());
+        }
+    }
+    checked
+}
+
+#[test]
+fn algorithms_for_many_ranks_are_right_for_1000() {
+    assert!(walk_large(1000) > 40);
+}
+
+#[cfg(feature = "full")]
+#[test]
+fn algorithms_for_many_ranks_are_right_for_4096() {
+    assert!(walk_large(4096) > 40);
+}
+
+#[test]
+fn every_operation_has_an_algorithm_without_restriction() {
+    for operation in Operation::ALL {
+        for n in 1..=9 {
+            let case = Case { nodes: NodeMap::Turns(2), ..Case::new(operation, n, 1) };
+            let accepts = |algorithm: &Algorithm| (algorithm.restriction)(&case.shape(0)).is_none();
+            assert!(of(operation).any(accepts), "{case}");
+        }
+    }
+}

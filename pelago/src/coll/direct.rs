@@ -1,0 +1,493 @@
+//! Direct forms: blocking operations of members that map each other, without a request or a schedule.
+//!
+//! Every direct operation has a number, which each member writes to its own word, `begun`, when it begins. A
+//! small one goes over *boards*: who contributes shows its data on its board of that number, and who needs
+//! them reads them there. In a large one members read and write each other's source and target themselves:
+//! data are copied once, and results computed by all members together, each its part.
+//!
+//! Invariant: a member that has begun an operation is done with all boards of earlier ones. A board is
+//! written again, [`BOARDS`] operations later, only when all members have begun a later operation than that
+//! of its old contents. Elements are combined in the order of ranks, each result by one member or by all
+//! alike, so results are the same everywhere and do not depend on the form.
+
+use super::block::{BOARD_BYTES, BOARDS, PAGE_BYTES};
+use super::reduction::Combiner;
+use super::schedule::Rank;
+use crate::team::TeamCore;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::copy;
+use pelago_fabric::sync::{Ordering, fence};
+
+/// Where every member has its source or its target, by rank.
+pub(crate) type Places<'a> = dyn Fn(Rank) -> *mut u8 + 'a;
+
+/// A direct operation of a team.
+pub(crate) struct Direct<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) team: &'a TeamCore,
+    pub(crate) operation: &'static str,
+}
+
+/// Elements that belong together, in bytes: what members compute apart from each other begins at multiples.
+const PART_ALIGN_BYTES: usize = 64;
+
+impl TeamCore {
+    /// Whether the members map each other, so that there are direct forms.
+    #[inline]
+    pub(crate) fn is_mapped(&self) -> bool {
+        !self.starts.0.is_empty()
+    }
+}
+
+impl Direct<'_> {
+    /// Begins an operation: its number.
+    #[inline(always)]
+    fn begin(&self) -> u64 {
+        let number = self.team.sequence.load(Ordering::Relaxed) + 1;
+        self.team.sequence.store(number, Ordering::Relaxed);
+        // SYNC POINT begun: releases what this PE did before; it is done with earlier boards.
+        self.team.begun(self.team.my_rank()).store(number, Ordering::Release);
+        number
+    }
+
+    /// Waits until a member has begun an operation.
+    #[inline(always)]
+    fn await_begun(&self, rank: Rank, number: u64) {
+        let begun = self.team.begun(rank);
+        // SYNC POINT begun: acquires what the member did before.
+        if begun.load(Ordering::Acquire) < number {
+            self.world.wait(self.awaits(rank), || begun.load(Ordering::Acquire) >= number);
+        }
+    }
+
+    #[inline(always)]
+    fn awaits(&self, rank: Rank) -> Awaited {
+        Awaited::Collective { operation: self.operation, pe: Some(self.team.pe(rank)) }
+    }
+
+    /// Lets those that sleep see what this PE has just written.
+    #[inline(always)]
+    fn wake(&self) {
+        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        fence(Ordering::SeqCst);
+        self.world.ring_sleepers();
+    }
+
+    /// Waits until all members have come: everything that they did before is visible.
+    #[inline]
+    pub(crate) fn sync(&self) {
+        let number = self.begin();
+        let n = self.team.len();
+        if self.world.meets_at_counter(n) {
+            let meeting = self.team.meeting();
+            match meeting.arrive(n as u32, number) {
+                true => self.world.ring_sleepers(),
+                false => {
+                    let awaited = Awaited::Collective { operation: self.operation, pe: None };
+                    self.world.wait(awaited, || meeting.is_over(number));
+                }
+            }
+        } else {
+            self.wake();
+            (0..n).for_each(|rank| self.await_begun(rank, number));
+        }
+        self.team.begun_by_all.store(number, Ordering::Relaxed);
+    }
+
+    /// Makes sure that the board of operation `number` is free.
+    #[inline(always)]
+    fn make_room(&self, number: u64) {
+        if number - self.team.begun_by_all.load(Ordering::Relaxed) >= BOARDS as u64 {
+            self.make_room_slowly(number);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_slowly(&self, number: u64) {
+        let least = number + 1 - BOARDS as u64;
+        let mut by_all = number;
+        for rank in 0..self.team.len() {
+            self.await_begun(rank, least);
+            by_all = by_all.min(self.team.begun(rank).load(Ordering::Relaxed));
+        }
+        self.team.begun_by_all.store(by_all, Ordering::Relaxed);
+    }
+
+    /// Shows data on this PE's board.
+    ///
+    /// # Safety
+    /// `source` is valid for reads of `bytes` bytes, at most 4 KiB.
+    #[inline(always)]
+    unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
+        self.make_room(number);
+        let board = self.team.board(self.team.my_rank(), number);
+        // SAFETY: the board has room for so many bytes, and is free; the caller vouches for the source.
+        unsafe {
+            match bytes {
+                0..=BOARD_BYTES => copy::transfer(board.inline, source, bytes),
+                _ => copy::copy(board.page, source, bytes),
+            }
+            // SYNC POINT board: releases the data.
+            (*board.stamp).store(number, Ordering::Release);
+        }
+        self.wake();
+    }
+
+    /// Waits until a member has shown its data, and answers where they are.
+    #[inline(always)]
+    fn look(&self, rank: Rank, number: u64, bytes: usize) -> *const u8 {
+        let board = self.team.board(rank, number);
+        // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
+        let stamp = unsafe { &*board.stamp };
+        // SYNC POINT board: acquires the data.
+        if stamp.load(Ordering::Acquire) < number {
+            self.world.wait(self.awaits(rank), || stamp.load(Ordering::Acquire) >= number);
+        }
+        if bytes <= BOARD_BYTES { board.inline } else { board.page }
+    }
+
+    /// Exchanges data of `bytes` bytes, at most 4 KiB, that every member gives: where those of each are.
+    ///
+    /// # Safety
+    /// `source` is valid for reads of so many bytes.
+    unsafe fn show_all(&self, source: *const u8, bytes: usize) -> Vec<*const u8> {
+        let number = self.begin();
+        // SAFETY: the caller vouches for the source.
+        unsafe { self.show(number, source, bytes) };
+        let shown = (0..self.team.len()).map(|rank| self.look(rank, number, bytes)).collect();
+        self.team.begun_by_all.store(number, Ordering::Relaxed);
+        shown
+    }
+
+    /// Begins the last operation in which the members from rank `n` on take part: the others wait until those
+    /// have begun it, too.
+    pub(crate) fn part_from(&self, n: usize) {
+        let number = self.begin();
+        self.wake();
+        if self.team.my_rank() < n {
+            (n..self.team.len()).for_each(|rank| self.await_begun(rank, number));
+        }
+    }
+
+    /// Exchanges small values of the same size; `values` has room for all, in the order of ranks.
+    pub(crate) fn exchange(&self, value: &[u8], values: &mut [u8]) {
+        assert!(value.len() <= PAGE_BYTES && values.len() == value.len() * self.team.len());
+        // SAFETY: the value has so many bytes, and the result room for one of each member.
+        unsafe { self.all_gather_small(value.as_ptr(), values.as_mut_ptr(), value.len()) }
+    }
+
+    unsafe fn all_gather_small(&self, source: *const u8, target: *mut u8, bytes: usize) {
+        // SAFETY: the caller vouches for source and target.
+        unsafe {
+            for (rank, shown) in self.show_all(source, bytes).into_iter().enumerate() {
+                copy::copy(target.add(rank * bytes), shown, bytes);
+            }
+        }
+    }
+
+    /// Ends an operation in which `reader` says whose memory was read or written: that one waits for all.
+    #[inline]
+    fn finish_at(&self, root: Rank) {
+        let number = self.begin();
+        self.wake();
+        if self.team.my_rank() == root {
+            (0..self.team.len()).for_each(|rank| self.await_begun(rank, number));
+            self.team.begun_by_all.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Broadcast.
+    ///
+    /// # Safety
+    /// The places are valid for `bytes` bytes at every member, as the operation's description says; so for
+    /// all that follow.
+    #[inline]
+    pub(crate) unsafe fn broadcast(
+        &self,
+        root: Rank,
+        source: &Places<'_>,
+        target: &Places<'_>,
+        bytes: usize,
+    ) {
+        let me = self.team.my_rank();
+        let number = self.begin();
+        let is_small = bytes <= PAGE_BYTES;
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            if me == root {
+                let (source, target) = (source(me), target(me));
+                self.show(number, source, if is_small { bytes } else { 0 });
+                if source != target {
+                    copy::copy(target, source, bytes);
+                }
+            } else {
+                let shown = self.look(root, number, bytes);
+                copy::transfer(target(me), if is_small { shown } else { source(root) }, bytes);
+            }
+        }
+        if !is_small {
+            self.finish_at(root);
+        }
+    }
+
+    /// Scatter, of blocks of `bytes` bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    pub(crate) unsafe fn scatter(&self, root: Rank, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
+        let (me, all) = (self.team.my_rank(), bytes * self.team.len());
+        let number = self.begin();
+        let is_small = all <= PAGE_BYTES;
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            if me == root {
+                self.show(number, source(me), if is_small { all } else { 0 });
+            }
+            let shown = if me == root { source(root).cast_const() } else { self.look(root, number, all) };
+            let blocks = if is_small { shown } else { source(root) };
+            copy::copy(target(me), blocks.add(me * bytes), bytes);
+        }
+        if !is_small {
+            self.finish_at(root);
+        }
+    }
+
+    /// Gather, of blocks of `bytes` bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    pub(crate) unsafe fn gather(&self, root: Rank, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        let number = self.begin();
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            if bytes > PAGE_BYTES {
+                self.wake();
+                self.await_begun(root, number);
+                copy::copy(target(root).add(me * bytes), source(me), bytes);
+                return self.finish_at(root);
+            }
+            if me != root {
+                return self.show(number, source(me), bytes);
+            }
+            for rank in 0..n {
+                let block = if rank == me { source(me).cast_const() } else { self.look(rank, number, bytes) };
+                copy::copy(target(me).add(rank * bytes), block, bytes);
+            }
+        }
+        self.team.begun_by_all.store(number, Ordering::Relaxed);
+    }
+
+    /// All-gather, of blocks of `bytes` bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    pub(crate) unsafe fn all_gather(&self, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        let target = target(me);
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            if bytes <= PAGE_BYTES {
+                return self.all_gather_small(source(me), target, bytes);
+            }
+            self.sync();
+            for rank in (0..n).map(|i| (me + i) % n) {
+                copy::copy(target.add(rank * bytes), source(rank), bytes);
+            }
+        }
+        self.sync();
+    }
+
+    /// All-to-all, of blocks of `bytes` bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    pub(crate) unsafe fn all_to_all(&self, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        let target = target(me);
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            if bytes * n <= PAGE_BYTES {
+                for (rank, shown) in self.show_all(source(me), bytes * n).into_iter().enumerate() {
+                    copy::copy(target.add(rank * bytes), shown.add(me * bytes), bytes);
+                }
+                return;
+            }
+            self.sync();
+            for rank in (0..n).map(|i| (me + i) % n) {
+                copy::copy(target.add(rank * bytes), source(rank).add(me * bytes), bytes);
+            }
+        }
+        self.sync();
+    }
+
+    /// All-to-all of `count` elements of `element` bytes for each member, `strides` apart (in elements, in
+    /// source and target).
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    pub(crate) unsafe fn all_to_all_strided(
+        &self,
+        source: &Places<'_>,
+        target: &Places<'_>,
+        (element, count): (usize, usize),
+        (source_stride, target_stride): (usize, usize),
+    ) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        self.sync();
+        for rank in (0..n).map(|i| (me + i) % n) {
+            let (from, into) = (source(rank), target(me));
+            for i in 0..count {
+                let (at, to) = ((me * count + i) * source_stride, (rank * count + i) * target_stride);
+                // SAFETY: the caller vouches for all places.
+                unsafe { copy::copy(into.add(to * element), from.add(at * element), element) };
+            }
+        }
+        self.sync();
+    }
+
+    /// Reduce to `root`, or to all if `None`, of `bytes` bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    pub(crate) unsafe fn reduce(
+        &self,
+        combiner: &Combiner,
+        root: Option<Rank>,
+        source: &Places<'_>,
+        target: &Places<'_>,
+        bytes: usize,
+    ) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        if bytes > PAGE_BYTES {
+            // SAFETY: the caller vouches for all places.
+            return unsafe { self.reduce_large(combiner, root, source, target, bytes) };
+        }
+        let number = self.begin();
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            if root != Some(me) {
+                self.show(number, source(me), bytes);
+            }
+            if root.is_some_and(|root| root != me) {
+                return;
+            }
+            let own = |rank| rank == me && root.is_some();
+            let shown =
+                |rank| if own(rank) { source(me).cast_const() } else { self.look(rank, number, bytes) };
+            match n {
+                2 => combiner.combine(shown(0), shown(1), target(me), bytes),
+                _ => combiner.fold(&(0..n).map(shown).collect::<Vec<_>>(), target(me), bytes),
+            }
+        }
+        self.team.begun_by_all.store(number, Ordering::Relaxed);
+    }
+
+    unsafe fn reduce_large(
+        &self,
+        combiner: &Combiner,
+        root: Option<Rank>,
+        source: &Places<'_>,
+        target: &Places<'_>,
+        bytes: usize,
+    ) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        self.sync();
+        let (start, end) = self.part(combiner, bytes, me);
+        if start < end {
+            // SAFETY: the caller vouches for all places; the parts of the members do not overlap.
+            unsafe {
+                let operands: Vec<_> = (0..n).map(|rank| source(rank).add(start).cast_const()).collect();
+                let first = target(root.unwrap_or(me)).add(start);
+                combiner.fold(&operands, first, end - start);
+                for rank in (0..n).filter(|&rank| root.is_none() && rank != me) {
+                    copy::copy(target(rank).add(start), first, end - start);
+                }
+            }
+        }
+        self.sync();
+    }
+
+    /// The part of `bytes` bytes that a member computes: from and to, in bytes; whole elements.
+    fn part(&self, combiner: &Combiner, bytes: usize, rank: Rank) -> (usize, usize) {
+        let unit = combiner.element_bytes() * PART_ALIGN_BYTES;
+        let units = bytes.div_ceil(unit);
+        let bound = |rank: Rank| (units * rank / self.team.len() * unit).min(bytes);
+        (bound(rank), bound(rank + 1))
+    }
+
+    /// Reduce-scatter, of blocks of `bytes` bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    pub(crate) unsafe fn reduce_scatter(
+        &self,
+        combiner: &Combiner,
+        source: &Places<'_>,
+        target: &Places<'_>,
+        bytes: usize,
+    ) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        let is_small = bytes * n <= PAGE_BYTES;
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            let sources: Vec<_> = match is_small {
+                true => self.show_all(source(me), bytes * n),
+                false => {
+                    self.sync();
+                    (0..n).map(|rank| source(rank).cast_const()).collect()
+                }
+            };
+            let operands: Vec<_> = sources.into_iter().map(|blocks| blocks.add(me * bytes)).collect();
+            combiner.fold(&operands, target(me), bytes);
+        }
+        if !is_small {
+            self.sync();
+        }
+    }
+
+    /// Scan, of `bytes` bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast); source and target are not the same if it is exclusive and larger
+    /// than 4 KiB.
+    pub(crate) unsafe fn scan(
+        &self,
+        combiner: &Combiner,
+        is_inclusive: bool,
+        source: &Places<'_>,
+        target: &Places<'_>,
+        bytes: usize,
+    ) {
+        let (me, n) = (self.team.my_rank(), self.team.len());
+        if bytes <= PAGE_BYTES {
+            let number = self.begin();
+            let operands = if is_inclusive { me + 1 } else { me };
+            // SAFETY: the caller vouches for all places.
+            unsafe {
+                self.show(number, source(me), bytes);
+                let shown: Vec<_> = (0..operands).map(|rank| self.look(rank, number, bytes)).collect();
+                if !shown.is_empty() {
+                    combiner.fold(&shown, target(me), bytes);
+                }
+            }
+            return;
+        }
+        self.sync();
+        let (start, end) = self.part(combiner, bytes, me);
+        let first = usize::from(!is_inclusive);
+        if start < end && first < n {
+            // SAFETY: the caller vouches for all places; the parts of the members do not overlap.
+            unsafe {
+                copy::copy(target(first).add(start), source(0).add(start), end - start);
+                for rank in first + 1..n {
+                    let (before, own) = (target(rank - 1).add(start), source(rank - first).add(start));
+                    combiner.combine(before, own, target(rank).add(start), end - start);
+                }
+            }
+        }
+        self.sync();
+    }
+}

@@ -1,0 +1,648 @@
+//! The engine: runs the schedules of collective operations, many at once, on whatever carries puts.
+//!
+//! Invariant: an operation moves only in [`World::drive`], which every wait of this PE calls while anything
+//! is under way here, so that PEs that wait for different things serve each other. Steps begin in their
+//! order; one that cannot go on stays where it is and is tried again.
+
+use super::block;
+use super::reduction::Combiner;
+use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
+use super::select::Preferences;
+use super::shape::{Operation, Shape};
+use super::sync_memory::{Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
+use super::table::find;
+use crate::Pe;
+use crate::channel::Target;
+use crate::error::{ErrorKind, Result};
+use crate::realm::Bases;
+use crate::route::Route;
+use crate::symmetric::Usage;
+use crate::team::TeamCore;
+use crate::tracker::Tracker;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_boot::{CollFormKind, Settings, SyncMemoryKind};
+use pelago_fabric::copy;
+use pelago_fabric::shm::doorbell::Cause;
+use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// What this PE does in collective operations of all teams.
+pub(crate) struct Collectives {
+    /// Operations and teams that have something to do; waits drive while there are any.
+    active: AtomicU32,
+    prefers_direct: bool,
+    is_checked: bool,
+    frees_at_barrier: bool,
+    preferences: Preferences,
+    running: Mutex<Running>,
+}
+
+#[derive(Default)]
+struct Running {
+    requests: Vec<Request>,
+    /// Teams whose synchronisation memory has something to do.
+    restless: Vec<Arc<TeamCore>>,
+}
+
+impl Collectives {
+    /// # Errors
+    /// If the settings name an algorithm that does not exist.
+    pub(crate) fn new(settings: &Settings) -> Result<Collectives> {
+        Ok(Collectives {
+            active: AtomicU32::new(0),
+            prefers_direct: settings.coll_form == CollFormKind::Auto,
+            is_checked: settings.check,
+            frees_at_barrier: settings.sync_memory == SyncMemoryKind::Barrier,
+            preferences: Preferences::new(settings)?,
+            running: Mutex::default(),
+        })
+    }
+
+    /// Whether blocking operations take their direct forms where there are any.
+    #[inline]
+    pub(crate) fn prefers_direct(&self) -> bool {
+        self.prefers_direct
+    }
+
+    /// Whether members compare their calls.
+    #[inline]
+    pub(crate) fn are_checked(&self) -> bool {
+        self.is_checked
+    }
+
+    /// Whether a meeting has nothing else to do.
+    #[inline]
+    pub(crate) fn is_simple(&self) -> bool {
+        !self.is_active() && !self.is_checked
+    }
+
+    /// Whether barriers free the memory that operations synchronise on.
+    pub(crate) fn frees_at_barrier(&self) -> bool {
+        self.frees_at_barrier
+    }
+
+    pub(crate) fn preferences(&self) -> &Preferences {
+        &self.preferences
+    }
+
+    /// Whether waits must drive.
+    #[inline]
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed) != 0
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a member keeps of a team for scheduled operations.
+#[derive(Debug)]
+pub(crate) struct TeamEngine {
+    memory: SyncMemory,
+    /// Ranks that the layout of the block is for; more than the team's, once it has shrunk.
+    block_ranks: usize,
+    slots: usize,
+    /// Operations started, and admitted to the memory.
+    started: u64,
+    admitted: u64,
+    /// Scratch memory that no operation uses: offset in the region and size, in bytes.
+    scratch: Vec<(usize, usize)>,
+}
+
+impl TeamEngine {
+    pub(crate) fn new(kind: SyncMemoryKind, n: usize, me: Rank) -> TeamEngine {
+        TeamEngine {
+            memory: SyncMemory::new(kind, n, me),
+            block_ranks: n,
+            slots: super::sync_memory::slots(kind, n),
+            started: 0,
+            admitted: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The engine of the first `n` members, when nothing is under way.
+    pub(crate) fn shrunk(&mut self, n: usize) -> TeamEngine {
+        TeamEngine { memory: self.memory.shrunk(n), scratch: std::mem::take(&mut self.scratch), ..*self }
+    }
+
+    /// All members have passed a barrier of the team, with nothing under way on it.
+    /// The last `own_arrays` arrays, the barrier has used for itself.
+    pub(crate) fn barrier_passed(&mut self, own_arrays: usize) {
+        self.memory.barrier_passed(own_arrays);
+    }
+
+    pub(crate) fn sync_counts(&self) -> SyncCounts {
+        self.memory.counts()
+    }
+}
+
+/// The memory that an operation works on.
+#[derive(Clone)]
+pub(crate) struct Operands {
+    pub(crate) source: *const u8,
+    pub(crate) target: *mut u8,
+    /// Where the members' targets lie in their regions: so many bytes behind these bases, by rank.
+    pub(crate) target_bases: Bases,
+    pub(crate) target_offset: usize,
+    pub(crate) combiner: Option<Combiner>,
+}
+
+// SAFETY: addresses of symmetric memory, accessed through opaque copies only, which whoever starts an
+// operation keeps until it is over.
+unsafe impl Send for Operands {}
+// SAFETY: as for `Send`: the memory behind them is accessed through opaque copies only.
+unsafe impl Sync for Operands {}
+
+/// How far an operation is, for those who wait for it.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    is_done: AtomicBool,
+}
+
+impl Progress {
+    pub(crate) fn is_done(&self) -> bool {
+        // SYNC POINT collective: acquires what the operation has written.
+        self.is_done.load(Ordering::Acquire)
+    }
+}
+
+/// A put whose data are under way and whose signal comes after them.
+struct Following {
+    data: Tracker,
+    to: Rank,
+    mark: Mark,
+}
+
+/// An operation under way.
+struct Request {
+    team: Arc<TeamCore>,
+    operation: &'static str,
+    /// Its place in the order of the team's operations.
+    number: u64,
+    plan: Arc<Plan>,
+    operands: Operands,
+    scratch: Option<(usize, usize)>,
+    lease: Option<Lease>,
+    /// The next step.
+    at: usize,
+    /// What the signals that were waited for have announced: slot and offset in the region.
+    announced: Vec<(Slot, usize)>,
+    transfers: Option<Tracker>,
+    following: Vec<Following>,
+    progress: Arc<Progress>,
+    /// Keeps the arrays from being reclaimed.
+    _usages: [Option<Arc<Usage>>; 2],
+}
+
+impl World {
+    /// Starts a scheduled operation of a team.
+    ///
+    /// # Errors
+    /// If the pool has no room for its scratch memory.
+    ///
+    /// # Safety
+    /// The operands are as the plan's shape says: source and target of that many bytes, valid and left alone
+    /// until the operation is over on every member; those of a plan that announces its source lie in this
+    /// PE's region.
+    pub(crate) unsafe fn start_collective(
+        &self,
+        team: &Arc<TeamCore>,
+        operation: &'static str,
+        plan: &Arc<Plan>,
+        operands: Operands,
+        usages: [Option<Arc<Usage>>; 2],
+    ) -> Result<Arc<Progress>> {
+        let progress = Arc::new(Progress::default());
+        let mut running = self.collectives.running();
+        let scratch = self.take_scratch(team, operation, plan.schedule.scratch_bytes)?;
+        let number = {
+            let mut engine = team.engine();
+            engine.started += 1;
+            engine.started
+        };
+        running.requests.push(Request {
+            team: Arc::clone(team),
+            operation,
+            number,
+            plan: Arc::clone(plan),
+            operands,
+            scratch,
+            lease: None,
+            at: 0,
+            announced: Vec::new(),
+            transfers: None,
+            following: Vec::new(),
+            progress: Arc::clone(&progress),
+            _usages: usages,
+        });
+        self.collectives.active.fetch_add(1, Ordering::Relaxed);
+        drop(running);
+        self.drive();
+        Ok(progress)
+    }
+
+    fn take_scratch(
+        &self,
+        team: &TeamCore,
+        operation: &'static str,
+        bytes: usize,
+    ) -> Result<Option<(usize, usize)>> {
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let mut engine = team.engine();
+        let fitting = engine.scratch.iter().enumerate().filter(|(_, block)| block.1 >= bytes);
+        if let Some((at, _)) = fitting.min_by_key(|(_, block)| block.1) {
+            return Ok(Some(engine.scratch.swap_remove(at)));
+        }
+        let size = bytes.next_power_of_two();
+        let me = self.my_pe();
+        let block = self.pool_alloc(size);
+        let offset = block.ok_or(ErrorKind::PoolExhausted { me, operation, pe: me, asked_bytes: size })?;
+        team.keep_block((offset, size));
+        Ok(Some((offset, size)))
+    }
+
+    /// Moves all collective operations of this PE as far as they can go now, unless another thread does.
+    pub(crate) fn drive(&self) {
+        if self.net.as_ref().is_some_and(|net| net.is_quieting()) {
+            // What is under way completes without this, and who waits for that must not start more.
+            return;
+        }
+        let mut running = match self.collectives.running.try_lock() {
+            Ok(running) => running,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let Running { requests, restless } = &mut *running;
+        requests.retain_mut(|request| {
+            let is_over = request.advance(self);
+            if is_over && !restless.iter().any(|team| Arc::ptr_eq(team, &request.team)) {
+                restless.push(Arc::clone(&request.team));
+            }
+            !is_over
+        });
+        let mut teams: Vec<Arc<TeamCore>> = restless.clone();
+        for request in requests.iter() {
+            if !teams.iter().any(|team| Arc::ptr_eq(team, &request.team)) {
+                teams.push(Arc::clone(&request.team));
+            }
+        }
+        teams.iter().for_each(|team| self.do_chores(team));
+        restless.retain(|team| !team.engine().memory.is_at_rest());
+        self.collectives.active.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
+    }
+
+    /// Does what the synchronisation memory of a team needs.
+    fn do_chores(&self, team: &TeamCore) {
+        let mut engine = team.engine();
+        let (ranks, slots) = (engine.block_ranks, engine.slots);
+        let own = team.own_start(&self.memory);
+        // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
+        let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
+        for rank in engine.memory.waits_for_acknowledgement() {
+            // SYNC POINT acknowledgement: acquires that the receiver is done with the slots.
+            let heard = word(block::acknowledgement_offset(ranks, slots, rank)).load(Ordering::Acquire);
+            engine.memory.hear(rank, heard);
+            // What it has signalled tells as well, although this PE may not be ready to take the signal.
+            for index in SyncMemory::pair_slots(rank) {
+                let heard = word(block::word_offset(ranks, index)).load(Ordering::Acquire);
+                engine.memory.hear(rank, heard);
+            }
+        }
+        // SYNC POINT mark: acquires that the member has begun to free the array.
+        let word_at = |index| word(block::word_offset(ranks, index)).load(Ordering::Acquire);
+        for chore in engine.memory.chores(&word_at) {
+            let (to, offset, value) = match chore {
+                Chore::Mark { to, mark } => (to, block::word_offset(ranks, mark.index), mark.word),
+                Chore::Acknowledge { to, word } => {
+                    (to, block::acknowledgement_offset(ranks, slots, team.my_rank()), word)
+                }
+            };
+            self.write_word(team.pe(to), team.base(to) + offset, value, "collective");
+        }
+    }
+
+    /// Writes a word of another PE's region, after all that this PE has written there by stores, and wakes it
+    /// if it sleeps.
+    fn write_word(&self, pe: Pe, offset_bytes: usize, value: u64, operation: &'static str) {
+        if self.routes.to(pe) == Route::Net {
+            let target = Target { operation, pe, offset_bytes };
+            let word = value.to_ne_bytes();
+            // SAFETY: the word lies in the region; without a tracker the source is free when this returns.
+            unsafe { self.net_channel().put(self, target, word.as_ptr(), word.len(), None) };
+            return;
+        }
+        // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
+        let word = unsafe { &*self.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
+        // SYNC POINT mark: releases what this PE has written and read before.
+        // SYNC POINT acknowledgement: likewise.
+        word.store(value, Ordering::Release);
+        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        fence(Ordering::SeqCst);
+        if self.memory.header().sleepers.any() {
+            let doorbell = &self.memory.blocks()[pe].doorbell;
+            doorbell.ring(Cause::Data);
+            doorbell.ring(Cause::Meeting);
+        }
+    }
+
+    /// What all members of a team say, by rank, when each says `value`, over whatever carries puts.
+    pub(crate) fn exchange_by_schedule(
+        &self,
+        team: &Arc<TeamCore>,
+        exchange: u64,
+        value: &[u8],
+        values: &mut [u8],
+    ) {
+        let (n, ranks) = (team.len(), team.engine().block_ranks);
+        let shape = Shape::new(Operation::AllGather, team.my_rank(), n, value.len(), 1);
+        let algorithm = find(Operation::AllGather, if n <= 8 { "linear" } else { "bruck" });
+        let algorithm = algorithm.expect("these are in the table");
+        let plan = Arc::new(Plan::new(algorithm.schedule(&shape, block::MAILBOX_BYTES)));
+        let offset = block::exchange_offset(ranks, exchange);
+        let target = team.own_start(&self.memory).wrapping_add(offset);
+        let target_bases = Bases::of((0..n).map(|rank| team.base(rank)).collect());
+        let source = value.as_ptr();
+        let operands = Operands { source, target, target_bases, target_offset: offset, combiner: None };
+        // SAFETY: the block has room for a value of each member at this offset; the value stays until the
+        // operation is over, for which this waits, and these algorithms do not announce it.
+        let started = unsafe { self.start_collective(team, "exchange", &plan, operands, [None, None]) };
+        let progress = started.expect("these algorithms take no memory");
+        self.wait(Awaited::Collective { operation: "exchange", pe: None }, || progress.is_done());
+        // SAFETY: the values of all members have arrived there.
+        unsafe { copy::copy(values.as_mut_ptr(), target, values.len()) };
+    }
+
+    /// Whether no operation is under way on a team here, and nothing is to be done for its memory.
+    pub(crate) fn is_at_rest(&self, team: &Arc<TeamCore>) -> bool {
+        let running = self.collectives.running();
+        !running.requests.iter().any(|request| Arc::ptr_eq(&request.team, team))
+            && !running.restless.iter().any(|restless| Arc::ptr_eq(restless, team))
+    }
+
+    /// Completes what is under way here, whether anybody waits for it or not: others may need it.
+    pub(crate) fn finish_collectives(&self) {
+        if self.collectives.is_active() {
+            let awaited = Awaited::Collective { operation: "the end of the job", pe: None };
+            self.wait(awaited, || !self.collectives.is_active());
+        }
+    }
+}
+
+impl Request {
+    /// Goes on as far as it can; whether it is over.
+    fn advance(&mut self, world: &World) -> bool {
+        let team = Arc::clone(&self.team);
+        let mut engine = team.engine();
+        if self.lease.is_none() {
+            if engine.admitted + 1 != self.number {
+                return false;
+            }
+            self.lease = engine.memory.admit(&self.plan);
+            if self.lease.is_none() {
+                return false;
+            }
+            engine.admitted += 1;
+        }
+        self.follow(world, &engine);
+        let plan = Arc::clone(&self.plan);
+        while let Some(step) = plan.schedule.steps.get(self.at) {
+            if !self.perform(world, &mut engine, step) {
+                return false;
+            }
+            let lease = self.lease.as_ref().expect("it is admitted");
+            for &wait in &plan.consumed_after[self.at] {
+                engine.memory.consumed(&plan, lease, wait as usize);
+            }
+            self.at += 1;
+        }
+        if !self.is_complete(world, &engine) {
+            return false;
+        }
+        engine.memory.end(self.lease.as_ref().expect("it is admitted"));
+        engine.scratch.extend(self.scratch.take());
+        self.transfers.take().into_iter().for_each(|tracker| world.trackers.release(tracker));
+        // SYNC POINT collective: releases what the operation has written.
+        self.progress.is_done.store(true, Ordering::Release);
+        true
+    }
+
+    /// Begins a step; `false` if it cannot begin or is not over yet.
+    fn perform(&mut self, world: &World, engine: &mut TeamEngine, step: &Step) -> bool {
+        match *step {
+            Step::Put { to, from, into, bytes, signal } => {
+                self.put(world, engine, (to, signal), from, into, bytes)
+            }
+            Step::Get { of, from, into, bytes } => {
+                let (from, into) = (self.remote(engine, of, from, None), self.place(world, engine, into));
+                self.get(world, of, from, into, bytes);
+                true
+            }
+            Step::Signal { to, slot, announces } => self.signal(world, engine, to, slot, announces),
+            Step::Wait { of, slot } => self.has_come(world, engine, of, slot),
+            Step::Complete => self.is_complete(world, engine),
+            Step::Copy { from, into, bytes } => {
+                let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
+                // SAFETY: the shape says that both places have so many bytes, and they do not overlap.
+                unsafe { copy::copy(into, from, bytes) };
+                true
+            }
+            Step::CopyStrided { from, from_stride, into, into_stride, block, count } => {
+                let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
+                for i in 0..count {
+                    // SAFETY: the shape says that all blocks lie in source, target and scratch memory.
+                    unsafe { copy::copy(into.add(i * into_stride), from.add(i * from_stride), block) };
+                }
+                true
+            }
+            Step::Reduce { left, right, into, bytes } => {
+                let [left, right, into] = [left, right, into].map(|place| self.place(world, engine, place));
+                let combiner = self.operands.combiner.as_ref();
+                let combiner = combiner.expect("an operation that combines has a combiner");
+                // SAFETY: the shape says that the places have so many bytes.
+                unsafe { combiner.combine(left, right, into, bytes) };
+                true
+            }
+        }
+    }
+
+    fn put(
+        &mut self,
+        world: &World,
+        engine: &mut TeamEngine,
+        (to, signal): (Rank, Option<Slot>),
+        from: Place,
+        into: Remote,
+        bytes: usize,
+    ) -> bool {
+        let mark = match signal {
+            None => None,
+            Some(slot) => match self.mark(engine, to, slot) {
+                None => return false,
+                mark => mark,
+            },
+        };
+        let (pe, offset_bytes) = (self.team.pe(to), self.remote(engine, to, into, mark));
+        let from = self.place(world, engine, from);
+        if world.routes.to(pe) == Route::Mapped {
+            // SAFETY: the shape says that source and target have so many bytes; the PE is mapped.
+            unsafe { copy::copy(world.memory.heap(pe).add(offset_bytes), from, bytes) };
+            if let Some(mark) = mark {
+                self.write_mark(world, engine, to, mark);
+            }
+            return true;
+        }
+        let target = Target { operation: self.operation, pe, offset_bytes };
+        let tracker = match mark {
+            None => self.transfers(world),
+            Some(_) => world.trackers.open(),
+        };
+        // SAFETY: the range lies in the other's region; the source stays until the operation is over.
+        unsafe { world.net_channel().put(world, target, from, bytes, Some(&tracker)) };
+        if let Some(mark) = mark {
+            self.following.push(Following { data: tracker, to, mark });
+            self.follow(world, engine);
+        }
+        true
+    }
+
+    fn get(&mut self, world: &World, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
+        let pe = self.team.pe(of);
+        if world.routes.to(pe) == Route::Mapped {
+            // SAFETY: the shape says that both places have so many bytes; the PE is mapped.
+            unsafe { copy::copy(into, world.memory.heap(pe).add(offset_bytes), bytes) };
+            return;
+        }
+        let source = Target { operation: self.operation, pe, offset_bytes };
+        let tracker = self.transfers(world);
+        // SAFETY: the range lies in the other's region; the target stays until the operation is over.
+        unsafe { world.net_channel().get(world, source, into, bytes, Some(&tracker)) };
+    }
+
+    fn signal(
+        &mut self,
+        world: &World,
+        engine: &mut TeamEngine,
+        to: Rank,
+        slot: Slot,
+        announces: Option<Place>,
+    ) -> bool {
+        let Some(mark) = self.mark(engine, to, slot) else { return false };
+        let Some(place) = announces else {
+            self.write_mark(world, engine, to, mark);
+            return true;
+        };
+        let announced = self.place(world, engine, place) as usize - world.memory.heap(world.my_pe()) as usize;
+        let (pe, info) = (self.team.pe(to), block::announced_offset(engine.block_ranks, mark.index));
+        let offset_bytes = self.team.base(to) + info;
+        if world.routes.to(pe) == Route::Mapped {
+            // SAFETY: the word lies in the other's block, aligned, and is accessed as an atomic only.
+            let word = unsafe { &*world.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
+            word.store(announced as u64, Ordering::Relaxed);
+            self.write_mark(world, engine, to, mark);
+            return true;
+        }
+        let target = Target { operation: self.operation, pe, offset_bytes };
+        let (data, word) = (world.trackers.open(), (announced as u64).to_ne_bytes());
+        // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
+        unsafe { world.net_channel().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
+        self.following.push(Following { data, to, mark });
+        self.follow(world, engine);
+        true
+    }
+
+    /// Signals for the puts whose data have arrived.
+    fn follow(&mut self, world: &World, engine: &TeamEngine) {
+        let mut following = std::mem::take(&mut self.following);
+        following.retain(|put| {
+            let has_arrived = put.data.is_done();
+            if has_arrived {
+                self.write_mark(world, engine, put.to, put.mark);
+                world.trackers.release(put.data.clone());
+            }
+            !has_arrived
+        });
+        self.following = following;
+    }
+
+    fn write_mark(&self, world: &World, engine: &TeamEngine, to: Rank, mark: Mark) {
+        let offset = self.team.base(to) + block::word_offset(engine.block_ranks, mark.index);
+        world.write_word(self.team.pe(to), offset, mark.word, self.operation);
+    }
+
+    fn mark(&self, engine: &mut TeamEngine, to: Rank, slot: Slot) -> Option<Mark> {
+        let lease = self.lease.as_ref().expect("it is admitted");
+        engine.memory.mark(&self.plan, lease, self.at, to, slot)
+    }
+
+    /// Whether a signal has come; takes the place that it announces.
+    fn has_come(&mut self, world: &World, engine: &mut TeamEngine, of: Rank, slot: Slot) -> bool {
+        let expected = self.expected(engine, self.at, of, slot);
+        let own = self.team.own_start(&world.memory);
+        // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
+        let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
+        // SYNC POINT mark: acquires what the signalling PE has written and read before.
+        let found = word(block::word_offset(engine.block_ranks, expected.index)).load(Ordering::Acquire);
+        if !engine.memory.has_come(expected, found, of) {
+            return false;
+        }
+        let info = word(block::announced_offset(engine.block_ranks, expected.index));
+        self.announced.push((slot, info.load(Ordering::Relaxed) as usize));
+        true
+    }
+
+    fn expected(&self, engine: &TeamEngine, at: usize, of: Rank, slot: Slot) -> Mark {
+        let lease = self.lease.as_ref().expect("it is admitted");
+        engine.memory.expected(&self.plan, lease, at, of, slot)
+    }
+
+    /// Whether all transfers so far are complete and their signals on the way.
+    fn is_complete(&mut self, world: &World, engine: &TeamEngine) -> bool {
+        self.follow(world, engine);
+        self.following.is_empty() && self.transfers.as_ref().is_none_or(Tracker::is_done)
+    }
+
+    fn transfers(&mut self, world: &World) -> Tracker {
+        self.transfers.get_or_insert_with(|| world.trackers.open()).clone()
+    }
+
+    /// Where a place of the own memory is.
+    fn place(&self, world: &World, engine: &TeamEngine, place: Place) -> *mut u8 {
+        let start = match place.buffer {
+            Buffer::Source => self.operands.source.cast_mut(),
+            Buffer::Target => self.operands.target,
+            Buffer::Scratch => {
+                let (offset, _) = self.scratch.expect("a schedule that names scratch memory says how much");
+                world.memory.heap(world.my_pe()).wrapping_add(offset)
+            }
+            Buffer::Mailbox(slot) => {
+                let (at, of) = self.plan.mailboxes[&slot];
+                let index = self.expected(engine, at, of, slot).index;
+                let mailbox = block::mailbox_offset(engine.block_ranks, index);
+                self.team.own_start(&world.memory).wrapping_add(mailbox)
+            }
+        };
+        start.wrapping_add(place.offset)
+    }
+
+    /// Where a place of another member's memory is, from the start of its region.
+    fn remote(&self, engine: &TeamEngine, rank: Rank, remote: Remote, mark: Option<Mark>) -> usize {
+        match remote {
+            Remote::Target(offset) => {
+                self.operands.target_bases.at(rank) + self.operands.target_offset + offset
+            }
+            Remote::Mailbox => {
+                let mark = mark.expect("a put into a mailbox signals its slot");
+                self.team.base(rank) + block::mailbox_offset(engine.block_ranks, mark.index)
+            }
+            Remote::Announced { slot, offset } => {
+                let found = self.announced.iter().find(|(announced, _)| *announced == slot);
+                found.expect("a place is reached after it was announced").1 + offset
+            }
+        }
+    }
+}

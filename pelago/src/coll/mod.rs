@@ -1,0 +1,37 @@
+//! Collective operations: what the ranks of a team do together.
+//!
+//! An algorithm is a pure function from the [`Shape`](shape::Shape) of an operation to a
+//! [`Schedule`](schedule::Schedule): data, which are checked without processes, drawn, simulated, and run by
+//! the engine. [`table`] has them all.
+
+pub mod check;
+pub mod reduction;
+pub mod schedule;
+pub mod shape;
+pub mod table;
+
+pub mod sync_memory;
+
+pub(crate) mod api;
+pub(crate) mod block;
+pub(crate) mod call;
+pub(crate) mod direct;
+pub(crate) mod engine;
+pub(crate) mod request;
+mod select;
+pub(crate) mod span;
+
+mod all_gather;
+mod all_reduce;
+mod all_to_all;
+mod barrier;
+mod broadcast;
+mod combine;
+mod gather;
+mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;
+
+/// Bytes of a mailbox, which a small message is sent to.
+pub const MAILBOX_BYTES: usize = block::MAILBOX_BYTES;

@@ -1,0 +1,162 @@
+//! Requests: collective operations that are started and not waited for, and those that are started again and
+//! again.
+
+use super::api::Collective;
+use super::call::{Call, Prepared};
+use super::engine::Progress;
+use crate::error::Result;
+use crate::team::{Team, TeamCore};
+use crate::world::World;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The operations of a team, not waiting for their end: see [`Team::nonblocking`].
+///
+/// Any number may be under way at once, on one team and on several, each with elements of its own. They move
+/// while this PE waits for anything, or calls [`progress`](World::progress) or [`test`](Request::test).
+///
+/// ```
+/// use pelago::prelude::*;
+/// # pelago::spmd(3, |world| -> pelago::Result<()> {
+/// let team = world.team();
+/// let (all, mine) = (world.alloc_zeroed::<u32>(3)?, world.alloc_zeroed::<u32>(1)?);
+/// mine.local().set(0, world.my_pe() as u32);
+/// let gathering = team.nonblocking().all_gather(&all, &mine)?;
+/// // ... compute something else ...
+/// gathering.wait();
+/// assert_eq!(all.local().to_vec(), [0, 1, 2]);
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+#[derive(Clone, Copy)]
+pub struct NonBlocking<'t, 'w> {
+    pub(super) team: &'t Team<'w>,
+}
+
+impl<'t> NonBlocking<'t, '_> {
+    /// As [`Team::barrier`], but answers at once; the caller's earlier operations are completed first.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn barrier(&self) -> Result<Request<'t>> {
+        self.team.world.quiet();
+        self.sync()
+    }
+
+    /// As [`Team::sync`], but answers at once.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn sync(&self) -> Result<Request<'t>> {
+        self.start(&Call::barrier())
+    }
+
+    fn start<'a>(&self, call: &Call<'_>) -> Result<Request<'a>>
+    where
+        't: 'a,
+    {
+        call.check(self.team.world, &self.team.core)?;
+        let Team { world, core } = self.team;
+        let progress = Prepared::new(world, core, call)?.start(world, core)?;
+        Ok(Request { world, operation: call.name(), progress, operands: PhantomData })
+    }
+}
+
+impl<'t> Collective for NonBlocking<'t, '_> {
+    type Outcome<'a> = Request<'a>;
+
+    fn team(&self) -> &Team<'_> {
+        self.team
+    }
+
+    fn perform<'a>(&self, call: Call<'a>) -> Result<Request<'a>> {
+        call.check(self.team.world, &self.team.core)?;
+        let world = match call.operands {
+            Some((target, _)) => target.world,
+            None => unreachable!("an operation with data has operands"),
+        };
+        let progress = Prepared::new(world, &self.team.core, &call)?.start(world, &self.team.core)?;
+        Ok(Request { world, operation: call.name(), progress, operands: PhantomData })
+    }
+}
+
+/// A collective operation under way. Dropping it does not end it: the arrays stay in use until it is over.
+#[must_use = "the operation is over only when this says so"]
+pub struct Request<'a> {
+    world: &'a World,
+    operation: &'static str,
+    progress: Arc<Progress>,
+    operands: PhantomData<&'a ()>,
+}
+
+impl Request<'_> {
+    /// Makes progress, and says whether the operation is over at this member.
+    pub fn test(&self) -> bool {
+        self.world.progress();
+        self.progress.is_done()
+    }
+
+    /// Waits until the operation is over at this member.
+    pub fn wait(self) {
+        self.world.await_collective(self.operation, &self.progress);
+    }
+}
+
+/// The operations of a team, to be started again and again: see [`Team::persistent`].
+///
+/// ```
+/// use pelago::prelude::*;
+/// # pelago::spmd(3, |world| -> pelago::Result<()> {
+/// let team = world.team();
+/// let (sum, mine) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
+/// let adding = team.persistent().all_reduce(ReduceOp::Sum, &sum, &mine)?;
+/// for round in 1..=3 {
+///     mine.local().set(0, round);
+///     adding.start()?.wait();
+///     assert_eq!(sum.local().get(0), 3 * round);
+/// }
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+#[derive(Clone, Copy)]
+pub struct PersistentCalls<'t, 'w> {
+    pub(super) team: &'t Team<'w>,
+}
+
+impl<'t, 'w> Collective for PersistentCalls<'t, 'w> {
+    type Outcome<'a> = Persistent<'a>;
+
+    fn team(&self) -> &Team<'_> {
+        self.team
+    }
+
+    fn perform<'a>(&self, call: Call<'a>) -> Result<Persistent<'a>> {
+        call.check(self.team.world, &self.team.core)?;
+        let (target, _) = call.operands.expect("an operation with data has operands");
+        let prepared = Prepared::new(target.world, &self.team.core, &call)?;
+        Ok(Persistent {
+            world: target.world,
+            team: Arc::clone(&self.team.core),
+            prepared,
+            operands: PhantomData,
+        })
+    }
+}
+
+/// A collective operation that can be started again and again, its schedule made once. Each start is a
+/// collective call.
+pub struct Persistent<'a> {
+    world: &'a World,
+    team: Arc<TeamCore>,
+    prepared: Prepared,
+    operands: PhantomData<&'a ()>,
+}
+
+impl Persistent<'_> {
+    /// Starts the operation; one start at a time may be under way.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn start(&self) -> Result<Request<'_>> {
+        let progress = self.prepared.start(self.world, &self.team)?;
+        Ok(Request { world: self.world, operation: self.prepared.operation, progress, operands: PhantomData })
+    }
+}

@@ -1,0 +1,536 @@
+//! The memory that scheduled collectives synchronise on: which slot of a member a signal goes to, and when
+//! the slot may be used again. Source: Welch and Venkata, On Synchronisation and Memory Reuse in OpenSHMEM,
+//! whose three strategies these are.
+//!
+//! * *Arrays*: each operation has an array of slots for itself, of [`ARRAYS`] that are used in turn. An array
+//!   is free again after an additional synchronisation of all members that nobody waits for (a dissemination,
+//!   started when the operation is over here), or, in the other strategy, at the next barrier of the team;
+//!   if there is none for so long that the arrays run out, the members make one.
+//! * *Pairwise*: each ordered pair of members has [`PAIR_SLOTS`] slots at the receiver, used in turn. Every
+//!   signal tells how many of the other direction its sender has consumed, which unlocks those; a receiver
+//!   that has nothing to send for long acknowledges by a word of its own. Which pairs there are is a matter
+//!   of the algorithms, so the three pairwise strategies differ in the algorithms that are chosen.
+//!
+//! Invariant: a signal is written to a slot only after its former contents were consumed, and no word is ever
+//! reset: each use has a stamp of its own, for which the receiver waits. All members number operations, and
+//! the signals of each pair, alike, as they start operations in the same order and know the schedules.
+
+use super::schedule::{Buffer, Place, Rank, Schedule, Slot, Step};
+use super::table::slots_max;
+use pelago_boot::SyncMemoryKind;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+/// Arrays of a member of a team.
+pub const ARRAYS: usize = 8;
+/// Slots of an ordered pair at the receiver.
+pub const PAIR_SLOTS: usize = 8;
+/// Slots of an array for the synchronisation that frees it: rounds of a dissemination.
+const RELEASE_SLOTS: usize = 40;
+
+const fn array_slots(n: usize) -> usize {
+    slots_max(n) + RELEASE_SLOTS
+}
+
+/// Slots in a member's block, for a team of `n`.
+pub(crate) fn slots(kind: SyncMemoryKind, n: usize) -> usize {
+    match kind {
+        SyncMemoryKind::Additional | SyncMemoryKind::Barrier => ARRAYS * array_slots(n),
+        _ => n * PAIR_SLOTS,
+    }
+}
+
+/// Where a signal goes, and what is written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// The slot's place in the receiver's block.
+    pub(crate) index: usize,
+    pub(crate) word: u64,
+}
+
+/// A schedule with what synchronisation needs to know of it.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) schedule: Schedule,
+    /// For each step that signals or waits: which signal of its pair it is.
+    ordinals: Vec<u32>,
+    /// How many signals go to each rank.
+    sent: HashMap<Rank, u32>,
+    /// How many come from each rank.
+    awaited: HashMap<Rank, u32>,
+    /// For each mailbox: the step that waits for it, and for whom.
+    pub(crate) mailboxes: HashMap<Slot, (usize, Rank)>,
+    /// After each step, which waits' slots are consumed: the steps that wait.
+    pub(crate) consumed_after: Vec<Vec<u32>>,
+}
+
+impl Plan {
+    pub(crate) fn new(schedule: Schedule) -> Plan {
+        let (mut sent, mut awaited) = (HashMap::new(), HashMap::new());
+        let steps = schedule.steps.len();
+        let (mut ordinals, mut last_use) = (vec![0; steps], HashMap::<Slot, usize>::new());
+        let next = |counts: &mut HashMap<Rank, u32>, rank: Rank| {
+            let count = counts.entry(rank).or_insert(0);
+            *count += 1;
+            *count - 1
+        };
+        for (at, step) in schedule.steps.iter().enumerate() {
+            ordinals[at] = match *step {
+                Step::Put { to, signal: Some(_), .. } | Step::Signal { to, .. } => next(&mut sent, to),
+                Step::Wait { of, .. } => next(&mut awaited, of),
+                _ => 0,
+            };
+            for place in places(step).into_iter().flatten() {
+                if let Buffer::Mailbox(slot) = place.buffer {
+                    last_use.insert(slot, at);
+                }
+            }
+            // A put may read its source until it is complete.
+            if let Step::Put { from: Place { buffer: Buffer::Mailbox(slot), .. }, .. } = *step {
+                last_use.insert(slot, steps - 1);
+            }
+        }
+        let mut consumed_after = vec![Vec::new(); steps];
+        let mut mailboxes = HashMap::new();
+        for (at, step) in schedule.steps.iter().enumerate() {
+            if let Step::Wait { of, slot } = *step {
+                mailboxes.insert(slot, (at, of));
+                let last = last_use.get(&slot).copied().unwrap_or(at).max(at);
+                consumed_after[last].push(at as u32);
+            }
+        }
+        Plan { schedule, ordinals, sent, awaited, mailboxes, consumed_after }
+    }
+}
+
+/// The places that a step names in the own memory.
+fn places(step: &Step) -> [Option<Place>; 3] {
+    match *step {
+        Step::Put { from, .. } => [Some(from), None, None],
+        Step::Get { into, .. } => [Some(into), None, None],
+        Step::Copy { from, into, .. } | Step::CopyStrided { from, into, .. } => {
+            [Some(from), Some(into), None]
+        }
+        Step::Reduce { left, right, into, .. } => [Some(left), Some(right), Some(into)],
+        _ => [None; 3],
+    }
+}
+
+/// What an operation may use, once it is admitted.
+#[derive(Debug)]
+pub(crate) enum Lease {
+    Array { array: usize, stamp: u64 },
+    Pairs { sent: HashMap<Rank, u64>, awaited: HashMap<Rank, u64> },
+}
+
+/// What this PE does for the memory itself, apart from any operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chore {
+    /// Write a mark to a slot of a member.
+    Mark { to: Rank, mark: Mark },
+    /// Write this word where a member expects acknowledgements of this PE.
+    Acknowledge { to: Rank, word: u64 },
+}
+
+/// How much the memory is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncCounts {
+    /// Signals of operations.
+    pub signals: u64,
+    /// Messages for the memory's own sake: releases and acknowledgements.
+    pub chores: u64,
+    /// Slots of this PE that were ever signalled.
+    pub slots: u64,
+}
+
+/// A member's account of the memory of a team.
+#[derive(Debug)]
+pub(crate) enum SyncMemory {
+    Arrays(Arrays),
+    Pairs(Pairs),
+}
+
+/// The strategies with arrays.
+#[derive(Debug)]
+pub(crate) struct Arrays {
+    n: usize,
+    me: Rank,
+    /// Slots of one.
+    slots: usize,
+    /// Whether the additional synchronisation frees them, or a barrier.
+    is_additional: bool,
+    /// Operations admitted.
+    admitted: u64,
+    /// Operations that may still be admitted before a barrier.
+    left: usize,
+    /// Operations that are admitted and not over.
+    open: usize,
+    /// Which arrays are free.
+    is_free: [bool; ARRAYS],
+    releases: Vec<Release>,
+    used: BTreeSet<usize>,
+    counts: SyncCounts,
+}
+
+/// A dissemination of all members that frees an array, or all of them.
+#[derive(Debug)]
+struct Release {
+    array: usize,
+    stamp: u64,
+    round: usize,
+    is_sent: bool,
+    frees_all: bool,
+}
+
+/// The strategies with pairs.
+#[derive(Debug)]
+pub(crate) struct Pairs {
+    me: Rank,
+    pairs: HashMap<Rank, Pair>,
+    /// Pairs of which something is to be acknowledged.
+    owed: BTreeSet<Rank>,
+    counts: SyncCounts,
+}
+
+/// The signals between this PE and another member.
+#[derive(Debug, Default)]
+struct Pair {
+    /// Numbers given to signals to it.
+    sent: u64,
+    /// Signals to it that it has consumed, as far as it has told.
+    acknowledged: u64,
+    /// Numbers given to signals from it.
+    awaited: u64,
+    /// Signals from it that are consumed here, without a gap.
+    consumed: u64,
+    /// Those that are consumed beyond a gap.
+    beyond: BTreeSet<u64>,
+    /// What it was told to be consumed.
+    told: u64,
+}
+
+impl Pair {
+    /// Takes the lower half of a word or the acknowledgement word: how many were consumed, modulo 2^32.
+    fn hear(&mut self, consumed: u32) {
+        let ahead = consumed.wrapping_sub(self.acknowledged as u32);
+        if ahead <= PAIR_SLOTS as u32 {
+            self.acknowledged += u64::from(ahead);
+        }
+    }
+}
+
+impl SyncMemory {
+    pub(crate) fn new(kind: SyncMemoryKind, n: usize, me: Rank) -> SyncMemory {
+        match kind {
+            SyncMemoryKind::Additional | SyncMemoryKind::Barrier => SyncMemory::Arrays(Arrays {
+                n,
+                me,
+                slots: array_slots(n),
+                is_additional: kind == SyncMemoryKind::Additional,
+                admitted: 0,
+                left: ARRAYS,
+                open: 0,
+                is_free: [true; ARRAYS],
+                releases: Vec::new(),
+                used: BTreeSet::new(),
+                counts: SyncCounts::default(),
+            }),
+            _ => SyncMemory::Pairs(Pairs {
+                me,
+                pairs: HashMap::new(),
+                owed: BTreeSet::new(),
+                counts: SyncCounts::default(),
+            }),
+        }
+    }
+
+    /// Lets the next operation of the team in, if there is memory for it. To be asked in the order of
+    /// operations.
+    pub(crate) fn admit(&mut self, plan: &Plan) -> Option<Lease> {
+        match self {
+            SyncMemory::Arrays(arrays) => arrays.admit(),
+            SyncMemory::Pairs(pairs) => Some(pairs.admit(plan)),
+        }
+    }
+
+    /// Where the signal of step `at` goes to, or `None` if the slot is not free yet.
+    pub(crate) fn mark(
+        &mut self,
+        plan: &Plan,
+        lease: &Lease,
+        at: usize,
+        to: Rank,
+        slot: Slot,
+    ) -> Option<Mark> {
+        match (self, lease) {
+            (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
+                arrays.counts.signals += 1;
+                Some(Mark { index: array * arrays.slots + slot, word: stamp })
+            }
+            (SyncMemory::Pairs(pairs), Lease::Pairs { sent, .. }) => {
+                let number = sent[&to] + u64::from(plan.ordinals[at]);
+                pairs.mark(to, number)
+            }
+            _ => unreachable!("a lease is of the memory that gave it"),
+        }
+    }
+
+    /// Where the signal that step `at` waits for arrives, and the word that shows it; the lower half of a
+    /// word of a pair is news, not part of the stamp.
+    pub(crate) fn expected(&self, plan: &Plan, lease: &Lease, at: usize, of: Rank, slot: Slot) -> Mark {
+        match (self, lease) {
+            (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
+                Mark { index: array * arrays.slots + slot, word: stamp }
+            }
+            (SyncMemory::Pairs(_), Lease::Pairs { awaited, .. }) => {
+                let number = awaited[&of] + u64::from(plan.ordinals[at]);
+                Mark {
+                    index: of * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize,
+                    word: stamp_of(number),
+                }
+            }
+            _ => unreachable!("a lease is of the memory that gave it"),
+        }
+    }
+
+    /// Whether a slot's word is the one that is expected; takes the news that it carries.
+    pub(crate) fn has_come(&mut self, expected: Mark, found: u64, of: Rank) -> bool {
+        match self {
+            SyncMemory::Arrays(arrays) => {
+                let has_come = found == expected.word;
+                if has_come {
+                    arrays.used.insert(expected.index);
+                }
+                has_come
+            }
+            SyncMemory::Pairs(pairs) => {
+                let has_come = found >> 32 == expected.word >> 32;
+                if has_come {
+                    pairs.pair(of).hear(found as u32);
+                }
+                has_come
+            }
+        }
+    }
+
+    /// What was signalled for step `at` is not needed any more.
+    pub(crate) fn consumed(&mut self, plan: &Plan, lease: &Lease, at: usize) {
+        if let (SyncMemory::Pairs(pairs), Lease::Pairs { awaited, .. }) = (self, lease)
+            && let Step::Wait { of, .. } = plan.schedule.steps[at]
+        {
+            pairs.consumed(of, awaited[&of] + u64::from(plan.ordinals[at]));
+        }
+    }
+
+    /// An operation is over here.
+    pub(crate) fn end(&mut self, lease: &Lease) {
+        if let (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) = (self, lease) {
+            arrays.end(array, stamp);
+        }
+    }
+
+    /// All members have passed a barrier of the team, before which each had nothing under way on it.
+    /// `own_arrays` of them, the last ones, the barrier has used for itself.
+    pub(crate) fn barrier_passed(&mut self, own_arrays: usize) {
+        if let SyncMemory::Arrays(arrays) = self
+            && !arrays.is_additional
+        {
+            arrays.left = ARRAYS - own_arrays;
+        }
+    }
+
+    /// Takes a word of another member that tells how many of this PE's signals it has consumed.
+    pub(crate) fn hear(&mut self, rank: Rank, word: u64) {
+        if let SyncMemory::Pairs(pairs) = self {
+            pairs.pair(rank).hear(word as u32);
+        }
+    }
+
+    /// The slots of this PE for signals of another member.
+    pub(crate) fn pair_slots(rank: Rank) -> Range<usize> {
+        rank * PAIR_SLOTS..(rank + 1) * PAIR_SLOTS
+    }
+
+    /// The members of which this PE may wait for news of what they have consumed.
+    pub(crate) fn waits_for_acknowledgement(&self) -> Vec<Rank> {
+        match self {
+            SyncMemory::Arrays(_) => Vec::new(),
+            SyncMemory::Pairs(pairs) => {
+                let is_full = |pair: &Pair| pair.sent >= pair.acknowledged + PAIR_SLOTS as u64;
+                pairs.pairs.iter().filter(|(_, pair)| is_full(pair)).map(|(&rank, _)| rank).collect()
+            }
+        }
+    }
+
+    /// What is to be done for the memory now. `word_at` reads the word of a slot of this PE.
+    pub(crate) fn chores(&mut self, word_at: &dyn Fn(usize) -> u64) -> Vec<Chore> {
+        match self {
+            SyncMemory::Arrays(arrays) => arrays.chores(word_at),
+            SyncMemory::Pairs(pairs) => pairs.chores(),
+        }
+    }
+
+    /// Whether nothing is left to be done for the memory on this PE, as far as it is known now.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        match self {
+            SyncMemory::Arrays(arrays) => arrays.releases.is_empty(),
+            SyncMemory::Pairs(pairs) => pairs.owed.is_empty(),
+        }
+    }
+
+    /// The memory of the first `n` members, when nothing is under way.
+    pub(crate) fn shrunk(&self, n: usize) -> SyncMemory {
+        match self {
+            SyncMemory::Arrays(arrays) => {
+                SyncMemory::Arrays(Arrays { n, releases: Vec::new(), used: arrays.used.clone(), ..*arrays })
+            }
+            SyncMemory::Pairs(pairs) => {
+                let kept = pairs.pairs.iter().filter(|&(&rank, _)| rank < n);
+                let copy = |pair: &Pair| Pair { beyond: pair.beyond.clone(), ..*pair };
+                SyncMemory::Pairs(Pairs {
+                    me: pairs.me,
+                    pairs: kept.map(|(&rank, pair)| (rank, copy(pair))).collect(),
+                    owed: pairs.owed.iter().copied().filter(|&rank| rank < n).collect(),
+                    counts: pairs.counts,
+                })
+            }
+        }
+    }
+
+    pub(crate) fn counts(&self) -> SyncCounts {
+        match self {
+            SyncMemory::Arrays(arrays) => SyncCounts { slots: arrays.used.len() as u64, ..arrays.counts },
+            SyncMemory::Pairs(pairs) => {
+                let slots = pairs.pairs.values().map(|pair| pair.consumed.min(PAIR_SLOTS as u64)).sum();
+                SyncCounts { slots, ..pairs.counts }
+            }
+        }
+    }
+}
+
+impl Arrays {
+    fn admit(&mut self) -> Option<Lease> {
+        let array = (self.admitted % ARRAYS as u64) as usize;
+        let is_room = if self.is_additional { self.is_free[array] } else { self.left > 0 };
+        if !is_room {
+            if !self.is_additional && self.open == 0 && self.releases.is_empty() {
+                let stamp = self.admitted;
+                self.releases.push(Release { array, stamp, round: 0, is_sent: false, frees_all: true });
+            }
+            return None;
+        }
+        self.is_free[array] = false;
+        self.left = self.left.saturating_sub(1);
+        self.open += 1;
+        self.admitted += 1;
+        Some(Lease::Array { array, stamp: self.admitted })
+    }
+
+    fn end(&mut self, array: usize, stamp: u64) {
+        self.open -= 1;
+        if self.is_additional {
+            self.releases.push(Release { array, stamp, round: 0, is_sent: false, frees_all: false });
+        }
+    }
+
+    fn chores(&mut self, word_at: &dyn Fn(usize) -> u64) -> Vec<Chore> {
+        let (mut chores, mut over) = (Vec::new(), Vec::new());
+        for release in &mut self.releases {
+            while 1 << release.round < self.n {
+                let first = release.array * self.slots + self.slots - RELEASE_SLOTS;
+                let index = first + release.round;
+                if !std::mem::replace(&mut release.is_sent, true) {
+                    let to = (self.me + (1 << release.round)) % self.n;
+                    chores.push(Chore::Mark { to, mark: Mark { index, word: release.stamp } });
+                }
+                self.used.insert(index);
+                // A later release of the same array cannot begin elsewhere before this one has begun here,
+                // but its word may already have taken the place of this one's.
+                if word_at(index) < release.stamp {
+                    break;
+                }
+                release.round += 1;
+                release.is_sent = false;
+            }
+            if 1 << release.round >= self.n {
+                over.push((release.array, release.frees_all));
+            }
+        }
+        self.releases.retain(|release| 1 << release.round < self.n);
+        for (array, frees_all) in over {
+            match frees_all {
+                true => self.left = ARRAYS,
+                false => self.is_free[array] = true,
+            }
+        }
+        self.counts.chores += chores.len() as u64;
+        chores
+    }
+}
+
+impl Pairs {
+    fn pair(&mut self, rank: Rank) -> &mut Pair {
+        self.pairs.entry(rank).or_default()
+    }
+
+    fn admit(&mut self, plan: &Plan) -> Lease {
+        let mut take = |rank: Rank, count: u32, of: fn(&mut Pair) -> &mut u64| {
+            let number = of(self.pair(rank));
+            *number += u64::from(count);
+            (rank, *number - u64::from(count))
+        };
+        let sent = plan.sent.iter().map(|(&to, &count)| take(to, count, |pair| &mut pair.sent)).collect();
+        let mut take = |rank: Rank, count: u32| take(rank, count, |pair| &mut pair.awaited);
+        let awaited = plan.awaited.iter().map(|(&of, &count)| take(of, count)).collect();
+        Lease::Pairs { sent, awaited }
+    }
+
+    fn mark(&mut self, to: Rank, number: u64) -> Option<Mark> {
+        let me = self.me;
+        let pair = self.pair(to);
+        if number >= pair.acknowledged + PAIR_SLOTS as u64 {
+            return None;
+        }
+        pair.told = pair.consumed;
+        let word = stamp_of(number) | u64::from(pair.consumed as u32);
+        self.counts.signals += 1;
+        Some(Mark { index: me * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize, word })
+    }
+
+    fn consumed(&mut self, of: Rank, number: u64) {
+        let pair = self.pair(of);
+        pair.beyond.insert(number);
+        while pair.beyond.remove(&pair.consumed) {
+            pair.consumed += 1;
+        }
+        if pair.is_owed() {
+            self.owed.insert(of);
+        }
+    }
+
+    fn chores(&mut self) -> Vec<Chore> {
+        let owed = std::mem::take(&mut self.owed);
+        let mut chores = Vec::new();
+        for to in owed {
+            let pair = self.pair(to);
+            if pair.is_owed() {
+                pair.told = pair.consumed;
+                chores.push(Chore::Acknowledge { to, word: pair.consumed });
+            }
+        }
+        self.counts.chores += chores.len() as u64;
+        chores
+    }
+}
+
+impl Pair {
+    /// Whether the other may have no slots left soon, and no signal has told it of what is consumed.
+    fn is_owed(&self) -> bool {
+        self.consumed - self.told >= PAIR_SLOTS as u64 / 2
+    }
+}
+
+/// The upper half of the word of a signal of that number.
+fn stamp_of(number: u64) -> u64 {
+    u64::from((number + 1) as u32) << 32
+}

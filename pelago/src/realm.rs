@@ -1,0 +1,221 @@
+//! Realms: PEs that share symmetric memory, and where it lies on each of them. The world is one, of all PEs
+//! and their heaps; each space is one, of the members of a team and a block of each one's pool.
+//!
+//! Invariant: the members allocate in the same order and reclaim the same sets, so an array lies at the same
+//! offset from each member's base. Members are named by their rank: in the world that is the number of the
+//! PE.
+
+use crate::Pe;
+use crate::agree::Call;
+use crate::arrays::{ARRAYS_MAX, Arrays, Block};
+use crate::coll::schedule::Rank;
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::heap::Heap;
+use crate::members::Members;
+use crate::segment::{Memory, PartTable};
+use crate::symmetric::{Symmetric, Usage};
+use crate::team::{TeamCore, Tie};
+use crate::world::World;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The largest alignment of an array, in bytes: that of the heap itself.
+const ALIGN_BYTES_MAX: usize = 2 << 20;
+/// The same in a space: that of the blocks of a pool that spaces are made of.
+pub(crate) const SPACE_ALIGN_BYTES: usize = 4096;
+/// The most arrays that can be alive at once in a space.
+const SPACE_ARRAYS_MAX: usize = crate::team::NOTICE_DROPPED_WORDS * 64;
+
+/// Where something begins in the region of each member, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bases {
+    /// At the same offset everywhere.
+    Same(usize),
+    /// By rank.
+    Each(Arc<[usize]>),
+}
+
+impl Bases {
+    /// These offsets, by rank.
+    pub(crate) fn of(offsets: Vec<usize>) -> Bases {
+        match offsets.iter().all(|&offset| offset == offsets[0]) {
+            true => Bases::Same(offsets[0]),
+            false => Bases::Each(offsets.into()),
+        }
+    }
+
+    /// Where it begins at a member, in bytes from the start of its region.
+    pub(crate) fn at(&self, rank: Rank) -> usize {
+        match self {
+            Bases::Same(offset) => *offset,
+            Bases::Each(offsets) => offsets[rank],
+        }
+    }
+
+    /// Of the first `n` members.
+    pub(crate) fn first(&self, n: usize) -> Bases {
+        match self {
+            Bases::Same(offset) => Bases::Same(*offset),
+            Bases::Each(offsets) => Bases::of(offsets[..n].to_vec()),
+        }
+    }
+}
+
+/// PEs that share symmetric memory.
+pub(crate) struct Realm {
+    members: Members,
+    me: Rank,
+    bases: Bases,
+    heap: Mutex<Heap>,
+    arrays: Mutex<Arrays>,
+    /// The team of a space; the world's arrays are agreed on by the world.
+    team: Option<Arc<TeamCore>>,
+    /// Says that this PE has dropped the space, when it has.
+    tie: Option<Arc<Tie>>,
+}
+
+impl Realm {
+    /// The realm of all PEs and their heaps.
+    pub(crate) fn world(me: Pe, n_pes: usize, heap: Heap) -> Realm {
+        Realm {
+            members: Members::all(n_pes),
+            me,
+            bases: Bases::Same(0),
+            heap: Mutex::new(heap),
+            arrays: Mutex::new(Arrays::new(ARRAYS_MAX)),
+            team: None,
+            tie: None,
+        }
+    }
+
+    /// The realm of a team and a block of each member's pool, of `bytes` bytes.
+    pub(crate) fn space(team: Arc<TeamCore>, bases: Bases, bytes: usize, tie: Tie) -> Realm {
+        Realm {
+            members: team.members().clone(),
+            me: team.my_rank(),
+            bases,
+            heap: Mutex::new(Heap::new(0, bytes)),
+            arrays: Mutex::new(Arrays::new(SPACE_ARRAYS_MAX)),
+            team: Some(team),
+            tie: Some(Arc::new(tie)),
+        }
+    }
+
+    /// The number of members.
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The PE of a member.
+    #[inline]
+    pub(crate) fn pe(&self, rank: Rank) -> Pe {
+        self.members.pe(rank)
+    }
+
+    /// The rank of a PE, if it is a member.
+    pub(crate) fn rank_of(&self, pe: Pe) -> Option<Rank> {
+        self.members.rank_of(pe)
+    }
+
+    /// This PE's rank.
+    #[inline]
+    pub(crate) fn my_rank(&self) -> Rank {
+        self.me
+    }
+
+    /// Whether the members are all PEs, each with its own number.
+    pub(crate) fn is_world(&self) -> bool {
+        self.team.is_none()
+    }
+
+    /// Where an offset of this realm lies in the region of a member, in bytes.
+    pub(crate) fn region_offset(&self, rank: Rank, offset_bytes: usize) -> usize {
+        self.bases.at(rank) + offset_bytes
+    }
+
+    pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn arrays(&self) -> MutexGuard<'_, Arrays> {
+        self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where an array lies on each member.
+    pub(crate) fn parts(&self, memory: &Memory, offset_bytes: usize) -> PartTable {
+        let place = |rank| (self.pe(rank), self.region_offset(rank, offset_bytes));
+        memory.parts((0..self.len()).map(place))
+    }
+
+    /// Makes sure that all members make this call, completes what they have started, and reclaims what all
+    /// have dropped.
+    pub(crate) fn agree(&self, world: &World, call: Call) -> Result<()> {
+        match &self.team {
+            None => world.agree(call),
+            Some(team) => team.agree(world, self, call),
+        }
+    }
+
+    /// A barrier of the members.
+    pub(crate) fn barrier(&self, world: &World) {
+        match &self.team {
+            None => world.barrier(),
+            Some(team) => team.barrier(world),
+        }
+    }
+
+    /// Allocates an array that all members have agreed on.
+    pub(crate) fn alloc_agreed<'a, T: Element>(
+        &'a self,
+        world: &'a World,
+        len: usize,
+        align_bytes: usize,
+    ) -> Result<Symmetric<'a, T>> {
+        let me = world.my_pe();
+        let max_bytes = if self.is_world() { ALIGN_BYTES_MAX } else { SPACE_ALIGN_BYTES };
+        if !align_bytes.is_power_of_two() || align_bytes.max(align_of::<T>()) > max_bytes {
+            return Err(ErrorKind::BadAlignment { me, align_bytes, max_bytes }.into());
+        }
+        let align_bytes = align_bytes.max(align_of::<T>());
+        let bytes = world.array_bytes::<T>("alloc", len)?;
+        let offset_bytes = self.heap().alloc(bytes, align_bytes);
+        let offset_bytes = offset_bytes.ok_or_else(|| self.exhausted(me, "alloc", bytes))?;
+        let parts = self.parts(&world.memory, offset_bytes);
+        // SAFETY: the block was allocated with this size and alignment; the array borrows the realm, which
+        // keeps the memory and the table with the block.
+        let place = unsafe { world.memory.place(offset_bytes, len, &parts) };
+        let usage = Usage::new(self.tie.clone());
+        let block = Block { offset_bytes, align_bytes, parts, usage: Arc::clone(&usage) };
+        let id = self.arrays().insert(block);
+        let Some(id) = id else {
+            self.heap().free(offset_bytes);
+            return Err(ErrorKind::TooManyArrays { me, count: self.arrays().count() }.into());
+        };
+        Ok(Symmetric::new(world, self, (id, usage), place))
+    }
+
+    pub(crate) fn exhausted(&self, me: Pe, operation: &'static str, asked_bytes: usize) -> crate::Error {
+        let heap = self.heap();
+        let (free_bytes, largest_bytes) = (heap.free_bytes(), heap.largest_free_bytes());
+        let total_bytes = heap.total_bytes();
+        match self.is_world() {
+            true => ErrorKind::HeapExhausted {
+                me,
+                operation,
+                asked_bytes,
+                free_bytes,
+                largest_bytes,
+                total_bytes,
+            },
+            false => ErrorKind::SpaceExhausted {
+                me,
+                operation,
+                asked_bytes,
+                free_bytes,
+                largest_bytes,
+                total_bytes,
+            },
+        }
+        .into()
+    }
+}

@@ -1,0 +1,90 @@
+//! Spaces: symmetric memory of one team. No PE outside the team takes part in anything that is done with it.
+//! Source: Welch and Venkata, On Synchronisation and Memory Reuse in OpenSHMEM.
+
+use crate::agree::Call;
+use crate::element::Element;
+use crate::error::Result;
+use crate::realm::Realm;
+use crate::symmetric::Symmetric;
+use crate::world::World;
+
+/// Symmetric memory of one team: see [`Team::space`](crate::Team::space).
+///
+/// In operations on its arrays PEs are named by their rank in the team. Dropping a space is local; its memory
+/// is given back when every member has dropped it, in the next call that makes a team or a space from the
+/// same team.
+///
+/// ```
+/// # pelago::spmd(4, |world| -> pelago::Result<()> {
+/// let pair = world.team().split_by(Some(world.my_pe() as u64 / 2), 0)?.unwrap();
+/// let space = pair.space(1 << 16)?;
+/// let inbox = space.alloc_zeroed::<u64>(4)?;
+/// inbox.p(1 - pair.my_rank(), 0, world.my_pe() as u64)?; // to the other of the pair
+/// pair.barrier();
+/// assert_eq!(inbox.local().get(0), world.my_pe() as u64 ^ 1);
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+///
+/// An array cannot outlive its space:
+/// ```compile_fail,E0505
+/// # pelago::spmd(1, |world| -> pelago::Result<()> {
+/// let space = world.team().space(1 << 16)?;
+/// let array = space.alloc::<u64>(1)?;
+/// drop(space);
+/// array.p(0, 0, 1)
+/// # });
+/// ```
+pub struct Space<'w> {
+    world: &'w World,
+    realm: Realm,
+}
+
+impl<'w> Space<'w> {
+    pub(crate) fn new(world: &'w World, realm: Realm) -> Space<'w> {
+        Space { world, realm }
+    }
+
+    /// Allocates an array of `len` elements in every member's memory, the contents unspecified. Collective on
+    /// the team; complete with a barrier of the team.
+    ///
+    /// # Errors
+    /// If the space has no such block, there are 256 arrays in it already, or the members do not ask for the
+    /// same; then nobody has allocated.
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
+        self.alloc_aligned(len, align_of::<T>())
+    }
+
+    /// As [`alloc`](Space::alloc), each member's part aligned to `align_bytes`: a power of two of at most
+    /// 4096.
+    ///
+    /// # Errors
+    /// As [`alloc`](Space::alloc), and for other alignments.
+    pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
+        let bytes = len.saturating_mul(size_of::<T>());
+        self.realm.agree(self.world, Call::Alloc { bytes, align_bytes })?;
+        self.realm.alloc_agreed(self.world, len, align_bytes)
+    }
+
+    /// As [`alloc`](Space::alloc), all elements zero.
+    ///
+    /// # Errors
+    /// As [`alloc`](Space::alloc).
+    pub fn alloc_zeroed<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
+        let (bytes, align_bytes) = (len.saturating_mul(size_of::<T>()), align_of::<T>());
+        self.realm.agree(self.world, Call::AllocZeroed { bytes, align_bytes })?;
+        let array = self.realm.alloc_agreed(self.world, len, align_bytes)?;
+        array.zero_here();
+        self.realm.barrier(self.world);
+        Ok(array)
+    }
+
+    /// Bytes of the space that are free at each member. Memory of dropped arrays counts once it is reclaimed.
+    pub fn free_bytes(&self) -> usize {
+        self.realm.heap().free_bytes()
+    }
+
+    /// Size of the space at each member, in bytes.
+    pub fn total_bytes(&self) -> usize {
+        self.realm.heap().total_bytes()
+    }
+}

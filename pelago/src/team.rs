@@ -1,0 +1,760 @@
+//! Teams: groups of PEs that act together. A PE has a rank in each team that it is in.
+//!
+//! Making a team from another one is one exchange among the PEs of that one, and takes part in nothing
+//! else. Each member has a block in its pool for the team: the words and boards over which the members
+//! synchronise. All zero bytes are a valid start of a block.
+//!
+//! Invariant: all members make the collective calls of a team in the same order. Dropping a team is local;
+//! its block is given back when every member has dropped it, which the members of its parent learn when they
+//! make the next team or space from the parent (as arrays: docs/decisions/0004).
+
+use crate::Pe;
+use crate::agree::Call;
+use crate::coll::direct::Direct;
+use crate::coll::engine::TeamEngine;
+use crate::coll::schedule::Rank;
+use crate::coll::{block, call};
+use crate::error::{ErrorKind, Result};
+use crate::heap::Heap;
+use crate::members::Members;
+use crate::realm::{Bases, Realm, SPACE_ALIGN_BYTES};
+use crate::segment::Memory;
+use crate::space::Space;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_boot::SyncMemoryKind;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Words of a notice that say what was dropped.
+pub(crate) const NOTICE_DROPPED_WORDS: usize = 4;
+/// Words that the members exchange at once.
+pub(crate) const NOTICE_WORDS: usize = 4 + NOTICE_DROPPED_WORDS;
+/// What a member tells the others at once.
+pub(crate) type Notice = [u64; NOTICE_WORDS];
+/// Teams and spaces made from one team that can be alive at once.
+const CHILDREN_MAX: usize = NOTICE_DROPPED_WORDS * 64;
+/// In a notice: this member has no room.
+const NO_ROOM: u64 = u64::MAX;
+
+/// A PE's place in a team: see [`World::team`].
+///
+/// Every call that is collective is made by all members, in the same order. Different teams may be used by
+/// different threads at once, one team by one thread at a time.
+pub struct Team<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) core: Arc<TeamCore>,
+}
+
+/// What a PE keeps of a team.
+pub(crate) struct TeamCore {
+    members: Members,
+    me: Rank,
+    /// Where the members' blocks lie.
+    bases: Bases,
+    /// Where they are mapped, by rank; empty if some are not.
+    pub(crate) starts: Starts,
+    /// The node of each rank, from 0; empty if all are on one.
+    pub(crate) nodes: Vec<u32>,
+    /// The number of the last direct operation.
+    pub(crate) sequence: AtomicU64,
+    /// All members have begun this direct operation, as far as is known.
+    pub(crate) begun_by_all: AtomicU64,
+    /// The number of the last exchange; held by the thread that exchanges.
+    exchanges: Mutex<u64>,
+    engine: Mutex<TeamEngine>,
+    children: Mutex<Children>,
+    /// The place among the children of the team that this one was made from; `None` for the team of all PEs.
+    tie: Option<Arc<Tie>>,
+    sync_memory: SyncMemoryKind,
+}
+
+/// Where the blocks of the members of a team are mapped.
+pub(crate) struct Starts(pub(crate) Box<[*mut u8]>);
+
+// SAFETY: addresses of shared memory, whose words are accessed as atomics or through copies only.
+unsafe impl Send for Starts {}
+// SAFETY: as for `Send`: the memory behind them is accessed as atomics or through copies only.
+unsafe impl Sync for Starts {}
+
+/// The teams and spaces made from a team that are not yet dropped by all its members, in their order.
+#[derive(Default)]
+struct Children {
+    /// The number of the first.
+    first: u64,
+    children: VecDeque<Child>,
+}
+
+/// A team or space, as the team knows it that it was made from.
+#[derive(Default)]
+struct Child {
+    is_dropped: bool,
+    is_gone: bool,
+    /// What of this PE's pool is given back once all have dropped it: offset and size in bytes.
+    blocks: Vec<(usize, usize)>,
+}
+
+impl TeamCore {
+    /// The team of all PEs, whose blocks are the first in every pool.
+    pub(crate) fn world(
+        memory: &Memory,
+        pool: &mut Heap,
+        (me, n_pes): (Pe, usize),
+        is_mapped: bool,
+        sync_memory: SyncMemoryKind,
+    ) -> Result<TeamCore> {
+        let bytes = block::bytes(sync_memory, n_pes);
+        let offset = pool.alloc(bytes, block::ALIGN_BYTES).ok_or(ErrorKind::PoolExhausted {
+            me,
+            operation: "init",
+            pe: me,
+            asked_bytes: bytes,
+        })?;
+        let core = TeamCore::new(Members::all(n_pes), me, Bases::Same(offset), None, sync_memory);
+        Ok(core.mapped(memory, is_mapped))
+    }
+
+    fn new(
+        members: Members,
+        me: Rank,
+        bases: Bases,
+        tie: Option<Arc<Tie>>,
+        sync_memory: SyncMemoryKind,
+    ) -> TeamCore {
+        let n = members.len();
+        TeamCore {
+            members,
+            me,
+            bases,
+            starts: Starts(Box::default()),
+            nodes: Vec::new(),
+            sequence: AtomicU64::new(0),
+            begun_by_all: AtomicU64::new(0),
+            exchanges: Mutex::new(0),
+            engine: Mutex::new(TeamEngine::new(sync_memory, n, me)),
+            children: Mutex::default(),
+            tie,
+            sync_memory,
+        }
+    }
+
+    fn mapped(mut self, memory: &Memory, is_mapped: bool) -> TeamCore {
+        if is_mapped {
+            // SAFETY: every member has its block at this offset of its region.
+            let start = |rank| unsafe { memory.heap(self.members.pe(rank)).add(self.bases.at(rank)) };
+            self.starts = Starts((0..self.members.len()).map(start).collect());
+        }
+        self
+    }
+
+    /// The members.
+    pub(crate) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// How many members there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// This PE's rank.
+    #[inline]
+    pub(crate) fn my_rank(&self) -> Rank {
+        self.me
+    }
+
+    /// The PE of a rank.
+    pub(crate) fn pe(&self, rank: Rank) -> Pe {
+        self.members.pe(rank)
+    }
+
+    /// Where a member's block lies in its region, in bytes.
+    pub(crate) fn base(&self, rank: Rank) -> usize {
+        self.bases.at(rank)
+    }
+
+    /// Where this PE's own block is mapped.
+    pub(crate) fn own_start(&self, memory: &Memory) -> *mut u8 {
+        // SAFETY: this PE has its block at this offset of its region.
+        unsafe { memory.heap(self.pe(self.me)).add(self.bases.at(self.me)) }
+    }
+
+    pub(crate) fn engine(&self) -> MutexGuard<'_, TeamEngine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This core with the nodes of its members.
+    fn placed(mut self, world: &World) -> TeamCore {
+        let nodes: Vec<u32> = self.members.iter().map(|pe| world.node(pe)).collect();
+        if nodes.iter().any(|&node| node != nodes[0]) {
+            self.nodes = nodes;
+        }
+        self
+    }
+
+    /// Keeps the place of what was born from this team.
+    fn tie(self: &Arc<Self>, born: &Born) -> Tie {
+        let block = born.block.expect("who is in it has a block");
+        Tie { blocks: Mutex::new(vec![block]), parent: Arc::clone(self), number: born.number }
+    }
+
+    fn children(&self) -> MutexGuard<'_, Children> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a block of this PE's pool be given back together with the team's own; never, for the team of all
+    /// PEs.
+    pub(crate) fn keep_block(&self, block: (usize, usize)) {
+        if let Some(tie) = &self.tie {
+            tie.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+        }
+    }
+
+    /// What all members say, by rank, when each says `notice`.
+    fn exchange(self: &Arc<Self>, world: &World, number: u64, notice: Notice) -> Vec<Notice> {
+        let to_bytes =
+            |notice: Notice| notice.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let mut bytes = vec![0; self.len() * size_of::<Notice>()];
+        match self.is_mapped() {
+            true => {
+                let direct = Direct { world, team: self, operation: "exchange" };
+                direct.exchange(&to_bytes(notice), &mut bytes);
+            }
+            false => world.exchange_by_schedule(self, number, &to_bytes(notice), &mut bytes),
+        }
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"));
+        let to_notice = |bytes: &[u8]| std::array::from_fn(|i| word(&bytes[8 * i..8 * i + 8]));
+        bytes.chunks_exact(size_of::<Notice>()).map(to_notice).collect()
+    }
+
+    /// Lets the first `n` members go on without the others: they know that those have begun to leave, and so
+    /// are done with what was shown to them.
+    fn leave_behind(self: &Arc<Self>, world: &World, n: usize) {
+        let awaited = Awaited::Collective { operation: "shrink", pe: None };
+        if !world.is_at_rest(self) {
+            world.wait(awaited, || world.is_at_rest(self));
+        }
+        if self.is_mapped() {
+            Direct { world, team: self, operation: "shrink" }.part_from(n);
+        }
+    }
+
+    /// The right to exchange, for one thread of this PE at a time.
+    fn exchanging(&self, world: &World) -> MutexGuard<'_, u64> {
+        match self.exchanges.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => world.fail(&format!(
+                "PE {}: two threads make collective calls on one team at the same time; let one do so, or \
+                 take turns",
+                world.my_pe()
+            )),
+        }
+    }
+
+    /// Lets all members make this call: an exchange after all of them have completed what they have started,
+    /// in which they compare their calls, and after which the arrays of `realm` that all have dropped are
+    /// reclaimed.
+    pub(crate) fn agree(self: &Arc<Self>, world: &World, realm: &Realm, call: Call) -> Result<()> {
+        let mut exchanges = self.exchanging(world);
+        let dropped = realm.arrays().dropped();
+        world.quiet_all();
+        *exchanges += 1;
+        let [code, a, b] = call.words();
+        let mut notice: Notice = [code, a, b, 0, 0, 0, 0, 0];
+        notice[4..].copy_from_slice(&dropped[..NOTICE_DROPPED_WORDS]);
+        let notices = self.exchange(world, *exchanges, notice);
+        let mut dropped_by_all = dropped;
+        for (rank, theirs) in notices.iter().enumerate() {
+            self.compare(world, rank, (&notice, theirs), *exchanges)?;
+            dropped_by_all.iter_mut().zip(&theirs[4..]).for_each(|(all, theirs)| *all &= theirs);
+        }
+        let offsets = realm.arrays().reclaim(&dropped_by_all);
+        let mut heap = realm.heap();
+        offsets.into_iter().for_each(|offset| heap.free(offset));
+        Ok(())
+    }
+
+    /// Makes sure that all members make the same collective call.
+    pub(crate) fn check_call(self: &Arc<Self>, world: &World, words: [u64; 4]) -> Result<()> {
+        let mut exchanges = self.exchanging(world);
+        *exchanges += 1;
+        let mut notice: Notice = [0; NOTICE_WORDS];
+        notice[..4].copy_from_slice(&words);
+        let notices = self.exchange(world, *exchanges, notice);
+        let mut ranks = notices.iter().enumerate();
+        ranks.try_for_each(|(rank, theirs)| self.compare(world, rank, (&notice, theirs), *exchanges))
+    }
+
+    /// Makes sure that a member makes the same call as this PE.
+    fn compare(
+        &self,
+        world: &World,
+        rank: Rank,
+        (mine, theirs): (&Notice, &Notice),
+        sequence: u64,
+    ) -> Result<()> {
+        if mine[..4] == theirs[..4] {
+            return Ok(());
+        }
+        let (me, pe, mine, theirs) = (world.my_pe(), self.pe(rank), describe(mine), describe(theirs));
+        Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into())
+    }
+
+    /// What all members exchange to make teams or a space from this team: whether they make the same call,
+    /// two words each, and a block of `bytes` bytes of their pools, if they want one.
+    fn bear(self: &Arc<Self>, world: &World, call: Birth, bytes: Option<usize>) -> Result<Born> {
+        let mut exchanges = self.exchanging(world);
+        *exchanges += 1;
+        let (me, operation) = (world.my_pe(), call.operation);
+        let block = bytes.map(|bytes| world.pool_alloc(bytes));
+        let offset = match block {
+            None => 0,
+            Some(None) => NO_ROOM,
+            Some(Some(offset)) => offset as u64,
+        };
+        let mut notice: Notice = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
+        notice[4..].copy_from_slice(&self.children().dropped());
+        let notices = self.exchange(world, *exchanges, notice);
+        self.children().reclaim(world, &notices);
+        let block = block.flatten().zip(bytes);
+        let problem = match notices.iter().position(|theirs| theirs[0] != call.code()) {
+            Some(rank) => Some(ErrorKind::Mismatch {
+                me,
+                sequence: *exchanges,
+                pe: self.pe(rank),
+                mine: operation.to_owned(),
+                theirs: describe(&notices[rank]),
+            }),
+            None => notices.iter().position(|theirs| theirs[3] == NO_ROOM).map(|rank| {
+                let (pe, asked_bytes) = (self.pe(rank), bytes.unwrap_or(0));
+                ErrorKind::PoolExhausted { me, operation, pe, asked_bytes }
+            }),
+        };
+        let is_full = self.children().children.len() == CHILDREN_MAX;
+        let full = is_full.then_some(ErrorKind::TooManyTeams { me, operation, count: CHILDREN_MAX });
+        if let Some(problem) = problem.or(full) {
+            block.into_iter().for_each(|(at, bytes)| world.pool_free(at, bytes));
+            return Err(problem.into());
+        }
+        let number =
+            self.children().add(Child { is_dropped: block.is_none(), is_gone: false, blocks: Vec::new() });
+        Ok(Born { number, notices, block })
+    }
+}
+
+/// A call that makes a team or a space, with two words that each member says of itself.
+#[derive(Clone, Copy)]
+struct Birth {
+    operation: &'static str,
+    words: [u64; 2],
+}
+
+/// The calls that make teams and spaces; the code of one is its place, counted from a number that no other
+/// call has.
+const BIRTHS: [&str; 6] = ["split_strided", "split_list", "split_2d", "split_3d", "split_by", "space"];
+const FIRST_BIRTH: u64 = 1 << 32;
+
+impl Birth {
+    fn code(&self) -> u64 {
+        let place = BIRTHS.iter().position(|&name| name == self.operation);
+        FIRST_BIRTH + place.expect("every call that makes a team is in the table") as u64
+    }
+}
+
+/// What a member calls, for messages.
+fn describe(notice: &Notice) -> String {
+    let &[code, a, b, c, ..] = notice;
+    let birth = code.checked_sub(FIRST_BIRTH).and_then(|place| BIRTHS.get(place as usize));
+    birth
+        .map(|name| (*name).to_owned())
+        .or_else(|| call::describe([code, a, b, c]))
+        .or_else(|| Call::from_words([code, a, b]).map(|call| call.to_string()))
+        .unwrap_or_else(|| "something else".to_owned())
+}
+
+/// What was exchanged to make a team or space.
+struct Born {
+    number: u64,
+    notices: Vec<Notice>,
+    /// This PE's block: its offset and size in bytes.
+    block: Option<(usize, usize)>,
+}
+
+/// Keeps the place of a team or a space among its parent's children for as long as anything of it is alive
+/// here.
+pub(crate) struct Tie {
+    /// What of this PE's pool is given back when all members have dropped it.
+    blocks: Mutex<Vec<(usize, usize)>>,
+    parent: Arc<TeamCore>,
+    number: u64,
+}
+
+impl std::fmt::Debug for Tie {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tie").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Tie {
+    fn drop(&mut self) {
+        let blocks = std::mem::take(&mut *self.blocks.lock().unwrap_or_else(PoisonError::into_inner));
+        self.parent.children().drop_here(self.number, blocks);
+    }
+}
+
+impl<'w> Team<'w> {
+    /// This PE's rank in the team, from 0.
+    #[inline]
+    pub fn my_rank(&self) -> Rank {
+        self.core.me
+    }
+
+    /// The number of members.
+    #[inline]
+    pub fn n_pes(&self) -> usize {
+        self.core.len()
+    }
+
+    /// The world that the team belongs to.
+    pub fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// The number of the PE that has a rank.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn pe(&self, rank: Rank) -> Pe {
+        let n = self.n_pes();
+        assert!(
+            rank < n,
+            "PE {}: pe of rank {rank}, but the team has ranks 0 to {}",
+            self.world.my_pe(),
+            n - 1
+        );
+        self.core.pe(rank)
+    }
+
+    /// The rank of a PE of the world, if it is a member.
+    pub fn rank_of(&self, pe: Pe) -> Option<Rank> {
+        self.core.members.rank_of(pe)
+    }
+
+    /// The rank in another team of the PE that has `rank` here; `None` if it is not a member of that one, or
+    /// there is no such rank here.
+    pub fn translate(&self, rank: Rank, other: &Team<'_>) -> Option<Rank> {
+        let is_here = rank < self.n_pes() && std::ptr::eq(self.world, other.world);
+        is_here.then(|| other.rank_of(self.core.pe(rank))).flatten()
+    }
+
+    /// Makes a team of `n` members: those of ranks `start`, `start + stride`, and so on, in this order; a
+    /// negative stride turns it round. Collective on this team. `None` for members of this team that are not
+    /// in the new one. Source: OpenSHMEM 1.5, section 9.4.
+    ///
+    /// ```
+    /// # pelago::spmd(4, |world| -> pelago::Result<()> {
+    /// let odd = world.team().split_strided(3, -2, 2)?; // ranks 3 and 1
+    /// assert_eq!(odd.map(|team| team.my_rank()), [None, Some(1), None, Some(0)][world.my_pe()]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If a rank is not in this team or occurs twice, `n` is 0, a pool has no room, or the members do not
+    /// make the same call.
+    pub fn split_strided(&self, start: Rank, stride: isize, n: usize) -> Result<Option<Team<'w>>> {
+        let ranks: Option<Vec<Rank>> = (0..n.min(self.n_pes() + 1))
+            .map(|i| {
+                start.checked_add_signed(stride.checked_mul(i as isize)?).filter(|&rank| rank < self.n_pes())
+            })
+            .collect();
+        let Some(ranks) = ranks.filter(|ranks| !ranks.is_empty() && (stride != 0 || n == 1)) else {
+            let reason = format!(
+                "{n} ranks from {start} on, {stride} apart, are not {n} different ranks of the team, which \
+                 has ranks 0 to {}. Name at least one rank, and only those",
+                self.n_pes() - 1
+            );
+            return Err(self.bad("split_strided", reason));
+        };
+        self.split_ranks("split_strided", &ranks)
+    }
+
+    /// Makes a team of the members that have these ranks, in this order; all members of this team name the
+    /// same. Collective on this team. `None` for those that are not named.
+    ///
+    /// # Errors
+    /// As [`split_strided`](Team::split_strided).
+    pub fn split_list(&self, ranks: &[Rank]) -> Result<Option<Team<'w>>> {
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        let is_sound = sorted.windows(2).all(|pair| pair[0] < pair[1]);
+        if !is_sound || sorted.last().is_none_or(|&last| last >= self.n_pes()) {
+            let reason = format!(
+                "the list {ranks:?} is empty, names a rank twice, or one beyond {}, the last of the team",
+                self.n_pes() - 1
+            );
+            return Err(self.bad("split_list", reason));
+        }
+        self.split_ranks("split_list", ranks)
+    }
+
+    fn split_ranks(&self, operation: &'static str, ranks: &[Rank]) -> Result<Option<Team<'w>>> {
+        let is_member = ranks.contains(&self.my_rank());
+        let bytes = is_member.then(|| block::bytes(self.core.sync_memory, ranks.len()));
+        let born = self.core.bear(self.world, Birth { operation, words: fingerprint(ranks) }, bytes)?;
+        self.check_words(operation, &born)?;
+        Ok(self.adopt(born, ranks))
+    }
+
+    /// Arranges the team's ranks in rows of `x_range`, and makes a team of this PE's row and one of its
+    /// column: rank r stands at x = r % `x_range`, y = r / `x_range`. Collective on this team. A range that
+    /// exceeds the team counts as its size; the last row may be short. Source: OpenSHMEM 1.5, section 9.4.
+    ///
+    /// # Errors
+    /// If the range is 0, or as [`split_strided`](Team::split_strided).
+    pub fn split_2d(&self, x_range: usize) -> Result<(Team<'w>, Team<'w>)> {
+        if x_range == 0 {
+            return Err(self.bad("split_2d", "rows of 0 ranks. Give a range of at least 1".to_owned()));
+        }
+        let x_range = x_range.min(self.n_pes());
+        let me = self.my_rank();
+        let row = self.split_equal("split_2d", (x_range, 0), |rank| rank / x_range == me / x_range)?;
+        let column = self.split_equal("split_2d", (x_range, 1), |rank| rank % x_range == me % x_range)?;
+        Ok((row, column))
+    }
+
+    /// Arranges the team's ranks in planes of `x_range` times `y_range`, and makes the three teams of those
+    /// that differ from this PE in x, in y and in z only: rank r stands at x = r % `x_range`,
+    /// y = r / `x_range` % `y_range`, z = r / (`x_range` * `y_range`). Collective on this team. A range that
+    /// exceeds what is left of the team counts as that; the last rows may be short.
+    ///
+    /// # Errors
+    /// If a range is 0, or as [`split_strided`](Team::split_strided).
+    pub fn split_3d(&self, x_range: usize, y_range: usize) -> Result<[Team<'w>; 3]> {
+        if x_range == 0 || y_range == 0 {
+            return Err(self.bad("split_3d", "a range of 0 ranks. Give ranges of at least 1".to_owned()));
+        }
+        let x_range = x_range.min(self.n_pes());
+        let y_range = y_range.min(self.n_pes().div_ceil(x_range));
+        let at = |rank: Rank| (rank % x_range, rank / x_range % y_range, rank / (x_range * y_range));
+        let (x, y, z) = at(self.my_rank());
+        let plane = x_range * self.n_pes() + y_range;
+        let in_x = self.split_equal("split_3d", (plane, 0), |rank| at(rank).1 == y && at(rank).2 == z)?;
+        let in_y = self.split_equal("split_3d", (plane, 1), |rank| at(rank).0 == x && at(rank).2 == z)?;
+        let in_z = self.split_equal("split_3d", (plane, 2), |rank| at(rank).0 == x && at(rank).1 == y)?;
+        Ok([in_x, in_y, in_z])
+    }
+
+    /// Makes a team of those ranks that belong together with this PE's; every rank belongs to one such set.
+    fn split_equal(
+        &self,
+        operation: &'static str,
+        (range, axis): (usize, usize),
+        is_with_me: impl Fn(Rank) -> bool,
+    ) -> Result<Team<'w>> {
+        let ranks: Vec<Rank> = (0..self.n_pes()).filter(|&rank| is_with_me(rank)).collect();
+        let bytes = Some(block::bytes(self.core.sync_memory, ranks.len()));
+        let words = [range as u64, axis as u64];
+        let born = self.core.bear(self.world, Birth { operation, words }, bytes)?;
+        self.check_words(operation, &born)?;
+        Ok(self.adopt(born, &ranks).expect("every PE is in a set with itself"))
+    }
+
+    /// Makes a team of all members that give the same colour, ordered by their keys, and by their ranks here
+    /// where keys are equal. Collective on this team. `None` for members that give no colour.
+    ///
+    /// ```
+    /// # pelago::spmd(5, |world| -> pelago::Result<()> {
+    /// let me = world.my_pe();
+    /// let parity = world.team().split_by(Some(me as u64 % 2), -(me as i64))?.unwrap();
+    /// assert_eq!((parity.my_rank(), parity.n_pes()), [(2, 3), (1, 2), (1, 3), (0, 2), (0, 3)][me]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`split_strided`](Team::split_strided); a colour is below 2^64 - 1.
+    pub fn split_by(&self, colour: Option<u64>, key: i64) -> Result<Option<Team<'w>>> {
+        const NO_COLOUR: u64 = u64::MAX;
+        let words = [colour.unwrap_or(NO_COLOUR), key as u64];
+        // How many will be in it, nobody knows before the exchange: there is room for all.
+        let bytes = colour.map(|_| block::bytes(self.core.sync_memory, self.n_pes()));
+        let born = self.core.bear(self.world, Birth { operation: "split_by", words }, bytes)?;
+        let with_me = (0..self.n_pes()).filter(|&rank| born.notices[rank][1] == words[0] && colour.is_some());
+        let mut ranks: Vec<Rank> = with_me.collect();
+        ranks.sort_by_key(|&rank| (born.notices[rank][2] as i64, rank));
+        Ok(self.adopt(born, &ranks))
+    }
+
+    /// The team of the members that map each other's memory, this PE among them. Collective on this team.
+    ///
+    /// # Errors
+    /// As [`split_strided`](Team::split_strided).
+    pub fn split_shared(&self) -> Result<Team<'w>> {
+        let colour = if self.world.routes.are_all_mapped() { 0 } else { self.my_rank() as u64 };
+        Ok(self.split_by(Some(colour), 0)?.expect("every PE has a colour"))
+    }
+
+    /// The team of the members that are on this PE's node. Collective on this team.
+    ///
+    /// # Errors
+    /// As [`split_strided`](Team::split_strided).
+    pub fn split_node(&self) -> Result<Team<'w>> {
+        let node = self.world.node(self.world.my_pe());
+        Ok(self.split_by(Some(u64::from(node)), 0)?.expect("every PE has a node"))
+    }
+
+    /// The team of the first `n` members, in place of this one: its memory is used on, so nothing is
+    /// exchanged, and those that leave (for them it is `None`) wait for nobody. Collective on this team. Not
+    /// so cheap for the team of all PEs, which stays: there it is a split.
+    ///
+    /// ```
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let team = world.team().split_strided(0, 1, 3)?.unwrap();
+    /// if let Some(pair) = team.shrink(2)? {
+    ///     pair.barrier();
+    /// }
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If `n` is 0 or exceeds the team, or as [`split_strided`](Team::split_strided).
+    pub fn shrink(self, n: usize) -> Result<Option<Team<'w>>> {
+        if n == 0 || n > self.n_pes() {
+            let reason = format!("{n} members of {}. Keep at least 1, and at most all", self.n_pes());
+            return Err(self.bad("shrink", reason));
+        }
+        let Some(tie) = self.core.tie.clone() else { return self.split_strided(0, 1, n) };
+        self.core.leave_behind(self.world, n);
+        if self.my_rank() >= n {
+            return Ok(None);
+        }
+        let core = &self.core;
+        let (members, bases) = (core.members.first(n), core.bases.first(n));
+        let mut small = TeamCore::new(members, core.me, bases, Some(tie), core.sync_memory);
+        small.sequence = AtomicU64::new(core.sequence.load(Ordering::Relaxed));
+        small.begun_by_all = AtomicU64::new(core.begun_by_all.load(Ordering::Relaxed));
+        small.exchanges = Mutex::new(*core.exchanging(self.world));
+        small.engine = Mutex::new(core.engine().shrunk(n));
+        let small = small.mapped(&self.world.memory, self.world.routes.are_all_mapped());
+        Ok(Some(Team { world: self.world, core: Arc::new(small.placed(self.world)) }))
+    }
+
+    /// Makes a space: symmetric memory of this team alone, of `bytes` bytes at each member. Collective on
+    /// this team; no other PE takes part, now or later.
+    ///
+    /// # Errors
+    /// If a pool has no room, or the members do not ask for the same.
+    pub fn space(&self, bytes: usize) -> Result<Space<'w>> {
+        let size =
+            bytes.max(1).checked_next_multiple_of(SPACE_ALIGN_BYTES).filter(|&b| b <= isize::MAX as usize);
+        let size = size.unwrap_or(isize::MAX as usize / SPACE_ALIGN_BYTES * SPACE_ALIGN_BYTES);
+        let call = Birth { operation: "space", words: [bytes as u64, 0] };
+        let born = self.core.bear(self.world, call, Some(size))?;
+        self.check_words("space", &born)?;
+        let bases = Bases::of(born.notices.iter().map(|theirs| theirs[3] as usize).collect());
+        let tie = self.core.tie(&born);
+        let realm = Realm::space(Arc::clone(&self.core), bases, size, tie);
+        Ok(Space::new(self.world, realm))
+    }
+
+    /// Makes the team that was born, of these ranks of this one; `None` if this PE is not in it.
+    fn adopt(&self, born: Born, ranks: &[Rank]) -> Option<Team<'w>> {
+        let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
+        let pes: Vec<Pe> = ranks.iter().map(|&rank| self.core.pe(rank)).collect();
+        let bases = Bases::of(ranks.iter().map(|&rank| born.notices[rank][3] as usize).collect());
+        let tie = Some(Arc::new(self.core.tie(&born)));
+        let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.core.sync_memory);
+        let core = core.mapped(&self.world.memory, self.world.routes.are_all_mapped());
+        Some(Team { world: self.world, core: Arc::new(core.placed(self.world)) })
+    }
+
+    /// Makes sure that all members gave the same two words.
+    fn check_words(&self, operation: &'static str, born: &Born) -> Result<()> {
+        let words = |rank: Rank| (born.notices[rank][1], born.notices[rank][2]);
+        let mine = words(self.my_rank());
+        let Some(rank) = (0..self.n_pes()).find(|&rank| words(rank) != mine) else { return Ok(()) };
+        // The child is known to all, and dropped by all at once.
+        drop(born.block.map(|_| self.core.tie(born)));
+        let (me, pe) = (self.world.my_pe(), self.core.pe(rank));
+        let reason =
+            format!("PE {pe} calls it with other arguments than PE {me}. All members must give the same");
+        Err(ErrorKind::BadTeam { me, operation, reason }.into())
+    }
+
+    fn bad(&self, operation: &'static str, reason: String) -> crate::Error {
+        ErrorKind::BadTeam { me: self.world.my_pe(), operation, reason }.into()
+    }
+}
+
+/// Two words that differ, almost surely, if lists differ.
+fn fingerprint(ranks: &[Rank]) -> [u64; 2] {
+    let mix = |hash: u64, &rank: &Rank| (hash ^ rank as u64).wrapping_mul(0x100_0000_01b3);
+    [ranks.len() as u64, ranks.iter().fold(0xcbf2_9ce4_8422_2325, mix)]
+}
+
+impl World {
+    /// The team of all PEs, in which each PE's rank is its number. Local.
+    pub fn team(&self) -> Team<'_> {
+        Team { world: self, core: Arc::clone(&self.team) }
+    }
+
+    /// Takes a block of this PE's pool, all zero; `None` if there is no room.
+    pub(crate) fn pool_alloc(&self, bytes: usize) -> Option<usize> {
+        self.pool().alloc(bytes, SPACE_ALIGN_BYTES)
+    }
+
+    /// Gives a block of this PE's pool back, zeroed for whoever takes it next.
+    pub(crate) fn pool_free(&self, offset_bytes: usize, bytes: usize) {
+        // SAFETY: the block is this PE's, and whoever gives it back knows that nobody uses it any more.
+        unsafe { self.memory.clear(self.my_pe(), offset_bytes, bytes) };
+        self.pool().free(offset_bytes);
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Heap> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
+    pub fn pool_used_bytes(&self) -> usize {
+        let pool = self.pool();
+        pool.total_bytes() - pool.free_bytes()
+    }
+}
+
+impl Children {
+    fn add(&mut self, child: Child) -> u64 {
+        self.children.push_back(child);
+        self.first + self.children.len() as u64 - 1
+    }
+
+    fn drop_here(&mut self, number: u64, blocks: Vec<(usize, usize)>) {
+        let child = &mut self.children[(number - self.first) as usize];
+        child.is_dropped = true;
+        child.blocks.extend(blocks);
+    }
+
+    /// What this PE has dropped, as bits.
+    fn dropped(&self) -> [u64; NOTICE_DROPPED_WORDS] {
+        let mut words = [0; NOTICE_DROPPED_WORDS];
+        for (i, _) in self.children.iter().enumerate().filter(|(_, child)| child.is_dropped) {
+            words[i / 64] |= 1 << (i % 64);
+        }
+        words
+    }
+
+    /// Gives back what all members have dropped.
+    fn reclaim(&mut self, world: &World, notices: &[Notice]) {
+        for (i, child) in self.children.iter_mut().enumerate() {
+            if !child.is_gone && notices.iter().all(|notice| notice[4 + i / 64] & (1 << (i % 64)) != 0) {
+                child.is_gone = true;
+                child.blocks.drain(..).for_each(|(at, bytes)| world.pool_free(at, bytes));
+            }
+        }
+        while self.children.front().is_some_and(|child| child.is_gone) {
+            self.children.pop_front();
+            self.first += 1;
+        }
+    }
+}
