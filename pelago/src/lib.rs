@@ -77,10 +77,10 @@ pub mod sim {
 pub mod testing;
 
 pub use amo::{AtomicElement, AtomicInteger};
-pub use coll::api::{Collective, IntoCombiner};
-pub use coll::reduction::{Combiner, ReduceOp, Reducible};
+pub use coll::api::Collective;
+pub use coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
 pub use coll::request::{NonBlocking, Persistent, PersistentCalls, Request};
-pub use coll::span::TypedSpan;
+pub use coll::span::Span;
 pub use context::{Context, ContextKind};
 pub use counters::Counters;
 pub use element::Element;

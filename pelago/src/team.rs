@@ -50,11 +50,19 @@ pub struct Team<'w> {
 /// What a PE keeps of a team.
 pub(crate) struct TeamCore {
     members: Members,
+    n: usize,
     me: Rank,
     /// Where the members' blocks lie.
     bases: Bases,
     /// Where they are mapped, by rank; empty if some are not.
     pub(crate) starts: Starts,
+    /// Where this PE's own block is mapped, if all are.
+    pub(crate) own: Start,
+    /// Whether blocking operations take their direct forms with nothing else to be looked at: no checks, no
+    /// counting, no memory that a barrier frees.
+    pub(crate) is_fast: bool,
+    /// Whether the members meet at a counter rather than look at each other's words.
+    pub(crate) meets_at_counter: bool,
     /// The node of each rank, from 0; empty if all are on one.
     pub(crate) nodes: Vec<u32>,
     /// The number of the last direct operation.
@@ -72,6 +80,14 @@ pub(crate) struct TeamCore {
 
 /// Where the blocks of the members of a team are mapped.
 pub(crate) struct Starts(pub(crate) Box<[*mut u8]>);
+
+/// Where the block of one member is mapped.
+pub(crate) struct Start(pub(crate) *mut u8);
+
+// SAFETY: an address of shared memory, whose words are accessed as atomics or through copies only.
+unsafe impl Send for Start {}
+// SAFETY: as for `Send`: the memory behind it is accessed as atomics or through copies only.
+unsafe impl Sync for Start {}
 
 // SAFETY: addresses of shared memory, whose words are accessed as atomics or through copies only.
 unsafe impl Send for Starts {}
@@ -125,9 +141,13 @@ impl TeamCore {
         let n = members.len();
         TeamCore {
             members,
+            n,
             me,
             bases,
             starts: Starts(Box::default()),
+            own: Start(std::ptr::null_mut()),
+            is_fast: false,
+            meets_at_counter: false,
             nodes: Vec::new(),
             sequence: AtomicU64::new(0),
             begun_by_all: AtomicU64::new(0),
@@ -144,6 +164,7 @@ impl TeamCore {
             // SAFETY: every member has its block at this offset of its region.
             let start = |rank| unsafe { memory.heap(self.members.pe(rank)).add(self.bases.at(rank)) };
             self.starts = Starts((0..self.members.len()).map(start).collect());
+            self.own = Start(self.starts.0[self.me]);
         }
         self
     }
@@ -156,7 +177,7 @@ impl TeamCore {
     /// How many members there are.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.members.len()
+        self.n
     }
 
     /// This PE's rank.
@@ -185,13 +206,21 @@ impl TeamCore {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This core with the nodes of its members.
+    /// This core with the nodes of its members, and with what is known of them and of the settings.
     fn placed(mut self, world: &World) -> TeamCore {
+        let (meets_at_counter, is_plain) = world.manners(self.len());
+        self.tune(meets_at_counter, is_plain);
         let nodes: Vec<u32> = self.members.iter().map(|pe| world.node(pe)).collect();
         if nodes.iter().any(|&node| node != nodes[0]) {
             self.nodes = nodes;
         }
         self
+    }
+
+    /// Takes note of how the members meet and of what direct operations must look at.
+    pub(crate) fn tune(&mut self, meets_at_counter: bool, is_plain: bool) {
+        self.meets_at_counter = meets_at_counter;
+        self.is_fast = self.is_mapped() && is_plain;
     }
 
     /// Keeps the place of what was born from this team.
@@ -695,6 +724,12 @@ fn fingerprint(ranks: &[Rank]) -> [u64; 2] {
 }
 
 impl World {
+    /// Whether so many members of a team meet at a counter, and whether direct operations have nothing to do
+    /// but themselves.
+    pub(crate) fn manners(&self, n: usize) -> (bool, bool) {
+        (self.meets_at_counter(n), self.collectives.are_plain() && !self.tally.is_on())
+    }
+
     /// The team of all PEs, in which each PE's rank is its number. Local.
     pub fn team(&self) -> Team<'_> {
         Team { world: self, core: Arc::clone(&self.team) }

@@ -259,6 +259,9 @@ impl World {
         if world.net.is_none() {
             world.barrier.choose(settings.barrier, n_pes, world.cores);
         }
+        let (meets_at_counter, is_plain) = world.manners(n_pes);
+        let team = Arc::get_mut(&mut world.team).expect("the team of all PEs is shared with nobody yet");
+        team.tune(meets_at_counter, is_plain);
         Ok(world)
     }
 

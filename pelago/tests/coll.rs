@@ -5,7 +5,7 @@ mod common;
 
 use pelago::coll::table::algorithms;
 use pelago::prelude::*;
-use pelago::{Combiner, Request, TypedSpan};
+use pelago::{Request, Span};
 
 /// What element `index` of the source of `pe` is in a round.
 fn element(round: u64, pe: Pe, index: usize) -> u64 {
@@ -310,12 +310,11 @@ fn users_combine_as_they_like(world: &World) {
     }
     let team = world.team();
     let matrix = |pe: usize, i: usize| [1 + pe as u32, 2, i as u32, 3];
-    let combiner = Combiner::user(product);
     for len in [1, 40, 400] {
         let (target, source) = (world.alloc::<[u32; 4]>(len).unwrap(), world.alloc::<[u32; 4]>(len).unwrap());
         (0..len).for_each(|i| source.local().set(i, matrix(world.my_pe(), i)));
         team.sync();
-        team.all_reduce(&combiner, &target, &source).unwrap();
+        team.all_reduce(product, &target, &source).unwrap();
         let expected = |i: usize| (0..world.n_pes()).map(|pe| matrix(pe, i)).reduce(product).unwrap();
         assert_eq!(target.local().to_vec(), (0..len).map(expected).collect::<Vec<_>>());
         team.sync();
@@ -557,7 +556,6 @@ fn senseless_calls_are_refused() {
             team.all_to_all_varying(&a, &b, &[(0, 1); 3], &[(0, 1); 2]),
             team.all_to_all_varying(&a, &b, &[(0, 1), (1, 1), (5, 2)], &[(0, 1); 3]),
             team.all_reduce(ReduceOp::And, &f, &f),
-            team.all_reduce(&Combiner::user(|x: u8, y: u8| x + y), &a, &b),
             team.all_reduce(ReduceOp::Sum, a.span(0..3), a.span(1..4)),
             team.all_gather(a.span(0..6), a.span(0..2)),
             short.as_ref().map_or_else(|| team.broadcast(9, &a, &b), all),
@@ -585,5 +583,5 @@ fn wrong_settings_are_refused() {
 fn a_span_beyond_the_array_is_refused() {
     let world = World::init().unwrap();
     let array = world.alloc::<u8>(8).unwrap();
-    let _: TypedSpan<'_, u8> = array.span(3..9);
+    let _: Span<'_, u8> = array.span(3..9);
 }

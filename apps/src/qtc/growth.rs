@@ -16,13 +16,25 @@ type Lanes = [f32; LANES];
 /// than one part in 2^22.
 const SAME_ROOT: f32 = 1.0 + 4.0 * f32::EPSILON;
 
+/// Candidates side by side, in ascending order of their indices from block to block.
+#[derive(Clone, Copy)]
+struct Block {
+    ids: [u32; LANES],
+    x: Lanes,
+    y: Lanes,
+    /// The squared largest distance of each candidate to the members; infinite if it is none any more.
+    reach: Lanes,
+}
+
+impl Block {
+    const EMPTY: Block =
+        Block { ids: [0; LANES], x: [0.0; LANES], y: [0.0; LANES], reach: [f32::INFINITY; LANES] };
+}
+
 /// Memory for growing, used again and again.
 #[derive(Default)]
 pub(super) struct Growth {
-    x: Vec<Lanes>,
-    y: Vec<Lanes>,
-    /// The squared largest distance of each candidate to the members; infinite once it is a member.
-    reach: Vec<Lanes>,
+    blocks: Vec<Block>,
     cluster: Vec<u32>,
 }
 
@@ -39,36 +51,39 @@ impl Growth {
             if least >= limit {
                 return &self.cluster;
             }
-            let chosen = self.first_with_root_of(least);
-            self.reach[chosen / LANES][chosen % LANES] = f32::INFINITY;
-            latest = neighbours[chosen];
+            latest = self.take_first_with_root_of(least);
+            // Most candidates are lost to the first members.
+            if self.cluster.len().is_power_of_two() {
+                self.compact(limit);
+            }
         }
     }
 
     /// Takes the neighbours for candidates, none yet compared with any member.
     fn gather(&mut self, points: &Points, neighbours: &[u32]) {
-        self.x.clear();
-        self.y.clear();
-        self.reach.clear();
+        self.blocks.clear();
         let (whole, rest) = neighbours.as_chunks::<LANES>();
-        for ids in whole {
-            self.x.push(ids.map(|id| points.x[id as usize]));
-            self.y.push(ids.map(|id| points.y[id as usize]));
-        }
-        self.reach.resize(whole.len(), [0.0; LANES]);
+        self.blocks.extend(whole.iter().map(|&ids| Block {
+            ids,
+            x: ids.map(|id| points.x[id as usize]),
+            y: ids.map(|id| points.y[id as usize]),
+            reach: [0.0; LANES],
+        }));
         if !rest.is_empty() {
-            let lane = |of: &[f32], lane: usize| rest.get(lane).map_or(0.0, |&id| of[id as usize]);
-            self.x.push(std::array::from_fn(|index| lane(&points.x, index)));
-            self.y.push(std::array::from_fn(|index| lane(&points.y, index)));
-            let is_none = |lane| if lane < rest.len() { 0.0 } else { f32::INFINITY };
-            self.reach.push(std::array::from_fn(is_none));
+            let mut block = Block::EMPTY;
+            for (lane, &id) in rest.iter().enumerate() {
+                block.ids[lane] = id;
+                (block.x[lane], block.y[lane]) = (points.x[id as usize], points.y[id as usize]);
+                block.reach[lane] = 0.0;
+            }
+            self.blocks.push(block);
         }
     }
 
     /// Compares all candidates with a new member; the smallest reach that is left.
     fn extend(&mut self, member_x: f32, member_y: f32) -> f32 {
         let mut least = [f32::INFINITY; LANES];
-        for ((x, y), reach) in self.x.iter().zip(&self.y).zip(&mut self.reach) {
+        for Block { x, y, reach, .. } in &mut self.blocks {
             for lane in 0..LANES {
                 let (dx, dy) = (x[lane] - member_x, y[lane] - member_y);
                 let distance = dx * dx + dy * dy;
@@ -80,16 +95,37 @@ impl Growth {
         least.into_iter().fold(f32::INFINITY, f32::min)
     }
 
-    /// The first candidate whose distance is the root of `least`, when both are rounded.
-    fn first_with_root_of(&self, least: f32) -> usize {
+    /// Takes out the first candidate whose distance is the root of `least`, when both are rounded.
+    fn take_first_with_root_of(&mut self, least: f32) -> u32 {
         let (root, limit) = (least.sqrt(), least * SAME_ROOT);
-        for (block, reach) in self.reach.iter().enumerate() {
+        for Block { ids, reach, .. } in &mut self.blocks {
             let is_any = reach.iter().fold(false, |is_any, &reach| is_any | (reach <= limit));
             if is_any && let Some(lane) = reach.iter().position(|&r| r <= limit && r.sqrt() == root) {
-                return block * LANES + lane;
+                reach[lane] = f32::INFINITY;
+                return ids[lane];
             }
         }
         unreachable!("the least of all is among them")
+    }
+
+    /// Moves the candidates together that are still within the threshold.
+    fn compact(&mut self, limit: f32) {
+        let mut kept = 0;
+        for from in 0..self.blocks.len() {
+            let block = self.blocks[from];
+            for lane in 0..LANES {
+                let into = &mut self.blocks[kept / LANES];
+                into.ids[kept % LANES] = block.ids[lane];
+                into.x[kept % LANES] = block.x[lane];
+                into.y[kept % LANES] = block.y[lane];
+                into.reach[kept % LANES] = block.reach[lane];
+                kept += usize::from(block.reach[lane] < limit);
+            }
+        }
+        self.blocks.truncate(kept.div_ceil(LANES));
+        if let (Some(last), 1..) = (self.blocks.last_mut(), kept % LANES) {
+            last.reach[kept % LANES..].fill(f32::INFINITY);
+        }
     }
 }
 
@@ -146,13 +182,30 @@ mod tests {
         while square.sqrt() != square.next_down().sqrt() {
             square = square.next_up();
         }
-        let mut growth = Growth::default();
-        let mut reach = [f32::INFINITY; 2 * LANES];
-        (reach[3], reach[11]) = (square, square.next_down());
-        growth.reach = reach.as_chunks().0.to_vec();
-        assert_eq!(growth.first_with_root_of(square.next_down()), 3);
-        growth.reach[0][3] = 1.6;
-        assert_eq!(growth.first_with_root_of(square.next_down()), 11);
+        let mut blocks = [Block::EMPTY; 2];
+        (blocks[0].ids[3], blocks[0].reach[3]) = (30, square);
+        (blocks[1].ids[5], blocks[1].reach[5]) = (50, square.next_down());
+        let mut growth = Growth { blocks: blocks.to_vec(), cluster: Vec::new() };
+        assert_eq!([(); 2].map(|()| growth.take_first_with_root_of(square.next_down())), [30, 50]);
+    }
+
+    #[test]
+    fn candidates_beyond_the_threshold_go_and_the_others_keep_their_order() {
+        let points = Points::generate(60);
+        for count in [0, 1, 8, 9, 24, 60] {
+            let mut growth = Growth::default();
+            growth.gather(&points, &(0..count).collect::<Vec<_>>());
+            let reach = |id: u32| if id.is_multiple_of(3) { 4.0 } else { 1.0 };
+            for id in 0..count {
+                growth.blocks[id as usize / LANES].reach[id as usize % LANES] = reach(id);
+            }
+            growth.compact(4.0);
+            let lanes = growth.blocks.iter().flat_map(|block| block.ids.into_iter().zip(block.reach));
+            let found: Vec<_> = lanes.filter(|(_, reach)| reach.is_finite()).collect();
+            let expected: Vec<_> = (0..count).map(|id| (id, reach(id))).filter(|kept| kept.1 < 4.0).collect();
+            assert_eq!(found, expected);
+            assert_eq!(growth.blocks.len(), expected.len().div_ceil(LANES));
+        }
     }
 
     #[test]

@@ -6,41 +6,15 @@
 //! same calls in the same order, so all choose the same form and algorithm.
 
 use super::call::Call;
-use super::reduction::{Combiner, ReduceOp, Reducible};
+use super::direct::Direct;
+use super::reduction::{Combiner, IntoCombiner};
 use super::request::{NonBlocking, PersistentCalls};
 use super::schedule::Rank;
 use super::shape::{Blocks, Operation};
-use super::span::TypedSpan;
+use super::span::Span;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::team::Team;
-
-/// What reductions and scans combine elements of a type with: a [`ReduceOp`], or a [`Combiner`] made from a
-/// function of the user's.
-pub trait IntoCombiner<T> {
-    /// The combiner, or why there is none.
-    ///
-    /// # Errors
-    /// In words, if the operation is not defined for the type.
-    fn into_combiner(self) -> Result<Combiner, String>;
-}
-
-impl<T: Reducible> IntoCombiner<T> for ReduceOp {
-    fn into_combiner(self) -> Result<Combiner, String> {
-        let name = std::any::type_name::<T>();
-        Combiner::of::<T>(self).ok_or_else(|| format!("{self:?} is not defined for elements of type {name}"))
-    }
-}
-
-impl<T: Element> IntoCombiner<T> for &Combiner {
-    fn into_combiner(self) -> Result<Combiner, String> {
-        let (own, name) = (self.element_bytes(), std::any::type_name::<T>());
-        match own == size_of::<T>() {
-            true => Ok(self.clone()),
-            false => Err(format!("the combiner is for elements of {own} bytes, not for {name}")),
-        }
-    }
-}
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same
 /// operation, root and sizes.
@@ -87,10 +61,10 @@ pub trait Collective {
     fn broadcast<'a, T: Element>(
         &self,
         root: Rank,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         self.perform(Call::new(Operation::Broadcast, root, target.len, target, source))
     }
 
@@ -99,10 +73,10 @@ pub trait Collective {
     fn scatter<'a, T: Element>(
         &self,
         root: Rank,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         self.perform(Call::new(Operation::Scatter, root, target.len, target, source))
     }
 
@@ -110,20 +84,20 @@ pub trait Collective {
     fn gather<'a, T: Element>(
         &self,
         root: Rank,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         self.perform(Call::new(Operation::Gather, root, source.len, target, source))
     }
 
     /// Copies every member's source, in the order of ranks, to every member's target.
     fn all_gather<'a, T: Element>(
         &self,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         self.perform(Call::new(Operation::AllGather, 0, source.len, target, source))
     }
 
@@ -131,11 +105,11 @@ pub trait Collective {
     /// `counts[i]` elements, which may be none. All members give the same counts.
     fn all_gather_varying<'a, T: Element>(
         &self,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
         counts: &[usize],
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::AllGather, 0, source.len, target, source);
         self.perform(call.of(Blocks::Counts(counts.to_vec())))
     }
@@ -143,10 +117,10 @@ pub trait Collective {
     /// Copies block j of rank i's source to block i of rank j's target, for all i and j.
     fn all_to_all<'a, T: Element>(
         &self,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let n = self.team().n_pes();
         self.perform(Call::new(Operation::AllToAll, 0, source.len / n, target, source))
     }
@@ -156,12 +130,12 @@ pub trait Collective {
     /// `source[(j * count + e) * strides.1]`, and comes to `target[(i * count + e) * strides.0]`.
     fn all_to_all_strided<'a, T: Element>(
         &self,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
         count: usize,
         strides: (usize, usize),
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::AllToAll, 0, count, target, source);
         self.perform(call.of(Blocks::Strided { source: strides.1, target: strides.0 }))
     }
@@ -171,12 +145,12 @@ pub trait Collective {
     /// block of rank i goes in the target, and how many it has.
     fn all_to_all_varying<'a, T: Element>(
         &self,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
         receives: &[(usize, usize)],
         sends: &[(usize, usize)],
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::AllToAll, 0, 0, target, source);
         let blocks = Blocks::Exchanged { source: sends.to_vec(), target: receives.to_vec() };
         self.perform(call.of(blocks))
@@ -187,10 +161,10 @@ pub trait Collective {
         &self,
         op: impl IntoCombiner<T>,
         root: Rank,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::Reduce, root, source.len, target, source);
         self.perform(call.with(self.combiner(op)?))
     }
@@ -199,10 +173,10 @@ pub trait Collective {
     fn all_reduce<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::AllReduce, 0, source.len, target, source);
         self.perform(call.with(self.combiner(op)?))
     }
@@ -211,10 +185,10 @@ pub trait Collective {
     fn reduce_scatter<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::ReduceScatter, 0, target.len, target, source);
         self.perform(call.with(self.combiner(op)?))
     }
@@ -223,10 +197,10 @@ pub trait Collective {
     fn inclusive_scan<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::InclusiveScan, 0, source.len, target, source);
         self.perform(call.with(self.combiner(op)?))
     }
@@ -235,10 +209,10 @@ pub trait Collective {
     fn exclusive_scan<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
-        target: impl Into<TypedSpan<'a, T>>,
-        source: impl Into<TypedSpan<'a, T>>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().span, source.into().span);
+        let (target, source) = (target.into().operand(), source.into().operand());
         let call = Call::new(Operation::ExclusiveScan, 0, source.len, target, source);
         self.perform(call.with(self.combiner(op)?))
     }
@@ -263,9 +237,53 @@ impl Collective for Team<'_> {
     fn perform<'a>(&self, call: Call<'a>) -> Result<()> {
         self.do_call(&call)
     }
+
+    #[inline]
+    fn broadcast<'a, T: Element>(
+        &self,
+        root: Rank,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
+    ) -> Result<()> {
+        let (target, source) = (target.into(), source.into());
+        if self.core.is_fast && root < self.n_pes() && target.is_word_like(&source, self.world) {
+            let direct = Direct { world: self.world, team: &self.core, operation: "broadcast" };
+            // SAFETY: both are aligned words of arrays of this world, in this PE's own part.
+            unsafe { direct.broadcast_word(root, source.own().cast(), target.own().cast()) };
+            return Ok(());
+        }
+        self.broadcast_any(root, target, source)
+    }
+
+    #[inline]
+    fn all_reduce<'a, T: Element>(
+        &self,
+        op: impl IntoCombiner<T>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
+    ) -> Result<()> {
+        let (target, source) = (target.into(), source.into());
+        let combiner = self.combiner(op)?;
+        if self.core.is_fast && target.is_small_like(&source, self.world) {
+            let direct = Direct { world: self.world, team: &self.core, operation: "all_reduce" };
+            let bytes = source.len() * size_of::<T>();
+            // SAFETY: both are elements of arrays of this world, in this PE's own part.
+            unsafe { direct.all_reduce_small(&combiner, source.own().cast(), target.own().cast(), bytes) };
+            return Ok(());
+        }
+        let call = Call::new(Operation::AllReduce, 0, source.len(), target.operand(), source.operand());
+        self.perform(call.with(combiner))
+    }
 }
 
 impl<'w> Team<'w> {
+    #[cold]
+    #[inline(never)]
+    fn broadcast_any<T: Element>(&self, root: Rank, target: Span<'_, T>, source: Span<'_, T>) -> Result<()> {
+        let count = target.len();
+        self.perform(Call::new(Operation::Broadcast, root, count, target.operand(), source.operand()))
+    }
+
     /// Waits until all members have come here, and completes all operations that they issued before, except
     /// through a [`Context`](crate::Context). Collective.
     ///

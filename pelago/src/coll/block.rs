@@ -95,6 +95,13 @@ impl TeamCore {
         unsafe { &*self.starts.0[rank].cast::<AtomicU64>() }
     }
 
+    /// The same of this PE.
+    #[inline(always)]
+    pub(crate) fn own_begun(&self) -> &AtomicU64 {
+        // SAFETY: the own block is mapped there, and begins with this word.
+        unsafe { &*self.own.0.cast::<AtomicU64>() }
+    }
+
     /// Where the members of an oversubscribed team meet: in the first one's block.
     pub(crate) fn meeting(&self) -> &Meeting {
         // SAFETY: the first member's block is mapped there, a meeting lies at this offset, made of atomics
@@ -105,13 +112,29 @@ impl TeamCore {
     /// The board of a member for a direct operation.
     #[inline(always)]
     pub(crate) fn board(&self, rank: usize, operation: u64) -> Board {
-        let turn = operation as usize % BOARDS;
-        // SAFETY: the block of each member is mapped there, and its boards and pages lie at these offsets.
-        unsafe {
-            let start = self.starts.0[rank];
-            let stamp = start.add(BOARDS_OFFSET + turn * 64);
-            let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
-            Board { stamp: stamp.cast(), inline: stamp.add(8), page }
-        }
+        // SAFETY: the block of each member is mapped there.
+        unsafe { board_in(self.starts.0[rank], operation) }
+    }
+
+    /// This PE's board for a direct operation.
+    #[inline(always)]
+    pub(crate) fn own_board(&self, operation: u64) -> Board {
+        // SAFETY: this PE's block is mapped there.
+        unsafe { board_in(self.own.0, operation) }
+    }
+}
+
+/// The board for a direct operation in the block that begins there.
+///
+/// # Safety
+/// A member's block begins there.
+#[inline(always)]
+unsafe fn board_in(start: *mut u8, operation: u64) -> Board {
+    let turn = operation as usize % BOARDS;
+    // SAFETY: the boards and pages of a block lie at these offsets.
+    unsafe {
+        let stamp = start.add(BOARDS_OFFSET + turn * 64);
+        let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
+        Board { stamp: stamp.cast(), inline: stamp.add(8), page }
     }
 }

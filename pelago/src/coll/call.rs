@@ -6,7 +6,7 @@ use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select;
 use super::shape::{Blocks, Operation, Shape};
-use super::span::Span;
+use super::span::Operand;
 use super::sync_memory::Plan;
 use crate::error::{ErrorKind, Result};
 use crate::realm::Bases;
@@ -24,7 +24,7 @@ pub struct Call<'a> {
     count: usize,
     element_bytes: usize,
     blocks: Blocks,
-    pub(super) operands: Option<(Span<'a>, Span<'a>)>,
+    pub(super) operands: Option<(Operand<'a>, Operand<'a>)>,
     combiner: Option<Combiner>,
 }
 
@@ -33,8 +33,8 @@ impl<'a> Call<'a> {
         operation: Operation,
         root: Rank,
         count: usize,
-        target: Span<'a>,
-        source: Span<'a>,
+        target: Operand<'a>,
+        source: Operand<'a>,
     ) -> Call<'a> {
         Call {
             operation,
@@ -109,7 +109,35 @@ impl<'a> Call<'a> {
     }
 
     /// What is wrong with the arguments, if anything is.
+    #[inline]
     fn check_arguments(&self, world: &World, team: &TeamCore) -> Result<()> {
+        match self.is_plainly_right(world, team) {
+            true => Ok(()),
+            false => self.check_slowly(world, team),
+        }
+    }
+
+    /// Whether nothing can be wrong, as far as a few looks tell.
+    fn is_plainly_right(&self, world: &World, team: &TeamCore) -> bool {
+        let Some((target, source)) = &self.operands else { return true };
+        let (n, count) = (team.len(), self.count);
+        let is_open =
+            |span: &Operand<'_>| std::ptr::eq(span.world, world) && span.realm.is_world() && !span.is_closed;
+        let distance = (target.own as usize).abs_diff(source.own as usize);
+        let elements = count.saturating_mul(n);
+        let (needs, gives) = (self.operation.target_blocks(n), self.operation.source_blocks(n));
+        matches!(self.blocks, Blocks::Equal)
+            && self.root < n
+            && is_open(target)
+            && is_open(source)
+            && elements < isize::MAX as usize / self.element_bytes.max(1)
+            && needs * count <= target.len
+            && gives * count <= source.len
+            && distance >= elements * self.element_bytes
+    }
+
+    #[inline(never)]
+    fn check_slowly(&self, world: &World, team: &TeamCore) -> Result<()> {
         let refuse = |reason: String| {
             let (me, operation) = (world.my_pe(), self.name());
             Err(ErrorKind::BadCollective { me, operation, reason }.into())
@@ -225,7 +253,7 @@ impl Team<'_> {
             return Ok(());
         };
         let bytes = call.count * call.element_bytes;
-        let place = |span: Span<'_>, rank: Rank| span.place(world, core, rank);
+        let place = |span: Operand<'_>, rank: Rank| span.place(world, core, rank);
         let source: &Places<'_> = &|rank| place(source, rank);
         let target: &Places<'_> = &|rank| place(target, rank);
         let combiner = || call.combiner.as_ref().expect("an operation that combines has a combiner");
@@ -294,7 +322,7 @@ impl Prepared {
                 combiner,
             },
         };
-        let usage = |span: Span<'_>| Some(Arc::clone(span.usage));
+        let usage = |span: Operand<'_>| Some(Arc::clone(span.usage));
         let usages = call.operands.map_or([None, None], |(target, source)| [usage(target), usage(source)]);
         Ok(Prepared { operation: call.name(), plan, operands, usages })
     }
@@ -325,6 +353,10 @@ impl TeamCore {
     /// A barrier of the members.
     #[inline]
     pub(crate) fn barrier(self: &Arc<Self>, world: &World) {
+        if self.is_fast {
+            // Everything mapped is complete with the stores that the meeting orders.
+            return Direct { world, team: self, operation: "barrier" }.sync();
+        }
         world.quiet();
         self.sync(world);
     }
@@ -332,8 +364,7 @@ impl TeamCore {
     /// A meeting of the members.
     #[inline]
     pub(crate) fn sync(self: &Arc<Self>, world: &World) {
-        world.tally.add(|counts| counts.barriers += 1);
-        match world.is_direct(self) && world.collectives.is_simple() {
+        match self.is_fast {
             true => Direct { world, team: self, operation: "barrier" }.sync(),
             false => self.sync_slowly(world),
         }
@@ -342,6 +373,7 @@ impl TeamCore {
     #[cold]
     #[inline(never)]
     fn sync_slowly(self: &Arc<Self>, world: &World) {
+        world.tally.add(|counts| counts.barriers += 1);
         if world.collectives.are_checked()
             && let Err(error) = self.check_call(world, Call::barrier().words())
         {

@@ -17,7 +17,7 @@ use crate::team::TeamCore;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::copy;
-use pelago_fabric::sync::{Ordering, fence};
+use pelago_fabric::sync::{AtomicU64, Ordering, fence};
 
 /// Where every member has its source or its target, by rank.
 pub(crate) type Places<'a> = dyn Fn(Rank) -> *mut u8 + 'a;
@@ -47,7 +47,7 @@ impl Direct<'_> {
         let number = self.team.sequence.load(Ordering::Relaxed) + 1;
         self.team.sequence.store(number, Ordering::Relaxed);
         // SYNC POINT begun: releases what this PE did before; it is done with earlier boards.
-        self.team.begun(self.team.my_rank()).store(number, Ordering::Release);
+        self.team.own_begun().store(number, Ordering::Release);
         number
     }
 
@@ -78,19 +78,31 @@ impl Direct<'_> {
     #[inline]
     pub(crate) fn sync(&self) {
         let number = self.begin();
-        let n = self.team.len();
-        if self.world.meets_at_counter(n) {
-            let meeting = self.team.meeting();
-            match meeting.arrive(n as u32, number) {
-                true => self.world.ring_sleepers(),
-                false => {
-                    let awaited = Awaited::Collective { operation: self.operation, pe: None };
-                    self.world.wait(awaited, || meeting.is_over(number));
-                }
+        if self.team.meets_at_counter {
+            return self.meet(number);
+        }
+        self.wake();
+        for (rank, &start) in self.team.starts.0.iter().enumerate() {
+            // SAFETY: the block of each member begins with its word, which is accessed as an atomic only.
+            let begun = unsafe { &*start.cast::<AtomicU64>() };
+            // SYNC POINT begun: acquires what the member did before.
+            if begun.load(Ordering::Acquire) < number {
+                await_begun(self.world, self.team, self.operation, (rank, number));
             }
-        } else {
-            self.wake();
-            (0..n).for_each(|rank| self.await_begun(rank, number));
+        }
+        self.team.begun_by_all.store(number, Ordering::Relaxed);
+    }
+
+    /// Meets the others at the counter.
+    #[inline(never)]
+    fn meet(&self, number: u64) {
+        let meeting = self.team.meeting();
+        match meeting.arrive(self.team.len() as u32, number) {
+            true => self.world.ring_sleepers(),
+            false => {
+                let awaited = Awaited::Collective { operation: self.operation, pe: None };
+                self.world.wait(awaited, || meeting.is_over(number));
+            }
         }
         self.team.begun_by_all.store(number, Ordering::Relaxed);
     }
@@ -99,20 +111,8 @@ impl Direct<'_> {
     #[inline(always)]
     fn make_room(&self, number: u64) {
         if number - self.team.begun_by_all.load(Ordering::Relaxed) >= BOARDS as u64 {
-            self.make_room_slowly(number);
+            make_room_slowly(self.world, self.team, self.operation, number);
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn make_room_slowly(&self, number: u64) {
-        let least = number + 1 - BOARDS as u64;
-        let mut by_all = number;
-        for rank in 0..self.team.len() {
-            self.await_begun(rank, least);
-            by_all = by_all.min(self.team.begun(rank).load(Ordering::Relaxed));
-        }
-        self.team.begun_by_all.store(by_all, Ordering::Relaxed);
     }
 
     /// Shows data on this PE's board.
@@ -122,7 +122,7 @@ impl Direct<'_> {
     #[inline(always)]
     unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
         self.make_room(number);
-        let board = self.team.board(self.team.my_rank(), number);
+        let board = self.team.own_board(number);
         // SAFETY: the board has room for so many bytes, and is free; the caller vouches for the source.
         unsafe {
             match bytes {
@@ -143,22 +143,22 @@ impl Direct<'_> {
         let stamp = unsafe { &*board.stamp };
         // SYNC POINT board: acquires the data.
         if stamp.load(Ordering::Acquire) < number {
-            self.world.wait(self.awaits(rank), || stamp.load(Ordering::Acquire) >= number);
+            await_board(self.world, self.team, self.operation, (rank, number));
         }
         if bytes <= BOARD_BYTES { board.inline } else { board.page }
     }
 
-    /// Exchanges data of `bytes` bytes, at most 4 KiB, that every member gives: where those of each are.
+    /// Exchanges data of `bytes` bytes, at most 4 KiB, that every member gives: `take` gets those of each.
     ///
     /// # Safety
     /// `source` is valid for reads of so many bytes.
-    unsafe fn show_all(&self, source: *const u8, bytes: usize) -> Vec<*const u8> {
+    #[inline]
+    unsafe fn show_all(&self, source: *const u8, bytes: usize, mut take: impl FnMut(Rank, *const u8)) {
         let number = self.begin();
         // SAFETY: the caller vouches for the source.
         unsafe { self.show(number, source, bytes) };
-        let shown = (0..self.team.len()).map(|rank| self.look(rank, number, bytes)).collect();
+        (0..self.team.len()).for_each(|rank| take(rank, self.look(rank, number, bytes)));
         self.team.begun_by_all.store(number, Ordering::Relaxed);
-        shown
     }
 
     /// Begins the last operation in which the members from rank `n` on take part: the others wait until those
@@ -181,9 +181,9 @@ impl Direct<'_> {
     unsafe fn all_gather_small(&self, source: *const u8, target: *mut u8, bytes: usize) {
         // SAFETY: the caller vouches for source and target.
         unsafe {
-            for (rank, shown) in self.show_all(source, bytes).into_iter().enumerate() {
-                copy::copy(target.add(rank * bytes), shown, bytes);
-            }
+            self.show_all(source, bytes, |rank, shown| {
+                copy::transfer(target.add(rank * bytes), shown, bytes)
+            });
         }
     }
 
@@ -196,6 +196,66 @@ impl Direct<'_> {
             (0..self.team.len()).for_each(|rank| self.await_begun(rank, number));
             self.team.begun_by_all.store(number, Ordering::Relaxed);
         }
+    }
+
+    /// Broadcast of one word.
+    ///
+    /// # Safety
+    /// Both are aligned, and valid at this member: the source at the root for reads, the target for writes.
+    #[inline]
+    pub(crate) unsafe fn broadcast_word(&self, root: Rank, source: *const u64, target: *mut u64) {
+        let number = self.begin();
+        // SAFETY: a board has room for a word, aligned, and its stamp is accessed as an atomic only; the
+        // caller vouches for source and target.
+        unsafe {
+            if self.team.my_rank() == root {
+                let board = self.team.own_board(number);
+                self.make_room(number);
+                let word = copy::load(source);
+                copy::store(board.inline.cast(), word);
+                // SYNC POINT board: releases the data.
+                (*board.stamp).store(number, Ordering::Release);
+                self.wake();
+                copy::store(target, word);
+            } else {
+                let board = self.team.board(root, number);
+                let stamp = &*board.stamp;
+                // SYNC POINT board: acquires the data.
+                if stamp.load(Ordering::Acquire) < number {
+                    await_board(self.world, self.team, self.operation, (root, number));
+                }
+                copy::store(target, copy::load(board.inline.cast::<u64>()));
+            }
+        }
+    }
+
+    /// All-reduce of at most 56 bytes.
+    ///
+    /// # Safety
+    /// As [`broadcast`](Direct::broadcast).
+    #[inline]
+    pub(crate) unsafe fn all_reduce_small(
+        &self,
+        combiner: &Combiner,
+        source: *const u8,
+        target: *mut u8,
+        bytes: usize,
+    ) {
+        let number = self.begin();
+        // SAFETY: the caller vouches for source and target; what is looked at has so many bytes.
+        unsafe {
+            self.show(number, source, bytes);
+            let n = self.team.len();
+            if n == 1 {
+                copy::transfer(target, source, bytes);
+            } else {
+                combiner.combine(self.look(0, number, bytes), self.look(1, number, bytes), target, bytes);
+                for rank in 2..n {
+                    combiner.combine(target, self.look(rank, number, bytes), target, bytes);
+                }
+            }
+        }
+        self.team.begun_by_all.store(number, Ordering::Relaxed);
     }
 
     /// Broadcast.
@@ -310,10 +370,9 @@ impl Direct<'_> {
         // SAFETY: the caller vouches for all places.
         unsafe {
             if bytes * n <= PAGE_BYTES {
-                for (rank, shown) in self.show_all(source(me), bytes * n).into_iter().enumerate() {
-                    copy::copy(target.add(rank * bytes), shown.add(me * bytes), bytes);
-                }
-                return;
+                return self.show_all(source(me), bytes * n, |rank, shown| {
+                    copy::transfer(target.add(rank * bytes), shown.add(me * bytes), bytes);
+                });
             }
             self.sync();
             for rank in (0..n).map(|i| (me + i) % n) {
@@ -433,14 +492,13 @@ impl Direct<'_> {
         let is_small = bytes * n <= PAGE_BYTES;
         // SAFETY: the caller vouches for all places.
         unsafe {
-            let sources: Vec<_> = match is_small {
-                true => self.show_all(source(me), bytes * n),
-                false => {
-                    self.sync();
-                    (0..n).map(|rank| source(rank).cast_const()).collect()
-                }
-            };
-            let operands: Vec<_> = sources.into_iter().map(|blocks| blocks.add(me * bytes)).collect();
+            let mut operands = Vec::with_capacity(n);
+            if is_small {
+                self.show_all(source(me), bytes * n, |_, shown| operands.push(shown.add(me * bytes)));
+            } else {
+                self.sync();
+                operands.extend((0..n).map(|rank| source(rank).add(me * bytes).cast_const()));
+            }
             combiner.fold(&operands, target(me), bytes);
         }
         if !is_small {
@@ -490,4 +548,34 @@ impl Direct<'_> {
         }
         self.sync();
     }
+}
+
+// What waits takes its arguments one by one, so that who does not wait has nothing to prepare.
+
+#[cold]
+#[inline(never)]
+fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+    let board = team.board(rank, number);
+    // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
+    let stamp = unsafe { &*board.stamp };
+    // SYNC POINT board: acquires the data.
+    world.wait(Direct { world, team, operation }.awaits(rank), || stamp.load(Ordering::Acquire) >= number);
+}
+
+#[cold]
+#[inline(never)]
+fn await_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+    Direct { world, team, operation }.await_begun(rank, number);
+}
+
+/// Waits until the board of operation `number` is free.
+#[cold]
+#[inline(never)]
+fn make_room_slowly(world: &World, team: &TeamCore, operation: &'static str, number: u64) {
+    let (least, mut by_all) = (number + 1 - BOARDS as u64, number);
+    for rank in 0..team.len() {
+        Direct { world, team, operation }.await_begun(rank, least);
+        by_all = by_all.min(team.begun(rank).load(Ordering::Relaxed));
+    }
+    team.begun_by_all.store(by_all, Ordering::Relaxed);
 }

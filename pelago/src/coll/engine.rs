@@ -71,10 +71,9 @@ impl Collectives {
         self.is_checked
     }
 
-    /// Whether a meeting has nothing else to do.
-    #[inline]
-    pub(crate) fn is_simple(&self) -> bool {
-        !self.is_active() && !self.is_checked
+    /// Whether direct operations have nothing to do but themselves.
+    pub(crate) fn are_plain(&self) -> bool {
+        self.prefers_direct && !self.is_checked && !self.frees_at_barrier
     }
 
     /// Whether barriers free the memory that operations synchronise on.

@@ -13,8 +13,10 @@
 //!   and what the signalling rank had waited for, copied or reduced before it signalled has happened.
 //! * A slot of a rank is signalled at most once in a collective operation, and each signal is waited for.
 //! * A rank's `Source`, `Scratch` and the slots are its own from its first step to its last. Other ranks may
-//!   write its `Target` from their first step on. They reach its `Source` and `Scratch` only by an
-//!   announcement, and must have finished (which a signal of theirs tells) before the rank's last step ends.
+//!   write its `Target` from their first step on, unless it is its `Source` as well: then only after a chain
+//!   of signals that begins at a step of that rank, which may still be filling it. They reach its `Source`
+//!   and `Scratch` only by an announcement, and must have finished (which a signal of theirs tells) before
+//!   the rank's last step ends.
 //! * Puts into a rank's `Target` have all been waited for there when its schedule ends; what a rank has put
 //!   itself is completed by the engine at the end.
 

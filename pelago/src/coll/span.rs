@@ -1,5 +1,6 @@
 //! Spans: elements of a symmetric array that a collective operation works on.
 
+use super::block::BOARD_BYTES;
 use super::schedule::Rank;
 use crate::Pe;
 use crate::element::Element;
@@ -8,14 +9,111 @@ use crate::symmetric::{Symmetric, Usage};
 use crate::team::TeamCore;
 use crate::view::View;
 use crate::world::World;
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Elements of a symmetric array that a collective operation works on: the same at every member. Made of an
 /// array, all of it, or by [`View::span`].
+pub struct Span<'a, T: Element> {
+    view: &'a View<'a, T>,
+    start: usize,
+    len: usize,
+}
+
+impl<T: Element> Clone for Span<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Element> Copy for Span<'_, T> {}
+
+impl<T: Element> View<'_, T> {
+    /// The elements of `range` at every PE, for a collective operation.
+    ///
+    /// # Panics
+    /// If the range exceeds the array.
+    pub fn span(&self, range: Range<usize>) -> Span<'_, T> {
+        let (me, len) = (self.world().my_pe(), self.len());
+        assert!(
+            range.start <= range.end && range.end <= len,
+            "PE {me}: span of the elements {range:?} of an array that has {len} elements a PE; name elements \
+             inside it, the lower end first"
+        );
+        Span { view: self, start: range.start, len: range.len() }
+    }
+}
+
+impl<'a, T: Element> From<&'a View<'_, T>> for Span<'a, T> {
+    #[inline]
+    fn from(view: &'a View<'_, T>) -> Self {
+        Span { view, start: 0, len: view.len() }
+    }
+}
+
+impl<'a, T: Element> From<&'a Symmetric<'_, T>> for Span<'a, T> {
+    #[inline]
+    fn from(array: &'a Symmetric<'_, T>) -> Self {
+        Span { view: array, start: 0, len: array.len() }
+    }
+}
+
+impl<'a, T: Element> Span<'a, T> {
+    /// Elements at each member.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where this PE has them.
+    #[inline(always)]
+    pub(super) fn own(&self) -> *mut T {
+        // SAFETY: this PE is a member, and the index at most the array's length.
+        unsafe { self.view.place.part(self.view.realm().my_rank()).element(self.start) }
+    }
+
+    /// The same without the type of its elements.
+    pub(super) fn operand(self) -> Operand<'a> {
+        Operand {
+            world: self.view.world(),
+            realm: self.view.realm(),
+            usage: self.view.usage(),
+            offset_bytes: self.view.place.offset_bytes() + self.start * size_of::<T>(),
+            len: self.len,
+            element_bytes: size_of::<T>(),
+            is_closed: self.view.is_closed,
+            own: self.own().cast(),
+        }
+    }
+
+    /// Whether these and those are open elements of this world, which every PE has.
+    #[inline(always)]
+    fn is_plain_like(&self, other: &Span<'_, T>, world: &World) -> bool {
+        let is_plain =
+            |view: &View<'_, T>| std::ptr::eq(view.realm(), &raw const world.realm) && !view.is_closed;
+        self.len == other.len && is_plain(self.view) && is_plain(other.view)
+    }
+
+    /// Whether both are one aligned word of 8 bytes, of open arrays of this world.
+    #[inline(always)]
+    pub(super) fn is_word_like(&self, other: &Span<'_, T>, world: &World) -> bool {
+        let is_aligned =
+            align_of::<T>() == 8 || (self.own() as usize | other.own() as usize).is_multiple_of(8);
+        self.len * size_of::<T>() == 8 && is_aligned && self.is_plain_like(other, world)
+    }
+
+    /// Whether both fit on a board, being elements of open arrays of this world, and not only some of the
+    /// same.
+    #[inline(always)]
+    pub(super) fn is_small_like(&self, other: &Span<'_, T>, world: &World) -> bool {
+        let bytes = self.len * size_of::<T>();
+        let distance = (self.own() as usize).abs_diff(other.own() as usize);
+        let is_apart = distance == 0 || distance >= bytes;
+        bytes <= BOARD_BYTES && is_apart && self.is_plain_like(other, world)
+    }
+}
+
+/// A [`Span`] of elements of any type.
 #[derive(Clone, Copy)]
-pub struct Span<'a> {
+pub(super) struct Operand<'a> {
     pub(super) world: &'a World,
     pub(super) realm: &'a Realm,
     pub(super) usage: &'a Arc<Usage>,
@@ -26,61 +124,7 @@ pub struct Span<'a> {
     pub(super) own: *mut u8,
 }
 
-impl<T: Element> View<'_, T> {
-    /// The elements of `range` at every PE, for a collective operation.
-    ///
-    /// # Panics
-    /// If the range exceeds the array.
-    pub fn span(&self, range: Range<usize>) -> TypedSpan<'_, T> {
-        let (me, len) = (self.world().my_pe(), self.len());
-        assert!(
-            range.start <= range.end && range.end <= len,
-            "PE {me}: span of the elements {range:?} of an array that has {len} elements a PE; name elements \
-             inside it, the lower end first"
-        );
-        let offset_bytes = self.place.offset_bytes() + range.start * size_of::<T>();
-        // SAFETY: this PE is a member, and the index at most the array's length.
-        let own = unsafe { self.place.part(self.realm().my_rank()).element(range.start) };
-        let span = Span {
-            world: self.world(),
-            realm: self.realm(),
-            usage: self.usage(),
-            offset_bytes,
-            len: range.len(),
-            element_bytes: size_of::<T>(),
-            is_closed: self.is_closed,
-            own: own.cast(),
-        };
-        TypedSpan { span, element: PhantomData }
-    }
-}
-
-/// A [`Span`] with the type of its elements.
-pub struct TypedSpan<'a, T> {
-    pub(super) span: Span<'a>,
-    element: PhantomData<T>,
-}
-
-impl<T> Clone for TypedSpan<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for TypedSpan<'_, T> {}
-
-impl<'a, T: Element> From<&'a View<'_, T>> for TypedSpan<'a, T> {
-    fn from(view: &'a View<'_, T>) -> Self {
-        view.span(0..view.len())
-    }
-}
-
-impl<'a, T: Element> From<&'a Symmetric<'_, T>> for TypedSpan<'a, T> {
-    fn from(array: &'a Symmetric<'_, T>) -> Self {
-        array.span(0..array.len())
-    }
-}
-
-impl Span<'_> {
+impl Operand<'_> {
     /// Where a member of a team has these elements, if it is mapped.
     #[inline]
     pub(super) fn place(&self, world: &World, team: &TeamCore, rank: Rank) -> *mut u8 {

@@ -130,24 +130,23 @@ impl<'a> Machine<'a> {
         Ok(self.progress.iter().map(|progress| progress.depth.max(progress.get_depth)).max().unwrap_or(0))
     }
 
-    /// Checks that nobody accesses the memory of a rank that has ended, and that all gets were completed.
+    /// Checks that all gets were completed, and that nobody accesses the memory of a rank that has ended.
     pub fn check_ends(&self) -> Result<(), Defect> {
+        for (rank, schedule) in self.schedules.iter().enumerate() {
+            let is_complete = |step: &Step| matches!(step, Step::Complete);
+            let rest = schedule.steps.iter().rposition(is_complete).map_or(0, |last| last + 1);
+            let is_get = |step: &Step| matches!(step, Step::Get { .. });
+            if let Some(get) = schedule.steps[rest..].iter().position(is_get) {
+                return Err(self.defect(rank, rest + get, Fault::OpenGet, "no complete follows it"));
+            }
+        }
         for (rank, progress) in self.progress.iter().enumerate() {
             for &access in &progress.remote {
                 let over = self.accesses[access as usize];
                 if !over.is_known_to(&progress.clock) {
-                    let (other, step) = (over.rank as Rank, over.step as usize);
-                    let what = &self.schedules[other].steps[step];
-                    let text =
-                        format!("{what}: rank {rank} can end before this is complete, and does not know");
-                    return Err(Defect::new(Fault::OpenAtEnd, other, step, text));
+                    let text = format!("rank {rank} can end before this is complete, and does not know");
+                    return Err(self.defect(over.rank as Rank, over.step as usize, Fault::OpenAtEnd, &text));
                 }
-            }
-            let steps = &self.schedules[rank].steps;
-            let rest =
-                steps.iter().rposition(|step| matches!(step, Step::Complete)).map_or(0, |last| last + 1);
-            if let Some(get) = steps[rest..].iter().position(|step| matches!(step, Step::Get { .. })) {
-                return Err(self.defect(rank, rest + get, Fault::OpenGet, "no complete follows it"));
             }
         }
         Ok(())

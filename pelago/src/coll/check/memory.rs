@@ -1,9 +1,9 @@
 //! One memory of a rank: the symbolic contents of its units, and who has accessed them.
 //!
 //! Invariant: segments are disjoint, ascending, and cover the memory. A segment knows its last write and all
-//! reads since, as far as they are not known to be over when later reads began. Two accesses of a unit, one
-//! of them a write, must be ordered; else they race (happens-before: L. Lamport, 1978; last writes and sets
-//! of reads as in FastTrack, C. Flanagan and S. Freund, 2009).
+//! reads since, as far as they are not known to be over when later reads began. Two accesses of a unit, one of
+//! them a write, must be ordered; else they race (happens-before: L. Lamport, 1978; last writes and sets of
+//! reads as in FastTrack, C. Flanagan and S. Freund, 2009).
 
 use std::ops::Range;
 
@@ -28,6 +28,12 @@ struct Segment {
     sort_out: u32,
 }
 
+impl Segment {
+    fn written(start: usize, end: usize, write: Access) -> Segment {
+        Segment { start, end, write, reads: Vec::new(), sort_out: SORT_OUT }
+    }
+}
+
 /// An earlier access that is not ordered with this one.
 pub(super) struct Conflict {
     /// Which.
@@ -46,8 +52,7 @@ pub(super) struct Memory {
 impl Memory {
     /// A memory that nobody has accessed.
     pub fn new(values: Vec<u32>) -> Memory {
-        let whole =
-            Segment { start: 0, end: values.len(), write: NEVER, reads: Vec::new(), sort_out: SORT_OUT };
+        let whole = Segment::written(0, values.len(), NEVER);
         Memory { values, segments: vec![whole] }
     }
 
@@ -101,9 +106,7 @@ impl Memory {
         }
         let first = segments.start;
         self.segments.drain(first + 1..segments.end);
-        let reads = Vec::new();
-        self.segments[first] =
-            Segment { start: units.start, end: units.end, write: access, reads, sort_out: SORT_OUT };
+        self.segments[first] = Segment::written(units.start, units.end, access);
         Ok(())
     }
 

@@ -2,9 +2,12 @@
 //! layouts, nodes and numbers that tune it.
 
 use super::cases::{Case, Layout, NodeMap};
-use super::{CheckOptions, Report, check};
+use super::{CheckOptions, Report, check, check_schedules};
+use crate::coll::schedule::{Schedule, Step};
 use crate::coll::shape::{Operation, Tuning};
 use crate::coll::table::{Algorithm, algorithms};
+use proptest::prelude::*;
+use proptest::sample::select;
 
 /// The fewest signals on the way between two ranks that every algorithm must do with.
 const CREDITS: CheckOptions = CheckOptions { mailbox_bytes: crate::coll::MAILBOX_BYTES, credits: Some(4) };
@@ -127,13 +130,17 @@ fn is_scalable(algorithm: &Algorithm) -> bool {
     messages(128) * 10 < messages(64) * 27
 }
 
+/// From so many ranks on, operations on n blocks a rank are checked without data.
+const BLOCKS_RANKS_MAX: usize = if cfg!(feature = "full") { 4096 } else { 1000 };
+
 /// Checks all algorithms that are fit for teams of this size, and says how many there are.
 fn walk_large(n: usize) -> usize {
     let mut checked = 0;
     for algorithm in algorithms().filter(|algorithm| is_scalable(algorithm)) {
         for root in if algorithm.operation.is_rooted() { vec![0, n / 3, n - 1] } else { vec![0] } {
-            // n * n sums would fill the memory of a small machine.
-            let count = usize::from(n < 4096 || algorithm.operation != Operation::ReduceScatter);
+            // n * n blocks to be combined or sorted take too long, or too much memory: signals only.
+            let has_many = matches!(algorithm.operation, Operation::ReduceScatter | Operation::AllToAll);
+            let count = usize::from(n < BLOCKS_RANKS_MAX || !has_many);
             let plain = Case::new(algorithm.operation, n, count);
             let case = Case { root, nodes: NodeMap::Runs(n as u32 / 20), ..plain };
             checked += usize::from(prove(algorithm, &case, &CREDITS).is_some());
@@ -161,5 +168,84 @@ fn every_operation_has_an_algorithm_without_restriction() {
             let accepts = |algorithm: &Algorithm| (algorithm.restriction)(&case.shape(0)).is_none();
             assert!(of(operation).any(accepts), "{case}");
         }
+    }
+}
+
+/// The step without its data, but with its signal; None if it moves none.
+fn without_data(step: &Step) -> Option<Step> {
+    match *step {
+        Step::Put { to, signal: Some(slot), .. } => Some(Step::Signal { to, slot, announces: None }),
+        Step::Put { .. }
+        | Step::Get { .. }
+        | Step::Copy { .. }
+        | Step::CopyStrided { .. }
+        | Step::Reduce { .. } => Some(Step::Complete),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_algorithm_without_one_of_its_transfers_is_wrong() {
+    let mut tried = 0;
+    for algorithm in algorithms() {
+        for n in [2, 3, 5, 8] {
+            let case = Case { root: n / 2, ..Case::new(algorithm.operation, n, 3) };
+            if prove(algorithm, &case, &CREDITS).is_none() {
+                continue;
+            }
+            let schedules: Vec<Schedule> =
+                (0..n).map(|rank| algorithm.schedule(&case.shape(rank), CREDITS.mailbox_bytes)).collect();
+            for rank in 0..n {
+                for (at, step) in schedules[rank].steps.iter().enumerate() {
+                    let Some(empty) = without_data(step) else { continue };
+                    let mut broken = schedules.clone();
+                    broken[rank].steps[at] = empty;
+                    let checked =
+                        check_schedules(&broken, algorithm.fold, &|rank| case.shape(rank), &CREDITS);
+                    assert!(
+                        checked.is_err(),
+                        "{}/{}: {case}: right without step {at} of rank {rank}: {step}",
+                        algorithm.operation,
+                        algorithm.name
+                    );
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 1000, "{tried} transfers left out");
+}
+
+fn any_case() -> impl Strategy<Value = (&'static Algorithm, Case, CheckOptions)> {
+    let tables: Vec<&'static Algorithm> = algorithms().collect();
+    let sizes =
+        (1..=40_usize, any::<prop::sample::Index>(), 0..=60_usize, select(vec![1, 2, 3, 4, 8, 12, 64, 100]));
+    let tuning = (2..=9_usize, select(vec![1, 5, 24, 100, 4096]))
+        .prop_map(|(radix, segment_bytes)| Tuning { radix, segment_bytes });
+    let nodes = (1..=6_u32, any::<bool>())
+        .prop_map(|(nodes, runs)| if runs { NodeMap::Runs(nodes) } else { NodeMap::Turns(nodes) });
+    let flags = (any::<prop::sample::Index>(), any::<bool>(), select(vec![0, 8, 100, 240, 4096]));
+    (select(tables), sizes, tuning, nodes, flags).prop_map(|(algorithm, sizes, tuning, nodes, flags)| {
+        let ((n, root, count, element_bytes), (layout, in_place, mailbox_bytes)) = (sizes, flags);
+        let operation = algorithm.operation;
+        let root = if operation.is_rooted() { root.index(n) } else { 0 };
+        let layouts = Case::layouts(operation);
+        let (layout, in_place) =
+            (layouts[layout.index(layouts.len())], in_place && Case::can_be_in_place(operation));
+        let case = Case { operation, n, root, count, element_bytes, layout, in_place, nodes, tuning };
+        (algorithm, case, CheckOptions { mailbox_bytes, ..CREDITS })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(feature = "full") { 20_000 } else { 1000 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn algorithms_are_right_for_any_shape((algorithm, case, options) in any_case()) {
+        prove(algorithm, &case, &options);
     }
 }

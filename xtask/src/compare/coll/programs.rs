@@ -163,7 +163,7 @@ impl Programs {
         struct Pair {
             yardstick_ns: f64,
         }
-        let text = output_of(&mut self.pelago(pes, false, &["pairs", "barrier-one-way", "--count", "1"]))?;
+        let text = output_of(&mut self.pelago(pes, false, &["pairs", "--count", "1", "barrier-one-way"]))?;
         let pair: Pair = serde_json::from_str(&text).with_context(|| format!("cannot read {text:?}"))?;
         Ok(pair.yardstick_ns)
     }
