@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use pelago::coll::select::forced;
 use pelago_boot::{SettingKind, Settings, settings_table};
 use pelago_fabric::Provider;
 use pelago_fabric::shm::{Layout, Shm};
@@ -73,6 +74,7 @@ impl Info {
 impl Report {
     fn gather() -> anyhow::Result<Self> {
         let settings = Settings::from_env()?;
+        forced(settings.coll_algorithms.as_deref().unwrap_or(""))?;
         let launcher = match pelago_boot::launcher_seen() {
             Ok(None) => "none: a program started from here is a job of one PE".to_owned(),
             Ok(Some((rank, size))) => format!("PMI-1: this process is PE {rank} of {size}"),

@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use pelago::coll::select::forced;
 use pelago_apps::nearest;
 use pelago_boot::{Cause, Failure, JobSpec, LaunchError, launch};
 
 use crate::app;
+
+/// The setting that names algorithms, which the launcher does not know but the PEs do.
+const COLL: &str = "PELAGO_COLL";
 
 /// Start N PEs of a program, or of a built-in application, on this machine
 ///
@@ -79,6 +83,8 @@ impl Run {
         } else {
             (program.into(), args.to_vec())
         };
+        let of_pes = self.env.iter().rev().find(|(key, _)| key == COLL).map(|(_, value)| value.clone());
+        forced(&of_pes.or_else(|| std::env::var(COLL).ok()).unwrap_or_default())?;
         let env = self.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
         let (bind, tag_output, timeout) = (self.bind, self.tag_output, self.timeout);
         Ok(JobSpec { args, env, bind, tag_output, timeout, ..JobSpec::new(self.n, program) })

@@ -3,6 +3,7 @@
 
 use crate::Pe;
 use crate::channel::HEAP_KEY;
+use crate::coll::select;
 use crate::error::{ErrorKind, Result};
 use crate::segment::Memory;
 use crate::world::World;
@@ -23,6 +24,8 @@ const POOL_BYTES_MIN: usize = 64 << 20;
 /// Joins the job that this process was started in.
 pub(crate) fn process() -> Result<World> {
     let settings = Settings::from_env()?;
+    // Before anybody else waits for this PE.
+    select::forced(settings.coll_algorithms.as_deref().unwrap_or(""))?;
     let job = Job::join(&settings)?;
     tell_panics(job.notifier());
     let (me, n_pes) = (job.rank(), job.size());
@@ -42,7 +45,7 @@ pub(crate) fn process() -> Result<World> {
     })?;
     let segment = shm.segment().clone();
     let net = (settings.route == RouteKind::Net).then_some(Net::Shm(shm));
-    World::assemble(me, segment, net, Some(job), &settings)
+    World::assemble(me, segment, (net, &[]), Some(job), &settings)
 }
 
 /// The node's memory for `n_pes` PEs.

@@ -48,6 +48,7 @@ mod local;
 mod lock;
 mod members;
 mod nb;
+mod nodes;
 mod order;
 mod p2p;
 mod progress;

@@ -138,19 +138,22 @@ impl Spmd {
     /// If the job cannot start or a PE panics.
     ///
     /// # Panics
-    /// If the number of PEs is 0.
+    /// If the number of PEs is 0, or nodes are given for another number of them.
     pub fn run<R: Send>(&self, body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>, SpmdError> {
         assert!(self.n_pes > 0, "a job has at least one PE");
         let settings = self.settings()?;
         let (segment, _fd) =
             Segment::create(0, join::layout(&settings, self.n_pes)).map_err(crate::Error::from)?;
         let segment = Arc::new(segment);
-        let mut nets = self.nets(&settings);
+        let network = self.network(&settings);
+        let nodes = network.as_ref().map_or_else(Vec::new, |params| params.nodes.clone());
+        let nets = network.map(|params| Sim::threads(self.n_pes, params));
+        let mut nets: VecDeque<Net> = nets.into_iter().flatten().map(Net::Sim).collect();
         let cpu = if nets.is_empty() { None } else { next_cpu() };
         let outcomes = thread::scope(|scope| {
             let start = |pe| {
                 let (segment, settings, body) = (Arc::clone(&segment), &settings, &body);
-                let net = nets.pop_front();
+                let net = (nets.pop_front(), &nodes[..]);
                 let run = move || {
                     cpu.into_iter().for_each(stay_on);
                     run_pe(pe, segment, net, settings, body)
@@ -174,16 +177,17 @@ impl Spmd {
         }
     }
 
-    /// The endpoints of a simulated network, by PE, if there is to be one.
-    fn nets(&self, settings: &Settings) -> VecDeque<Net> {
+    /// The simulated network, if there is to be one.
+    fn network(&self, settings: &Settings) -> Option<SimParams> {
         let asked = (settings.route == RouteKind::Net).then(|| match settings.sim_seed {
             Some(seed) => SimParams::chaos(seed),
             None => SimParams::default(),
         });
-        match self.sim.clone().or(asked) {
-            Some(params) => Sim::threads(self.n_pes, params).into_iter().map(Net::Sim).collect(),
-            None => VecDeque::new(),
-        }
+        let params = self.sim.clone().or(asked)?;
+        Some(match settings.sim_nodes {
+            Some(nodes) if params.nodes.is_empty() => params.on_nodes(self.n_pes, nodes as usize),
+            _ => params,
+        })
     }
 
     fn settings(&self) -> Result<Settings> {
@@ -220,7 +224,7 @@ fn stay_on(cpu: usize) {
 fn run_pe<R>(
     pe: Pe,
     segment: Arc<Segment>,
-    net: Option<Net>,
+    net: (Option<Net>, &[u32]),
     settings: &Settings,
     body: &dyn Fn(&World) -> R,
 ) -> Option<R> {
@@ -240,8 +244,8 @@ fn run_pe<R>(
     outcome.map_err(|payload| record(pe, &kept, payload.as_ref())).ok()
 }
 
-fn join(pe: Pe, segment: Arc<Segment>, mut net: Option<Net>, settings: &Settings) -> Result<World> {
-    if let Some(net) = &mut net {
+fn join(pe: Pe, segment: Arc<Segment>, mut net: (Option<Net>, &[u32]), settings: &Settings) -> Result<World> {
+    if let Some(net) = &mut net.0 {
         let own = net.address();
         net.connect(&mut |_| Ok(own.clone()))?;
     }

@@ -210,7 +210,12 @@ impl TeamCore {
     fn placed(mut self, world: &World) -> TeamCore {
         let (meets_at_counter, is_plain) = world.manners(self.len());
         self.tune(meets_at_counter, is_plain);
-        let nodes: Vec<u32> = self.members.iter().map(|pe| world.node(pe)).collect();
+        self.on_nodes(|pe| world.node(pe))
+    }
+
+    /// This core with the nodes of its members, as `node` tells them.
+    pub(crate) fn on_nodes(mut self, node: impl Fn(Pe) -> u32) -> TeamCore {
+        let nodes: Vec<u32> = self.members.iter().map(node).collect();
         if nodes.iter().any(|&node| node != nodes[0]) {
             self.nodes = nodes;
         }

@@ -14,6 +14,7 @@ use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::heap::Heap;
 use crate::join;
+use crate::nodes;
 use crate::order::Attention;
 use crate::progress::Agenda;
 use crate::realm::Realm;
@@ -80,6 +81,8 @@ pub struct World {
     pub(crate) team: Arc<TeamCore>,
     pub(crate) collectives: Collectives,
     pub(crate) routes: Routes,
+    /// The node of each PE, from 0.
+    nodes: Box<[u32]>,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
     pub(crate) trackers: Trackers,
@@ -190,8 +193,8 @@ impl World {
     }
 
     /// The node of a PE, from 0.
-    pub(crate) fn node(&self, _pe: Pe) -> u32 {
-        0
+    pub(crate) fn node(&self, pe: Pe) -> u32 {
+        self.nodes[pe]
     }
 
     /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. Where PEs
@@ -204,11 +207,11 @@ impl World {
     }
 
     /// Takes PE `me`'s place in the node's memory and waits for all others to do so. `net` reaches the PEs
-    /// that are not mapped, and is connected.
+    /// that are not mapped, and is connected; `nodes` names the node of each PE, or none if all are on one.
     pub(crate) fn assemble(
         me: Pe,
         segment: Arc<Segment>,
-        net: Option<Net>,
+        (net, nodes): (Option<Net>, &[u32]),
         job: Option<Job>,
         settings: &Settings,
     ) -> Result<World> {
@@ -224,13 +227,10 @@ impl World {
         };
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
-        let team = Arc::new(TeamCore::world(
-            &memory,
-            &mut pool,
-            (me, n_pes),
-            routes.are_all_mapped(),
-            settings.sync_memory,
-        )?);
+        let nodes = nodes::numbered(n_pes, nodes);
+        let team =
+            TeamCore::world(&memory, &mut pool, (me, n_pes), routes.are_all_mapped(), settings.sync_memory)?;
+        let team = Arc::new(team.on_nodes(|pe| nodes[pe]));
         let mut world = World {
             me,
             n_pes,
@@ -246,6 +246,7 @@ impl World {
             team,
             collectives: Collectives::new(settings)?,
             routes,
+            nodes,
             net: net.map(|net| Arc::new(Channel::new(net))),
             trackers: Trackers::default(),
             agenda: Agenda::default(),

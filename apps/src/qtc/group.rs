@@ -1,8 +1,8 @@
 //! The PEs that work together: what a run asks of them. Invariant: all members make the same calls in the
 //! same order.
 
+use pelago::Result;
 use pelago::prelude::*;
-use pelago::{Result, TypedSpan};
 
 /// A group of PEs, as one member sees it.
 pub(super) trait Group: Sized {
@@ -67,8 +67,8 @@ struct TeamMeeting<'t, 'w> {
 
 impl TeamMeeting<'_, '_> {
     fn reduce(&self, op: ReduceOp, value: u64, result: usize) -> Result<u64> {
-        let word = |index: usize| -> TypedSpan<'_, u64> { self.words.span(index..index + 1) };
         self.words.local().set(VALUE, value);
+        let word = |index| self.words.span(index..index + 1);
         self.team.all_reduce(op, word(result), word(VALUE))?;
         Ok(self.words.local().get(result))
     }

@@ -300,7 +300,7 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn new(world: &World, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
         let shape = call.shape(team);
-        let algorithm = select::choose(world, team, &shape)?;
+        let algorithm = select::choose(world, &shape, call.combiner.as_ref())?;
         let plan = Arc::new(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)));
         let combiner = call.combiner.clone();
         let operands = match call.operands {

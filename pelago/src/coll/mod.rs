@@ -18,7 +18,7 @@ pub(crate) mod call;
 pub(crate) mod direct;
 pub(crate) mod engine;
 pub(crate) mod request;
-mod select;
+pub mod select;
 pub(crate) mod span;
 
 mod all_gather;

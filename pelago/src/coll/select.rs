@@ -3,10 +3,10 @@
 //! Invariant: all members choose alike, from what they all know: the shape, the settings and the file of
 //! measurements, which are those of the whole job.
 
+use super::reduction::Combiner;
 use super::shape::{Blocks, Operation, Shape};
 use super::table::{Algorithm, Fold, Graph, algorithms, find};
 use crate::error::{ErrorKind, Result};
-use crate::team::TeamCore;
 use crate::world::World;
 use pelago_boot::{SettingError, Settings, SyncMemoryKind};
 use std::collections::BTreeMap;
@@ -30,19 +30,7 @@ impl Preferences {
     /// # Errors
     /// If `PELAGO_COLL` names what does not exist.
     pub(crate) fn new(settings: &Settings) -> Result<Preferences, SettingError> {
-        let text = settings.coll_algorithms.as_deref().unwrap_or("");
-        let mut forced = BTreeMap::new();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-            let found = entry
-                .split_once('=')
-                .and_then(|(operation, name)| find(Operation::from_name(operation.trim())?, name.trim()));
-            let algorithm = found.ok_or_else(|| SettingError::Value {
-                variable: "PELAGO_COLL",
-                value: text.to_owned(),
-                accepts: "operation=algorithm, several with commas, as `pelago coll list` names them",
-            })?;
-            forced.insert(algorithm.operation, algorithm);
-        }
+        let forced = forced(settings.coll_algorithms.as_deref().unwrap_or(""))?;
         let graph = match settings.sync_memory {
             SyncMemoryKind::PairwiseStructure => Some(Graph::TreeStructure),
             SyncMemoryKind::PairwiseEdges => Some(Graph::TreeEdges),
@@ -51,11 +39,19 @@ impl Preferences {
         Ok(Preferences { forced, is_deterministic: settings.deterministic, graph })
     }
 
-    /// The algorithm for a shape; the same at all members.
-    pub(crate) fn choose(&self, shape: &Shape) -> Option<&'static Algorithm> {
+    /// The algorithm for a shape, and for what it combines elements with; the same at all members.
+    pub(crate) fn choose(&self, shape: &Shape, combiner: Option<&Combiner>) -> Option<&'static Algorithm> {
+        // What is associative and commutative has the same result in any order.
+        let is_rounded = combiner.is_some_and(|combiner| !combiner.is_associative());
+        let needs_ranks = self.is_deterministic && is_rounded;
+        let needs_order = combiner.is_some_and(|combiner| !combiner.is_commutative());
         let is_possible = |algorithm: &&'static Algorithm| {
-            let is_ordered = !self.is_deterministic || matches!(algorithm.fold, Fold::None | Fold::Ranks);
-            is_ordered && (algorithm.restriction)(shape).is_none()
+            let is_right = match algorithm.fold {
+                Fold::None | Fold::Ranks => true,
+                Fold::Tree => !needs_ranks,
+                Fold::Any => !needs_ranks && !needs_order,
+            };
+            is_right && (algorithm.restriction)(shape).is_none()
         };
         let forced = self.forced.get(&shape.operation).copied().filter(is_possible);
         let named = names(shape).iter().filter_map(|name| find(shape.operation, name)).find(is_possible);
@@ -66,6 +62,26 @@ impl Preferences {
             || algorithms().filter(|algorithm| algorithm.operation == shape.operation).find(is_possible);
         forced.or(with_graph).or(named).or_else(any)
     }
+}
+
+/// The algorithms that a value of `PELAGO_COLL` names.
+///
+/// # Errors
+/// If it names what does not exist.
+pub fn forced(text: &str) -> Result<BTreeMap<Operation, &'static Algorithm>, SettingError> {
+    let mut forced = BTreeMap::new();
+    for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        let found = entry
+            .split_once('=')
+            .and_then(|(operation, name)| find(Operation::from_name(operation.trim())?, name.trim()));
+        let algorithm = found.ok_or_else(|| SettingError::Value {
+            variable: "PELAGO_COLL",
+            value: text.to_owned(),
+            accepts: "operation=algorithm, several with commas, as `pelago coll list` names them",
+        })?;
+        forced.insert(algorithm.operation, algorithm);
+    }
+    Ok(forced)
 }
 
 /// The names of the algorithms to try, the best first.
@@ -103,8 +119,12 @@ fn names(shape: &Shape) -> &'static [&'static str] {
 ///
 /// # Errors
 /// If there is none that can do it.
-pub(crate) fn choose(world: &World, _team: &TeamCore, shape: &Shape) -> Result<&'static Algorithm> {
-    world.collectives.preferences().choose(shape).ok_or_else(|| {
+pub(crate) fn choose(
+    world: &World,
+    shape: &Shape,
+    combiner: Option<&Combiner>,
+) -> Result<&'static Algorithm> {
+    world.collectives.preferences().choose(shape, combiner).ok_or_else(|| {
         let operation = shape.operation.name();
         let reason = "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC".to_owned();
         ErrorKind::BadCollective { me: world.my_pe(), operation, reason }.into()

@@ -1,0 +1,84 @@
+//! Which PEs are on one node.
+//!
+//! Invariant: nodes are numbered from 0, in the order of their lowest PEs, whatever names they have.
+
+use crate::Pe;
+
+/// The number of each PE's node. `names` names the node of each of `n_pes` PEs; without names all are on one.
+pub(crate) fn numbered(n_pes: usize, names: &[u32]) -> Box<[u32]> {
+    if names.is_empty() {
+        return vec![0; n_pes].into();
+    }
+    let mut lowest: Vec<u32> = Vec::new();
+    let mut number = |pe: Pe| match lowest.iter().position(|name| *name == names[pe]) {
+        Some(known) => known as u32,
+        None => {
+            lowest.push(names[pe]);
+            lowest.len() as u32 - 1
+        }
+    };
+    (0..n_pes).map(&mut number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spmd;
+    use crate::sim::SimParams;
+
+    #[test]
+    fn nodes_are_numbered_by_their_lowest_pes() {
+        assert_eq!(*numbered(3, &[]), [0, 0, 0]);
+        assert_eq!(*numbered(6, &[9, 4, 9, 7, 4, 0]), [0, 1, 0, 2, 1, 3]);
+        assert_eq!(*numbered(1, &[5]), [0]);
+    }
+
+    #[test]
+    fn a_world_knows_the_nodes_of_its_pes() {
+        let seen = |job: Spmd| {
+            let all = job.run(|world| (0..world.n_pes()).map(|pe| world.node(pe)).collect::<Vec<_>>());
+            let mut all = all.expect("the job runs");
+            all.dedup();
+            assert_eq!(all.len(), 1, "all PEs see the same nodes");
+            all.remove(0)
+        };
+        let on = |nodes: &[u32]| SimParams { nodes: nodes.to_vec(), ..SimParams::default() };
+        assert_eq!(seen(Spmd::new(4)), [0; 4]);
+        assert_eq!(seen(Spmd::new(4).sim(SimParams::default())), [0; 4]);
+        assert_eq!(seen(Spmd::new(5).sim(on(&[8, 8, 3, 8, 3]))), [0, 0, 1, 0, 1]);
+        let chaos = SimParams { nodes: vec![1, 0, 1], ..SimParams::chaos(5) };
+        assert_eq!(seen(Spmd::new(3).sim(chaos)), [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_setting_distributes_pes_of_a_simulation_unless_the_program_does() {
+        let nodes = |job: Spmd| {
+            let job = job.setting("PELAGO_SIM_NODES", "2");
+            job.run(|world| world.node(world.my_pe())).expect("the job runs")
+        };
+        assert_eq!(nodes(Spmd::new(5).sim(SimParams::default())), [0, 0, 0, 1, 1]);
+        assert_eq!(nodes(Spmd::new(4).setting("PELAGO_ROUTE", "net")), [0, 0, 1, 1]);
+        assert_eq!(nodes(Spmd::new(3)), [0, 0, 0], "mapped PEs are on one node");
+        let own = SimParams::default().on_nodes(3, 3);
+        assert_eq!(nodes(Spmd::new(3).sim(own)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_stays_on_a_node_takes_less_virtual_time() {
+        let time = |to: Pe| {
+            let job = Spmd::new(4).sim(SimParams::default().on_nodes(4, 2));
+            let times = job.run(|world| {
+                let array = world.alloc_zeroed::<u8>(1 << 16).expect("there is memory");
+                let start = world.wtime();
+                if world.my_pe() == 0 {
+                    array.put(to, 0, &[1; 1 << 16]).expect("a put inside the array");
+                    world.quiet();
+                }
+                world.wtime() - start
+            });
+            times.expect("the job runs")[0]
+        };
+        let [near, far] = [1, 2].map(time);
+        assert!(near * 2 < far, "{near:?}, {far:?}");
+    }
+}
