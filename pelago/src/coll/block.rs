@@ -23,7 +23,7 @@ pub(crate) const BOARDS: usize = 8;
 /// What a board holds by itself, beside its stamp.
 pub(crate) const BOARD_BYTES: usize = 56;
 /// What its page holds.
-pub(crate) const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 1024;
 /// Bytes of a mailbox.
 pub(crate) const MAILBOX_BYTES: usize = 240;
 
@@ -82,7 +82,7 @@ pub(crate) struct Board {
     pub(crate) stamp: *const AtomicU64,
     /// Up to 56 bytes.
     pub(crate) inline: *mut u8,
-    /// Up to 4 KiB.
+    /// Up to 1 KiB.
     pub(crate) page: *mut u8,
 }
 

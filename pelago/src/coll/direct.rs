@@ -118,7 +118,7 @@ impl Direct<'_> {
     /// Shows data on this PE's board.
     ///
     /// # Safety
-    /// `source` is valid for reads of `bytes` bytes, at most 4 KiB.
+    /// `source` is valid for reads of `bytes` bytes, at most 1 KiB.
     #[inline(always)]
     unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
         self.make_room(number);
@@ -148,7 +148,7 @@ impl Direct<'_> {
         if bytes <= BOARD_BYTES { board.inline } else { board.page }
     }
 
-    /// Exchanges data of `bytes` bytes, at most 4 KiB, that every member gives: `take` gets those of each.
+    /// Exchanges data of `bytes` bytes, at most 1 KiB, that every member gives: `take` gets those of each.
     ///
     /// # Safety
     /// `source` is valid for reads of so many bytes.
@@ -510,7 +510,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast); source and target are not the same if it is exclusive and larger
-    /// than 4 KiB.
+    /// than 1 KiB.
     pub(crate) unsafe fn scan(
         &self,
         combiner: &Combiner,

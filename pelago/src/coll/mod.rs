@@ -5,6 +5,7 @@
 //! the engine. [`table`] has them all.
 
 pub mod check;
+pub mod draw;
 pub mod reduction;
 pub mod schedule;
 pub mod shape;

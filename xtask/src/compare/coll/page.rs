@@ -105,7 +105,9 @@ fn chart(rows: &[Row]) -> String {
         mark *= 10.0;
     }
     for row in rows {
-        let (at, label) = (x.at(bytes(row)), size(row.bytes));
+        // Short, as the marks stand close together: `64K`.
+        let label = size(row.bytes).replace("iB", "").replace([' ', 'B'], "");
+        let at = x.at(bytes(row));
         let _ = writeln!(svg, "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/>");
         let _ = writeln!(svg, "<text class=\"x\" x=\"{at:.1}\" y=\"{}\">{label}</text>", bottom + 16.0);
     }
@@ -146,6 +148,7 @@ mod tests {
         assert_eq!(page.matches("class=\"line\"").count(), 2 * 3, "ours and two others");
         assert_eq!(page.matches("<circle").count(), 2 * 3 * 2, "two sizes of each");
         assert!(page.contains("a &lt; b &amp; c") && page.contains("Open MPI, 64 KiB: 0.150 us"));
+        assert!(page.contains(">8</text>") && page.contains(">64K</text>"), "{page}");
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
         for outside in ["http", "src=", "href", "url(", "@import", "<script", "<link"] {
             assert!(!page.contains(outside), "the page refers to something else by {outside}");

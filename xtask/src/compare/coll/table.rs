@@ -9,21 +9,20 @@ use super::rows::{Gate, Row, size};
 pub fn heading(pes: usize, cores: usize, root: Root, one_way_ns: Option<f64>) -> String {
     let (binding, figure) = match pes <= cores {
         true => ("bound to cores", "shortest"),
-        false => ("not bound; Open MPI yields while it waits (mpi_yield_when_idle)", "middle"),
+        false => ("not bound, Open MPI yielding (mpi_yield_when_idle)", "middle"),
     };
     let root = match root {
-        Root::Turn => "every PE is the root in turn",
-        Root::Fixed => "PE 0 is always the root and may run ahead",
+        Root::Turn => "Every PE is the root in turn",
+        Root::Fixed => "PE 0 is always the root, and may run ahead",
     };
     let one_way = match one_way_ns {
-        Some(ns) => format!("One way of 8 bytes: {} us.\n", microseconds(ns)),
+        Some(ns) => format!(" One way of 8 bytes: {} us.", microseconds(ns)),
         None => String::new(),
     };
     format!(
-        "{pes} PEs on {cores} cores, {binding}; {root}.\n\
+        "{pes} PEs on {cores} cores, {binding}. {root}.\n\
          Microseconds an operation: the {figure} of many short blocks, the median over the rounds;\n\
-         in brackets the median of the ratios, ours to theirs. Size: bytes of a block of doubles.\n\
-         {one_way}\n"
+         in brackets the median of the ratios (ours to theirs). Size: bytes of a block.{one_way}\n\n"
     )
 }
 
