@@ -1,4 +1,4 @@
-//! Where the PEs of a node meet: two forms of a barrier in shared memory.
+//! Where the PEs of a node meet: two forms of a barrier in shared memory, and stamps to show data by.
 //!
 //! * [`Arrival`]: every PE has a word of its own that counts its arrivals, and looks at everybody's. One
 //!   transfer of a cache line from the latest PE to the others; for PEs that all run at once.
@@ -34,6 +34,38 @@ impl Arrival {
     pub fn has_arrived(&self, round: u64) -> bool {
         // SYNC POINT arrival: acquires what the PE did before it arrived.
         self.round.load(Ordering::Acquire) >= round
+    }
+}
+
+/// A number that one PE raises for others to see. All zero bytes are the start.
+///
+/// Two of them make a *board*, over which a PE shows data to others again and again: the owner raises the
+/// board's stamp after it has written the data, and each reader a stamp of its own when it is done with
+/// them, for which the owner waits before it writes the next.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Stamp(AtomicU64);
+
+impl Stamp {
+    /// Says that this PE has come to `number`: what it wrote before is there for who sees it, and what it read
+    /// before it has read.
+    #[inline(always)]
+    pub fn raise(&self, number: u64) {
+        // SYNC POINT stamp: releases what the owner has written and read before.
+        self.0.store(number, Ordering::Release);
+    }
+
+    /// Whether the owner has come to `number`.
+    #[inline(always)]
+    pub fn has_reached(&self, number: u64) -> bool {
+        self.number() >= number
+    }
+
+    /// How far the owner has come.
+    #[inline(always)]
+    pub fn number(&self) -> u64 {
+        // SYNC POINT stamp: acquires what the owner had written and read before.
+        self.0.load(Ordering::Acquire)
     }
 }
 

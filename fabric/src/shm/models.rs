@@ -2,7 +2,7 @@
 //! doorbell. Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-fabric --release --lib loom_`.
 
 use super::doorbell::{Cause, Doorbell, Sleepers};
-use super::flags::{Arrival, Meeting};
+use super::flags::{Arrival, Meeting, Stamp};
 use super::ring::{Cell, Positions, Ring};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_update, spin_once};
 use loom::model::Builder;
@@ -104,6 +104,40 @@ fn loom_arrivals_publish_what_came_before_in_every_round() {
         let other = thread::spawn(pe(1));
         pe(0)();
         other.join().unwrap();
+    });
+}
+
+/// A board that is used again and again: its reader sees the data of each turn, never those of the next.
+#[test]
+fn loom_a_board_shows_each_turn_to_its_reader() {
+    #[derive(Default)]
+    struct Board {
+        stamp: Stamp,
+        data: [AtomicU64; 2],
+        reader: Stamp,
+    }
+    explore(3, || {
+        let board = Arc::new(Board::default());
+        let theirs = Arc::clone(&board);
+        let owner = thread::spawn(move || {
+            for turn in 1..=3 {
+                // The reader has begun this turn, and so is done with the one before.
+                while turn > 1 && !theirs.reader.has_reached(turn) {
+                    spin_once();
+                }
+                theirs.data.iter().for_each(|word| word.store(turn, Ordering::Relaxed));
+                theirs.stamp.raise(turn);
+            }
+        });
+        for turn in 1..=3 {
+            board.reader.raise(turn);
+            while !board.stamp.has_reached(turn) {
+                spin_once();
+            }
+            let seen = board.data.each_ref().map(|word| word.load(Ordering::Relaxed));
+            assert_eq!(seen, [turn; 2]);
+        }
+        owner.join().unwrap();
     });
 }
 

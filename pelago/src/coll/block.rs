@@ -13,8 +13,7 @@
 use super::sync_memory;
 use crate::team::{NOTICE_WORDS, TeamCore};
 use pelago_boot::SyncMemoryKind;
-use pelago_fabric::shm::flags::Meeting;
-use pelago_fabric::sync::AtomicU64;
+use pelago_fabric::shm::flags::{Meeting, Stamp};
 
 /// How a block is aligned.
 pub(crate) const ALIGN_BYTES: usize = 4096;
@@ -79,7 +78,7 @@ pub(crate) fn acknowledgement_offset(n: usize, slots: usize, rank: usize) -> usi
 /// A board: what a member shows to the others in a direct operation.
 pub(crate) struct Board {
     /// The operation in which it is shown; written last.
-    pub(crate) stamp: *const AtomicU64,
+    pub(crate) stamp: *const Stamp,
     /// Up to 56 bytes.
     pub(crate) inline: *mut u8,
     /// Up to 1 KiB.
@@ -89,17 +88,17 @@ pub(crate) struct Board {
 impl TeamCore {
     /// The direct operation that a member has begun last, by its own word.
     #[inline(always)]
-    pub(crate) fn begun(&self, rank: usize) -> &AtomicU64 {
+    pub(crate) fn begun(&self, rank: usize) -> &Stamp {
         // SAFETY: the block of each member is mapped there (direct operations are only for such teams), and
         // begins with this word, which is accessed as an atomic only.
-        unsafe { &*self.starts.0[rank].cast::<AtomicU64>() }
+        unsafe { &*self.starts.0[rank].cast::<Stamp>() }
     }
 
     /// The same of this PE.
     #[inline(always)]
-    pub(crate) fn own_begun(&self) -> &AtomicU64 {
+    pub(crate) fn own_begun(&self) -> &Stamp {
         // SAFETY: the own block is mapped there, and begins with this word.
-        unsafe { &*self.own.0.cast::<AtomicU64>() }
+        unsafe { &*self.own.0.cast::<Stamp>() }
     }
 
     /// Where the members of an oversubscribed team meet: in the first one's block.

@@ -17,7 +17,8 @@ use crate::team::TeamCore;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::copy;
-use pelago_fabric::sync::{AtomicU64, Ordering, fence};
+use pelago_fabric::shm::flags::Stamp;
+use pelago_fabric::sync::{Ordering, fence};
 
 /// Where every member has its source or its target, by rank.
 pub(crate) type Places<'a> = dyn Fn(Rank) -> *mut u8 + 'a;
@@ -46,8 +47,8 @@ impl Direct<'_> {
     fn begin(&self) -> u64 {
         let number = self.team.sequence.load(Ordering::Relaxed) + 1;
         self.team.sequence.store(number, Ordering::Relaxed);
-        // SYNC POINT begun: releases what this PE did before; it is done with earlier boards.
-        self.team.own_begun().store(number, Ordering::Release);
+        // This PE is done with earlier boards.
+        self.team.own_begun().raise(number);
         number
     }
 
@@ -55,9 +56,8 @@ impl Direct<'_> {
     #[inline(always)]
     fn await_begun(&self, rank: Rank, number: u64) {
         let begun = self.team.begun(rank);
-        // SYNC POINT begun: acquires what the member did before.
-        if begun.load(Ordering::Acquire) < number {
-            self.world.wait(self.awaits(rank), || begun.load(Ordering::Acquire) >= number);
+        if !begun.has_reached(number) {
+            self.world.wait(self.awaits(rank), || begun.has_reached(number));
         }
     }
 
@@ -84,9 +84,8 @@ impl Direct<'_> {
         self.wake();
         for (rank, &start) in self.team.starts.0.iter().enumerate() {
             // SAFETY: the block of each member begins with its word, which is accessed as an atomic only.
-            let begun = unsafe { &*start.cast::<AtomicU64>() };
-            // SYNC POINT begun: acquires what the member did before.
-            if begun.load(Ordering::Acquire) < number {
+            let begun = unsafe { &*start.cast::<Stamp>() };
+            if !begun.has_reached(number) {
                 await_begun(self.world, self.team, self.operation, (rank, number));
             }
         }
@@ -129,8 +128,7 @@ impl Direct<'_> {
                 0..=BOARD_BYTES => copy::transfer(board.inline, source, bytes),
                 _ => copy::copy(board.page, source, bytes),
             }
-            // SYNC POINT board: releases the data.
-            (*board.stamp).store(number, Ordering::Release);
+            (*board.stamp).raise(number);
         }
         self.wake();
     }
@@ -141,8 +139,7 @@ impl Direct<'_> {
         let board = self.team.board(rank, number);
         // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
         let stamp = unsafe { &*board.stamp };
-        // SYNC POINT board: acquires the data.
-        if stamp.load(Ordering::Acquire) < number {
+        if !stamp.has_reached(number) {
             await_board(self.world, self.team, self.operation, (rank, number));
         }
         if bytes <= BOARD_BYTES { board.inline } else { board.page }
@@ -213,15 +210,13 @@ impl Direct<'_> {
                 self.make_room(number);
                 let word = copy::load(source);
                 copy::store(board.inline.cast(), word);
-                // SYNC POINT board: releases the data.
-                (*board.stamp).store(number, Ordering::Release);
+                (*board.stamp).raise(number);
                 self.wake();
                 copy::store(target, word);
             } else {
                 let board = self.team.board(root, number);
                 let stamp = &*board.stamp;
-                // SYNC POINT board: acquires the data.
-                if stamp.load(Ordering::Acquire) < number {
+                if !stamp.has_reached(number) {
                     await_board(self.world, self.team, self.operation, (root, number));
                 }
                 copy::store(target, copy::load(board.inline.cast::<u64>()));
@@ -558,8 +553,7 @@ fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, n
     let board = team.board(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*board.stamp };
-    // SYNC POINT board: acquires the data.
-    world.wait(Direct { world, team, operation }.awaits(rank), || stamp.load(Ordering::Acquire) >= number);
+    world.wait(Direct { world, team, operation }.awaits(rank), || stamp.has_reached(number));
 }
 
 #[cold]
@@ -575,7 +569,7 @@ fn make_room_slowly(world: &World, team: &TeamCore, operation: &'static str, num
     let (least, mut by_all) = (number + 1 - BOARDS as u64, number);
     for rank in 0..team.len() {
         Direct { world, team, operation }.await_begun(rank, least);
-        by_all = by_all.min(team.begun(rank).load(Ordering::Relaxed));
+        by_all = by_all.min(team.begun(rank).number());
     }
     team.begun_by_all.store(by_all, Ordering::Relaxed);
 }
