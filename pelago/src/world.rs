@@ -364,9 +364,9 @@ impl Drop for World {
         if std::thread::panicking() || self.barrier.is_closed() {
             return;
         }
+        self.finish_collectives();
         self.quiet_all();
         self.quiet();
-        self.finish_collectives();
         self.leave();
         if let Some(job) = self.job.take()
             && let Err(error) = job.finalize()

@@ -153,6 +153,29 @@ everywhere! {
     spaces(4): a_space_is_memory_of_its_team_alone;
 }
 
+/// Welch and Venkata: memory for k teams that have nothing to do with each other, once as memory of the world
+/// and once in spaces.
+#[test]
+fn disjoint_teams_pay_for_their_own_memory_only() {
+    const BYTES: usize = 1 << 20;
+    let used = spmd(8, |world| {
+        let pair = world.team().split_by(Some(world.my_pe() as u64 / 2), 0).unwrap().unwrap();
+        let heap = world.heap_free_bytes();
+        let teams = world.n_pes() / 2;
+        let arrays: Vec<_> = (0..teams).map(|_| world.alloc::<u8>(BYTES).unwrap()).collect();
+        let of_world = heap - world.heap_free_bytes();
+        drop(arrays);
+        let pool = world.pool_used_bytes();
+        let space = pair.space(BYTES + 4096).unwrap();
+        let _array = space.alloc::<u8>(BYTES).unwrap();
+        (of_world, world.pool_used_bytes() - pool)
+    });
+    for (of_world, of_spaces) in used.unwrap() {
+        assert!((4 * BYTES..4 * BYTES + 4096).contains(&of_world), "{of_world} bytes for four teams");
+        assert!((BYTES..BYTES + 3 * 4096).contains(&of_spaces), "{of_spaces} bytes for the own team");
+    }
+}
+
 #[test]
 fn teams_of_different_threads_act_at_once() {
     spmd(4, |world| {
