@@ -98,6 +98,16 @@ pub enum SettingError {
         /// What it accepts.
         accepts: &'static str,
     },
+    /// The file that a variable names cannot be used.
+    #[error("{variable}={path:?} is not valid: {reason}")]
+    File {
+        /// The variable.
+        variable: &'static str,
+        /// The path that it was set to.
+        path: String,
+        /// Why not, with the line where there is one, and what is accepted.
+        reason: String,
+    },
     /// No setting has this name.
     #[error("{variable} is not a setting of Pelago; {}", advice(*nearest))]
     Unknown {

@@ -5,6 +5,7 @@
 
 mod app;
 mod bench;
+mod coll;
 mod info;
 mod plot;
 mod run;
@@ -34,6 +35,7 @@ Examples:
   mpiexec.hydra -n 4 pelago app ft   the same application under another launcher
   pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
+  pelago coll show broadcast         who sends what to whom, in a picture
   pelago info --settings             every setting, with its default";
 
 #[derive(Subcommand)]
@@ -42,6 +44,7 @@ enum Command {
     App(app::App),
     Sim(sim::Sim),
     Bench(bench::Bench),
+    Coll(coll::Coll),
     Info(info::Info),
 }
 
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::App(app) => ("app", app.execute()),
         Command::Sim(sim) => ("sim", sim.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
+        Command::Coll(coll) => ("coll", coll.execute()),
         Command::Info(info) => ("info", info.execute()),
     };
     outcome.unwrap_or_else(|error| {

@@ -3,7 +3,7 @@
 
 use crate::Pe;
 use crate::channel::HEAP_KEY;
-use crate::coll::select;
+use crate::coll::select::Preferences;
 use crate::error::{ErrorKind, Result};
 use crate::segment::Memory;
 use crate::world::World;
@@ -25,7 +25,7 @@ const POOL_BYTES_MIN: usize = 64 << 20;
 pub(crate) fn process() -> Result<World> {
     let settings = Settings::from_env()?;
     // Before anybody else waits for this PE.
-    select::forced(settings.coll_algorithms.as_deref().unwrap_or(""))?;
+    Preferences::new(&settings)?;
     let job = Job::join(&settings)?;
     tell_panics(job.notifier());
     let (me, n_pes) = (job.rank(), job.size());

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bench;
+mod coll;
 mod faults;
 mod help;
 #[cfg(feature = "full")]

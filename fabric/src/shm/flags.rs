@@ -47,8 +47,8 @@ impl Arrival {
 pub struct Stamp(AtomicU64);
 
 impl Stamp {
-    /// Says that this PE has come to `number`: what it wrote before is there for who sees it, and what it read
-    /// before it has read.
+    /// Says that this PE has come to `number`: what it wrote before is there for who sees it, and what it
+    /// read before it has read.
     #[inline(always)]
     pub fn raise(&self, number: u64) {
         // SYNC POINT stamp: releases what the owner has written and read before.

@@ -21,6 +21,7 @@ pub(crate) mod engine;
 pub(crate) mod request;
 pub mod select;
 pub(crate) mod span;
+pub mod tuning;
 
 mod all_gather;
 mod all_reduce;

@@ -53,6 +53,18 @@ pub struct Case {
     pub tuning: Tuning,
 }
 
+/// Elements of the sources or targets of all ranks in one variant.
+const ELEMENTS_MAX: usize = 40_000;
+
+const TUNINGS: [Tuning; 3] = [
+    Tuning { radix: 2, segment_bytes: 16 },
+    Tuning { radix: 3, segment_bytes: 1 },
+    Tuning { radix: 8, segment_bytes: 32 << 10 },
+];
+
+const NODE_MAPS: [NodeMap; 5] =
+    [NodeMap::One, NodeMap::Runs(2), NodeMap::Turns(3), NodeMap::Runs(4), NodeMap::Turns(2)];
+
 impl Case {
     /// Equal blocks of `count` elements of 8 bytes, not in place, on one node, the root 0.
     pub fn new(operation: Operation, n: usize, count: usize) -> Case {
@@ -92,6 +104,36 @@ impl Case {
         shape.nodes = self.node_numbers();
         shape.tuning = self.tuning;
         shape
+    }
+
+    /// This case with other counts, layouts, nodes and numbers that tune it, in all combinations.
+    pub fn variants(self) -> Vec<Case> {
+        let blocks = self.operation.source_blocks(self.n).max(self.operation.target_blocks(self.n));
+        let is_small = |count: &usize| *count <= 1 || self.n * blocks * count <= ELEMENTS_MAX;
+        let is_first = self.n <= 9 || [0, 1, self.n / 2, self.n - 1].contains(&self.root);
+        let counts = [0, 1, 3, self.n + 1, 40].into_iter().filter(is_small);
+        let counts = counts.filter(|count| *count <= 3 || is_first);
+        let places: &[bool] = if Case::can_be_in_place(self.operation) { &[false, true] } else { &[false] };
+        let mut cases = Vec::new();
+        for count in counts {
+            for &layout in Case::layouts(self.operation) {
+                for &in_place in places {
+                    for nodes in NODE_MAPS {
+                        for tuning in TUNINGS {
+                            cases.push(Case { count, layout, in_place, nodes, tuning, ..self });
+                        }
+                    }
+                }
+            }
+        }
+        cases
+    }
+
+    /// One of the variants, another for each number.
+    pub fn variant(self, number: usize) -> Case {
+        let cases = self.variants();
+        // 37 has no divisor in common with the number of variants, so that all have their turn.
+        cases[number * 37 % cases.len()]
     }
 
     fn blocks(&self, rank: Rank) -> Blocks {

@@ -1,6 +1,7 @@
 //! What can be wrong with the schedules of a team, and how it is said.
 //!
-//! Invariant: a defect names the rank and the number of the step, counted from 0, wherever one step is to blame.
+//! Invariant: a defect names the rank, and the number of the step, counted from 0, wherever one step is to
+//! blame.
 
 use crate::coll::schedule::{Buffer, Place, Rank, Remote, Step};
 use std::fmt;

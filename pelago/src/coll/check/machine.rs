@@ -473,8 +473,8 @@ impl<'a> Machine<'a> {
         let (bytes, owner) = (area.units.len() * self.units.unit, area.rank);
         let other = if conflict.writes { "write" } else { "read" };
         let text = format!(
-            "{verb} {bytes} B at {place} of rank {owner}, where nothing orders it with the {other} of rank {rank}, \
-             step {step}: {}",
+            "{verb} {bytes} B at {place} of rank {owner}, where nothing orders it with \
+             the {other} of rank {rank}, step {step}: {}",
             self.schedules[rank].steps[step]
         );
         (Fault::Race, text)

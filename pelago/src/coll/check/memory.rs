@@ -1,9 +1,9 @@
 //! One memory of a rank: the symbolic contents of its units, and who has accessed them.
 //!
 //! Invariant: segments are disjoint, ascending, and cover the memory. A segment knows its last write and all
-//! reads since, as far as they are not known to be over when later reads began. Two accesses of a unit, one of
-//! them a write, must be ordered; else they race (happens-before: L. Lamport, 1978; last writes and sets of
-//! reads as in FastTrack, C. Flanagan and S. Freund, 2009).
+//! reads since, as far as they are not known to be over when later reads began. Two accesses of a unit, one
+//! of them a write, must be ordered; else they race (happens-before: L. Lamport, 1978; last writes and sets
+//! of reads as in FastTrack, C. Flanagan and S. Freund, 2009).
 
 use std::ops::Range;
 

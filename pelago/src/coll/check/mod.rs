@@ -1,4 +1,5 @@
-//! Runs the schedules of all ranks of a team without processes, and proves what they do, or says what is wrong.
+//! Runs the schedules of all ranks of a team without processes, and proves what they do, or says what is
+//! wrong.
 //!
 //! Contents are symbols: every element of every source is one, a reduction makes an expression of two. At the
 //! end every target must hold what the documentation of its [`Operation`](super::shape::Operation) promises.

@@ -130,7 +130,7 @@ pub(super) fn area(
         let text = format!("{place} with {bytes} B goes beyond the {size} B of rank {}", shape.rank);
         return Err((Fault::Bounds, text));
     }
-    if bytes % units.element != 0 || place.offset % align != 0 {
+    if !bytes.is_multiple_of(units.element) || !place.offset.is_multiple_of(align) {
         return Err((
             Fault::CutElement,
             format!("{place} with {bytes} B cuts elements of {} B", units.element),

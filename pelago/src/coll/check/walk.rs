@@ -30,49 +30,8 @@ fn of(operation: Operation) -> impl Iterator<Item = &'static Algorithm> {
     algorithms().filter(move |algorithm| algorithm.operation == operation)
 }
 
-/// Elements of the sources or targets of all ranks in one case.
-const ELEMENTS_MAX: usize = 40_000;
-
 /// The roots that algorithms with many messages are checked for in a large team, when time is short.
 const ROOT_STEP: usize = if cfg!(feature = "full") { 1 } else { 16 };
-
-const TUNINGS: [Tuning; 3] = [
-    Tuning { radix: 2, segment_bytes: 16 },
-    Tuning { radix: 3, segment_bytes: 1 },
-    Tuning { radix: 8, segment_bytes: 32 << 10 },
-];
-
-const NODE_MAPS: [NodeMap; 5] =
-    [NodeMap::One, NodeMap::Runs(2), NodeMap::Turns(3), NodeMap::Runs(4), NodeMap::Turns(2)];
-
-/// Variants of a case: all combinations when there are few, else one of them, another for each `number`.
-fn variants(plain: Case, number: usize, are_all: bool) -> Vec<Case> {
-    let blocks = plain.operation.source_blocks(plain.n).max(plain.operation.target_blocks(plain.n));
-    let elements = |count: &usize| plain.n * blocks * count;
-    let is_chosen = plain.n <= 9 || [0, 1, plain.n / 2, plain.n - 1].contains(&plain.root);
-    let counts = [0, 1, 3, plain.n + 1, 40].into_iter();
-    let counts = counts.filter(|count| *count <= 1 || elements(count) <= ELEMENTS_MAX);
-    let counts = counts.filter(|count| *count <= 3 || is_chosen);
-    let layouts = Case::layouts(plain.operation);
-    let places: &[bool] = if Case::can_be_in_place(plain.operation) { &[false, true] } else { &[false] };
-    let mut cases = Vec::new();
-    for count in counts {
-        for &layout in layouts {
-            for &in_place in places {
-                for nodes in NODE_MAPS {
-                    for tuning in TUNINGS {
-                        cases.push(Case { count, layout, in_place, nodes, tuning, ..plain });
-                    }
-                }
-            }
-        }
-    }
-    if !are_all {
-        // 37 has no divisor in common with the number of cases, so the choice goes through all of them.
-        cases = vec![cases[number * 37 % cases.len()]];
-    }
-    cases
-}
 
 fn walk(operation: Operation) {
     let mut number = 0;
@@ -87,7 +46,8 @@ fn walk(operation: Operation) {
                 }
                 number += 1;
                 let plain = Case { root, ..Case::new(operation, n, 1) };
-                for case in variants(plain, number, n <= 5) {
+                let cases = if n <= 5 { plain.variants() } else { vec![plain.variant(number)] };
+                for case in cases {
                     prove(algorithm, &case, &CREDITS);
                 }
                 if root == 0 {

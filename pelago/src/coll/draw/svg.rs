@@ -29,8 +29,9 @@ text { font: 13px system-ui, sans-serif; fill: #24292f } \
 .counts, .note { fill: #57606a } \
 .rank { text-anchor: end } \
 .life { stroke: #8c959f; stroke-width: 2 } \
-.pause { stroke: #fff; stroke-width: 3 } .paused { stroke: #c9d1d9; stroke-width: 1.5; stroke-dasharray: 2 4 } \
-.message { fill: none; stroke-width: 1.6 } \
+.pause { stroke: #fff; stroke-width: 3 } \
+.paused { stroke: #c9d1d9; stroke-width: 1.5; stroke-dasharray: 2 4 } \
+.message, .sample { fill: none; stroke-width: 1.6 } \
 .put { stroke: #0969da } .get { stroke: #8250df; stroke-dasharray: 6 3 } \
 .signal { stroke: #6e7781; stroke-dasharray: 1.5 3 } \
 .head-put { fill: #0969da } .head-get { fill: #8250df } .head-signal { fill: #6e7781 } \
@@ -92,10 +93,8 @@ impl<'a> Picture<'a> {
         let (base_x, base_y) = (tip_x - along_x * 9.0, tip_y - along_y * 9.0);
         let (side_x, side_y) = (-along_y * 3.6, along_x * 3.6);
         let (class, note) = (class(message.kind), note(message));
-        writeln!(
-            f,
-            r#"<g><title>{note}</title><path class="message {class}" d="M{x1:.1} {y1:.1}L{base_x:.1} {base_y:.1}"/>"#
-        )?;
+        let line = format!("M{x1:.1} {y1:.1}L{base_x:.1} {base_y:.1}");
+        writeln!(f, r#"<g><title>{note}</title><path class="message {class}" d="{line}"/>"#)?;
         writeln!(
             f,
             r#"<path class="head-{class}" d="M{tip_x:.1} {tip_y:.1}L{:.1} {:.1}L{:.1} {:.1}Z"/></g>"#,
@@ -106,7 +105,7 @@ impl<'a> Picture<'a> {
         )
     }
 
-    /// The bytes on the arrows, above all lines. They stand off the middle, where arrows cross.
+    /// The bytes on the arrows, above all lines. They stand near the start: arrows cross in the middle.
     fn draw_bytes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let messages = &self.timeline.messages;
         if messages.len() > LABELS_MAX {
@@ -115,7 +114,7 @@ impl<'a> Picture<'a> {
         for message in messages.iter().filter(|message| message.kind != Kind::Signal) {
             let (x1, y1) = (f64::from(self.x(message.leaves)), f64::from(self.y(message.from)));
             let (x2, y2) = (f64::from(self.x(message.arrives)), f64::from(self.y(message.to)));
-            let share = (22.0 / (y2 - y1).abs()).clamp(0.22, 0.45);
+            let share = (16.0 / (y2 - y1).abs()).min(0.34);
             let (x, y) = (x1 + (x2 - x1) * share, y1 + (y2 - y1) * share);
             writeln!(
                 f,
@@ -131,13 +130,9 @@ impl<'a> Picture<'a> {
         let x = f64::from(self.x(work.start) + self.x(work.end)) / 2.0;
         let (class, verb) = if work.reduces { ("reduce", "combines") } else { ("copy", "copies") };
         let radius = if work.reduces { 5.0 } else { 4.0 };
-        writeln!(
-            f,
-            r#"<circle class="{class}" cx="{x:.1}" cy="{}" r="{radius}"><title>rank {} {verb} {} B</title></circle>"#,
-            self.y(work.rank),
-            work.rank,
-            work.bytes
-        )
+        let (y, note) = (self.y(work.rank), format!("rank {} {verb} {} B", work.rank, work.bytes));
+        let mark = format!(r#"class="{class}" cx="{x:.1}" cy="{y}" r="{radius}""#);
+        writeln!(f, r#"<circle {mark}><title>{note}</title></circle>"#)
     }
 
     fn draw_legend(&self, f: &mut fmt::Formatter<'_>, y: u32) -> fmt::Result {
@@ -215,13 +210,13 @@ fn note(message: &Message) -> String {
 }
 
 fn counts(timeline: &Timeline) -> String {
-    let bytes: usize = timeline.messages.iter().map(|message| message.bytes).sum();
-    let mut text = format!(
-        "{} messages with {}B in {} rounds",
-        timeline.messages.len(),
-        short(bytes),
-        timeline.rounds()
-    );
+    let bytes = short(timeline.messages.iter().map(|message| message.bytes).sum());
+    let bytes = match bytes.strip_suffix(char::is_alphabetic) {
+        Some(number) => format!("{number} {}iB", &bytes[number.len()..]),
+        None => format!("{bytes} B"),
+    };
+    let (messages, rounds) = (timeline.messages.len(), timeline.rounds());
+    let mut text = format!("{messages} messages with {bytes} in {rounds} rounds");
     let reductions = timeline.works.iter().filter(|work| work.reduces).count();
     if reductions > 0 {
         // Writing to a string cannot fail.
@@ -269,6 +264,6 @@ mod tests {
     fn small_pictures_show_bytes_and_reductions() {
         let drawn = picture(8);
         assert_eq!(drawn.matches(r#"class="bytes""#).count(), 24);
-        assert!(drawn.contains("24 messages with 192B in 3 rounds, 24 local reductions"), "{drawn}");
+        assert!(drawn.contains("24 messages with 192 B in 3 rounds, 24 local reductions"), "{drawn}");
     }
 }

@@ -1,5 +1,5 @@
-//! Pictures in characters: ranks are columns, time goes down, messages of a round share lines where they do not
-//! cross. Invariant: no line is wider than was asked for; teams too large for that are listed instead.
+//! Pictures in characters: ranks are columns, time goes down, messages of a round share lines where they do
+//! not cross. Invariant: no line is wider than was asked for; teams too large for that are listed instead.
 
 use super::{Kind, Message, Timeline, short};
 use crate::coll::schedule::{Rank, Schedule};

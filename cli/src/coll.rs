@@ -1,0 +1,517 @@
+//! `pelago coll`: the algorithms of the collective operations, listed, drawn and checked.
+//!
+//! Invariant: nothing is run. What is shown and proved are the schedules that the runtime would carry out.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use pelago::coll::check::cases::{Case, NodeMap};
+use pelago::coll::check::{CheckOptions, Defect, Report, check};
+use pelago::coll::draw;
+use pelago::coll::schedule::Schedule;
+use pelago::coll::shape::{Operation, Tuning};
+use pelago::coll::table::{Algorithm, Fold, algorithms, find};
+use pelago_apps::{Bytes, nearest};
+use serde::Serialize;
+
+/// The most PEs of a team that is shown or checked.
+const TEAM_MAX: usize = 4096;
+/// Width of pictures and texts, in characters.
+const WIDTH: usize = 80;
+
+/// List, draw and check the algorithms of collective operations
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Coll {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    List(List),
+    Show(Show),
+    Check(Check),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pelago coll list                                   all algorithms, with what they cost 8 PEs
+  pelago coll show broadcast --algorithm binomial    who sends what to whom, in rounds
+  pelago coll show all_reduce -n 16 --svg ring.svg --algorithm ring
+  pelago coll check -n 1..=64 --all-roots            proves all algorithms for these teams";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  pelago coll list                          what each algorithm costs 8 PEs
+  pelago coll list reduce -n 1000           only one operation, for more PEs
+  pelago coll list -n 64 --bytes 1M --json  for a program to read";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  pelago coll show barrier                                the first algorithm of its table, 8 PEs
+  pelago coll show broadcast --algorithm chain --bytes 64K --segment-bytes 16K
+  pelago coll show reduce --algorithm hierarchical -n 12 --nodes 3 --root 5
+  pelago coll show scatter -n 16 --svg scatter.svg        as a picture for a browser";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  pelago coll check                                  all algorithms, 1 to 16 PEs
+  pelago coll check broadcast -n 1..=64 --all-roots  one operation, more PEs, every root
+  pelago coll check reduce --algorithm binomial -n 257";
+
+/// List the algorithms with what they cost
+#[derive(Args)]
+#[command(after_help = LIST_EXAMPLES)]
+struct List {
+    /// Only the algorithms of this operation
+    #[arg(value_name = "OPERATION", value_parser = operation())]
+    operation: Option<Operation>,
+    /// Number of PEs
+    #[arg(short, value_name = "N", default_value = "8", value_parser = team)]
+    n: usize,
+    /// Size of a block
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes)]
+    bytes: usize,
+    /// Print one JSON object an algorithm
+    #[arg(long)]
+    json: bool,
+}
+
+/// Draw what an algorithm does
+///
+/// PEs are columns, time goes down. Arrows of the same round can be on their way at the same time.
+#[derive(Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+struct Show {
+    /// The operation
+    #[arg(value_name = "OPERATION", value_parser = operation())]
+    operation: Operation,
+    /// The algorithm; the first that takes such a team if none is named
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
+    /// Number of PEs
+    #[arg(short, value_name = "N", default_value = "8", value_parser = team)]
+    n: usize,
+    /// The PE that has the root's part
+    #[arg(long, value_name = "PE", default_value_t = 0)]
+    root: usize,
+    /// Size of a block
+    #[arg(long, value_name = "BYTES", default_value = "1K", value_parser = bytes)]
+    bytes: usize,
+    /// Nodes that the PEs are on, those of a node one after the other
+    #[arg(long, value_name = "NODES", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: u32,
+    /// Children of a node in k-nomial trees
+    #[arg(long, value_name = "K", default_value_t = Tuning::default().radix as u64,
+          value_parser = clap::value_parser!(u64).range(2..))]
+    radix: u64,
+    /// Size of a piece in pipelines
+    #[arg(long, value_name = "BYTES", default_value = "32K", value_parser = bytes)]
+    segment_bytes: usize,
+    /// Write a picture to this file instead of a text
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Prove that algorithms are right, without running them
+///
+/// Checks contents, deadlock, races, and the use of memory and signals. Each team gets sizes, layouts, nodes
+/// and tuning in turn; teams of up to 5 PEs get all combinations. The exit status is 1 if there is a defect.
+#[derive(Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+struct Check {
+    /// Only the algorithms of this operation
+    #[arg(value_name = "OPERATION", value_parser = operation())]
+    operation: Option<Operation>,
+    /// Only the algorithm of this name
+    #[arg(long, value_name = "NAME", requires = "operation")]
+    algorithm: Option<String>,
+    /// Numbers of PEs: one, or a range such as 1..=64
+    #[arg(short, value_name = "N", default_value = "1..=16", value_parser = teams)]
+    n: RangeInclusive<usize>,
+    /// Every PE in turn as the root, not only PE 0
+    #[arg(long)]
+    all_roots: bool,
+    /// Signals from one PE to another that may be on their way before the next one has to wait
+    #[arg(long, value_name = "COUNT", default_value_t = 4,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    credits: u32,
+}
+
+impl Coll {
+    /// Does what was asked for; gives the exit status.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        match self.action {
+            Action::List(list) => list.execute(),
+            Action::Show(show) => show.execute(),
+            Action::Check(check) => check.execute(),
+        }
+    }
+}
+
+/// What stands in a row of the list.
+#[derive(Serialize)]
+struct Row {
+    operation: &'static str,
+    algorithm: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    /// In which order it combines.
+    fold: &'static str,
+    #[serde(flatten)]
+    cost: Option<Cost>,
+    /// Why it does not take this team, if so.
+    restriction: Option<&'static str>,
+}
+
+/// What an algorithm costs a team.
+#[derive(Serialize)]
+struct Cost {
+    messages: usize,
+    bytes: usize,
+    rounds: usize,
+    messages_max: usize,
+    slots_total: usize,
+    in_neighbours_max: usize,
+}
+
+impl List {
+    fn execute(&self) -> anyhow::Result<ExitCode> {
+        let chosen =
+            algorithms().filter(|row| self.operation.is_none_or(|operation| row.operation == operation));
+        let rows = chosen.map(|algorithm| self.row(algorithm)).collect::<anyhow::Result<Vec<_>>>()?;
+        if self.json {
+            for row in &rows {
+                println!("{}", serde_json::to_string(row)?);
+            }
+        } else {
+            print!("{}", self.text(&rows));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn row(&self, algorithm: &'static Algorithm) -> anyhow::Result<Row> {
+        let case = block(algorithm.operation, self.n, self.bytes);
+        let restriction = (algorithm.restriction)(&case.shape(0));
+        let cost = match restriction {
+            Some(_) => None,
+            None => Some(Cost::of(&prove(algorithm, &case, &CheckOptions::default())?)),
+        };
+        Ok(Row {
+            operation: algorithm.operation.name(),
+            algorithm: algorithm.name,
+            summary: algorithm.summary,
+            source: algorithm.source,
+            fold: fold(algorithm.fold),
+            cost,
+            restriction,
+        })
+    }
+
+    fn text(&self, rows: &[Row]) -> String {
+        let (n, size) = (self.n, Bytes(self.bytes as u64));
+        let mut text = format!("{n} PEs, blocks of {size}; messages and bytes of all PEs together\n");
+        let names = ["operation", "algorithm", "order", "messages", "bytes", "rounds"].map(str::to_owned);
+        let mut lines = vec![(names, "what it does".to_owned())];
+        for row in rows {
+            let figures = match &row.cost {
+                Some(cost) => [cost.messages, cost.bytes, cost.rounds].map(|figure| figure.to_string()),
+                None => ["-"; 3].map(str::to_owned),
+            };
+            let [messages, bytes, rounds] = figures;
+            let words = [row.operation, row.algorithm, row.fold].map(str::to_owned);
+            let [operation, algorithm, fold] = words;
+            let note = row.restriction.map_or(String::new(), |why| format!(" (not here: {why})"));
+            lines.push((
+                [operation, algorithm, fold, messages, bytes, rounds],
+                format!("{}{note}", row.summary),
+            ));
+        }
+        let width = |column: usize| lines.iter().map(|(cells, _)| cells[column].len()).max().unwrap_or(0);
+        let [w0, w1, w2, w3, w4, w5] = std::array::from_fn(width);
+        for ([operation, algorithm, fold, messages, bytes, rounds], note) in &lines {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "  {operation:w0$}  {algorithm:w1$}  {fold:w2$}  \
+                 {messages:>w3$}  {bytes:>w4$}  {rounds:>w5$}  {note}"
+            );
+        }
+        text
+    }
+}
+
+impl Cost {
+    fn of(report: &Report) -> Cost {
+        let Report { messages, bytes, rounds, messages_max, slots_total, in_neighbours_max, .. } = *report;
+        Cost { messages, bytes, rounds, messages_max, slots_total, in_neighbours_max }
+    }
+}
+
+impl Show {
+    fn execute(&self) -> anyhow::Result<ExitCode> {
+        ensure!(self.root < self.n, "--root {}: the PEs are 0 to {}", self.root, self.n - 1);
+        ensure!(
+            self.root == 0 || self.operation.is_rooted(),
+            "--root {}: {} has no root; leave it away",
+            self.root,
+            self.operation
+        );
+        let case = Case {
+            root: self.root,
+            nodes: if self.nodes == 1 { NodeMap::One } else { NodeMap::Runs(self.nodes) },
+            tuning: Tuning { radix: self.radix as usize, segment_bytes: self.segment_bytes.max(1) },
+            ..block(self.operation, self.n, self.bytes)
+        };
+        let algorithm = match &self.algorithm {
+            Some(name) => named(self.operation, name)?,
+            None => first_fit(&case)?,
+        };
+        if let Some(why) = (algorithm.restriction)(&case.shape(0)) {
+            bail!("{} does not take {case}: {why}", algorithm.name);
+        }
+        let options = CheckOptions::default();
+        let schedule = |rank| algorithm.schedule(&case.shape(rank), options.mailbox_bytes);
+        let schedules: Vec<Schedule> = (0..self.n).map(schedule).collect();
+        let title = format!("{} / {}: {}", self.operation, algorithm.name, self.team());
+        if let Some(file) = &self.svg {
+            let picture = draw::svg(&title, &schedules);
+            std::fs::write(file, picture)
+                .with_context(|| format!("--svg: writing {} failed", file.display()))?;
+            println!("{title}, drawn in {}", file.display());
+        } else {
+            print!(
+                "{title}\n{} ({})\n\n{}",
+                algorithm.summary,
+                algorithm.source,
+                draw::text(&schedules, WIDTH)
+            );
+        }
+        let checked = check(algorithm, &|rank| case.shape(rank), &options);
+        Ok(say(&checked))
+    }
+
+    /// The team and its data in words.
+    fn team(&self) -> String {
+        let mut text = format!("{} PEs", self.n);
+        if self.operation.is_rooted() {
+            text += &format!(", root {}", self.root);
+        }
+        if self.operation != Operation::Barrier {
+            text += &format!(", blocks of {}", Bytes(self.bytes as u64));
+        }
+        if self.nodes > 1 {
+            text += &format!(", {} nodes", self.nodes);
+        }
+        text
+    }
+}
+
+/// What the checker says of schedules that were shown.
+fn say(checked: &Result<Report, Defect>) -> ExitCode {
+    match checked {
+        Ok(report) => {
+            println!(
+                "\n{} messages with {} in {} rounds;\n\
+                 a PE starts at most {}, waits for {}, copies {}, combines {};\n\
+                 {} words to synchronise on, at most {} of a PE, for {} neighbours",
+                report.messages,
+                Bytes(report.bytes as u64),
+                report.rounds,
+                report.messages_max,
+                report.waits_max,
+                Bytes(report.copied_bytes_max as u64),
+                Bytes(report.reduced_bytes_max as u64),
+                report.slots_total,
+                report.slots_max,
+                report.in_neighbours_max
+            );
+            ExitCode::SUCCESS
+        }
+        Err(defect) => {
+            println!("\nDEFECT: {defect}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Check {
+    fn execute(&self) -> anyhow::Result<ExitCode> {
+        let chosen: Vec<&Algorithm> = match (self.operation, &self.algorithm) {
+            (Some(operation), Some(name)) => vec![named(operation, name)?],
+            (operation, _) => algorithms()
+                .filter(|row| operation.is_none_or(|operation| row.operation == operation))
+                .collect(),
+        };
+        let bar = progress_bar(chosen.iter().map(|algorithm| self.teams(algorithm).count()).sum())?;
+        let width = chosen.iter().map(|algorithm| full_name(algorithm).len()).max().unwrap_or(0);
+        let mut is_right = true;
+        for algorithm in chosen {
+            bar.set_message(full_name(algorithm));
+            let name = full_name(algorithm);
+            let line = match self.prove(algorithm, &bar) {
+                Ok(cases) => format!("{name:width$}  right in {cases} cases"),
+                Err((case, defect)) => {
+                    is_right = false;
+                    format!("{name:width$}  DEFECT in {case}:\n  {defect}")
+                }
+            };
+            bar.suspend(|| println!("{line}"));
+        }
+        bar.finish_and_clear();
+        Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// The teams that an algorithm is checked for, with their roots.
+    fn teams(&self, algorithm: &Algorithm) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let every = self.all_roots && algorithm.operation.is_rooted();
+        self.n.clone().flat_map(move |n| (0..if every { n } else { 1 }).map(move |root| (n, root)))
+    }
+
+    /// Checks an algorithm, and says in how many cases.
+    fn prove(&self, algorithm: &Algorithm, bar: &ProgressBar) -> Result<usize, (Case, Defect)> {
+        let options = CheckOptions { credits: Some(self.credits as usize), ..CheckOptions::default() };
+        let mut checked = 0;
+        for (number, (n, root)) in self.teams(algorithm).enumerate() {
+            let plain = Case { root, ..Case::new(algorithm.operation, n, 1) };
+            let variants = if n <= 5 { plain.variants() } else { vec![plain, plain.variant(number)] };
+            for case in variants {
+                if (algorithm.restriction)(&case.shape(0)).is_none() {
+                    check(algorithm, &|rank| case.shape(rank), &options).map_err(|defect| (case, defect))?;
+                    checked += 1;
+                }
+            }
+            bar.inc(1);
+        }
+        Ok(checked)
+    }
+}
+
+fn progress_bar(length: usize) -> anyhow::Result<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let style = ProgressStyle::with_template("teams [{bar:40}] {pos}/{len} {msg}")?;
+    Ok(ProgressBar::new(length as u64).with_style(style))
+}
+
+fn full_name(algorithm: &Algorithm) -> String {
+    format!("{}/{}", algorithm.operation, algorithm.name)
+}
+
+fn fold(fold: Fold) -> &'static str {
+    match fold {
+        Fold::None => "-",
+        Fold::Ranks => "ranks",
+        Fold::Tree => "tree",
+        Fold::Any => "any",
+    }
+}
+
+/// The case of blocks of so many bytes: of elements of 8 bytes where that is possible.
+fn block(operation: Operation, n: usize, bytes: usize) -> Case {
+    match bytes % 8 {
+        0 => Case::new(operation, n, bytes / 8),
+        _ => Case { element_bytes: 1, ..Case::new(operation, n, bytes) },
+    }
+}
+
+fn prove(algorithm: &Algorithm, case: &Case, options: &CheckOptions) -> anyhow::Result<Report> {
+    check(algorithm, &|rank| case.shape(rank), options)
+        .with_context(|| format!("{} has a defect in {case}", full_name(algorithm)))
+}
+
+fn of(operation: Operation) -> impl Iterator<Item = &'static Algorithm> {
+    algorithms().filter(move |algorithm| algorithm.operation == operation)
+}
+
+fn named(operation: Operation, name: &str) -> anyhow::Result<&'static Algorithm> {
+    if let Some(algorithm) = find(operation, name) {
+        return Ok(algorithm);
+    }
+    let names = || of(operation).map(|algorithm| algorithm.name);
+    let list = names().collect::<Vec<_>>().join(", ");
+    let nearest = nearest(name, names()).unwrap_or_default();
+    bail!("{operation} has no algorithm {name:?}; did you mean {nearest}? (there are {list})")
+}
+
+fn first_fit(case: &Case) -> anyhow::Result<&'static Algorithm> {
+    let fits = |algorithm: &&Algorithm| (algorithm.restriction)(&case.shape(0)).is_none();
+    of(case.operation).find(fits).with_context(|| format!("no algorithm takes {case}"))
+}
+
+fn operation() -> impl TypedValueParser<Value = Operation> {
+    PossibleValuesParser::new(Operation::ALL.map(Operation::name))
+        .try_map(|name| Operation::from_name(&name).ok_or("not an operation"))
+}
+
+fn team(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if (1..=TEAM_MAX).contains(&n) => Ok(n),
+        _ => Err(format!("a team has 1 to {TEAM_MAX} PEs")),
+    }
+}
+
+fn teams(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (low, high) = match text.split_once("..") {
+        Some((low, high)) => (team(low)?, team(high.trim_start_matches('='))?),
+        None => (team(text)?, team(text)?),
+    };
+    if low > high { Err(format!("the range is empty; did you mean {high}..={low}?")) } else { Ok(low..=high) }
+}
+
+fn bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let unit = match &text[digits.len()..] {
+        "" => Some(1),
+        "K" => Some(1 << 10),
+        "M" => Some(1 << 20),
+        "G" => Some(1 << 30),
+        _ => None,
+    };
+    let bytes = digits.parse::<usize>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    bytes
+        .filter(|bytes| *bytes <= 1 << 40)
+        .ok_or_else(|| "a size is a number of bytes, with K, M or G".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teams_are_numbers_and_ranges() {
+        assert_eq!((teams("7"), teams("1..=64"), teams("2..4")), (Ok(7..=7), Ok(1..=64), Ok(2..=4)));
+        for bad in ["", "0", "5000", "3..=2", "..=4", "1..=", "a", "-1"] {
+            assert!(teams(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(
+            (bytes("0"), bytes("24"), bytes("3K"), bytes("2M")),
+            (Ok(0), Ok(24), Ok(3072), Ok(2 << 20))
+        );
+        for bad in ["", "K", "1KM", "1 K", "-1", "1k", "99999999999999999999", "4096G"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn blocks_have_whole_elements() {
+        let case = block(Operation::Broadcast, 4, 24);
+        assert_eq!((case.count, case.element_bytes), (3, 8));
+        let case = block(Operation::Broadcast, 4, 25);
+        assert_eq!((case.count, case.element_bytes), (25, 1));
+    }
+}
