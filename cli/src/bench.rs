@@ -13,7 +13,8 @@ mod rate;
 mod rma;
 mod signals;
 mod start;
-mod table;
+mod sync_memory;
+pub mod table;
 mod text;
 mod threads;
 mod topic;
@@ -82,6 +83,12 @@ const THREADS_EXAMPLES: &str = "\
 Examples:
   pelago bench threads                   1, 2 and 4 threads of a PE
   pelago bench threads --html t.html     the curves as well";
+
+const SYNC_MEMORY_EXAMPLES: &str = "\
+Examples:
+  pelago bench sync-memory                      counted for 2 to 4096 PEs, measured up to 8
+  pelago bench sync-memory --html m.html        curves, and graphs of who synchronises with whom
+  pelago bench sync-memory --collectives 100    what strategies cost if barriers are rare";
 
 #[derive(Subcommand)]
 enum Suite {
@@ -161,6 +168,13 @@ enum Suite {
         #[command(flatten)]
         output: Output,
     },
+    /// Memory that collectives synchronise on, and messages for its sake, by strategy
+    ///
+    /// Counted from the schedules of barrier, broadcast and all-reduce, for 2, 4, 8 PEs and so on; up to 8
+    /// PEs also measured, on threads. Beside the figures stand the orders that the source of the strategies
+    /// gives: a arrays, c collectives between barriers, n PEs.
+    #[command(after_help = SYNC_MEMORY_EXAMPLES)]
+    SyncMemory(sync_memory::Options),
 }
 
 #[derive(Args)]
@@ -205,6 +219,7 @@ impl Bench {
             Some(Suite::Threads { job, output }) => {
                 threads::TOPIC.measure(job.n, &Binding::none(), &output)?;
             }
+            Some(Suite::SyncMemory(options)) => options.execute()?,
         }
         Ok(ExitCode::SUCCESS)
     }

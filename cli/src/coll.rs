@@ -321,9 +321,9 @@ fn say(checked: &Result<Report, Defect>) -> ExitCode {
     match checked {
         Ok(report) => {
             println!(
-                "\n{} messages with {} in {} rounds;\n\
-                 a PE starts at most {}, waits for {}, copies {}, combines {};\n\
-                 {} words to synchronise on, at most {} of a PE, for {} neighbours",
+                "\nmessages {}, bytes {}, rounds {}; a PE starts at most {}, waits for {},\n\
+                 copies {}, combines {}; words to synchronise on {}, of a PE at most {},\n\
+                 from neighbours {}",
                 report.messages,
                 Bytes(report.bytes as u64),
                 report.rounds,

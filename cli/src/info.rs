@@ -1,10 +1,13 @@
-//! `pelago info`: what this machine offers, what the runtime would use of it, and every setting.
+//! `pelago info`: what this machine offers, what the runtime would use of it, every setting, and the
+//! algorithms of collective operations.
+
+mod collectives;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use pelago::coll::select::forced;
+use pelago::coll::select::Preferences;
 use pelago_boot::{SettingKind, Settings, settings_table};
 use pelago_fabric::Provider;
 use pelago_fabric::shm::{Layout, Shm};
@@ -18,6 +21,12 @@ pub struct Info {
     /// List every setting: the environment variable, its default and what it does
     #[arg(long)]
     settings: bool,
+    /// List the algorithms of collective operations, and which are chosen at present
+    #[arg(long, conflicts_with = "settings")]
+    collectives: bool,
+    /// Number of PEs that algorithms are chosen for; the cores, and at least 2, unless given
+    #[arg(short, value_name = "N", requires = "collectives", value_parser = number_of_pes)]
+    n: Option<usize>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -28,6 +37,9 @@ Examples:
   pelago info                   the node, its cores and memory, the providers
   pelago info --settings        the environment variables
   pelago info --settings --json the same, for a program to read
+  pelago info --collectives     the algorithms, and those chosen for as many PEs as there are cores
+  pelago info --collectives -n 16
+  PELAGO_COLL_TUNING=pelago-tuning.toml pelago info --collectives -n 4
   pelago run -n 2 --tag-output pelago info   what each PE of a job sees";
 
 #[derive(Serialize)]
@@ -60,6 +72,13 @@ struct SettingReport {
 impl Info {
     /// Prints what was asked for.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
+        if self.collectives {
+            let pes = self.n.unwrap_or(pelago_boot::cores().max(2));
+            let report = collectives::Report::gather(pes, &Settings::from_env()?)?;
+            let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.text() };
+            print!("{text}");
+            return Ok(ExitCode::SUCCESS);
+        }
         let text = match (self.settings, self.json) {
             (true, false) => settings_text(&user_settings()),
             (true, true) => serde_json::to_string(&user_settings())? + "\n",
@@ -74,7 +93,7 @@ impl Info {
 impl Report {
     fn gather() -> anyhow::Result<Self> {
         let settings = Settings::from_env()?;
-        forced(settings.coll_algorithms.as_deref().unwrap_or(""))?;
+        Preferences::new(&settings)?;
         let launcher = match pelago_boot::launcher_seen() {
             Ok(None) => "none: a program started from here is a job of one PE".to_owned(),
             Ok(Some((rank, size))) => format!("PMI-1: this process is PE {rank} of {size}"),
@@ -108,6 +127,12 @@ impl Report {
         }
         text + "settings  see `pelago info --settings`\n"
     }
+}
+
+/// A number that a team can have; a larger one would only take long to work out.
+fn number_of_pes(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().filter(|number| (1..=1 << 20).contains(number));
+    number.ok_or_else(|| "this is not a number of PEs from 1 to 1048576".to_owned())
 }
 
 /// Tries the provider for one node, on the smallest segment there is.
@@ -163,7 +188,7 @@ mod tests {
         let text = settings_text(&user_settings());
         let start = text.find("meaning").unwrap();
         for row in user_settings() {
-            let line = text.lines().find(|line| line.starts_with(row.name)).unwrap();
+            let line = text.lines().find(|line| line.starts_with(&format!("{} ", row.name))).unwrap();
             assert_eq!(&line[start..], row.help, "{line}");
         }
         assert!(!text.contains("PELAGO_TEST_BODY"));

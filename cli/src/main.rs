@@ -10,6 +10,7 @@ mod info;
 mod plot;
 mod run;
 mod sim;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ Examples:
   pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
   pelago coll show broadcast         who sends what to whom, in a picture
+  pelago tune -n 4                   which collective algorithms are best here
   pelago info --settings             every setting, with its default";
 
 #[derive(Subcommand)]
@@ -45,6 +47,7 @@ enum Command {
     Sim(sim::Sim),
     Bench(bench::Bench),
     Coll(coll::Coll),
+    Tune(tune::Tune),
     Info(info::Info),
 }
 
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Sim(sim) => ("sim", sim.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
         Command::Coll(coll) => ("coll", coll.execute()),
+        Command::Tune(tune) => ("tune", tune.execute()),
         Command::Info(info) => ("info", info.execute()),
     };
     outcome.unwrap_or_else(|error| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use pelago::coll::select::forced;
+use pelago::coll::tuning::{self, Rules};
 use pelago_apps::nearest;
 use pelago_boot::{Cause, Failure, JobSpec, LaunchError, launch};
 
@@ -83,8 +84,12 @@ impl Run {
         } else {
             (program.into(), args.to_vec())
         };
-        let of_pes = self.env.iter().rev().find(|(key, _)| key == COLL).map(|(_, value)| value.clone());
-        forced(&of_pes.or_else(|| std::env::var(COLL).ok()).unwrap_or_default())?;
+        let of_pes = |variable| {
+            let given = self.env.iter().rev().find(|(key, _)| key == variable);
+            given.map(|(_, value)| value.clone()).or_else(|| std::env::var(variable).ok())
+        };
+        forced(&of_pes(COLL).unwrap_or_default())?;
+        Rules::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
         let env = self.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
         let (bind, tag_output, timeout) = (self.bind, self.tag_output, self.timeout);
         Ok(JobSpec { args, env, bind, tag_output, timeout, ..JobSpec::new(self.n, program) })

@@ -82,7 +82,7 @@ impl Arrays {
         for (word, bits) in set.iter_mut().enumerate().filter(|(_, bits)| **bits != 0) {
             for bit in (0..64).filter(|bit| self.dropped[word] & (1 << bit) != 0) {
                 let block = self.blocks[word * 64 + bit].as_ref();
-                if block.is_some_and(|block| Arc::strong_count(&block.usage) > 1) {
+                if block.is_some_and(|block| !block.usage.is_over()) {
                     *bits &= !(1 << bit);
                 }
             }

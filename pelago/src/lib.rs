@@ -36,6 +36,7 @@ mod amo;
 mod arrays;
 mod barrier;
 mod channel;
+mod children;
 mod clock;
 pub mod coll;
 mod context;

@@ -8,6 +8,7 @@
 use crate::Pe;
 use crate::agree::Call;
 use crate::arrays::{ARRAYS_MAX, Arrays, Block};
+use crate::children::Tie;
 use crate::coll::schedule::Rank;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
@@ -15,7 +16,7 @@ use crate::heap::Heap;
 use crate::members::Members;
 use crate::segment::{Memory, PartTable};
 use crate::symmetric::{Symmetric, Usage};
-use crate::team::{TeamCore, Tie};
+use crate::team::TeamCore;
 use crate::world::World;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,6 +122,11 @@ impl Realm {
     #[inline]
     pub(crate) fn my_rank(&self) -> Rank {
         self.me
+    }
+
+    /// What tells a space from others of the same team; 0 for the world.
+    pub(crate) fn number(&self) -> u64 {
+        self.tie.as_ref().map_or(0, |tie| tie.number())
     }
 
     /// Whether the members are all PEs, each with its own number.

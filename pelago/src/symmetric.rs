@@ -2,30 +2,54 @@
 
 use crate::agree::Call;
 use crate::arrays::{ArrayId, Block};
+use crate::children::Tie;
 use crate::element::Element;
 use crate::error::Result;
 use crate::join::panic_text;
 use crate::realm::Realm;
 use crate::segment::Place;
-use crate::team::Tie;
 use crate::view::View;
 use crate::wait::Awaited;
 use crate::world::World;
+use pelago_fabric::sync::{AtomicU32, Ordering};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// Held by every collective operation that uses an array. While one does, the array is not reclaimed,
+/// How many collective operations under way use an array. While one does, the array is not reclaimed,
 /// whatever was forgotten or dropped; nor is the space that it lies in.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
+    running: AtomicU32,
     _space: Option<Arc<Tie>>,
 }
+
+/// An operation's use of an array, until it is dropped.
+pub(crate) struct InUse(Arc<Usage>);
 
 impl Usage {
     /// Of a new array, in a space or in the world's heap.
     pub(crate) fn new(space: Option<Arc<Tie>>) -> Arc<Usage> {
-        Arc::new(Usage { _space: space })
+        Arc::new(Usage { running: AtomicU32::new(0), _space: space })
+    }
+
+    /// One more operation begins to use the array.
+    pub(crate) fn begin(self: Arc<Self>) -> InUse {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        InUse(self)
+    }
+
+    /// Whether no operation uses the array.
+    pub(crate) fn is_over(&self) -> bool {
+        // SYNC POINT usage: acquires what the operations have read and written.
+        self.running.load(Ordering::Acquire) == 0
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        // SYNC POINT usage: releases what the operation has read and written.
+        self.0.running.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -170,10 +194,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
 
     /// Waits until no collective operation uses the array any more here, whose request was forgotten.
     fn finish_collectives(&self, operation: &'static str) {
-        // Beside the operations, this handle's view and the table of arrays hold it.
-        let is_unused = || Arc::strong_count(self.usage()) <= 2;
-        if !is_unused() {
-            self.world().wait(Awaited::Collective { operation, pe: None }, is_unused);
+        if !self.usage().is_over() {
+            self.world().wait(Awaited::Collective { operation, pe: None }, || self.usage().is_over());
         }
     }
 

@@ -10,6 +10,7 @@
 
 use crate::Pe;
 use crate::agree::Call;
+use crate::children::{Children, Tie};
 use crate::coll::direct::Direct;
 use crate::coll::engine::TeamEngine;
 use crate::coll::schedule::Rank;
@@ -23,8 +24,7 @@ use crate::space::Space;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::SyncMemoryKind;
-use pelago_fabric::sync::{AtomicU64, Ordering};
-use std::collections::VecDeque;
+use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Words of a notice that say what was dropped.
@@ -69,6 +69,8 @@ pub(crate) struct TeamCore {
     pub(crate) sequence: AtomicU64,
     /// All members have begun this direct operation, as far as is known.
     pub(crate) begun_by_all: AtomicU64,
+    /// Its block is used by a smaller team now.
+    is_retired: AtomicBool,
     /// The number of the last exchange; held by the thread that exchanges.
     exchanges: Mutex<u64>,
     engine: Mutex<TeamEngine>,
@@ -93,23 +95,6 @@ unsafe impl Sync for Start {}
 unsafe impl Send for Starts {}
 // SAFETY: as for `Send`: the memory behind them is accessed as atomics or through copies only.
 unsafe impl Sync for Starts {}
-
-/// The teams and spaces made from a team that are not yet dropped by all its members, in their order.
-#[derive(Default)]
-struct Children {
-    /// The number of the first.
-    first: u64,
-    children: VecDeque<Child>,
-}
-
-/// A team or space, as the team knows it that it was made from.
-#[derive(Default)]
-struct Child {
-    is_dropped: bool,
-    is_gone: bool,
-    /// What of this PE's pool is given back once all have dropped it: offset and size in bytes.
-    blocks: Vec<(usize, usize)>,
-}
 
 impl TeamCore {
     /// The team of all PEs, whose blocks are the first in every pool.
@@ -151,6 +136,7 @@ impl TeamCore {
             nodes: Vec::new(),
             sequence: AtomicU64::new(0),
             begun_by_all: AtomicU64::new(0),
+            is_retired: AtomicBool::new(false),
             exchanges: Mutex::new(0),
             engine: Mutex::new(TeamEngine::new(sync_memory, n, me)),
             children: Mutex::default(),
@@ -184,6 +170,11 @@ impl TeamCore {
     #[inline]
     pub(crate) fn my_rank(&self) -> Rank {
         self.me
+    }
+
+    /// Whether a smaller team uses its block now, so that nothing can be started on it any more.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Relaxed)
     }
 
     /// The PE of a rank.
@@ -231,10 +222,10 @@ impl TeamCore {
     /// Keeps the place of what was born from this team.
     fn tie(self: &Arc<Self>, born: &Born) -> Tie {
         let block = born.block.expect("who is in it has a block");
-        Tie { blocks: Mutex::new(vec![block]), parent: Arc::clone(self), number: born.number }
+        Tie::new(Arc::clone(self), born.number, block)
     }
 
-    fn children(&self) -> MutexGuard<'_, Children> {
+    pub(crate) fn children(&self) -> MutexGuard<'_, Children> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -242,7 +233,7 @@ impl TeamCore {
     /// PEs.
     pub(crate) fn keep_block(&self, block: (usize, usize)) {
         if let Some(tie) = &self.tie {
-            tie.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+            tie.keep_block(block);
         }
     }
 
@@ -297,7 +288,8 @@ impl TeamCore {
         world.quiet_all();
         *exchanges += 1;
         let [code, a, b] = call.words();
-        let mut notice: Notice = [code, a, b, 0, 0, 0, 0, 0];
+        // Spaces of one team are told apart.
+        let mut notice: Notice = [code, a, b, realm.number(), 0, 0, 0, 0];
         notice[4..].copy_from_slice(&dropped[..NOTICE_DROPPED_WORDS]);
         let notices = self.exchange(world, *exchanges, notice);
         let mut dropped_by_all = dropped;
@@ -352,7 +344,10 @@ impl TeamCore {
         let mut notice: Notice = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
         notice[4..].copy_from_slice(&self.children().dropped());
         let notices = self.exchange(world, *exchanges, notice);
-        self.children().reclaim(world, &notices);
+        let is_same_call = notices.iter().all(|theirs| theirs[0] == call.code());
+        if is_same_call {
+            self.children().reclaim(world, &notices);
+        }
         let block = block.flatten().zip(bytes);
         let problem = match notices.iter().position(|theirs| theirs[0] != call.code()) {
             Some(rank) => Some(ErrorKind::Mismatch {
@@ -367,14 +362,13 @@ impl TeamCore {
                 ErrorKind::PoolExhausted { me, operation, pe, asked_bytes }
             }),
         };
-        let is_full = self.children().children.len() == CHILDREN_MAX;
+        let is_full = self.children().len() == CHILDREN_MAX;
         let full = is_full.then_some(ErrorKind::TooManyTeams { me, operation, count: CHILDREN_MAX });
         if let Some(problem) = problem.or(full) {
             block.into_iter().for_each(|(at, bytes)| world.pool_free(at, bytes));
             return Err(problem.into());
         }
-        let number =
-            self.children().add(Child { is_dropped: block.is_none(), is_gone: false, blocks: Vec::new() });
+        let number = self.children().add(block.is_some());
         Ok(Born { number, notices, block })
     }
 }
@@ -415,28 +409,6 @@ struct Born {
     notices: Vec<Notice>,
     /// This PE's block: its offset and size in bytes.
     block: Option<(usize, usize)>,
-}
-
-/// Keeps the place of a team or a space among its parent's children for as long as anything of it is alive
-/// here.
-pub(crate) struct Tie {
-    /// What of this PE's pool is given back when all members have dropped it.
-    blocks: Mutex<Vec<(usize, usize)>>,
-    parent: Arc<TeamCore>,
-    number: u64,
-}
-
-impl std::fmt::Debug for Tie {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tie").field("number", &self.number).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Tie {
-    fn drop(&mut self) {
-        let blocks = std::mem::take(&mut *self.blocks.lock().unwrap_or_else(PoisonError::into_inner));
-        self.parent.children().drop_here(self.number, blocks);
-    }
 }
 
 impl<'w> Team<'w> {
@@ -615,7 +587,8 @@ impl<'w> Team<'w> {
         // How many will be in it, nobody knows before the exchange: there is room for all.
         let bytes = colour.map(|_| block::bytes(self.core.sync_memory, self.n_pes()));
         let born = self.core.bear(self.world, Birth { operation: "split_by", words }, bytes)?;
-        let with_me = (0..self.n_pes()).filter(|&rank| born.notices[rank][1] == words[0] && colour.is_some());
+        let has_block = |rank: Rank| born.notices[rank][3] != 0;
+        let with_me = (0..self.n_pes()).filter(|&rank| born.notices[rank][1] == words[0] && has_block(rank));
         let mut ranks: Vec<Rank> = with_me.collect();
         ranks.sort_by_key(|&rank| (born.notices[rank][2] as i64, rank));
         Ok(self.adopt(born, &ranks))
@@ -659,8 +632,11 @@ impl<'w> Team<'w> {
             let reason = format!("{n} members of {}. Keep at least 1, and at most all", self.n_pes());
             return Err(self.bad("shrink", reason));
         }
-        let Some(tie) = self.core.tie.clone() else { return self.split_strided(0, 1, n) };
+        // What was made from this team goes on with it, and so does the team of all PEs.
+        let tie = self.core.tie.clone().filter(|_| !self.core.children().were_any());
+        let Some(tie) = tie else { return self.split_strided(0, 1, n) };
         self.core.leave_behind(self.world, n);
+        self.core.is_retired.store(true, Ordering::Relaxed);
         if self.my_rank() >= n {
             return Ok(None);
         }
@@ -763,38 +739,10 @@ impl World {
     }
 }
 
-impl Children {
-    fn add(&mut self, child: Child) -> u64 {
-        self.children.push_back(child);
-        self.first + self.children.len() as u64 - 1
-    }
-
-    fn drop_here(&mut self, number: u64, blocks: Vec<(usize, usize)>) {
-        let child = &mut self.children[(number - self.first) as usize];
-        child.is_dropped = true;
-        child.blocks.extend(blocks);
-    }
-
-    /// What this PE has dropped, as bits.
-    fn dropped(&self) -> [u64; NOTICE_DROPPED_WORDS] {
-        let mut words = [0; NOTICE_DROPPED_WORDS];
-        for (i, _) in self.children.iter().enumerate().filter(|(_, child)| child.is_dropped) {
-            words[i / 64] |= 1 << (i % 64);
-        }
-        words
-    }
-
-    /// Gives back what all members have dropped.
-    fn reclaim(&mut self, world: &World, notices: &[Notice]) {
-        for (i, child) in self.children.iter_mut().enumerate() {
-            if !child.is_gone && notices.iter().all(|notice| notice[4 + i / 64] & (1 << (i % 64)) != 0) {
-                child.is_gone = true;
-                child.blocks.drain(..).for_each(|(at, bytes)| world.pool_free(at, bytes));
-            }
-        }
-        while self.children.front().is_some_and(|child| child.is_gone) {
-            self.children.pop_front();
-            self.first += 1;
-        }
+impl Drop for TeamCore {
+    fn drop(&mut self) {
+        // All children are dropped here, as each keeps its parent. Their blocks go with this team's own.
+        let children = std::mem::take(&mut *self.children());
+        children.into_blocks().for_each(|block| self.keep_block(block));
     }
 }

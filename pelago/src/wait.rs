@@ -146,6 +146,10 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, since, sleeps);
             self.check_hope(awaited, ready);
+            if self.collectives.is_active() {
+                // Another thread of this PE may have started operations since.
+                self.drive();
+            }
             let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
             let is_ready = ready();
             if !is_ready {
@@ -177,6 +181,9 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, since, rests);
             self.check_hope(awaited, ready);
+            if self.collectives.is_active() {
+                self.drive();
+            }
             net.rest(SLEEP_BOUND);
         }
     }
@@ -209,11 +216,16 @@ impl World {
         }
     }
 
+    /// Whether a PE has begun to leave the job.
+    pub(crate) fn has_left(&self, pe: Pe) -> bool {
+        // SYNC POINT left: acquires what the PE did before it left.
+        self.memory.blocks()[pe].left.load(Ordering::Acquire) != 0
+    }
+
     /// Fails if what is awaited can no longer come.
     fn check_hope(&self, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
         let me = self.my_pe();
-        // SYNC POINT left: acquires what the PE did before it left, so that the last look below sees it.
-        let has_left = |pe: Pe| self.memory.blocks()[pe].left.load(Ordering::Acquire) != 0;
+        let has_left = |pe: Pe| self.has_left(pe);
         let culprit = match awaited {
             // Who leaves stays reachable until all have left.
             Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,

@@ -489,6 +489,26 @@ fn every_strategy_bears_with_simulated_networks() {
     }
 }
 
+/// Signals and nothing else, one way: acknowledgements that overtake each other would be lost.
+fn broadcasts_of_nothing(world: &World) {
+    let array = world.alloc::<u64>(1).unwrap();
+    for _ in 0..150 {
+        world.team().broadcast(0, array.span(0..0), array.span(0..0)).unwrap();
+    }
+}
+
+#[test]
+fn acknowledgements_do_not_overtake_each_other() {
+    let seeds = if cfg!(feature = "full") { 500 } else { 12 };
+    for strategy in STRATEGIES {
+        for seed in (0..seeds).chain([99, 327]) {
+            let job = pelago::Spmd::new(2).sim(pelago::sim::SimParams::chaos(seed));
+            let outcome = job.setting("PELAGO_SYNC_MEMORY", strategy).run(broadcasts_of_nothing);
+            outcome.unwrap_or_else(|error| panic!("{strategy}, seed {seed}: {error}"));
+        }
+    }
+}
+
 #[test]
 fn every_algorithm_keeps_the_oracle() {
     for algorithm in algorithms() {
@@ -555,6 +575,9 @@ fn senseless_calls_are_refused() {
             team.all_to_all_strided(&a, &b, 2, (1, 2)),
             team.all_to_all_varying(&a, &b, &[(0, 1); 3], &[(0, 1); 2]),
             team.all_to_all_varying(&a, &b, &[(0, 1), (1, 1), (5, 2)], &[(0, 1); 3]),
+            team.all_to_all_varying(&a, &b, &[(0, 1); 3], &[(usize::MAX - 39, 40), (0, 1), (0, 1)]),
+            team.all_to_all_strided(&a, &b, usize::MAX / 2 + 1, (1, 1)),
+            team.all_gather_varying(&a, &b, &[usize::MAX, 2, 1]),
             team.all_reduce(ReduceOp::And, &f, &f),
             team.all_reduce(ReduceOp::Sum, a.span(0..3), a.span(1..4)),
             team.all_gather(a.span(0..6), a.span(0..2)),

@@ -266,3 +266,74 @@ fn a_member_that_dies_ends_a_wait_in_a_team() {
     let Err(SpmdError::Panicked { pe, message }) = outcome else { panic!("it cannot end well") };
     assert_eq!((pe, message.as_str()), (1, "on purpose"));
 }
+
+#[test]
+fn spaces_of_one_team_are_told_apart() {
+    let texts = spmd(2, |world| {
+        let team = world.team();
+        let (a, b) = (team.space(4096).unwrap(), team.space(4096).unwrap());
+        let mut x = a.alloc_zeroed::<u64>(1).unwrap();
+        let mut y = b.alloc_zeroed::<u64>(1).unwrap();
+        let outcome = match world.my_pe() {
+            0 => x.exclusive(|part| part[0]),
+            _ => y.exclusive(|part| part[0]),
+        };
+        outcome.unwrap_err().to_string()
+    });
+    assert!(texts.unwrap().iter().all(|text| text.contains("disagree")));
+}
+
+#[test]
+fn a_colour_is_any_number() {
+    let members = spmd(3, |world| {
+        let colour = (world.my_pe() != 1).then_some(u64::MAX);
+        world.team().split_by(colour, 0).unwrap().map(|team| pes(&team))
+    });
+    assert_eq!(members.unwrap(), [Some(vec![0, 2]), None, Some(vec![0, 2])]);
+}
+
+#[test]
+fn what_was_made_from_a_dropped_team_is_given_back() {
+    spmd(2, |world| {
+        let round = || {
+            let pair = world.team().split_by(Some(0), 0).unwrap().unwrap();
+            drop(pair.space(1 << 20).unwrap());
+        };
+        round();
+        let used = world.pool_used_bytes();
+        (0..6).for_each(|_| round());
+        assert!(world.pool_used_bytes() < used + (1 << 20), "{} after {used}", world.pool_used_bytes());
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_space_of_a_team_that_shrinks_is_good_still() {
+    spmd(3, |world| {
+        let team = world.team().split_strided(0, 1, 3).unwrap().unwrap();
+        let space = team.space(8192).unwrap();
+        let _first = space.alloc_zeroed::<u64>(1).unwrap();
+        if let Some(pair) = team.shrink(2).unwrap() {
+            (0..5).for_each(|_| pair.barrier());
+            assert_eq!(gathered(&pair, 3), [3, 3]);
+        }
+        let second = space.alloc_zeroed::<u64>(1).unwrap();
+        second.p((world.my_pe() + 1) % 3, 0, 9).unwrap();
+        world.barrier();
+        assert_eq!(second.local().get(0), 9);
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_barrier_that_a_member_has_left_ends() {
+    for n_pes in [2, 5] {
+        let outcome = spmd(n_pes, |world| {
+            if world.my_pe() != 0 {
+                world.team().barrier();
+            }
+        });
+        let text = outcome.unwrap_err().to_string();
+        assert!(text.contains("PE 0 has left the job"), "{text}");
+    }
+}

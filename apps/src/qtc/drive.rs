@@ -2,31 +2,36 @@
 //! behind makes no call of the group any more.
 
 use pelago::Result;
+use pelago::coll::sync_memory::SyncCounts;
 
 use super::clustering::Clustering;
 use super::group::{Group, Meeting};
 use super::member::{Member, Request, Shrink};
+use super::usage::Usage;
 
 /// Collective among the group: runs to the end, or until the group leaves this PE behind; how the group
-/// shrank until then. `progress` learns after every round how many points are free.
+/// shrank until then, and how much memory this PE has synchronised on in all its groups. `progress` learns
+/// after every round how many points are free.
 pub(super) fn drive<G: Group>(
     group: G,
     clustering: &mut Clustering,
     progress: &mut dyn FnMut(u32),
-) -> Result<Vec<Shrink>> {
+) -> Result<(Vec<Shrink>, SyncCounts)> {
     let mut group = group;
     let mut member = Member::new(clustering, group.rank(), group.size());
     let mut request = member.first();
+    let mut usage = Usage::default();
     loop {
+        usage.take(group.sync_counts());
         request = match request {
             Request::Shrink(pes) => match group.shrink(pes)? {
                 Some(smaller) => {
                     group = smaller;
                     member.next(0)
                 }
-                None => return Ok(member.shrinks),
+                None => return Ok((member.shrinks, usage.total())),
             },
-            Request::Done => return Ok(member.shrinks),
+            Request::Done => return Ok((member.shrinks, usage.total())),
             first => group.meet(|meeting| go_on(meeting, &mut member, first, progress))?,
         };
     }

@@ -2,6 +2,7 @@
 //! same order.
 
 use pelago::Result;
+use pelago::coll::sync_memory::SyncCounts;
 use pelago::prelude::*;
 
 /// A group of PEs, as one member sees it.
@@ -14,6 +15,10 @@ pub(super) trait Group: Sized {
 
     /// Lets the members meet, in memory of the group.
     fn meet<T>(&self, body: impl FnOnce(&mut dyn Meeting) -> Result<T>) -> Result<T>;
+
+    /// How much this member has used the memory that the group synchronises on; the groups before it as well,
+    /// as far as they had the same.
+    fn sync_counts(&self) -> SyncCounts;
 
     /// The group of the first `size` members; `None` for the others.
     fn shrink(self, size: usize) -> Result<Option<Self>>;
@@ -45,6 +50,10 @@ impl Group for Team<'_> {
         let space = self.space(WORDS * size_of::<u64>())?;
         let words = space.alloc(WORDS)?;
         body(&mut TeamMeeting { team: self, words: &words })
+    }
+
+    fn sync_counts(&self) -> SyncCounts {
+        Team::sync_counts(self)
     }
 
     fn shrink(self, size: usize) -> Result<Option<Self>> {
@@ -103,6 +112,10 @@ impl Group for Alone {
 
     fn meet<T>(&self, body: impl FnOnce(&mut dyn Meeting) -> Result<T>) -> Result<T> {
         body(&mut Alone)
+    }
+
+    fn sync_counts(&self) -> SyncCounts {
+        SyncCounts::default()
     }
 
     fn shrink(self, size: usize) -> Result<Option<Self>> {

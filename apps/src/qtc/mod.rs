@@ -33,6 +33,7 @@ mod reference;
 mod replay;
 mod report;
 mod solve;
+mod usage;
 mod verify;
 
 const NAME: &str = "qtc";

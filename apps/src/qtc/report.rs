@@ -54,6 +54,7 @@ impl Report {
             grows_max: efforts().map(|effort| effort.grows).max().unwrap_or(0),
             joins: efforts().map(|effort| effort.joins).sum(),
             pruned: efforts().map(|effort| effort.pruned).sum(),
+            sync_memory: SyncMemory::of(outcome),
             setup_seconds: outcome.setup_seconds,
             seconds: outcome.seconds,
             failed: checks.iter().filter(|check| !check.holds).map(|check| check.what).collect(),
@@ -84,7 +85,8 @@ impl fmt::Display for Report {
         for Shrink { iteration, points, pes } in is_kept.then_some(&start).into_iter().chain(record.shrinks) {
             writeln!(f, "{iteration:>14}  {points:>11}  {pes:>4}")?;
         }
-        writeln!(f, "\n{:<20}  {:.6} s for points and neighbours", "setup", record.setup_seconds)?;
+        writeln!(f, "\n{:<20}  {}", "synchronised on", record.sync_memory)?;
+        writeln!(f, "{:<20}  {:.6} s for points and neighbours", "setup", record.setup_seconds)?;
         writeln!(f, "{:<20}  {:.6} s", "time", record.seconds)?;
         for what in &record.failed {
             writeln!(f, "{:<20}  not so: {what}", "verification")?;
@@ -95,6 +97,63 @@ impl fmt::Display for Report {
 
 fn hexadecimal(hash: u64) -> String {
     format!("{hash:016x}")
+}
+
+/// The words that the group synchronised on, beside those of traditional arrays, one for each team that there
+/// was and each round of a synchronisation of its members.
+#[derive(Serialize)]
+struct SyncMemory {
+    /// Whether the collectives of the group were scheduled; direct ones use no slots.
+    scheduled: bool,
+    /// Slots that were used, of all PEs.
+    slots: u64,
+    /// The most of one PE.
+    slots_max: u64,
+    /// Signals of all PEs.
+    signals: u64,
+    /// Messages of all PEs for the memory's own sake.
+    chores: u64,
+    /// Teams of two or more members that there were.
+    teams: usize,
+    /// Words of all PEs for an array of each team.
+    traditional: u64,
+    /// Words of a PE that was in all of them.
+    traditional_max: u64,
+}
+
+impl SyncMemory {
+    fn of(outcome: &Outcome) -> Self {
+        let counts = || outcome.accounts.iter().map(|account| account.sync);
+        let sizes = || {
+            let sizes = [outcome.accounts.len()].into_iter();
+            // A group that shrinks before the first round was a team already.
+            sizes.chain(outcome.shrinks.iter().map(|shrink| shrink.pes)).filter(|size| *size > 1)
+        };
+        let rounds = |size: usize| u64::from(size.next_power_of_two().trailing_zeros());
+        let signals = counts().map(|counts| counts.signals).sum();
+        SyncMemory {
+            scheduled: signals > 0,
+            slots: counts().map(|counts| counts.slots).sum(),
+            slots_max: counts().map(|counts| counts.slots).max().unwrap_or(0),
+            signals,
+            chores: counts().map(|counts| counts.chores).sum(),
+            teams: sizes().count(),
+            traditional: sizes().map(|size| size as u64 * rounds(size)).sum(),
+            traditional_max: sizes().map(rounds).sum(),
+        }
+    }
+}
+
+impl fmt::Display for SyncMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SyncMemory { slots, slots_max, teams, traditional, traditional_max, .. } = self;
+        if self.scheduled {
+            write!(f, "{slots} slots, {slots_max} of one PE at most")?;
+        } else {
+            write!(f, "no slots, as no operation was scheduled (PELAGO_COLL_FORM=schedule)")?;
+        }
+        write!(f, "; arrays for {teams} teams: {traditional} words, {traditional_max}")
+    }
 }
 
 #[derive(Serialize)]
@@ -116,6 +175,7 @@ struct Record<'a> {
     grows_max: u64,
     joins: u64,
     pruned: u64,
+    sync_memory: SyncMemory,
     setup_seconds: f64,
     seconds: f64,
     failed: Vec<&'static str>,
@@ -123,6 +183,8 @@ struct Record<'a> {
 
 #[cfg(test)]
 mod tests {
+    use pelago::coll::sync_memory::SyncCounts;
+
     use super::super::clustering::{Cluster, Effort};
     use super::super::solve::Account;
     use super::*;
@@ -131,7 +193,8 @@ mod tests {
     fn report(holds: bool) -> Report {
         let account = |grows| {
             let effort = Effort { grows, joins: 10 * grows, pruned: 1 };
-            Account { effort, rounds: 2, hash: 0 }
+            let sync = SyncCounts { signals: 7 * grows, chores: 1, slots: grows / 10 };
+            Account { effort, rounds: 2, hash: 0, sync }
         };
         let outcome = Outcome {
             points_hash: 0xabc,
@@ -157,6 +220,7 @@ mod tests {
             "hash of points        0000000000000abc",
             "grown clusters        60 in all, 30 on one PE at most",
             "             1           60     3\n             2           57     2\n",
+            "synchronised on       6 slots, 3 of one PE at most; arrays for 2 teams: 8 words, 3\n",
             "time                  0.500000 s",
         ] {
             assert!(page.contains(part), "`{part}` is not in:\n{page}");
@@ -194,6 +258,19 @@ mod tests {
         }
         assert_eq!((&value["app"], &value["verified"]), (&"qtc".into(), &true.into()));
         assert_eq!((&value["threshold"], &value["seconds"]), (&0.5.into(), &0.5.into()));
+        let sync = &value["sync_memory"];
+        for (field, expected) in [
+            ("slots", 6),
+            ("slots_max", 3),
+            ("signals", 420),
+            ("chores", 3),
+            ("teams", 2),
+            ("traditional", 8),
+            ("traditional_max", 3),
+        ] {
+            assert_eq!(sync[field], expected, "{field} of {line}");
+        }
+        assert_eq!(sync["scheduled"], true);
         let shrink = &value["shrinks"][0];
         assert_eq!(
             (&shrink["iteration"], &shrink["points"], &shrink["pes"]),

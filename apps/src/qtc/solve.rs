@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use pelago::Result;
+use pelago::coll::sync_memory::SyncCounts;
 use pelago::prelude::*;
 
 use super::clustering::{self, Cluster, Clustering, Effort};
@@ -39,22 +40,26 @@ pub(super) struct Account {
     pub(super) rounds: u64,
     /// The hash of the clusters that it knows.
     pub(super) hash: u64,
+    /// How much memory it has synchronised on.
+    pub(super) sync: SyncCounts,
 }
 
 impl Account {
-    fn of(clustering: &Clustering) -> Self {
+    fn of(clustering: &Clustering, sync: SyncCounts) -> Self {
         let Clustering { effort, clusters, .. } = clustering;
-        Account { effort: *effort, rounds: clusters.len() as u64, hash: clustering::hash(clusters) }
+        Account { effort: *effort, rounds: clusters.len() as u64, hash: clustering::hash(clusters), sync }
     }
 
-    fn words(&self) -> [u64; 5] {
+    fn words(&self) -> [u64; 8] {
         let Effort { grows, joins, pruned } = self.effort;
-        [grows, joins, pruned, self.rounds, self.hash]
+        let SyncCounts { signals, chores, slots } = self.sync;
+        [grows, joins, pruned, self.rounds, self.hash, signals, chores, slots]
     }
 
     fn from_words(words: &[u64]) -> Self {
         let effort = Effort { grows: words[0], joins: words[1], pruned: words[2] };
-        Account { effort, rounds: words[3], hash: words[4] }
+        let sync = SyncCounts { signals: words[5], chores: words[6], slots: words[7] };
+        Account { effort, rounds: words[3], hash: words[4], sync }
     }
 }
 
@@ -65,8 +70,8 @@ pub(super) fn solve(world: &World, problem: Problem, progress: &mut dyn FnMut(u3
     let mut clustering = Clustering::new(Points::generate(problem.points), problem.threshold);
     let (points_hash, degree_max) = (clustering.points.hash(), clustering.neighbours.degree_max());
     let setup = world.wtime() - start;
-    let (shrinks, time) = run(world, &mut clustering, progress)?;
-    let words = collect(world, &Account::of(&clustering).words())?;
+    let ((shrinks, sync), time) = run(world, &mut clustering, progress)?;
+    let words = collect(world, &Account::of(&clustering, sync).words())?;
     Ok(Outcome {
         points_hash,
         degree_max,
@@ -79,19 +84,20 @@ pub(super) fn solve(world: &World, problem: Problem, progress: &mut dyn FnMut(u3
     })
 }
 
-/// Collective: the rounds; how the group shrank, and the time until this PE had done its part.
+/// Collective: the rounds; how the group shrank, what this PE synchronised on, and the time until it had
+/// done its part.
 fn run(
     world: &World,
     clustering: &mut Clustering,
     progress: &mut dyn FnMut(u32),
-) -> Result<(Vec<Shrink>, Duration)> {
+) -> Result<((Vec<Shrink>, SyncCounts), Duration)> {
     world.barrier();
     let begun = world.wtime();
-    let shrinks = match world.n_pes() {
+    let ended = match world.n_pes() {
         1 => drive(Alone, clustering, progress)?,
         _ => drive(world.team(), clustering, progress)?,
     };
-    Ok((shrinks, world.wtime() - begun))
+    Ok((ended, world.wtime() - begun))
 }
 
 /// Collective: every PE's `own`, in the order of the PEs. All have the same length.

@@ -103,20 +103,27 @@ impl Across {
 
 /// The page: `heading` above, the curves that have lines, `tables` below.
 pub fn html(title: &str, heading: &str, tables: &str, figures: &[Figure]) -> String {
+    html_with(title, heading, tables, figures, "")
+}
+
+/// As [`html`], with further figures below the curves, as markup.
+pub fn html_with(title: &str, heading: &str, tables: &str, figures: &[Figure], further: &str) -> String {
     let shown = figures.iter().filter(|figure| !figure.chart.series.is_empty());
-    let figures: String = shown
-        .map(|Figure { chart, caption }| {
-            format!("<figure>\n{chart}<figcaption>{}</figcaption>\n</figure>\n", escape(caption))
-        })
-        .collect();
+    let figures: String =
+        shown.map(|Figure { chart, caption }| figure_of(&chart.to_string(), caption)).collect();
     let (title, heading, tables) = (escape(title), escape(heading.trim_end()), escape(tables));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>Pelago: {title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n<p>{heading}</p>\n{figures}<h1>Figures</h1>\n\
+         <h1>{title}</h1>\n<p>{heading}</p>\n{figures}{further}<h1>Figures</h1>\n\
          <pre>{tables}</pre>\n</body>\n</html>\n"
     )
+}
+
+/// A drawing with its caption, as markup.
+pub fn figure_of(svg: &str, caption: &str) -> String {
+    format!("<figure>\n{svg}<figcaption>{}</figcaption>\n</figure>\n", escape(caption))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn schedules_are_drawn() {
         "{}",
         ended.stdout
     );
-    assert!(ended.stdout.contains("\n7 messages with 7 KiB in 3 rounds;\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("\nmessages 7, bytes 7 KiB, rounds 3; "), "{}", ended.stdout);
     let widest =
         ended.stdout.lines().filter(|line| line.contains('│')).map(|line| line.chars().count()).max();
     assert!(widest.is_some_and(|widest| widest <= 80), "{}", ended.stdout);

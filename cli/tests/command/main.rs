@@ -15,3 +15,5 @@ mod process;
 mod qtc;
 mod sim;
 mod stub_launcher;
+mod sync_memory;
+mod tune;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::process::run;
+use super::process::{run, run_with};
 
 /// What `qtc --json` says on `pes` PEs, when all is well.
 fn qtc(command: &[&str], points: &str) -> Value {
@@ -30,6 +30,25 @@ fn the_group_of_pes_shrinks_with_the_points() {
     let expected = [(23, 1536, 3), (71, 1021, 2), (146, 511, 1)]
         .map(|(iteration, points, pes)| json!({ "iteration": iteration, "points": points, "pes": pes }));
     assert_eq!(*shrinks, json!(expected));
+}
+
+#[test]
+fn the_memory_that_the_group_synchronised_on_is_told() {
+    let direct = &qtc(&["run", "-n", "2"], "2048")["sync_memory"];
+    assert_eq!(
+        (&direct["scheduled"], &direct["slots"], &direct["teams"]),
+        (&json!(false), &json!(0), &json!(1))
+    );
+    let variables = [("PELAGO_COLL_FORM", "schedule")];
+    let ended = run_with(&["run", "-n", "4", "qtc", "--points", "2048", "--json"], &variables);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let memory = &result["sync_memory"];
+    // 22 rounds of four PEs, 48 of three, 75 of two: a barrier and two reductions each. Three PEs pass a
+    // barrier by 6 signals, and reduce by 4: one sends to another, these two exchange, one sends back.
+    assert_eq!(memory["signals"], 22 * 3 * 8 + 48 * (6 + 2 * 4) + 75 * 3 * 2, "{memory}");
+    assert_eq!((&memory["scheduled"], &memory["teams"]), (&json!(true), &json!(3)));
+    assert_eq!((&memory["traditional"], &memory["traditional_max"]), (&json!(16), &json!(5)));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::error::{ErrorKind, Result};
 use crate::team::Team;
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same
-/// operation, root and sizes.
+/// operation, root and sizes, and the same elements for source and target or different ones.
 ///
 /// Source and target are elements of symmetric arrays, of the world or of a space, whose PEs include the
 /// team's. The target of every member may be written from the moment that the first member makes the call;
@@ -304,12 +304,14 @@ impl<'w> Team<'w> {
         self.core.sync(self.world);
     }
 
-    /// The operations of this team, not waiting for their end: each answers a [`Request`].
+    /// The operations of this team, not waiting for their end: each answers a
+    /// [`Request`](crate::Request).
     pub fn nonblocking(&self) -> NonBlocking<'_, 'w> {
         NonBlocking { team: self }
     }
 
-    /// The operations of this team, to be started again and again: each answers a [`Persistent`].
+    /// The operations of this team, to be started again and again: each answers a
+    /// [`Persistent`](crate::Persistent).
     pub fn persistent(&self) -> PersistentCalls<'_, 'w> {
         PersistentCalls { team: self }
     }

@@ -47,8 +47,13 @@ pub(crate) fn exchange_offset(n: usize, exchange: u64) -> usize {
     EXCHANGE_OFFSET + (exchange % 2) as usize * n * NOTICE_BYTES
 }
 
+/// Where this PE's own notice of an exchange lies until it is over.
+pub(crate) fn own_notice_offset(n: usize, exchange: u64) -> usize {
+    EXCHANGE_OFFSET + (2 * n + (exchange % 2) as usize) * NOTICE_BYTES
+}
+
 fn slots_offset(n: usize) -> usize {
-    (EXCHANGE_OFFSET + 2 * n * NOTICE_BYTES).next_multiple_of(256)
+    (EXCHANGE_OFFSET + (2 * n + 2) * NOTICE_BYTES).next_multiple_of(256)
 }
 
 /// Where the word of a slot lies.

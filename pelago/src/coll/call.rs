@@ -105,7 +105,8 @@ impl<'a> Call<'a> {
             Blocks::Exchanged { .. } => (0, 2),
             Blocks::Strided { .. } => (self.count, 3),
         };
-        [code, self.root as u64, count as u64, (self.element_bytes as u64) << 8 | blocks]
+        let in_place = u64::from(self.is_in_place()) << 4;
+        [code, self.root as u64, count as u64, (self.element_bytes as u64) << 8 | in_place | blocks]
     }
 
     /// What is wrong with the arguments, if anything is.
@@ -208,7 +209,8 @@ const FIRST_CODE: u64 = 1 << 33;
 /// What a call of that code and arguments is, as far as it can be told, for messages.
 pub(crate) fn describe([code, root, count, element]: [u64; 4]) -> Option<String> {
     let operation = *Operation::ALL.get(usize::try_from(code.checked_sub(FIRST_CODE)?).ok()?)?;
-    let (bytes, blocks) = (element >> 8, element & 0xff);
+    let (bytes, blocks) = (element >> 8, element & 0xf);
+    let place = if element & 0x10 == 0 { "" } else { ", in place" };
     let name = match blocks {
         0 => operation.name().to_owned(),
         1 => format!("{operation}_varying"),
@@ -221,7 +223,7 @@ pub(crate) fn describe([code, root, count, element]: [u64; 4]) -> Option<String>
         _ => format!("blocks of {count} elements of {bytes} bytes"),
     };
     let root = if operation.is_rooted() { format!("root {root}, ") } else { String::new() };
-    Some(format!("{name}({root}{what})"))
+    Some(format!("{name}({root}{what}{place})"))
 }
 
 fn has_direct_form(call: &Call<'_>) -> bool {
@@ -328,6 +330,11 @@ impl Prepared {
     }
 
     pub(super) fn start(&self, world: &World, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
+        if team.is_retired() {
+            let reason = "the team has shrunk, and a smaller one uses its memory".to_owned();
+            let (me, operation) = (world.my_pe(), self.operation);
+            return Err(ErrorKind::BadCollective { me, operation, reason }.into());
+        }
         let (operands, usages) = (self.operands.clone(), self.usages.clone());
         // SAFETY: the call was checked: source and target have as many bytes as the shape says, and lie in
         // arrays that are neither freed nor lent as slices while the request keeps their usages.

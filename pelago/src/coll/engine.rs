@@ -16,7 +16,7 @@ use crate::channel::Target;
 use crate::error::{ErrorKind, Result};
 use crate::realm::Bases;
 use crate::route::Route;
-use crate::symmetric::Usage;
+use crate::symmetric::{InUse, Usage};
 use crate::team::TeamCore;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
@@ -193,7 +193,7 @@ struct Request {
     following: Vec<Following>,
     progress: Arc<Progress>,
     /// Keeps the arrays from being reclaimed.
-    _usages: [Option<Arc<Usage>>; 2],
+    _usages: [Option<InUse>; 2],
 }
 
 impl World {
@@ -235,7 +235,7 @@ impl World {
             transfers: None,
             following: Vec::new(),
             progress: Arc::clone(&progress),
-            _usages: usages,
+            _usages: usages.map(|usage| usage.map(Usage::begin)),
         });
         self.collectives.active.fetch_add(1, Ordering::Relaxed);
         drop(running);
@@ -260,7 +260,12 @@ impl World {
         let size = bytes.next_power_of_two();
         let me = self.my_pe();
         let block = self.pool_alloc(size);
-        let offset = block.ok_or(ErrorKind::PoolExhausted { me, operation, pe: me, asked_bytes: size })?;
+        // The others start this operation: without this PE they would wait for ever.
+        let Some(offset) = block else {
+            let error: crate::Error =
+                ErrorKind::PoolExhausted { me, operation, pe: me, asked_bytes: size }.into();
+            self.fail(&error.to_string())
+        };
         team.keep_block((offset, size));
         Ok(Some((offset, size)))
     }
@@ -309,7 +314,7 @@ impl World {
             // What it has signalled tells as well, although this PE may not be ready to take the signal.
             for index in SyncMemory::pair_slots(rank) {
                 let heard = word(block::word_offset(ranks, index)).load(Ordering::Acquire);
-                engine.memory.hear(rank, heard);
+                engine.memory.hear_early(rank, index, heard);
             }
         }
         // SYNC POINT mark: acquires that the member has begun to free the array.
@@ -321,8 +326,22 @@ impl World {
                     (to, block::acknowledgement_offset(ranks, slots, team.my_rank()), word)
                 }
             };
-            self.write_word(team.pe(to), team.base(to) + offset, value, "collective");
+            self.write_word_at_once(team.pe(to), team.base(to) + offset, value);
         }
+    }
+
+    /// As `write_word`, and waits until the word is there: the next one for the same place must not arrive
+    /// before.
+    fn write_word_at_once(&self, pe: Pe, offset_bytes: usize, value: u64) {
+        const OPERATION: &str = "collective";
+        if self.routes.to(pe) != Route::Net {
+            return self.write_word(pe, offset_bytes, value, OPERATION);
+        }
+        let (target, word) = (Target { operation: OPERATION, pe, offset_bytes }, value.to_ne_bytes());
+        self.track((OPERATION, pe), Tracker::is_done, |tracker| {
+            // SAFETY: the word lies in the region; `track` does not return before the put is complete.
+            unsafe { self.net_channel().put(self, target, word.as_ptr(), word.len(), Some(tracker)) };
+        });
     }
 
     /// Writes a word of another PE's region, after all that this PE has written there by stores, and wakes it
@@ -365,10 +384,11 @@ impl World {
         let offset = block::exchange_offset(ranks, exchange);
         let target = team.own_start(&self.memory).wrapping_add(offset);
         let target_bases = Bases::of((0..n).map(|rank| team.base(rank)).collect());
-        let source = value.as_ptr();
+        let source = team.own_start(&self.memory).wrapping_add(block::own_notice_offset(ranks, exchange));
+        // SAFETY: the block has room for a notice there, which the exchange but one before has left.
+        unsafe { copy::copy(source, value.as_ptr(), value.len()) };
         let operands = Operands { source, target, target_bases, target_offset: offset, combiner: None };
-        // SAFETY: the block has room for a value of each member at this offset; the value stays until the
-        // operation is over, for which this waits, and these algorithms do not announce it.
+        // SAFETY: the block has room for a value of each member at this offset, and for the own one.
         let started = unsafe { self.start_collective(team, "exchange", &plan, operands, [None, None]) };
         let progress = started.expect("these algorithms take no memory");
         self.wait(Awaited::Collective { operation: "exchange", pe: None }, || progress.is_done());
@@ -421,6 +441,10 @@ impl Request {
         }
         if !self.is_complete(world, &engine) {
             return false;
+        }
+        for &wait in &plan.consumed_after[plan.schedule.steps.len()] {
+            let lease = self.lease.as_ref().expect("it is admitted");
+            engine.memory.consumed(&plan, lease, wait as usize);
         }
         engine.memory.end(self.lease.as_ref().expect("it is admitted"));
         engine.scratch.extend(self.scratch.take());
@@ -486,6 +510,7 @@ impl Request {
             },
         };
         let (pe, offset_bytes) = (self.team.pe(to), self.remote(engine, to, into, mark));
+        self.check_range(world, to, offset_bytes, bytes);
         let from = self.place(world, engine, from);
         if world.routes.to(pe) == Route::Mapped {
             // SAFETY: the shape says that source and target have so many bytes; the PE is mapped.
@@ -510,6 +535,7 @@ impl Request {
     }
 
     fn get(&mut self, world: &World, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
+        self.check_range(world, of, offset_bytes, bytes);
         let pe = self.team.pe(of);
         if world.routes.to(pe) == Route::Mapped {
             // SAFETY: the shape says that both places have so many bytes; the PE is mapped.
@@ -520,6 +546,19 @@ impl Request {
         let tracker = self.transfers(world);
         // SAFETY: the range lies in the other's region; the target stays until the operation is over.
         unsafe { world.net_channel().get(world, source, into, bytes, Some(&tracker)) };
+    }
+
+    /// Fails if a transfer would reach outside another member's memory, as happens when members call an
+    /// operation with different sizes.
+    #[inline]
+    fn check_range(&self, world: &World, rank: Rank, offset_bytes: usize, bytes: usize) {
+        if offset_bytes.saturating_add(bytes) > world.memory.region_bytes() {
+            let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
+            world.fail(&format!(
+                "PE {me}: {operation} reaches {bytes} bytes at offset {offset_bytes} outside PE {pe}'s \
+                 memory. Do all members give the same sizes? PELAGO_CHECK=on tells"
+            ));
+        }
     }
 
     fn signal(

@@ -11,9 +11,11 @@ use super::table::{Algorithm, Fold, Graph, algorithms, find};
 use super::tuning::Rules;
 use crate::error::{ErrorKind, Result};
 use crate::world::World;
-use pelago_boot::{SettingError, Settings, SyncMemoryKind};
+use pelago_boot::{SettingError, Settings, SyncMemoryKind, settings_table};
 use std::collections::BTreeMap;
 
+/// The setting that names algorithms.
+const FORCED: &str = "PELAGO_COLL";
 /// Up to here a block is small: rounds count more than bytes.
 const SMALL_BYTES: usize = 4 << 10;
 /// From here on bytes count more than anything.
@@ -126,13 +128,19 @@ pub fn forced(text: &str) -> Result<BTreeMap<Operation, &'static Algorithm>, Set
             .split_once('=')
             .and_then(|(operation, name)| find(Operation::from_name(operation.trim())?, name.trim()));
         let algorithm = found.ok_or_else(|| SettingError::Value {
-            variable: "PELAGO_COLL",
+            variable: FORCED,
             value: text.to_owned(),
-            accepts: "operation=algorithm, several with commas, as `pelago coll list` names them",
+            accepts: accepted(),
         })?;
         forced.insert(algorithm.operation, algorithm);
     }
     Ok(forced)
+}
+
+/// What the setting accepts, as its row has it.
+fn accepted() -> &'static str {
+    let row = settings_table().iter().find(|row| row.name == FORCED);
+    row.map_or("operation=algorithm", |row| row.accepts)
 }
 
 /// The names of the algorithms to try, the best first.

@@ -197,7 +197,7 @@ impl Shape {
 
     /// Bytes of a block.
     pub fn block_bytes(&self) -> usize {
-        self.count * self.element_bytes
+        self.count.saturating_mul(self.element_bytes)
     }
 
     /// The node of a rank.
@@ -219,13 +219,11 @@ impl Shape {
     pub fn source_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
         match (&self.blocks, self.operation) {
-            (Blocks::Counts(counts), _) => counts[self.rank] * self.element_bytes,
-            (Blocks::Exchanged { source, .. }, _) => {
-                source.iter().map(|&(at, n)| at + n).max().unwrap_or(0) * self.element_bytes
-            }
+            (Blocks::Counts(counts), _) => counts[self.rank].saturating_mul(self.element_bytes),
+            (Blocks::Exchanged { source, .. }, _) => furthest(source).saturating_mul(self.element_bytes),
             (Blocks::Strided { source, .. }, _) => self.strided_bytes(*source),
             (_, Operation::Scatter | Operation::Broadcast) if !is_root => 0,
-            _ => self.operation.source_blocks(self.n) * self.block_bytes(),
+            _ => self.operation.source_blocks(self.n).saturating_mul(self.block_bytes()),
         }
     }
 
@@ -233,20 +231,24 @@ impl Shape {
     pub fn target_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
         match (&self.blocks, self.operation) {
-            (Blocks::Counts(counts), _) => counts.iter().sum::<usize>() * self.element_bytes,
-            (Blocks::Exchanged { target, .. }, _) => {
-                target.iter().map(|&(at, n)| at + n).max().unwrap_or(0) * self.element_bytes
+            (Blocks::Counts(counts), _) => {
+                let elements = counts.iter().fold(0usize, |sum, &count| sum.saturating_add(count));
+                elements.saturating_mul(self.element_bytes)
             }
+            (Blocks::Exchanged { target, .. }, _) => furthest(target).saturating_mul(self.element_bytes),
             (Blocks::Strided { target, .. }, _) => self.strided_bytes(*target),
             (_, Operation::Gather | Operation::Reduce) if !is_root => 0,
-            _ => self.operation.target_blocks(self.n) * self.block_bytes(),
+            _ => self.operation.target_blocks(self.n).saturating_mul(self.block_bytes()),
         }
     }
 
     fn strided_bytes(&self, stride: usize) -> usize {
-        match self.n * self.count {
+        match self.n.saturating_mul(self.count) {
             0 => 0,
-            elements => ((elements - 1) * stride + 1) * self.element_bytes,
+            elements => {
+                let last = (elements - 1).saturating_mul(stride);
+                last.saturating_add(1).saturating_mul(self.element_bytes)
+            }
         }
     }
 
@@ -273,6 +275,11 @@ impl Shape {
     pub fn segments(&self, bytes: usize) -> usize {
         bytes.div_ceil(self.tuning.segment_bytes).clamp(1, SEGMENTS_MAX)
     }
+}
+
+/// Where the last of these blocks ends, in elements.
+fn furthest(blocks: &[(usize, usize)]) -> usize {
+    blocks.iter().map(|&(at, elements)| at.saturating_add(elements)).max().unwrap_or(0)
 }
 
 fn part_start(elements: usize, parts: usize, part: usize) -> usize {

@@ -60,7 +60,8 @@ pub(crate) struct Plan {
     awaited: HashMap<Rank, u32>,
     /// For each mailbox: the step that waits for it, and for whom.
     pub(crate) mailboxes: HashMap<Slot, (usize, Rank)>,
-    /// After each step, which waits' slots are consumed: the steps that wait.
+    /// After each step, and after the completion of all, which waits' slots are consumed: the steps that
+    /// wait.
     pub(crate) consumed_after: Vec<Vec<u32>>,
 }
 
@@ -87,10 +88,10 @@ impl Plan {
             }
             // A put may read its source until it is complete.
             if let Step::Put { from: Place { buffer: Buffer::Mailbox(slot), .. }, .. } = *step {
-                last_use.insert(slot, steps - 1);
+                last_use.insert(slot, steps);
             }
         }
-        let mut consumed_after = vec![Vec::new(); steps];
+        let mut consumed_after = vec![Vec::new(); steps + 1];
         let mut mailboxes = HashMap::new();
         for (at, step) in schedule.steps.iter().enumerate() {
             if let Step::Wait { of, slot } = *step {
@@ -339,10 +340,24 @@ impl SyncMemory {
         }
     }
 
-    /// Takes a word of another member that tells how many of this PE's signals it has consumed.
+    /// Takes the word of another member that tells how many of this PE's signals it has consumed.
     pub(crate) fn hear(&mut self, rank: Rank, word: u64) {
         if let SyncMemory::Pairs(pairs) = self {
-            pairs.pair(rank).hear(word as u32);
+            let pair = pairs.pair(rank);
+            pair.acknowledged = pair.acknowledged.max(word);
+        }
+    }
+
+    /// Takes what a signal of another member tells that this PE is not ready to take: the word in its
+    /// slot, if it is not an old one.
+    pub(crate) fn hear_early(&mut self, rank: Rank, index: usize, word: u64) {
+        if let SyncMemory::Pairs(pairs) = self {
+            let pair = pairs.pair(rank);
+            let slots = PAIR_SLOTS as u64;
+            let number = pair.consumed + (index as u64 + slots - pair.consumed % slots) % slots;
+            if word >> 32 == stamp_of(number) >> 32 {
+                pair.hear(word as u32);
+            }
         }
     }
 

@@ -274,7 +274,13 @@ fn elements_are_not_cut() {
         }
     };
     let mut trial = Trial::new(Operation::Broadcast, 2);
-    trial.fails(Fault::CutElement, 0, halves);
+    let text = trial.fails(Fault::CutElement, 0, halves);
+    assert!(text.starts_with("rank 0, step 0: put 4 B of source+0"), "{text}");
+    let shifted = |b: &mut Builder| {
+        b.scratch(64);
+        b.copy(HERE, scratch(4), 8);
+    };
+    trial.fails(Fault::CutElement, 0, |rank, b| to_one(rank, b, shifted, |_| ()));
     (trial.element_bytes, trial.count) = (1, 8);
     trial.passes(halves);
 }
@@ -492,6 +498,31 @@ fn announced_sources_are_not_written() {
     let trial = Trial::new(Operation::AllReduce, 2);
     trial.fails(Fault::ReadOnly, 0, write(HERE));
     trial.fails(Fault::Result, 0, write(scratch(0)));
+}
+
+#[test]
+fn no_contribution_is_left_out() {
+    // x0 op x2, or with x1 between them.
+    let sum = |all: bool| {
+        move |rank: Rank, b: &mut Builder| {
+            if rank > 0 {
+                return b.send(0, HERE, 8, rank);
+            }
+            b.wait(1, 1);
+            b.wait(2, 2);
+            if all {
+                b.reduce(HERE, Place::mailbox(1), RESULT, 8);
+                b.reduce(RESULT, Place::mailbox(2), RESULT, 8);
+            } else {
+                b.reduce(HERE, Place::mailbox(2), RESULT, 8);
+            }
+        }
+    };
+    for fold in [Fold::Ranks, Fold::Tree, Fold::Any] {
+        let trial = Trial { fold, ..Trial::new(Operation::Reduce, 3) };
+        trial.passes(sum(true));
+        trial.fails(Fault::Result, 0, sum(false));
+    }
 }
 
 /// Both ranks send each other their element, and combine.

@@ -216,13 +216,18 @@ fn counts(timeline: &Timeline) -> String {
         None => format!("{bytes} B"),
     };
     let (messages, rounds) = (timeline.messages.len(), timeline.rounds());
-    let mut text = format!("{messages} messages with {bytes} in {rounds} rounds");
+    let mut text =
+        format!("{messages} message{} with {bytes} in {rounds} round{}", plural(messages), plural(rounds));
     let reductions = timeline.works.iter().filter(|work| work.reduces).count();
     if reductions > 0 {
         // Writing to a string cannot fail.
-        let _ = write!(text, ", {reductions} local reductions");
+        let _ = write!(text, ", {reductions} local reduction{}", plural(reductions));
     }
     text
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 fn escape(text: &str) -> String {

@@ -1,0 +1,124 @@
+//! The strategies by which the memory that collectives synchronise on is used again. Invariant: the
+//! algorithms are those that the runtime takes for a small block under that strategy. Source of strategies
+//! and bounds: Welch and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM".
+
+use pelago::coll::shape::Operation;
+use pelago::coll::table::{Algorithm, find};
+
+/// The operations that are looked at.
+pub const OPERATIONS: [Operation; 3] = [Operation::Barrier, Operation::Broadcast, Operation::AllReduce];
+
+/// What frees a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// An additional synchronisation of all members after each operation.
+    Additional,
+    /// The next barrier.
+    Barrier,
+    /// A signal of the other PE of a pair.
+    Pairs,
+}
+
+/// A strategy, with what the paper says of it.
+pub struct Strategy {
+    /// Its name, as the setting `PELAGO_SYNC_MEMORY` has it.
+    pub name: &'static str,
+    /// What frees a slot.
+    pub reuse: Reuse,
+    /// The algorithms of [`OPERATIONS`].
+    algorithms: [&'static str; 3],
+    /// The paper's order of messages.
+    pub communication: &'static str,
+    /// The paper's order of memory.
+    pub memory: &'static str,
+    /// That order as a number of words of all PEs, for the parameters and (PEs, rounded log2 of them).
+    pub bound: fn(Parameters, [f64; 2]) -> f64,
+}
+
+/// All of them, in the paper's order.
+pub const STRATEGIES: [Strategy; 5] = [
+    Strategy {
+        name: "additional",
+        reuse: Reuse::Additional,
+        algorithms: ["dissemination", "binomial", "recursive_doubling"],
+        communication: "3 log n",
+        memory: "n log n",
+        bound: |_, [n, log]| n * log,
+    },
+    Strategy {
+        name: "barrier",
+        reuse: Reuse::Barrier,
+        algorithms: ["dissemination", "binomial", "recursive_doubling"],
+        communication: "2 log n",
+        memory: "c n log n",
+        bound: |parameters, [n, log]| parameters.collectives as f64 * n * log,
+    },
+    Strategy {
+        name: "pairwise-doubling",
+        reuse: Reuse::Pairs,
+        algorithms: ["dissemination", "binomial", "recursive_doubling"],
+        communication: "log n",
+        memory: "n log n",
+        bound: |_, [n, log]| n * log,
+    },
+    Strategy {
+        name: "pairwise-structure",
+        reuse: Reuse::Pairs,
+        algorithms: ["tree", "binomial", "binomial"],
+        communication: "log n",
+        memory: "n^2",
+        bound: |_, [n, _]| n * n,
+    },
+    Strategy {
+        name: "pairwise-edges",
+        reuse: Reuse::Pairs,
+        algorithms: ["fixed_tree", "fixed_tree", "fixed_tree"],
+        communication: "2 log n",
+        memory: "3 a PE",
+        bound: |_, [n, _]| 3.0 * n,
+    },
+];
+
+impl Strategy {
+    /// The operations with their algorithms.
+    pub fn algorithms(&self) -> impl Iterator<Item = &'static Algorithm> {
+        let found = |(operation, name)| find(operation, name).expect("the table has this algorithm");
+        OPERATIONS.into_iter().zip(self.algorithms).map(found)
+    }
+}
+
+/// What the costs of arrays depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters {
+    /// Arrays of a PE, a.
+    pub arrays: usize,
+    /// Collectives between two barriers, c.
+    pub collectives: usize,
+}
+
+impl Parameters {
+    /// Synchronisations that the members make between two barriers because the arrays run out: an array is
+    /// kept for the former barrier, one is taken by each collective and by the barrier, and one that is made
+    /// frees all.
+    pub fn releases(self) -> usize {
+        (self.collectives + 2).saturating_sub(self.arrays).div_ceil(self.arrays)
+    }
+
+    /// Arrays that are used where the next barrier frees them.
+    pub fn arrays_to_barrier(self) -> usize {
+        self.arrays.min(self.collectives + 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_run_out_when_barriers_are_rare() {
+        let releases = |arrays, collectives| Parameters { arrays, collectives }.releases();
+        assert_eq!([6, 7, 14, 15].map(|collectives| releases(8, collectives)), [0, 1, 1, 2]);
+        assert_eq!(Parameters { arrays: 8, collectives: 3 }.arrays_to_barrier(), 5);
+        assert_eq!(Parameters { arrays: 8, collectives: 30 }.arrays_to_barrier(), 8);
+    }
+}

@@ -1,0 +1,514 @@
+//! `pelago tune`: which algorithms of collective operations are best on this machine, and the file that says
+//! so. Invariant: all candidates of an operation are measured as schedules, by the same application with the
+//! same arguments, in jobs that take turns; the file is complete or not there.
+
+use std::fs::{self, File};
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use pelago::coll::MAILBOX_BYTES;
+use pelago::coll::schedule::Schedule;
+use pelago::coll::select::Preferences;
+use pelago::coll::shape::{Operation, Shape, Tuning};
+use pelago::coll::table::{Algorithm, algorithms};
+use pelago::coll::tuning::{self, Rule};
+use pelago::{Combiner, ReduceOp};
+use pelago_apps::Bytes;
+use pelago_apps::perf::Record;
+use pelago_boot::{JobReport, JobSpec, launch};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::bench::table::{Table, figure};
+
+/// Find the best algorithms of collective operations on this machine, and write them to a file
+///
+/// Times every algorithm as a schedule, which is how collectives run that do not block, and those between
+/// nodes. Blocking ones between PEs of one node take direct forms instead, which need no tuning. The file
+/// holds for teams of up to as many PEs as were measured, on one node; jobs read it where PELAGO_COLL_TUNING
+/// says, each PE for itself.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Tune {
+    /// Numbers of PEs, with commas; 2 and its doublings up to the cores, and at least 2,4, unless given
+    #[arg(short, value_name = "N", value_delimiter = ',', value_parser = number_of_pes)]
+    n: Vec<usize>,
+    /// Operations, with commas, such as broadcast,all_reduce; all unless given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = operation)]
+    operations: Vec<Operation>,
+    /// Bytes of a block, with commas, multiples of 8: what a PE contributes, or sends to each one
+    #[arg(long, value_delimiter = ',', value_parser = block_bytes, default_value = DEFAULT_BYTES)]
+    bytes: Vec<usize>,
+    /// Where to write the file
+    #[arg(long, value_name = "FILE", default_value = "pelago-tuning.toml")]
+    output: PathBuf,
+    /// Measure for a moment only: to see that it works, not what is best
+    #[arg(long)]
+    quick: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pelago tune                                       all operations, a few minutes
+  pelago tune -n 2,4 --operations broadcast,reduce  some operations, for teams of up to 2 and 4 PEs
+  pelago tune -n 8 --bytes 8,4096,1048576 --output here.toml
+  PELAGO_COLL_TUNING=here.toml pelago info --collectives -n 8
+  PELAGO_COLL_TUNING=here.toml pelago run -n 8 ./my-program";
+
+const DEFAULT_BYTES: &str = "8,512,4096,32768,262144,1048576";
+/// How often each candidate is measured, in turn with the others.
+const ROUNDS: usize = 3;
+/// What is chosen without a file stays if nothing is faster by more than this factor: figures are noisy.
+const TIE: f64 = 1.05;
+/// So many roots tell two algorithms apart.
+const ROOTS_MAX: usize = 8;
+/// The most PEs that a job has on a machine.
+const PES_MAX: usize = 4096;
+/// Time for the blocks of a measurement, and most blocks.
+const EFFORT: [&str; 4] = ["--budget-ms", "20", "--blocks", "101"];
+
+/// An algorithm with the numbers that tune it.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    algorithm: &'static Algorithm,
+    tuning: Tuning,
+}
+
+/// Nanoseconds of a candidate, by bytes of a block.
+type Times = Vec<(usize, f64)>;
+
+/// What is best for a size.
+struct Verdict<'c> {
+    pes: usize,
+    bytes: usize,
+    winner: (&'c Candidate, f64),
+    runner_up: Option<(&'c Candidate, f64)>,
+    /// Nanoseconds of what is chosen without a file.
+    built_in_ns: Option<f64>,
+}
+
+impl Tune {
+    /// Measures, prints a table, writes the file.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        // Before minutes are spent, not after.
+        let part = beside(&self.output);
+        let file = File::create(&part).with_context(|| format!("creating {}", part.display()))?;
+        let outcome = self.measure().and_then(|(table, text)| self.finish(file, &part, &table, &text));
+        if outcome.is_err() {
+            fs::remove_file(&part).ok();
+        }
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
+
+    fn finish(&self, mut file: File, part: &Path, table: &Table, text: &str) -> anyhow::Result<()> {
+        let path = self.output.display();
+        file.write_all(text.as_bytes()).with_context(|| format!("writing {}", part.display()))?;
+        fs::rename(part, &self.output).with_context(|| format!("writing {path}"))?;
+        println!("{table}\nWritten to {path}. To use it, set {}={path}", tuning::VARIABLE);
+        Ok(())
+    }
+
+    /// The table for people, and the text of the file.
+    fn measure(&self) -> anyhow::Result<(Table, String)> {
+        let mut table = Table::new(
+            "Medians as schedules, ns an operation (doubles, their sum)",
+            5,
+            [
+                "operation",
+                "PEs",
+                "block",
+                "winner",
+                "runner-up",
+                "ns",
+                "ns",
+                "runner-up / winner",
+                "without file / winner",
+            ],
+        );
+        let mut text = format!(
+            "# Written by pelago tune {} on a machine with {} cores.\n\nnodes = \"one\"\n",
+            env!("CARGO_PKG_VERSION"),
+            pelago_boot::cores()
+        );
+        let (counts, rounds) = (sorted(&self.pes()), if self.quick { 1 } else { ROUNDS });
+        let bar = progress_bar(self, &counts, rounds)?;
+        for operation in self.operations() {
+            for &pes in &counts {
+                let candidates = candidates(operation, pes, &self.sizes(operation));
+                let times = self.times(&candidates, pes, rounds, &bar)?;
+                let verdicts = verdicts(pes, &candidates, &times);
+                verdicts.iter().for_each(|verdict| table.row(verdict.cells()));
+                rules(&verdicts).iter().for_each(|rule| text += &rule.text());
+            }
+        }
+        bar.finish_and_clear();
+        Ok((table, text))
+    }
+
+    fn pes(&self) -> Vec<usize> {
+        let most = pelago_boot::cores().max(4);
+        let doublings = (1..usize::BITS).map(|power| 1 << power).take_while(|pes| *pes <= most);
+        if self.n.is_empty() { doublings.collect() } else { self.n.clone() }
+    }
+
+    fn operations(&self) -> Vec<Operation> {
+        if self.operations.is_empty() { Operation::ALL.to_vec() } else { sorted(&self.operations) }
+    }
+
+    /// The sizes of an operation; a barrier has none.
+    fn sizes(&self, operation: Operation) -> Vec<usize> {
+        if operation == Operation::Barrier { vec![0] } else { sorted(&self.bytes) }
+    }
+
+    /// The times of the candidates, the best of some rounds in which they take turns.
+    fn times(
+        &self,
+        candidates: &[Candidate],
+        pes: usize,
+        rounds: usize,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Vec<Times>> {
+        let mut best: Vec<Times> = vec![Vec::new(); candidates.len()];
+        for _ in 0..rounds {
+            for (candidate, best) in candidates.iter().zip(&mut best) {
+                bar.set_message(format!("{pes} PEs, {}", candidate.algorithm.operation));
+                let times = self.job(candidate, pes)?;
+                if best.is_empty() {
+                    best.clone_from(&times);
+                }
+                for ((_, best), (_, time)) in best.iter_mut().zip(times) {
+                    *best = best.min(time);
+                }
+                bar.inc(1);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Runs a job that measures one candidate.
+    fn job(&self, candidate: &Candidate, pes: usize) -> anyhow::Result<Times> {
+        let operation = candidate.algorithm.operation;
+        let rule = Rule {
+            pes_max: usize::MAX,
+            bytes_max: usize::MAX,
+            algorithm: candidate.algorithm,
+            tuning: candidate.tuning,
+        };
+        let file = memfd_create("pelago-tune", MemfdFlags::CLOEXEC).context("making room for a rule")?;
+        let mut file = File::from(file);
+        file.write_all(rule.text().as_bytes()).context("writing a rule")?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        let env = [
+            ("PELAGO_COLL_FORM", "schedule".to_owned()),
+            ("PELAGO_COLL", format!("{operation}={}", candidate.algorithm.name)),
+            (tuning::VARIABLE, path),
+            ("PELAGO_DETERMINISTIC", "off".to_owned()),
+            ("PELAGO_CHECK", "off".to_owned()),
+        ];
+        let sizes: Vec<_> = self.sizes(operation).iter().map(ToString::to_string).collect();
+        let (name, sizes) = (operation.name().replace('_', "-"), sizes.join(","));
+        let mut args = vec!["app", "perf", "coll", "--operations", &name];
+        args.extend(if operation == Operation::Barrier { vec![] } else { vec!["--sizes", &sizes] });
+        args.extend(if self.quick { vec!["--quick"] } else { EFFORT.to_vec() });
+        let this = std::env::current_exe().context("finding the path of this command")?;
+        let report = launch(&JobSpec {
+            args: args.into_iter().map(Into::into).collect(),
+            env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            bind: pes <= pelago_boot::cores(),
+            capture: true,
+            ..JobSpec::new(pes, this)
+        })?;
+        let lines = lines(&report).with_context(|| format!("measuring {candidate} on {pes} PEs"))?;
+        let read = |line: &str| {
+            let record: Record = serde_json::from_str(line).with_context(|| format!("reading {line:?}"))?;
+            Ok((record.label.bytes, record.summary.median))
+        };
+        lines.lines().map(read).collect()
+    }
+}
+
+/// What PE 0 of a job has written.
+fn lines(report: &JobReport) -> anyhow::Result<&str> {
+    if let Some(failure) = report.failures.first() {
+        let said = report.output.iter().map(|output| output.stderr.trim()).find(|said| !said.is_empty());
+        bail!("{}: {}", failure.text, said.unwrap_or("it said nothing"));
+    }
+    ensure!(report.status == 0, "exit status {}", report.status);
+    Ok(report.output.first().map_or("", |output| &output.stdout))
+}
+
+/// The candidates that can do an operation on so many PEs, of all these sizes.
+fn candidates(operation: Operation, pes: usize, sizes: &[usize]) -> Vec<Candidate> {
+    let can_do = |algorithm: &&Algorithm| {
+        let refuses = |bytes: &usize| (algorithm.restriction)(&shape(operation, pes, *bytes)).is_some();
+        !sizes.iter().any(refuses)
+    };
+    let of_operation = algorithms().filter(|algorithm| algorithm.operation == operation).filter(can_do);
+    let tuned = |algorithm: &'static Algorithm| {
+        variants(algorithm).into_iter().map(move |tuning| Candidate { algorithm, tuning })
+    };
+    let all = of_operation.flat_map(tuned);
+    let mut different: Vec<Candidate> = Vec::new();
+    for candidate in all {
+        let is_same = |other: &Candidate| sizes.iter().all(|bytes| candidate.does_as(other, pes, *bytes));
+        match different.iter().position(is_same) {
+            // What is usual stands for all that do the same.
+            Some(same) if sizes.iter().any(|bytes| candidate.is_usual(pes, *bytes)) => {
+                different[same] = candidate;
+            }
+            Some(_) => (),
+            None => different.push(candidate),
+        }
+    }
+    different
+}
+
+impl Candidate {
+    fn schedule(&self, shape: Shape) -> Schedule {
+        self.algorithm.schedule(&Shape { tuning: self.tuning, ..shape }, MAILBOX_BYTES)
+    }
+
+    /// Whether both do the same step by step, at all ranks, with each of the first ranks as the root.
+    fn does_as(&self, other: &Candidate, pes: usize, bytes: usize) -> bool {
+        let operation = self.algorithm.operation;
+        let roots = if operation.is_rooted() { pes.min(ROOTS_MAX) } else { 1 };
+        let mut ranks = (0..roots).flat_map(|root| (0..pes).map(move |rank| (root, rank)));
+        ranks.all(|(root, rank)| {
+            let shape = Shape { root, rank, ..shape(operation, pes, bytes) };
+            self.schedule(shape.clone()) == other.schedule(shape)
+        })
+    }
+
+    /// Whether it is what is chosen without a file.
+    fn is_usual(&self, pes: usize, bytes: usize) -> bool {
+        let operation = self.algorithm.operation;
+        let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| operation.combines());
+        let usual = Preferences::default().choose(&shape(operation, pes, bytes), sum.as_ref());
+        usual.is_some_and(|usual| usual.algorithm.name == self.algorithm.name && usual.tuning == self.tuning)
+    }
+}
+
+/// The numbers to try for an algorithm, the usual ones first.
+fn variants(algorithm: &Algorithm) -> Vec<Tuning> {
+    let plain = Tuning::default();
+    let is_pipeline = match algorithm.operation {
+        Operation::Broadcast => algorithm.name == "chain",
+        Operation::InclusiveScan | Operation::ExclusiveScan => algorithm.name == "linear",
+        _ => false,
+    };
+    let radices = [2, 8].map(|radix| Tuning { radix, ..plain });
+    let pieces = [8 << 10, 128 << 10].map(|segment_bytes| Tuning { segment_bytes, ..plain });
+    let more: &[Tuning] = match algorithm.name {
+        "k_nomial" => &radices,
+        _ if is_pipeline => &pieces,
+        _ => &[],
+    };
+    [&[plain], more].concat()
+}
+
+fn shape(operation: Operation, pes: usize, bytes: usize) -> Shape {
+    let words = bytes / size_of::<f64>();
+    Shape::new(operation, 0, pes, words, size_of::<f64>())
+}
+
+/// What is best for each size.
+fn verdicts<'c>(pes: usize, candidates: &'c [Candidate], times: &[Times]) -> Vec<Verdict<'c>> {
+    let sizes = times.first().into_iter().flatten().map(|(bytes, _)| *bytes).enumerate();
+    let verdict = |(index, bytes): (usize, usize)| {
+        let mut all: Vec<_> =
+            candidates.iter().zip(times).map(|(candidate, times)| (candidate, times[index].1)).collect();
+        // What is usual, if it was measured, goes first among those that do the same.
+        all.sort_by_key(|(candidate, _)| !candidate.is_usual(pes, bytes));
+        let mut order: Vec<(&Candidate, f64)> = Vec::new();
+        for (candidate, ns) in all {
+            match order.iter_mut().find(|(other, _)| candidate.does_as(other, pes, bytes)) {
+                Some((_, best)) => *best = best.min(ns),
+                None => order.push((candidate, ns)),
+            }
+        }
+        order.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let usual = order.iter().position(|(candidate, _)| candidate.is_usual(pes, bytes));
+        let built_in_ns = usual.map(|usual| order[usual].1);
+        if let Some(usual) = usual.filter(|usual| order[*usual].1 <= order[0].1 * TIE) {
+            order[..=usual].rotate_right(1);
+        }
+        Verdict { pes, bytes, winner: order[0], runner_up: order.get(1).copied(), built_in_ns }
+    };
+    sizes.map(verdict).collect()
+}
+
+/// The rules for one operation and one number of PEs: sizes with the same winner are one rule, and between
+/// two winners the bound is in the middle, on a scale of doublings.
+fn rules(verdicts: &[Verdict<'_>]) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = Vec::new();
+    for (index, Verdict { pes, bytes, winner: (winner, _), .. }) in verdicts.iter().enumerate() {
+        let is_same =
+            |rule: &Rule| rule.algorithm.name == winner.algorithm.name && rule.tuning == winner.tuning;
+        if rules.last().is_some_and(is_same) {
+            continue;
+        }
+        if let Some(last) = rules.last_mut() {
+            last.bytes_max = (verdicts[index - 1].bytes as f64 * *bytes as f64).sqrt() as usize;
+        }
+        let (algorithm, tuning) = (winner.algorithm, winner.tuning);
+        rules.push(Rule { pes_max: *pes, bytes_max: usize::MAX, algorithm, tuning });
+    }
+    rules
+}
+
+impl Verdict<'_> {
+    fn cells(&self) -> Vec<String> {
+        let (winner, ns) = self.winner;
+        let ratio = |other: Option<f64>| other.map(|other| format!("{:.3}", other / ns)).unwrap_or_default();
+        let block = if self.bytes == 0 { String::new() } else { Bytes(self.bytes as u64).to_string() };
+        let other_ns = self.runner_up.map(|(_, ns)| ns);
+        vec![
+            winner.algorithm.operation.to_string(),
+            self.pes.to_string(),
+            block,
+            winner.to_string(),
+            self.runner_up.map(|(candidate, _)| candidate.to_string()).unwrap_or_default(),
+            figure(ns),
+            other_ns.map(figure).unwrap_or_default(),
+            ratio(other_ns),
+            ratio(self.built_in_ns),
+        ]
+    }
+}
+
+impl std::fmt::Display for Candidate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (plain, Tuning { radix, segment_bytes }) = (Tuning::default(), self.tuning);
+        f.write_str(self.algorithm.name)?;
+        if radix != plain.radix {
+            write!(f, ", radix {radix}")?;
+        }
+        if segment_bytes != plain.segment_bytes {
+            write!(f, ", pieces of {}", Bytes(segment_bytes as u64))?;
+        }
+        Ok(())
+    }
+}
+
+fn progress_bar(tune: &Tune, counts: &[usize], rounds: usize) -> anyhow::Result<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let candidates = |operation| {
+        let count = |pes: &usize| candidates(operation, *pes, &tune.sizes(operation)).len();
+        counts.iter().map(count).sum::<usize>()
+    };
+    let jobs: usize = tune.operations().into_iter().map(candidates).sum();
+    let style = ProgressStyle::with_template("tuning [{bar:40}] {pos}/{len}, {eta} left, {msg}")?;
+    Ok(ProgressBar::new((jobs * rounds) as u64).with_style(style))
+}
+
+/// The file that is written until it is complete, beside the one that is asked for.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    name.into()
+}
+
+fn sorted<T: Copy + Ord>(values: &[T]) -> Vec<T> {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+fn number_of_pes(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().filter(|number| (2..=PES_MAX).contains(number));
+    number.ok_or_else(|| format!("this is not a number of PEs from 2 to {PES_MAX}"))
+}
+
+fn block_bytes(text: &str) -> Result<usize, String> {
+    let bytes = text.parse::<usize>().ok().filter(|bytes| *bytes > 0 && bytes.is_multiple_of(8));
+    bytes.ok_or_else(|| "this is not a number of bytes that is a multiple of 8".to_owned())
+}
+
+fn operation(name: &str) -> Result<Operation, String> {
+    let found = Operation::from_name(&name.replace('-', "_"));
+    found.ok_or_else(|| format!("there are: {}", Operation::ALL.map(Operation::name).join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use pelago::coll::tuning::Rules;
+
+    use super::*;
+
+    #[test]
+    fn every_algorithm_is_a_candidate_where_it_can_be() {
+        for operation in Operation::ALL {
+            let all = algorithms().filter(|algorithm| algorithm.operation == operation).count();
+            let found = candidates(operation, 8, &[8, 1 << 20]).len();
+            assert!(found + 1 >= all, "{operation}: {found} of {all}");
+            let names = candidates(operation, 5, &[8]).into_iter().map(|found| found.algorithm.name);
+            let names: Vec<_> = names.collect();
+            assert!(!names.is_empty() && !names.contains(&"neighbour_exchange"), "{operation}: {names:?}");
+        }
+        let names: Vec<_> =
+            candidates(Operation::Broadcast, 9, &[64 << 10]).iter().map(ToString::to_string).collect();
+        for name in ["chain", "chain, pieces of 8 KiB", "k_nomial, radix 8", "k_nomial"] {
+            assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+        }
+    }
+
+    /// Verdicts on broadcast among 4 PEs, from the times of its candidates by name.
+    fn judged<T>(ns: impl Fn(&str, usize) -> f64, look: impl Fn(&[Verdict<'_>]) -> T) -> T {
+        let sizes = [8, 4096, 65536];
+        let candidates = candidates(Operation::Broadcast, 4, &sizes);
+        let times = candidates.iter().map(|candidate| candidate.to_string());
+        let times: Vec<Times> =
+            times.map(|name| sizes.map(|bytes| (bytes, ns(&name, bytes))).to_vec()).collect();
+        look(&verdicts(4, &candidates, &times))
+    }
+
+    #[test]
+    fn the_fastest_wins_and_equal_winners_are_one_rule() {
+        let ns = |name: &str, bytes| match (name, bytes) {
+            ("linear", 8 | 4096) => 50.0,
+            ("chain, pieces of 8 KiB", 65536) => 60.0,
+            ("binomial", _) => 100.0,
+            _ => 200.0,
+        };
+        let (rules, cells) = judged(ns, |verdicts| (rules(verdicts), verdicts[0].cells()));
+        let found: Vec<_> = rules.iter().map(|rule| (rule.algorithm.name, rule.bytes_max)).collect();
+        assert_eq!(found, [("linear", 16384), ("chain", usize::MAX)]);
+        assert_eq!((rules[1].tuning.segment_bytes, rules[1].pes_max), (8 << 10, 4));
+        let expected = ["broadcast", "4", "8 B", "linear", "binomial", "50.0", "100", "2.000", "2.000"];
+        assert_eq!(cells, expected);
+        let text: String = rules.iter().map(Rule::text).collect();
+        assert_eq!(Rules::parse(&text).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_is_usual_wins_unless_something_is_clearly_faster() {
+        let winners = |linear_ns: f64| {
+            let ns = move |name: &str, _| match name {
+                "linear" => linear_ns,
+                "binomial" => 100.0,
+                _ => 200.0,
+            };
+            judged(ns, |verdicts| verdicts[0].winner.0.to_string())
+        };
+        assert_eq!((winners(96.0), winners(90.0)), ("binomial".to_owned(), "linear".to_owned()));
+    }
+
+    #[test]
+    fn arguments_that_make_no_sense() {
+        for text in ["1", "0", "-2", "two", "", "4097"] {
+            assert!(number_of_pes(text).is_err(), "{text}");
+        }
+        for text in ["0", "7", "64k", "-8", ""] {
+            assert!(block_bytes(text).is_err(), "{text}");
+        }
+        assert!(operation("bcast").unwrap_err().contains("broadcast"));
+        assert_eq!(operation("all-reduce"), operation("all_reduce"));
+    }
+}

@@ -1,0 +1,129 @@
+//! The choice of collective algorithms as a user meets it: measured, written to a file, shown, used, refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::process::{run, run_with};
+
+const FILE: &str = "PELAGO_COLL_TUNING";
+
+/// An empty folder.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    folder
+}
+
+/// What is chosen for 2 PEs, by operation and bytes, with these variables.
+fn chosen(variables: &[(&str, &str)]) -> Vec<Value> {
+    let ended = run_with(&["info", "--collectives", "-n", "2", "--json"], variables);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    report["chosen"].as_array().unwrap().clone()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.map(|name| name.into_string().unwrap()).collect()
+}
+
+#[test]
+fn what_is_measured_is_what_jobs_use() {
+    let folder = folder("tune");
+    let path = folder.join("best.toml");
+    let output = path.to_str().unwrap();
+    let args = ["tune", "-n", "2,3", "--quick", "--bytes", "8,4096", "--output", output];
+    let ended = run(&args);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    assert!(ended.stdout.contains("runner-up / winner") && ended.stdout.contains(output), "{}", ended.stdout);
+    assert_eq!(names(&folder), ["best.toml"], "nothing else is left");
+    let text = fs::read_to_string(&path).unwrap();
+    let variables = [(FILE, output), ("PELAGO_COLL_FORM", "schedule")];
+    for choice in chosen(&variables) {
+        let operation = choice["operation"].as_str().unwrap();
+        assert_eq!(choice["by"], "tuning file", "{choice}");
+        let rules = text.split("\n\n").filter(|rule| rule.starts_with(&format!("[[{operation}]]")));
+        let algorithm = format!("algorithm = {}", choice["algorithm"]);
+        assert!(rules.clone().any(|rule| rule.contains(&algorithm)), "{choice}: {text}");
+    }
+    for pes in ["2", "3"] {
+        let ended = run_with(&["run", "-n", pes, "perf", "coll", "--quick"], &variables);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{pes} PEs");
+        assert!(ended.stdout.lines().count() > 20, "{}", ended.stdout);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_is_set_goes_before_the_file() {
+    let folder = folder("tune-order");
+    let path = folder.join("mine.toml");
+    fs::write(&path, "[[broadcast]]\nbytes = 1024\nalgorithm = 'k_nomial'\nradix = 8\n").unwrap();
+    let file = (FILE, path.to_str().unwrap());
+    let broadcast = |variables: &[_], bytes: usize| {
+        let is_it = |choice: &&Value| choice["operation"] == "broadcast" && choice["bytes"] == bytes;
+        let all = chosen(variables);
+        let choice = all.iter().find(is_it).unwrap();
+        [&choice["algorithm"], &choice["by"], &choice["radix"]].map(ToString::to_string).join(" ")
+    };
+    let forced = ("PELAGO_COLL", "broadcast=linear");
+    assert_eq!(broadcast(&[file], 8), "\"k_nomial\" \"tuning file\" 8");
+    assert_eq!(broadcast(&[file], 65536), "\"binomial\" \"thresholds\" 4");
+    assert_eq!(broadcast(&[file, forced], 8), "\"linear\" \"PELAGO_COLL\" 4");
+    let text = run_with(&["info", "--collectives", "-n", "2"], &[file]).stdout;
+    assert!(text.contains("k_nomial, radix 8 (tuning file)") && text.contains("direct forms"), "{text}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn files_that_are_wrong_are_refused_with_path_and_line() {
+    let folder = folder("tune-bad");
+    let path = folder.join("bad.toml");
+    let bad = path.to_str().unwrap();
+    for (text, part) in [
+        ("\n[[broadcast]]\nalgorithm = 'ring'\n", "line 3: \"ring\" is no algorithm of broadcast: there are"),
+        ("[[broadcst]]\n", "line 1: \"broadcst\" is no operation: there are barrier"),
+        ("[[barrier]]\nalgorithm = 'tree'\npes = 0", "line 3: pes accepts a number from 1"),
+        ("[[barrier\n", "line 1: this is not TOML"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let says = format!("{FILE}={bad:?} is not valid: {part}");
+        let env = format!("{FILE}={bad}");
+        let cases: [(&[&str], _, _); 4] = [
+            (&["run", "-n", "2", "hello"], Some((FILE, bad)), 2),
+            (&["run", "-n", "2", "--env", &env, "hello"], None, 2),
+            (&["info", "--collectives"], Some((FILE, bad)), 2),
+            (&["app", "hello"], Some((FILE, bad)), 1),
+        ];
+        for (args, variable, status) in cases {
+            let ended = run_with(args, variable.as_slice());
+            assert_eq!((ended.status, ended.stdout.as_str()), (status, ""), "{args:?}: {}", ended.stderr);
+            assert!(ended.stderr.contains(&says) && ended.stderr.lines().count() == 1, "{}", ended.stderr);
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_tune_refuses_leaves_nothing() {
+    let folder = folder("tune-refused");
+    let output = folder.join("best.toml");
+    let output = output.to_str().unwrap();
+    let cases: [(&[&str], &str); 6] = [
+        (&["tune", "-n", "1", "--output", output], "a number of PEs from 2 to 4096"),
+        (&["tune", "--operations", "bcast", "--output", output], "there are: barrier, broadcast"),
+        (&["tune", "--bytes", "7", "--output", output], "a multiple of 8"),
+        (&["tune", "-n", "2", "--quick", "--output", "/no/such/folder/best.toml"], "/no/such/folder/best"),
+        (&["tune", "-n", "9999999", "--quick", "--output", output], "from 2 to 4096"),
+        (&["info", "-n", "4"], "--collectives"),
+    ];
+    for (args, part) in cases {
+        let ended = run(args);
+        assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{args:?} does not say {part:?}: {}", ended.stderr);
+    }
+    assert_eq!(names(&folder), [""; 0]);
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,119 @@
+//! The children of a team: the teams and spaces made from it, for as long as a member has not dropped them.
+//!
+//! Invariant: all members know the same children in the same order, as making one is a collective call; what
+//! differs is which of them a PE has dropped. What all have dropped is given back, at the next call of that
+//! kind, in which the members tell each other what they have dropped.
+
+use crate::team::{NOTICE_DROPPED_WORDS, Notice, TeamCore};
+use crate::world::World;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The teams and spaces made from a team that are not yet dropped by all its members, in their order.
+#[derive(Default)]
+pub(crate) struct Children {
+    /// The number of the first.
+    first: u64,
+    children: VecDeque<Child>,
+}
+
+/// A team or space, as the team knows it that it was made from.
+#[derive(Default)]
+struct Child {
+    is_dropped: bool,
+    is_gone: bool,
+    /// What of this PE's pool is given back once all have dropped it: offset and size in bytes.
+    blocks: Vec<(usize, usize)>,
+}
+
+/// Keeps the place of a team or a space among its parent's children for as long as anything of it is alive
+/// here.
+pub(crate) struct Tie {
+    /// What of this PE's pool is given back when all members have dropped it.
+    blocks: Mutex<Vec<(usize, usize)>>,
+    parent: Arc<TeamCore>,
+    number: u64,
+}
+
+impl Tie {
+    /// The place of a child of `parent`, with its block.
+    pub(crate) fn new(parent: Arc<TeamCore>, number: u64, block: (usize, usize)) -> Tie {
+        Tie { blocks: Mutex::new(vec![block]), parent, number }
+    }
+
+    /// One more block of this PE's pool that is given back with the others.
+    pub(crate) fn keep_block(&self, block: (usize, usize)) {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+    }
+
+    /// The place among the parent's children, counted from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number + 1
+    }
+}
+
+impl std::fmt::Debug for Tie {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tie").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Tie {
+    fn drop(&mut self) {
+        let blocks = std::mem::take(&mut *self.blocks.lock().unwrap_or_else(PoisonError::into_inner));
+        self.parent.children().drop_here(self.number, blocks);
+    }
+}
+
+impl Children {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.children.len()
+    }
+
+    /// The blocks of all of them.
+    pub(crate) fn into_blocks(self) -> impl Iterator<Item = (usize, usize)> {
+        self.children.into_iter().flat_map(|child| child.blocks)
+    }
+
+    /// Whether a team or a space was ever made.
+    pub(crate) fn were_any(&self) -> bool {
+        self.first != 0 || !self.children.is_empty()
+    }
+
+    /// One more child, which this PE is in or not: its number.
+    pub(crate) fn add(&mut self, is_member: bool) -> u64 {
+        let child = Child { is_dropped: !is_member, is_gone: false, blocks: Vec::new() };
+        self.children.push_back(child);
+        self.first + self.children.len() as u64 - 1
+    }
+
+    fn drop_here(&mut self, number: u64, blocks: Vec<(usize, usize)>) {
+        let child = &mut self.children[(number - self.first) as usize];
+        child.is_dropped = true;
+        child.blocks.extend(blocks);
+    }
+
+    /// What this PE has dropped, as bits.
+    pub(crate) fn dropped(&self) -> [u64; NOTICE_DROPPED_WORDS] {
+        let mut words = [0; NOTICE_DROPPED_WORDS];
+        for (i, _) in self.children.iter().enumerate().filter(|(_, child)| child.is_dropped) {
+            words[i / 64] |= 1 << (i % 64);
+        }
+        words
+    }
+
+    /// Gives back what all members have dropped.
+    pub(crate) fn reclaim(&mut self, world: &World, notices: &[Notice]) {
+        for (i, child) in self.children.iter_mut().enumerate() {
+            if !child.is_gone && notices.iter().all(|notice| notice[4 + i / 64] & (1 << (i % 64)) != 0) {
+                child.is_gone = true;
+                child.blocks.drain(..).for_each(|(at, bytes)| world.pool_free(at, bytes));
+            }
+        }
+        while self.children.front().is_some_and(|child| child.is_gone) {
+            self.children.pop_front();
+            self.first += 1;
+        }
+    }
+}
