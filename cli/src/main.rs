@@ -12,10 +12,11 @@ mod run;
 mod sim;
 mod tune;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
 
 /// The exit status of a command that was given what it cannot take.
 const USAGE_EXIT_CODE: u8 = 2;
@@ -52,7 +53,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let cli = parse(std::env::args_os().collect()).unwrap_or_else(|error| refuse(&error));
     let (name, outcome) = match cli.command {
         Command::Run(run) => ("run", run.execute()),
         Command::App(app) => ("app", app.execute()),
@@ -66,6 +67,17 @@ fn main() -> ExitCode {
         eprintln!("pelago {name}: {error:#}");
         ExitCode::from(USAGE_EXIT_CODE)
     })
+}
+
+/// Understands the words of the command line. Every PE of a built-in application begins here, so `app` does
+/// not pay for the definitions of all other subcommands.
+fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    if words.get(1).is_none_or(|word| word != "app") {
+        return Cli::try_parse_from(words);
+    }
+    let command = app::App::augment_args(clap::Command::new("app").bin_name("pelago app"));
+    let matches = command.max_term_width(100).try_get_matches_from(&words[1..])?;
+    Ok(Cli { command: Command::App(app::App::from_arg_matches(&matches)?) })
 }
 
 /// Says what is wrong with the words of the command line. An application's name where a subcommand should
