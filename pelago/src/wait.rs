@@ -91,9 +91,20 @@ impl World {
         waiters: Option<&AtomicU32>,
         mut ready: impl FnMut() -> bool,
     ) {
-        if self.collectives.is_active() {
-            return self.wait_driving(awaited, waiters, &mut ready);
+        match self.collectives.is_active() {
+            true => self.wait_driving(awaited, waiters, &mut ready),
+            false => self.wait_patiently(awaited, waiters, &mut ready),
         }
+    }
+
+    /// Spins for as long as that pays, and then waits in the way that the routes leave.
+    #[inline(always)]
+    fn wait_patiently(
+        &self,
+        awaited: Awaited,
+        waiters: Option<&AtomicU32>,
+        ready: &mut impl FnMut() -> bool,
+    ) {
         for _ in 0..self.patience.spins {
             if ready() {
                 return;
@@ -101,8 +112,8 @@ impl World {
             spin_once();
         }
         match &self.net {
-            None => self.wait_long(awaited, waiters, &mut ready),
-            Some(net) => self.wait_net(net, awaited, &mut ready),
+            None => self.wait_long(awaited, waiters, ready),
+            Some(net) => self.wait_net(net, awaited, ready),
         }
     }
 
@@ -110,22 +121,12 @@ impl World {
     #[cold]
     #[inline(never)]
     fn wait_driving(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
-        let mut ready = || {
+        self.wait_patiently(awaited, waiters, &mut || {
             ready() || {
                 self.drive();
                 ready()
             }
-        };
-        for _ in 0..self.patience.spins {
-            if ready() {
-                return;
-            }
-            spin_once();
-        }
-        match &self.net {
-            None => self.wait_long(awaited, waiters, &mut ready),
-            Some(net) => self.wait_net(net, awaited, &mut ready),
-        }
+        });
     }
 
     #[cold]
@@ -181,9 +182,6 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, since, rests);
             self.check_hope(awaited, ready);
-            if self.collectives.is_active() {
-                self.drive();
-            }
             net.rest(SLEEP_BOUND);
         }
     }

@@ -101,7 +101,9 @@ impl<'a> Call<'a> {
         let code = FIRST_CODE + operation.expect("all operations are in the list") as u64;
         let (count, blocks) = match &self.blocks {
             Blocks::Equal => (self.count, 0),
-            Blocks::Counts(counts) => (counts.iter().sum(), 1),
+            Blocks::Counts(counts) => {
+                (counts.iter().fold(0, |sum: usize, &count| sum.wrapping_add(count)), 1)
+            }
             Blocks::Exchanged { .. } => (0, 2),
             Blocks::Strided { .. } => (self.count, 3),
         };
@@ -162,8 +164,9 @@ impl<'a> Call<'a> {
         if let Some(reason) = self.wrong_blocks(n) {
             return refuse(reason);
         }
-        let shape = Shape { rank: self.root, ..self.shape(team) };
-        let shape = if self.operation.is_rooted() { shape } else { self.shape(team) };
+        // The root's needs are everybody's: a span is the same at all members.
+        let rank = if self.operation.is_rooted() { self.root } else { team.my_rank() };
+        let shape = Shape { rank, ..self.shape(team) };
         for (name, needed, span) in
             [("target", shape.target_bytes(), target), ("source", shape.source_bytes(), source)]
         {
@@ -213,8 +216,7 @@ pub(crate) fn describe([code, root, count, element]: [u64; 4]) -> Option<String>
     let place = if element & 0x10 == 0 { "" } else { ", in place" };
     let name = match blocks {
         0 => operation.name().to_owned(),
-        1 => format!("{operation}_varying"),
-        2 => format!("{operation}_varying"),
+        1 | 2 => format!("{operation}_varying"),
         _ => format!("{operation}_strided"),
     };
     let what = match (operation, blocks) {
@@ -310,7 +312,6 @@ impl Prepared {
                 source: std::ptr::null(),
                 target: std::ptr::null_mut(),
                 target_bases: Bases::Same(0),
-                target_offset: 0,
                 combiner,
             },
             Some((target, source)) => Operands {
@@ -320,7 +321,6 @@ impl Prepared {
                     true => Bases::Same(target.offset_bytes),
                     false => Bases::of(team.members().iter().map(|pe| target.region_offset(pe)).collect()),
                 },
-                target_offset: 0,
                 combiner,
             },
         };

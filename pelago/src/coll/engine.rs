@@ -143,9 +143,8 @@ impl TeamEngine {
 pub(crate) struct Operands {
     pub(crate) source: *const u8,
     pub(crate) target: *mut u8,
-    /// Where the members' targets lie in their regions: so many bytes behind these bases, by rank.
+    /// Where the members' targets lie in their regions, by rank.
     pub(crate) target_bases: Bases,
-    pub(crate) target_offset: usize,
     pub(crate) combiner: Option<Combiner>,
 }
 
@@ -383,11 +382,11 @@ impl World {
         let plan = Arc::new(Plan::new(algorithm.schedule(&shape, block::MAILBOX_BYTES)));
         let offset = block::exchange_offset(ranks, exchange);
         let target = team.own_start(&self.memory).wrapping_add(offset);
-        let target_bases = Bases::of((0..n).map(|rank| team.base(rank)).collect());
+        let target_bases = Bases::of((0..n).map(|rank| team.base(rank) + offset).collect());
         let source = team.own_start(&self.memory).wrapping_add(block::own_notice_offset(ranks, exchange));
         // SAFETY: the block has room for a notice there, which the exchange but one before has left.
         unsafe { copy::copy(source, value.as_ptr(), value.len()) };
-        let operands = Operands { source, target, target_bases, target_offset: offset, combiner: None };
+        let operands = Operands { source, target, target_bases, combiner: None };
         // SAFETY: the block has room for a value of each member at this offset, and for the own one.
         let started = unsafe { self.start_collective(team, "exchange", &plan, operands, [None, None]) };
         let progress = started.expect("these algorithms take no memory");
@@ -670,9 +669,7 @@ impl Request {
     /// Where a place of another member's memory is, from the start of its region.
     fn remote(&self, engine: &TeamEngine, rank: Rank, remote: Remote, mark: Option<Mark>) -> usize {
         match remote {
-            Remote::Target(offset) => {
-                self.operands.target_bases.at(rank) + self.operands.target_offset + offset
-            }
+            Remote::Target(offset) => self.operands.target_bases.at(rank) + offset,
             Remote::Mailbox => {
                 let mark = mark.expect("a put into a mailbox signals its slot");
                 self.team.base(rank) + block::mailbox_offset(engine.block_ranks, mark.index)
