@@ -135,3 +135,28 @@ fn calls_that_match_go_on_with_checks() {
         assert_eq!(sums.unwrap(), [6, 6, 6]);
     });
 }
+
+/// Without checks a larger call must not write beyond what the smaller one has announced.
+#[test]
+fn a_larger_call_does_not_write_beyond_a_smaller_one() {
+    let strategies = ["additional", "pairwise-doubling"];
+    for (strategy, is_simulated) in strategies.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+        let job =
+            Spmd::new(2).setting("PELAGO_COLL_FORM", "schedule").setting("PELAGO_SYNC_MEMORY", strategy);
+        let job = if is_simulated { job.sim(SimParams::chaos(7)) } else { job };
+        let outcome = job.run(|world| {
+            let array = world.alloc_zeroed::<u64>(4096).unwrap();
+            let others = world.team().space(1 << 16).unwrap();
+            let bystander = others.alloc_zeroed::<u64>(4096).unwrap();
+            let len = if world.my_pe() == 0 { 4096 } else { 64 };
+            array.local().write(0, &vec![7; len]);
+            let span = array.span(0..len);
+            let call = || world.team().all_reduce(ReduceOp::Sum, span, span);
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+            assert_eq!(bystander.local().to_vec(), [0; 4096]);
+            outcome.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        });
+        let text = outcome.unwrap_err().to_string();
+        assert!(text.contains("has announced no place"), "{strategy}: {text}");
+    }
+}

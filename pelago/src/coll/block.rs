@@ -7,7 +7,7 @@
 //! whatever carries puts. All zero bytes are a valid start. A slot is a synchronisation word with a mailbox:
 //!
 //! ```text
-//! | word: 8 | announced place: 8 | mailbox: 240 |
+//! | word: 8 | announced place: 8 | mailbox: 240, or the length of the announced place |
 //! ```
 
 use super::sync_memory;
@@ -61,9 +61,10 @@ pub(crate) fn word_offset(n: usize, index: usize) -> usize {
     slots_offset(n) + index * SLOT_BYTES
 }
 
-/// Where the place lies that the signal of a slot announces.
-pub(crate) fn announced_offset(n: usize, index: usize) -> usize {
-    word_offset(n, index) + 8
+/// Where the place that the signal of a slot announces lies, and its length, which takes the place of what a
+/// mailbox would hold.
+pub(crate) fn announced_offsets(n: usize, index: usize) -> [usize; 2] {
+    [word_offset(n, index) + 8, mailbox_offset(n, index)]
 }
 
 /// Where the mailbox of a slot lies.

@@ -310,13 +310,17 @@ impl Prepared {
         let operands = match call.operands {
             None => Operands {
                 source: std::ptr::null(),
+                source_bytes: 0,
                 target: std::ptr::null_mut(),
+                target_bytes: 0,
                 target_bases: Bases::Same(0),
                 combiner,
             },
             Some((target, source)) => Operands {
                 source: source.own,
+                source_bytes: shape.source_bytes(),
                 target: target.own,
+                target_bytes: shape.target_bytes(),
                 target_bases: match target.realm.is_world() {
                     true => Bases::Same(target.offset_bytes),
                     false => Bases::of(team.members().iter().map(|pe| target.region_offset(pe)).collect()),

@@ -9,7 +9,7 @@ use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
 use super::select::Preferences;
 use super::shape::{Operation, Shape};
-use super::sync_memory::{Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
+use super::sync_memory::{ANNOUNCES, Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
 use super::table::find;
 use crate::Pe;
 use crate::channel::Target;
@@ -142,7 +142,9 @@ impl TeamEngine {
 #[derive(Clone)]
 pub(crate) struct Operands {
     pub(crate) source: *const u8,
+    pub(crate) source_bytes: usize,
     pub(crate) target: *mut u8,
+    pub(crate) target_bytes: usize,
     /// Where the members' targets lie in their regions, by rank.
     pub(crate) target_bases: Bases,
     pub(crate) combiner: Option<Combiner>,
@@ -174,6 +176,14 @@ struct Following {
     mark: Mark,
 }
 
+/// A place of another member, as it has announced it.
+struct Announced {
+    slot: Slot,
+    /// From the start of its region.
+    offset: usize,
+    bytes: usize,
+}
+
 /// An operation under way.
 struct Request {
     team: Arc<TeamCore>,
@@ -186,8 +196,8 @@ struct Request {
     lease: Option<Lease>,
     /// The next step.
     at: usize,
-    /// What the signals that were waited for have announced: slot and offset in the region.
-    announced: Vec<(Slot, usize)>,
+    /// What the signals that were waited for have announced.
+    announced: Vec<Announced>,
     transfers: Option<Tracker>,
     following: Vec<Following>,
     progress: Arc<Progress>,
@@ -386,7 +396,8 @@ impl World {
         let source = team.own_start(&self.memory).wrapping_add(block::own_notice_offset(ranks, exchange));
         // SAFETY: the block has room for a notice there, which the exchange but one before has left.
         unsafe { copy::copy(source, value.as_ptr(), value.len()) };
-        let operands = Operands { source, target, target_bases, combiner: None };
+        let (source_bytes, target_bytes) = (value.len(), values.len());
+        let operands = Operands { source, source_bytes, target, target_bytes, target_bases, combiner: None };
         // SAFETY: the block has room for a value of each member at this offset, and for the own one.
         let started = unsafe { self.start_collective(team, "exchange", &plan, operands, [None, None]) };
         let progress = started.expect("these algorithms take no memory");
@@ -460,7 +471,8 @@ impl Request {
                 self.put(world, engine, (to, signal), from, into, bytes)
             }
             Step::Get { of, from, into, bytes } => {
-                let (from, into) = (self.remote(engine, of, from, None), self.place(world, engine, into));
+                let from = self.remote(world, engine, of, (from, bytes), None);
+                let into = self.place(world, engine, into);
                 self.get(world, of, from, into, bytes);
                 true
             }
@@ -508,8 +520,7 @@ impl Request {
                 mark => mark,
             },
         };
-        let (pe, offset_bytes) = (self.team.pe(to), self.remote(engine, to, into, mark));
-        self.check_range(world, to, offset_bytes, bytes);
+        let (pe, offset_bytes) = (self.team.pe(to), self.remote(world, engine, to, (into, bytes), mark));
         let from = self.place(world, engine, from);
         if world.routes.to(pe) == Route::Mapped {
             // SAFETY: the shape says that source and target have so many bytes; the PE is mapped.
@@ -534,7 +545,6 @@ impl Request {
     }
 
     fn get(&mut self, world: &World, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
-        self.check_range(world, of, offset_bytes, bytes);
         let pe = self.team.pe(of);
         if world.routes.to(pe) == Route::Mapped {
             // SAFETY: the shape says that both places have so many bytes; the PE is mapped.
@@ -545,19 +555,6 @@ impl Request {
         let tracker = self.transfers(world);
         // SAFETY: the range lies in the other's region; the target stays until the operation is over.
         unsafe { world.net_channel().get(world, source, into, bytes, Some(&tracker)) };
-    }
-
-    /// Fails if a transfer would reach outside another member's memory, as happens when members call an
-    /// operation with different sizes.
-    #[inline]
-    fn check_range(&self, world: &World, rank: Rank, offset_bytes: usize, bytes: usize) {
-        if offset_bytes.saturating_add(bytes) > world.memory.region_bytes() {
-            let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
-            world.fail(&format!(
-                "PE {me}: {operation} reaches {bytes} bytes at offset {offset_bytes} outside PE {pe}'s \
-                 memory. Do all members give the same sizes? PELAGO_CHECK=on tells"
-            ));
-        }
     }
 
     fn signal(
@@ -573,23 +570,39 @@ impl Request {
             self.write_mark(world, engine, to, mark);
             return true;
         };
-        let announced = self.place(world, engine, place) as usize - world.memory.heap(world.my_pe()) as usize;
-        let (pe, info) = (self.team.pe(to), block::announced_offset(engine.block_ranks, mark.index));
-        let offset_bytes = self.team.base(to) + info;
+        let mark = Mark { word: mark.word | ANNOUNCES, ..mark };
+        let offset = self.place(world, engine, place) as usize - world.memory.heap(world.my_pe()) as usize;
+        let words = [offset as u64, (self.bytes_of(place.buffer) - place.offset) as u64];
+        let (pe, base) = (self.team.pe(to), self.team.base(to));
+        let places = block::announced_offsets(engine.block_ranks, mark.index).map(|offset| base + offset);
         if world.routes.to(pe) == Route::Mapped {
-            // SAFETY: the word lies in the other's block, aligned, and is accessed as an atomic only.
-            let word = unsafe { &*world.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
-            word.store(announced as u64, Ordering::Relaxed);
+            for (word, offset_bytes) in words.into_iter().zip(places) {
+                // SAFETY: the word lies in the other's block, aligned, and is accessed as an atomic only.
+                let there = unsafe { &*world.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
+                there.store(word, Ordering::Relaxed);
+            }
             self.write_mark(world, engine, to, mark);
             return true;
         }
-        let target = Target { operation: self.operation, pe, offset_bytes };
-        let (data, word) = (world.trackers.open(), (announced as u64).to_ne_bytes());
-        // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
-        unsafe { world.net_channel().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
+        let data = world.trackers.open();
+        for (word, offset_bytes) in words.into_iter().zip(places) {
+            let (target, word) = (Target { operation: self.operation, pe, offset_bytes }, word.to_ne_bytes());
+            // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
+            unsafe { world.net_channel().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
+        }
         self.following.push(Following { data, to, mark });
         self.follow(world, engine);
         true
+    }
+
+    /// Size of a buffer of this PE that can be announced, in bytes.
+    fn bytes_of(&self, buffer: Buffer) -> usize {
+        match buffer {
+            Buffer::Source => self.operands.source_bytes,
+            Buffer::Target => self.operands.target_bytes,
+            Buffer::Scratch => self.plan.schedule.scratch_bytes,
+            Buffer::Mailbox(_) => block::MAILBOX_BYTES,
+        }
     }
 
     /// Signals for the puts whose data have arrived.
@@ -627,8 +640,11 @@ impl Request {
         if !engine.memory.has_come(expected, found, of) {
             return false;
         }
-        let info = word(block::announced_offset(engine.block_ranks, expected.index));
-        self.announced.push((slot, info.load(Ordering::Relaxed) as usize));
+        if found & ANNOUNCES != 0 {
+            let places = block::announced_offsets(engine.block_ranks, expected.index);
+            let [offset, bytes] = places.map(|offset| word(offset).load(Ordering::Relaxed) as usize);
+            self.announced.push(Announced { slot, offset, bytes });
+        }
         true
     }
 
@@ -666,8 +682,16 @@ impl Request {
         start.wrapping_add(place.offset)
     }
 
-    /// Where a place of another member's memory is, from the start of its region.
-    fn remote(&self, engine: &TeamEngine, rank: Rank, remote: Remote, mark: Option<Mark>) -> usize {
+    /// Where `bytes` bytes of another member's memory are, from the start of its region. They lie in the
+    /// array that is this PE's target as well, in a mailbox, or in what the member has announced.
+    fn remote(
+        &self,
+        world: &World,
+        engine: &TeamEngine,
+        rank: Rank,
+        (remote, bytes): (Remote, usize),
+        mark: Option<Mark>,
+    ) -> usize {
         match remote {
             Remote::Target(offset) => self.operands.target_bases.at(rank) + offset,
             Remote::Mailbox => {
@@ -675,9 +699,20 @@ impl Request {
                 self.team.base(rank) + block::mailbox_offset(engine.block_ranks, mark.index)
             }
             Remote::Announced { slot, offset } => {
-                let found = self.announced.iter().find(|(announced, _)| *announced == slot);
-                found.expect("a place is reached after it was announced").1 + offset
+                let place = self.announced.iter().find(|announced| announced.slot == slot);
+                let place = place.filter(|place| offset.saturating_add(bytes) <= place.bytes);
+                place.map_or_else(|| self.fail_unannounced(world, rank, bytes), |place| place.offset + offset)
             }
         }
+    }
+
+    /// What a member has announced is no place for so many bytes: its call is another one than this PE's.
+    #[cold]
+    fn fail_unannounced(&self, world: &World, rank: Rank, bytes: usize) -> ! {
+        let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
+        world.fail(&format!(
+            "PE {me}: {operation} of a team has {bytes} bytes to exchange with PE {pe}, which has announced \
+             no place for them. All members must give the same sizes; PELAGO_CHECK=on tells who does not"
+        ))
     }
 }

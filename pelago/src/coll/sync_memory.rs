@@ -40,6 +40,10 @@ pub(crate) fn slots(kind: SyncMemoryKind, n: usize) -> usize {
     }
 }
 
+/// The lowest bit of a word: the signal announces a place. No signal without it is taken for one that does,
+/// even if members call different operations.
+pub(crate) const ANNOUNCES: u64 = 1;
+
 /// Where a signal goes, and what is written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -211,9 +215,9 @@ struct Pair {
 }
 
 impl Pair {
-    /// Takes the lower half of a word or the acknowledgement word: how many were consumed, modulo 2^32.
-    fn hear(&mut self, consumed: u32) {
-        let ahead = consumed.wrapping_sub(self.acknowledged as u32);
+    /// Takes what the lower half of a word tells: how many were consumed, modulo 2^31.
+    fn hear(&mut self, word: u64) {
+        let ahead = (word as u32 >> 1).wrapping_sub(self.acknowledged as u32) & (u32::MAX >> 1);
         if ahead <= PAIR_SLOTS as u32 {
             self.acknowledged += u64::from(ahead);
         }
@@ -266,7 +270,7 @@ impl SyncMemory {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
                 arrays.counts.signals += 1;
-                Some(Mark { index: array * arrays.slots + slot, word: stamp })
+                Some(Mark { index: array * arrays.slots + slot, word: stamp << 1 })
             }
             (SyncMemory::Pairs(pairs), Lease::Pairs { sent, .. }) => {
                 let number = sent[&to] + u64::from(plan.ordinals[at]);
@@ -276,12 +280,12 @@ impl SyncMemory {
         }
     }
 
-    /// Where the signal that step `at` waits for arrives, and the word that shows it; the lower half of a
-    /// word of a pair is news, not part of the stamp.
+    /// Where the signal that step `at` waits for arrives, and the word that shows it, apart from what does
+    /// not belong to the stamp: the lowest bit, and of a word of a pair the lower half.
     pub(crate) fn expected(&self, plan: &Plan, lease: &Lease, at: usize, of: Rank, slot: Slot) -> Mark {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
-                Mark { index: array * arrays.slots + slot, word: stamp }
+                Mark { index: array * arrays.slots + slot, word: stamp << 1 }
             }
             (SyncMemory::Pairs(_), Lease::Pairs { awaited, .. }) => {
                 let number = awaited[&of] + u64::from(plan.ordinals[at]);
@@ -298,7 +302,7 @@ impl SyncMemory {
     pub(crate) fn has_come(&mut self, expected: Mark, found: u64, of: Rank) -> bool {
         match self {
             SyncMemory::Arrays(arrays) => {
-                let has_come = found == expected.word;
+                let has_come = found & !ANNOUNCES == expected.word;
                 if has_come {
                     arrays.used.insert(expected.index);
                 }
@@ -307,7 +311,7 @@ impl SyncMemory {
             SyncMemory::Pairs(pairs) => {
                 let has_come = found >> 32 == expected.word >> 32;
                 if has_come {
-                    pairs.pair(of).hear(found as u32);
+                    pairs.pair(of).hear(found);
                 }
                 has_come
             }
@@ -356,7 +360,7 @@ impl SyncMemory {
             let slots = PAIR_SLOTS as u64;
             let number = pair.consumed + (index as u64 + slots - pair.consumed % slots) % slots;
             if word >> 32 == stamp_of(number) >> 32 {
-                pair.hear(word as u32);
+                pair.hear(word);
             }
         }
     }
@@ -507,7 +511,7 @@ impl Pairs {
             return None;
         }
         pair.told = pair.consumed;
-        let word = stamp_of(number) | u64::from(pair.consumed as u32);
+        let word = stamp_of(number) | u64::from((pair.consumed as u32) << 1);
         self.counts.signals += 1;
         Some(Mark { index: me * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize, word })
     }
