@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const SLEEP_BOUND: Duration = Duration::from_millis(1);
 /// Looks, or sleeps, between two questions whether the launcher is still there.
 const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
+/// Looks between two questions whether a member of a team has left.
+const LOOKS_PER_MEMBERS_CHECK: u32 = 256;
 /// What a launcher may take to end the job after a PE has failed.
 const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
 
@@ -94,6 +96,33 @@ impl World {
         match self.collectives.is_active() {
             true => self.wait_driving(awaited, waiters, &mut ready),
             false => self.wait_patiently(awaited, waiters, &mut ready),
+        }
+    }
+
+    /// As `wait`, for something that only members of a team can bring about: `needed` says from time to time
+    /// which PE, that has perhaps left the job, it cannot come without.
+    pub(crate) fn wait_for_members(
+        &self,
+        awaited: Awaited,
+        mut ready: impl FnMut() -> bool,
+        needed: impl Fn() -> Option<Pe>,
+    ) {
+        let (mut looks, mut culprit) = (0u32, None);
+        self.wait(awaited, || {
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS_PER_MEMBERS_CHECK) {
+                culprit = needed().filter(|&pe| self.has_left(pe));
+                // What it did before it left is visible now: only a last look tells whether that is enough.
+                if culprit.is_some() {
+                    self.drive();
+                    culprit = culprit.filter(|&pe| needed() == Some(pe));
+                }
+            }
+            ready() || culprit.is_some()
+        });
+        if let Some(pe) = culprit.filter(|_| !ready()) {
+            let (me, what) = (self.my_pe(), self.name(awaited));
+            self.fail(&format!("PE {me}: waits for {what}, but PE {pe} has left the job"));
         }
     }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use pelago::prelude::*;
-use pelago::{Space, SpmdError};
+use pelago::{Space, Spmd, SpmdError};
 
 /// All ranks of a team, as numbers of the world.
 fn pes(team: &Team<'_>) -> Vec<Pe> {
@@ -327,13 +327,13 @@ fn a_space_of_a_team_that_shrinks_is_good_still() {
 
 #[test]
 fn a_barrier_that_a_member_has_left_ends() {
-    for n_pes in [2, 5] {
-        let outcome = spmd(n_pes, |world| {
+    for (n_pes, form) in [(2, "auto"), (5, "auto"), (3, "schedule"), (5, "schedule")] {
+        let outcome = Spmd::new(n_pes).setting("PELAGO_COLL_FORM", form).run(|world| {
             if world.my_pe() != 0 {
                 world.team().barrier();
             }
         });
         let text = outcome.unwrap_err().to_string();
-        assert!(text.contains("PE 0 has left the job"), "{text}");
+        assert!(text.contains("PE 0 has left the job"), "{form}: {text}");
     }
 }

@@ -296,6 +296,8 @@ impl Team<'_> {
 /// A call with its schedule.
 pub(super) struct Prepared {
     pub(super) operation: &'static str,
+    /// What the other members are told of the call.
+    words: [u64; 4],
     plan: Arc<Plan>,
     operands: Operands,
     usages: [Option<Arc<Usage>>; 2],
@@ -330,7 +332,15 @@ impl Prepared {
         };
         let usage = |span: Operand<'_>| Some(Arc::clone(span.usage));
         let usages = call.operands.map_or([None, None], |(target, source)| [usage(target), usage(source)]);
-        Ok(Prepared { operation: call.name(), plan, operands, usages })
+        Ok(Prepared { operation: call.name(), words: call.words(), plan, operands, usages })
+    }
+
+    /// Starts the call once more, after the members have compared it if checks are on.
+    pub(super) fn start_again(&self, world: &World, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
+        if world.collectives.are_checked() {
+            team.check_call(world, self.words)?;
+        }
+        self.start(world, team)
     }
 
     pub(super) fn start(&self, world: &World, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
@@ -355,7 +365,8 @@ impl World {
 
     pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
         if !progress.is_done() {
-            self.wait(Awaited::Collective { operation, pe: None }, || progress.is_done());
+            let awaited = Awaited::Collective { operation, pe: None };
+            self.wait_for_members(awaited, || progress.is_done(), || progress.awaits());
         }
     }
 }

@@ -30,8 +30,6 @@ pub(crate) struct Direct<'a> {
     pub(crate) operation: &'static str,
 }
 
-/// Looks at a meeting between two questions whether a member has left the job.
-const LOOKS_PER_CHECK: u32 = 256;
 /// Elements that belong together, in bytes: what members compute apart from each other begins at multiples.
 const PART_ALIGN_BYTES: usize = 64;
 
@@ -102,23 +100,11 @@ impl Direct<'_> {
             true => self.world.ring_sleepers(),
             false => {
                 let awaited = Awaited::Collective { operation: self.operation, pe: None };
-                let (mut looks, mut left) = (0u32, None);
-                self.world.wait(awaited, || {
-                    looks = looks.wrapping_add(1);
-                    if looks.is_multiple_of(LOOKS_PER_CHECK) {
-                        // Who has left before this is over has not come, and cannot come any more.
-                        left = (0..self.team.len())
-                            .map(|rank| self.team.pe(rank))
-                            .find(|&pe| self.world.has_left(pe));
-                    }
-                    meeting.is_over(number) || left.is_some()
-                });
-                if let Some(pe) = left.filter(|_| !meeting.is_over(number)) {
-                    let (me, operation) = (self.world.my_pe(), self.operation);
-                    self.world.fail(&format!(
-                        "PE {me}: waits for all members in {operation}, but PE {pe} has left the job"
-                    ));
-                }
+                // Who has left before this is over has not come, and cannot come any more.
+                let left = || {
+                    (0..self.team.len()).map(|rank| self.team.pe(rank)).find(|&pe| self.world.has_left(pe))
+                };
+                self.world.wait_for_members(awaited, || meeting.is_over(number), left);
             }
         }
         self.team.begun_by_all.store(number, Ordering::Relaxed);

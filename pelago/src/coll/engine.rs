@@ -160,9 +160,16 @@ unsafe impl Sync for Operands {}
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     is_done: AtomicBool,
+    /// The PE whose signal, or consent to another one, the next step needs, counted from 1; 0 if none.
+    awaits: AtomicU32,
 }
 
 impl Progress {
+    /// The PE that the operation waits for, when it was driven last.
+    pub(crate) fn awaits(&self) -> Option<Pe> {
+        (self.awaits.load(Ordering::Relaxed) as Pe).checked_sub(1)
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         // SYNC POINT collective: acquires what the operation has written.
         self.is_done.load(Ordering::Acquire)
@@ -441,6 +448,13 @@ impl Request {
         let plan = Arc::clone(&self.plan);
         while let Some(step) = plan.schedule.steps.get(self.at) {
             if !self.perform(world, &mut engine, step) {
+                let awaited = match *step {
+                    Step::Wait { of: rank, .. }
+                    | Step::Put { to: rank, .. }
+                    | Step::Signal { to: rank, .. } => self.team.pe(rank) + 1,
+                    _ => 0,
+                };
+                self.progress.awaits.store(awaited as u32, Ordering::Relaxed);
                 return false;
             }
             let lease = self.lease.as_ref().expect("it is admitted");

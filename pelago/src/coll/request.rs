@@ -156,7 +156,7 @@ impl Persistent<'_> {
     /// # Errors
     /// If there is no memory for it.
     pub fn start(&self) -> Result<Request<'_>> {
-        let progress = self.prepared.start(self.world, &self.team)?;
+        let progress = self.prepared.start_again(self.world, &self.team)?;
         Ok(Request { world: self.world, operation: self.prepared.operation, progress, operands: PhantomData })
     }
 }
