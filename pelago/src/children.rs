@@ -66,9 +66,9 @@ impl Drop for Tie {
 }
 
 impl Children {
-    /// How many there are.
+    /// How many there are that not all members have dropped, as far as they have told each other.
     pub(crate) fn len(&self) -> usize {
-        self.children.len()
+        self.children.iter().filter(|child| !child.is_gone).count()
     }
 
     /// The blocks of all of them.
@@ -81,11 +81,16 @@ impl Children {
         self.first != 0 || !self.children.is_empty()
     }
 
-    /// One more child, which this PE is in or not: its number.
+    /// One more child, which this PE is in or not: its number. It takes the place of the first one that is
+    /// gone, which is the same at all members.
     pub(crate) fn add(&mut self, is_member: bool) -> u64 {
         let child = Child { is_dropped: !is_member, is_gone: false, blocks: Vec::new() };
-        self.children.push_back(child);
-        self.first + self.children.len() as u64 - 1
+        let gone = self.children.iter().position(|child| child.is_gone);
+        match gone {
+            Some(place) => self.children[place] = child,
+            None => self.children.push_back(child),
+        }
+        self.first + gone.unwrap_or(self.children.len() - 1) as u64
     }
 
     fn drop_here(&mut self, number: u64, blocks: Vec<(usize, usize)>) {

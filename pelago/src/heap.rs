@@ -102,6 +102,11 @@ impl Heap {
         true
     }
 
+    /// Size of the block that starts at `offset`, in bytes, if one does.
+    pub fn block_bytes(&self, offset: usize) -> Option<usize> {
+        self.used.get(&offset).copied()
+    }
+
     /// Bytes in free blocks, the headers' room included.
     pub fn free_bytes(&self) -> usize {
         self.free_by_offset.values().sum()

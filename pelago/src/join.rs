@@ -21,22 +21,47 @@ const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 /// The smallest pool that a PE gets by default.
 const POOL_BYTES_MIN: usize = 64 << 20;
 
+/// A job that this process is in, and how many worlds it has had: a launcher is joined once, but one world
+/// may follow another.
+#[derive(Debug)]
+pub struct Membership {
+    pub(crate) job: Job,
+    pub(crate) worlds: usize,
+}
+
+impl Membership {
+    /// Leaves the job.
+    ///
+    /// # Errors
+    /// If the launcher is gone or does not answer.
+    pub fn finalize(self) -> Result<()> {
+        Ok(self.job.finalize()?)
+    }
+}
+
 /// Joins the job that this process was started in.
-pub(crate) fn process() -> Result<World> {
-    let settings = Settings::from_env()?;
+pub(crate) fn process(settings: &Settings) -> Result<World> {
     // Before anybody else waits for this PE.
-    Preferences::new(&settings)?;
-    let job = Job::join(&settings)?;
+    Preferences::new(settings)?;
+    let job = Job::join(settings)?;
     tell_panics(job.notifier());
+    of_job(Membership { job, worlds: 0 }, settings)
+}
+
+/// The next world of a job.
+pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<World> {
+    let Membership { job, worlds } = membership;
+    let card_key = |pe: Pe| format!("pelago-{worlds}-{pe}");
+    let card_of = |job: &Job, pe: Pe| card_of(job, pe, &card_key(pe));
     let (me, n_pes) = (job.rank(), job.size());
     // PE 0 decides for all; the others do not even ask the system for its memory.
-    let layout = if me == 0 { layout(&settings, n_pes) } else { Layout::new(n_pes, 0, settings.ring_bytes) };
+    let layout = if me == 0 { layout(settings, n_pes) } else { Layout::new(n_pes, 0, settings.ring_bytes) };
     let mut shm = Shm::open(me, layout, settings.init_timeout)?;
-    let node = node_id(&settings);
+    let node = node_id(settings);
     if n_pes > 1 {
         job.put(&card_key(me), &Card { node: &node, address: &shm.address() }.to_bytes())?;
         job.barrier()?;
-        check_nodes(&job, &node)?;
+        check_nodes(&job, &node, &card_of)?;
     }
     shm.connect(&mut |pe| {
         let card =
@@ -45,7 +70,8 @@ pub(crate) fn process() -> Result<World> {
     })?;
     let segment = shm.segment().clone();
     let net = (settings.route == RouteKind::Net).then_some(Net::Shm(shm));
-    World::assemble(me, segment, (net, &[]), Some(job), &settings)
+    let membership = Membership { job, worlds: worlds + 1 };
+    World::assemble(me, segment, (net, &[]), Some(membership), settings)
 }
 
 /// The node's memory for `n_pes` PEs.
@@ -81,15 +107,14 @@ impl Card<'_> {
     }
 }
 
-fn card_key(pe: Pe) -> String {
-    format!("pelago-{pe}")
-}
-
 /// A PE's node and fabric address.
-fn card_of(job: &Job, pe: Pe) -> Result<(String, Vec<u8>)> {
+type FoundCard = (String, Vec<u8>);
+
+/// Reads a PE's card.
+fn card_of(job: &Job, pe: Pe, key: &str) -> Result<FoundCard> {
     let foreign =
         || FabricError::Foreign { pe: job.rank(), what: format!("PE {pe} has published no valid card") };
-    let bytes = job.get(&card_key(pe))?.ok_or_else(foreign)?;
+    let bytes = job.get(key)?.ok_or_else(foreign)?;
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(foreign)?;
     let (node, address) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(foreign)?;
     Ok((String::from_utf8_lossy(node).into_owned(), address.to_vec()))
@@ -97,7 +122,7 @@ fn card_of(job: &Job, pe: Pe) -> Result<(String, Vec<u8>)> {
 
 /// Makes sure that all PEs are on this node. Where the launcher says so, one card is proof enough; else all
 /// are looked at.
-fn check_nodes(job: &Job, mine: &str) -> Result<()> {
+fn check_nodes(job: &Job, mine: &str, card_of: &dyn Fn(&Job, Pe) -> Result<FoundCard>) -> Result<()> {
     let n_pes = job.size();
     let is_one_node = job.local_ranks()?.is_some_and(|ranks| ranks.len() == n_pes);
     for pe in 0..if is_one_node { 1 } else { n_pes } {

@@ -32,6 +32,10 @@ impl Attention {
         Attention(sleepers)
     }
 
+    pub(crate) fn word(&self) -> *const AtomicU32 {
+        self.0
+    }
+
     #[inline(always)]
     fn is_needed(&self) -> bool {
         // SAFETY: whoever made this has promised that the word is there.

@@ -18,10 +18,11 @@ use crate::segment::{Memory, PartTable};
 use crate::symmetric::{Symmetric, Usage};
 use crate::team::TeamCore;
 use crate::world::World;
+use pelago_fabric::shm::segment::REGION_ALIGN_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The largest alignment of an array, in bytes: that of the heap itself.
-const ALIGN_BYTES_MAX: usize = 2 << 20;
+const ALIGN_BYTES_MAX: usize = REGION_ALIGN_BYTES;
 /// The same in a space: that of the blocks of a pool that spaces are made of.
 pub(crate) const SPACE_ALIGN_BYTES: usize = 4096;
 /// The most arrays that can be alive at once in a space.

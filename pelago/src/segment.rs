@@ -184,6 +184,25 @@ unsafe impl<T: Element> Send for Place<T> {}
 unsafe impl<T: Element> Sync for Place<T> {}
 
 impl<T: Element> Place<T> {
+    /// The start of the array's part on each PE.
+    pub(crate) fn table(&self) -> *const *mut u8 {
+        self.parts.cast()
+    }
+
+    /// The same memory as elements of another type, as many as fit.
+    pub(crate) fn cast<U>(&self) -> Place<U> {
+        let len = self.len * size_of::<T>() / size_of::<U>();
+        let (parts, offset_bytes) = (self.parts.cast(), self.offset_bytes);
+        Place { gate: self.gate, len, parts, offset_bytes, element: PhantomData }
+    }
+
+    /// The same from `skip_bytes` on, beginning at `parts` on the members; the table outlives the result.
+    pub(crate) fn cast_from<U>(&self, skip_bytes: usize, parts: *const *mut U) -> Place<U> {
+        let len = (self.len * size_of::<T>() - skip_bytes) / size_of::<U>();
+        let offset_bytes = self.offset_bytes + skip_bytes;
+        Place { gate: self.gate, len, parts, offset_bytes, element: PhantomData }
+    }
+
     pub(crate) fn offset_bytes(&self) -> usize {
         self.offset_bytes
     }
@@ -200,7 +219,7 @@ impl<T: Element> Place<T> {
 }
 
 /// How far before an array's part its count of sleepers lies, in words of 4 bytes.
-const WAITERS_BEFORE_WORDS: usize = 2;
+pub(crate) const WAITERS_BEFORE_WORDS: usize = 2;
 
 /// The part of a symmetric array on one PE.
 pub(crate) struct Part<T> {
@@ -307,6 +326,10 @@ impl<T: Element> Part<T> {
         unsafe {
             match source {
                 [value] => copy::store(self.start.add(index), *value),
+                // Bytes may be a word for those who look at it.
+                bytes if size_of::<T>() == 1 => {
+                    copy::transfer(self.start.add(index).cast(), bytes.as_ptr().cast(), bytes.len())
+                }
                 _ => copy::copy(self.start.add(index).cast(), source.as_ptr().cast(), size_of_val(source)),
             }
         }
@@ -322,6 +345,9 @@ impl<T: Element> Part<T> {
         unsafe {
             match target {
                 [value] => *value = copy::load(self.start.add(index)),
+                bytes if size_of::<T>() == 1 => {
+                    copy::transfer(bytes.as_mut_ptr().cast(), self.start.add(index).cast(), bytes.len())
+                }
                 _ => {
                     copy::copy(target.as_mut_ptr().cast(), self.start.add(index).cast(), size_of_val(target))
                 }

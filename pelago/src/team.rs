@@ -380,9 +380,10 @@ struct Birth {
     words: [u64; 2],
 }
 
-/// The calls that make teams and spaces; the code of one is its place, counted from a number that no other
-/// call has.
-const BIRTHS: [&str; 6] = ["split_strided", "split_list", "split_2d", "split_3d", "split_by", "space"];
+/// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
+/// counted from a number that no other call has.
+const BIRTHS: [&str; 8] =
+    ["split_strided", "split_list", "split_2d", "split_3d", "split_by", "space", "collect", "to_others"];
 const FIRST_BIRTH: u64 = 1 << 32;
 
 impl Birth {
@@ -667,6 +668,41 @@ impl<'w> Team<'w> {
         let tie = self.core.tie(&born);
         let realm = Realm::space(Arc::clone(&self.core), bases, size, tie);
         Ok(Space::new(self.world, realm))
+    }
+
+    /// What all members say, by rank, when each says two words of a call that is one of theirs: `collect`
+    /// (all-gather of lengths) or `to_others`. Collective on this team, a meeting.
+    ///
+    /// # Errors
+    /// If a member makes another call, as far as that can be told.
+    #[doc(hidden)]
+    pub fn exchange_words(&self, operation: &'static str, words: [u64; 2]) -> Result<Vec<[u64; 2]>> {
+        let core = &self.core;
+        let mut exchanges = core.exchanging(self.world);
+        *exchanges += 1;
+        let code = Birth { operation, words }.code();
+        let mut notice: Notice = [0; NOTICE_WORDS];
+        notice[..3].copy_from_slice(&[code, words[0], words[1]]);
+        let notices = core.exchange(self.world, *exchanges, notice);
+        if let Some(rank) = notices.iter().position(|theirs| theirs[0] != code) {
+            let (me, pe, mine) = (self.world.my_pe(), core.pe(rank), operation.to_owned());
+            let (sequence, theirs) = (*exchanges, describe(&notices[rank]));
+            return Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into());
+        }
+        Ok(notices.iter().map(|theirs| [theirs[1], theirs[2]]).collect())
+    }
+
+    /// Bytes of the block of each member of a team of `n` that its members found.
+    pub(crate) fn founded_block_bytes(world: &World, n: usize) -> usize {
+        block::bytes(world.team.sync_memory, n)
+    }
+
+    /// The team of these PEs, whose blocks lie at these places of their pools: see `founding`.
+    pub(crate) fn founded(world: &'w World, pes: &[Pe], places: Vec<usize>) -> Team<'w> {
+        let me = pes.iter().position(|&pe| pe == world.my_pe()).expect("this PE is in the list");
+        let core = TeamCore::new(Members::of(pes), me, Bases::of(places), None, world.team.sync_memory);
+        let core = core.mapped(&world.memory, world.routes.are_all_mapped());
+        Team { world, core: Arc::new(core.placed(world)) }
     }
 
     /// Makes the team that was born, of these ranks of this one; `None` if this PE is not in it.

@@ -43,6 +43,12 @@ impl<'a, T: Element> View<'a, T> {
         View { world, realm, usage, channel: None, is_closed: false, place }
     }
 
+    /// This view with another place in the same memory.
+    pub(crate) fn with_place<U: Element>(&self, place: Place<U>) -> View<'a, U> {
+        let (world, realm, usage) = (self.world, self.realm, Arc::clone(&self.usage));
+        View { world, realm, usage, channel: self.channel, is_closed: self.is_closed, place }
+    }
+
     /// Elements on each PE.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "the length of a part, not of a collection")]
@@ -75,9 +81,7 @@ impl<'a, T: Element> View<'a, T> {
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
         assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());
-        let (world, realm, channel) = (self.world, self.realm, context.channel());
-        let usage = Arc::clone(&self.usage);
-        View { world, realm, usage, channel, is_closed: self.is_closed, place: self.place }
+        View { channel: context.channel(), ..self.with_place(self.place) }
     }
 
     /// The part in this PE's own memory, which other PEs may access at the same time.

@@ -8,6 +8,7 @@
 
 use crate::Pe;
 use crate::channel::Channel;
+use crate::coll::function;
 use crate::world::World;
 use pelago_boot::Settings;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
@@ -161,6 +162,7 @@ impl World {
     #[cold]
     #[inline(never)]
     fn wait_long(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
+        self.check_function(awaited);
         for _ in 0..self.patience.yields {
             if ready() {
                 return;
@@ -197,6 +199,7 @@ impl World {
     #[cold]
     #[inline(never)]
     fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
+        self.check_function(awaited);
         let since = Instant::now();
         let mut rests = 0u32;
         loop {
@@ -212,6 +215,13 @@ impl World {
             self.check_job(awaited, since, rests);
             self.check_hope(awaited, ready);
             net.rest(SLEEP_BOUND);
+        }
+    }
+
+    /// Fails if this is a barrier that a user's function of a reduction has called.
+    fn check_function(&self, awaited: Awaited) {
+        if matches!(awaited, Awaited::Barrier { .. }) {
+            function::forbid(self, "barrier");
         }
     }
 

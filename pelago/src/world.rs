@@ -13,7 +13,7 @@ use crate::counters::{Counters, Tally};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::heap::Heap;
-use crate::join;
+use crate::join::{self, Membership};
 use crate::nodes;
 use crate::order::Attention;
 use crate::progress::Agenda;
@@ -24,7 +24,7 @@ use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
 use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
-use pelago_boot::{Job, RouteKind, Settings, cpus};
+use pelago_boot::{RouteKind, Settings, cpus};
 use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
@@ -88,7 +88,8 @@ pub struct World {
     pub(crate) trackers: Trackers,
     pub(crate) agenda: Agenda,
     pub(crate) joined_at: Instant,
-    job: Option<Job>,
+    /// If it was joined by a launcher's word; PEs that are threads have none.
+    job: Option<Membership>,
 }
 
 impl World {
@@ -104,7 +105,7 @@ impl World {
     /// # Panics
     /// If PEs that have mapped the node's memory do not join in time.
     pub fn init() -> Result<World> {
-        join::process()
+        join::process(&Settings::from_env()?)
     }
 
     /// The number of this PE.
@@ -150,7 +151,7 @@ impl World {
         Ok(array)
     }
 
-    /// As [`alloc`](World::alloc), each PE's part aligned to `align_bytes`: a power of two of at most 2 MiB.
+    /// As [`alloc`](World::alloc), each PE's part aligned to `align_bytes`: a power of two of at most 16 MiB.
     /// Every array is aligned to 64 bytes at least.
     ///
     /// # Errors
@@ -201,7 +202,7 @@ impl World {
     /// are threads it is a panic: the process and its status belong to the caller of [`spmd`](crate::spmd).
     pub fn abort(&self, status: i32, reason: &str) -> ! {
         match &self.job {
-            Some(job) => job.abort(status, reason),
+            Some(of) => of.job.abort(status, reason),
             None => panic!("PE {} aborts the job with status {status}: {reason}", self.me),
         }
     }
@@ -212,7 +213,7 @@ impl World {
         me: Pe,
         segment: Arc<Segment>,
         (net, nodes): (Option<Net>, &[u32]),
-        job: Option<Job>,
+        job: Option<Membership>,
         settings: &Settings,
     ) -> Result<World> {
         let n_pes = segment.layout().n_pes;
@@ -307,7 +308,7 @@ impl World {
     }
 
     pub(crate) fn is_launcher_gone(&self) -> bool {
-        self.job.as_ref().is_some_and(Job::launcher_gone)
+        self.job.as_ref().is_some_and(|of| of.job.launcher_gone())
     }
 
     /// Ends this PE because the job cannot go on. As a thread it unwinds quietly, for the PE that failed
@@ -315,7 +316,7 @@ impl World {
     pub(crate) fn give_up(&self, reason: &str) -> ! {
         self.close();
         match &self.job {
-            Some(job) => job.abort(1, reason),
+            Some(of) => of.job.abort(1, reason),
             None => std::panic::resume_unwind(Box::new(GaveUp)),
         }
     }
@@ -359,8 +360,15 @@ impl World {
 /// Payload of the panic of a PE (as a thread) that gives up because another one failed.
 pub(crate) struct GaveUp;
 
-impl Drop for World {
-    fn drop(&mut self) {
+impl World {
+    /// As dropping it, but this process stays in its job, for another world.
+    pub(crate) fn end(mut self) -> Option<Membership> {
+        self.complete_and_leave();
+        self.job.take()
+    }
+
+    /// Completes everything and leaves, unless this PE takes part in nothing any more. Once only.
+    fn complete_and_leave(&mut self) {
         if std::thread::panicking() || self.barrier.is_closed() {
             return;
         }
@@ -368,8 +376,17 @@ impl Drop for World {
         self.quiet_all();
         self.quiet();
         self.leave();
-        if let Some(job) = self.job.take()
-            && let Err(error) = job.finalize()
+        self.barrier.close();
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let is_orderly = !std::thread::panicking() && !self.barrier.is_closed();
+        self.complete_and_leave();
+        if is_orderly
+            && let Some(membership) = self.job.take()
+            && let Err(error) = membership.finalize()
         {
             eprintln!("PE {}: leaving the job: {error}", self.me);
         }

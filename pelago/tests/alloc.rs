@@ -40,7 +40,7 @@ fn contents_and_alignment(world: &World) {
         let address = array.exclusive(|part| part.as_ptr() as usize).unwrap();
         assert_eq!(address % align.max(64), 0);
     }
-    for align in [0, 3, 48, 4 << 20] {
+    for align in [0, 3, 48, 32 << 20] {
         let error = world.alloc_aligned::<u64>(3, align).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::BadAlignment { .. }), "{error}");
     }

@@ -417,8 +417,8 @@ fn back_to_back(world: &World, rounds: u64) {
     world.barrier();
 }
 
-/// A root that runs ahead of readers that dawdle: nobody sees data of another turn, on a word or more. Between
-/// PEs that map each other only, where each member writes its target itself.
+/// A root that runs ahead of readers that dawdle: nobody sees data of another turn, on a word or more.
+/// Between PEs that map each other only, where each member writes its target itself.
 fn a_stream_of_broadcasts(world: &World) {
     let team = world.team();
     let (target, source) = (world.alloc_zeroed::<u64>(20).unwrap(), world.alloc_zeroed::<u64>(20).unwrap());

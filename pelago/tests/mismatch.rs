@@ -1,8 +1,10 @@
 //! Collective calls that do not match: with checks on they are found and told on every PE, instead of
-//! hanging.
+//! hanging. And calls from within the functions of reductions, and panics there, which end the job always.
 
 use pelago::prelude::*;
 use pelago::{Spmd, sim::SimParams};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// What PE 0 calls, and what the others call; answers what each PE is told.
 fn told(
@@ -152,11 +154,152 @@ fn a_larger_call_does_not_write_beyond_a_smaller_one() {
             array.local().write(0, &vec![7; len]);
             let span = array.span(0..len);
             let call = || world.team().all_reduce(ReduceOp::Sum, span, span);
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+            let outcome = catch_unwind(AssertUnwindSafe(call));
             assert_eq!(bystander.local().to_vec(), [0; 4096]);
             outcome.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
         });
         let text = outcome.unwrap_err().to_string();
         assert!(text.contains("has announced no place"), "{strategy}: {text}");
+    }
+}
+
+/// No job takes longer, unless it hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a job ends with; one that hangs is a failure.
+fn end_of(job: Spmd, body: impl Fn(&World) + Send + Sync + 'static) -> Result<(), String> {
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let outcome = job.wait_limit(LIMIT / 3).run(body);
+        tell.send(outcome.map(drop).map_err(|error| error.to_string()))
+    });
+    told.recv_timeout(LIMIT).expect("the job hangs")
+}
+
+/// Something of a PE for a function of its reductions, which outlives every borrow of it.
+#[derive(Clone, Copy)]
+struct Lent(usize);
+
+impl Lent {
+    fn of<T>(value: &T) -> Lent {
+        Lent(std::ptr::from_ref(value).addr())
+    }
+
+    /// # Safety
+    /// It was made of a `T` that lives still.
+    unsafe fn get<'a, T>(self) -> &'a T {
+        // SAFETY: the caller vouches for type and life.
+        unsafe { &*std::ptr::with_exposed_provenance(self.0) }
+    }
+}
+
+/// What a function of a reduction calls, with a word of its own, and what it is told to have called.
+type Inner = (&'static str, fn(&Team<'_>, &Symmetric<'_, u64>));
+
+const INNER: [Inner; 7] = [
+    ("barrier", |_, word| word.world().barrier()),
+    ("barrier", |team, _| team.barrier()),
+    ("all_reduce", |team, word| team.all_reduce(ReduceOp::Sum, word, word).unwrap()),
+    ("barrier", |team, _| team.nonblocking().sync().unwrap().wait()),
+    ("broadcast", |team, word| team.nonblocking().broadcast(0, word, word).map(drop).unwrap()),
+    ("exchange", |team, _| drop(team.split_by(Some(0), 0).unwrap())),
+    ("exchange", |team, _| drop(team.space(64).unwrap())),
+];
+
+/// A reduction by a function: its name, and how it is done.
+type Outer = (&'static str, fn(&Team<'_>, &Symmetric<'_, u64>, Box<dyn Fn(u64, u64) -> u64 + Send + Sync>));
+
+const OUTER: [Outer; 4] = [
+    ("all_reduce", |team, array, function| team.all_reduce(function, array, array).unwrap()),
+    ("reduce", |team, array, function| team.reduce(function, 0, array, array).unwrap()),
+    ("inclusive_scan", |team, array, function| team.inclusive_scan(function, array, array).unwrap()),
+    ("all_reduce", |team, array, function| {
+        team.nonblocking().all_reduce(function, array, array).unwrap().wait();
+    }),
+];
+
+/// A PE that combines in an operation, whatever its form is.
+fn combining(outer: &str, world: &World) -> bool {
+    world.my_pe() == if outer == "inclusive_scan" { world.n_pes() - 1 } else { 0 }
+}
+
+fn jobs() -> [Spmd; 4] {
+    let schedules = Spmd::new(3).setting("PELAGO_COLL_FORM", "schedule");
+    [Spmd::new(2), Spmd::new(3), schedules, Spmd::new(3).sim(SimParams::chaos(3))]
+}
+
+#[test]
+fn functions_of_reductions_make_no_collective_calls() {
+    for job in jobs() {
+        for ((outer, reduce), (inner, call)) in OUTER.into_iter().flat_map(|o| INNER.map(|i| (o, i))) {
+            for len in [1, 64, 4096] {
+                let end = end_of(job.clone(), move |world| {
+                    let (team, word) = (world.team(), world.alloc_zeroed::<u64>(1).unwrap());
+                    let array = world.alloc_zeroed::<u64>(len).unwrap();
+                    let (lent, calls) = ((Lent::of(&team), Lent::of(&word)), combining(outer, world));
+                    let function = move |a: u64, b: u64| {
+                        if calls {
+                            // SAFETY: both live until the reduction has returned, and so this function.
+                            call(unsafe { lent.0.get() }, unsafe { lent.1.get() });
+                        }
+                        a.max(b)
+                    };
+                    reduce(&team, &array, Box::new(function));
+                    // The others are not done before it is found.
+                    if !calls {
+                        word.local().wait_until(0, |value| value == 1);
+                    }
+                });
+                let text = end.expect_err(&format!("{inner} in {outer} of {len} elements"));
+                let says = [format!("the function of {outer} calls {inner},"), "before or after".to_owned()];
+                assert!(says.iter().all(|part| text.contains(part)), "{len} elements: {text}");
+            }
+        }
+    }
+}
+
+/// The root of a broadcast waits for nobody, but writes boards.
+#[test]
+fn a_function_makes_no_call_of_its_team_that_need_not_wait() {
+    let end = end_of(Spmd::new(2), |world| {
+        let (team, word) = (world.team(), world.alloc_zeroed::<u64>(1).unwrap());
+        let array = world.alloc_zeroed::<u64>(8).unwrap();
+        let lent = (Lent::of(&team), Lent::of(&word));
+        let function = move |a: u64, b: u64| {
+            // SAFETY: both live until the reduction has returned, and so this function.
+            let (team, word) = unsafe { (lent.0.get::<Team<'_>>(), lent.1.get::<Symmetric<'_, u64>>()) };
+            team.broadcast(0, word, word).unwrap();
+            a + b
+        };
+        team.reduce(function, 0, array.span(0..1), array.span(1..2)).unwrap();
+        if world.my_pe() != 0 {
+            team.broadcast(0, &word, &word).unwrap();
+        }
+    });
+    let text = end.expect_err("a function makes a collective call");
+    assert!(text.contains("PE 0: the function of reduce calls another operation of the team"), "{text}");
+}
+
+#[test]
+fn a_panic_of_a_function_ends_the_job_even_if_it_is_caught() {
+    for job in jobs() {
+        for (outer, reduce) in OUTER {
+            for len in [1, 64, 4096] {
+                let end = end_of(job.clone(), move |world| {
+                    let (team, panics) = (world.team(), combining(outer, world));
+                    let array = world.alloc_zeroed::<u64>(len).unwrap();
+                    let function = move |a: u64, b: u64| if panics { panic!("of no use") } else { a + b };
+                    let call = || reduce(&team, &array, Box::new(function));
+                    let _ = catch_unwind(AssertUnwindSafe(call));
+                    let sum = world.alloc_zeroed::<u64>(4096).unwrap();
+                    for _ in 0..20 {
+                        team.all_reduce(ReduceOp::Sum, &sum, &sum).unwrap();
+                    }
+                });
+                let text = end.expect_err(&format!("a panic in {outer} of {len} elements"));
+                let says = format!("the function of {outer} has panicked: of no use");
+                assert!(text.contains(&says), "{len} elements: {text}");
+            }
+        }
     }
 }

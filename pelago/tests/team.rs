@@ -337,3 +337,20 @@ fn a_barrier_that_a_member_has_left_ends() {
         assert!(text.contains("PE 0 has left the job"), "{form}: {text}");
     }
 }
+
+/// A team that lives on does not keep the places of those that were made after it.
+#[test]
+fn many_teams_one_after_the_other_beside_one_that_stays() {
+    spmd(3, |world| -> pelago::Result<()> {
+        let stays = world.team().split_strided(2, -1, 3)?.expect("all are members");
+        for i in 0..600 {
+            let team = world.team().split_strided(0, 1, 1 + i % 3)?;
+            team.iter().for_each(|team| team.sync());
+        }
+        stays.barrier();
+        Ok(())
+    })
+    .unwrap()
+    .into_iter()
+    .for_each(|outcome| outcome.unwrap());
+}

@@ -5,6 +5,7 @@
 
 mod coll;
 mod fft;
+mod shmem;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +21,8 @@ pub enum Subject {
     /// Collective operations, with Open MPI, MPICH and OpenSHMEM (Debian: openmpi-bin, libopenmpi-dev, mpich,
     /// libmpich-dev)
     Coll(coll::Args),
+    /// Calls of the OpenSHMEM library, with Open MPI's (Debian: openmpi-bin, libopenmpi-dev)
+    Shmem(shmem::Args),
 }
 
 impl Subject {
@@ -28,6 +31,7 @@ impl Subject {
         match self {
             Subject::Fft(args) => fft::run(&args),
             Subject::Coll(args) => coll::run(&args),
+            Subject::Shmem(args) => shmem::run(&args),
         }
     }
 }

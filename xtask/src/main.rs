@@ -1,5 +1,6 @@
 //! `cargo xtask`: what a developer runs besides cargo. `test` is the whole quick tier, `tidy` checks the
-//! style, `budget` counts the instructions of the hot operations, `compare` measures us beside others.
+//! style, `budget` counts the instructions of the hot operations, `install` installs the OpenSHMEM library,
+//! `compare` measures us beside others.
 //!
 //! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and
 //! needs nothing beyond Rust and gcc; only `test --full` and `compare` ask for more, and say what.
@@ -7,6 +8,8 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod budget;
 mod compare;
+mod header;
+mod install;
 mod step;
 mod test;
 mod tidy;
@@ -22,6 +25,7 @@ mod budget {
     }
 }
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -51,6 +55,14 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Install the OpenSHMEM library, its compiler wrappers and the launcher
+    Install(install::Install),
+    /// Write the header files of the OpenSHMEM library, or print the names of its functions
+    Header {
+        /// Where the files go
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
     /// Measure Pelago beside other libraries on this machine, in alternating runs
     Compare {
         #[command(subcommand)]
@@ -64,6 +76,8 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Tsan => tsan::run(),
         Command::Budget { json } => budget::run(json),
+        Command::Install(install) => install.run(),
+        Command::Header { folder } => header::run(folder.as_deref()),
         Command::Compare { subject } => subject.run(),
     };
     match outcome {

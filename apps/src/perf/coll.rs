@@ -50,6 +50,9 @@ pub(super) struct Options {
     /// Who is the root of operation after operation
     #[arg(long, value_enum, default_value_t = Root::Turn)]
     root: Root,
+    /// After an operation that only moves data, measure plain copies of the same blocks as well
+    #[arg(long)]
+    copies: bool,
     /// About the time of a block, in microseconds
     #[arg(long)]
     block_us: Option<u64>,
@@ -76,6 +79,7 @@ pub(super) struct Plan {
     operations: Vec<Operation>,
     bytes: Vec<usize>,
     root: Root,
+    has_copies: bool,
     effort: Effort,
 }
 
@@ -91,6 +95,7 @@ impl Plan {
             operations: or_all(&options.operations, all_operations),
             bytes: or_all(&options.sizes, all_sizes),
             root: options.root,
+            has_copies: options.copies,
             effort: Effort {
                 block: options.block_us.map_or(effort.block, Duration::from_micros),
                 blocks_min: effort.blocks_min.min(BLOCKS_MIN),
@@ -129,11 +134,24 @@ pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
     // A sink that fails on PE 0 must not leave the others behind.
     let mut outcome = Ok(());
     for (index, (operation, bytes)) in trials.iter().copied().enumerate() {
-        let samples_ns = collectives.samples_ns(operation, bytes / size_of::<f64>(), plan.effort)?;
+        let words = bytes / size_of::<f64>();
+        let bench = if plan.root == Root::Turn { Bench::Collective } else { Bench::CollectiveFixedRoot };
+        let operate = |root| collectives.operate(operation, words, root);
+        let mut taken = vec![(bench, collectives.samples_ns((operation, words), plan.effort, operate)?)];
+        if plan.has_copies && collectives.can_copy(operation) {
+            let copy = |root| {
+                collectives.copy(operation, words, root);
+                Ok(())
+            };
+            let samples_ns = collectives.samples_ns((operation, words), plan.effort, copy)?;
+            taken.push((Bench::CollectiveCopies, samples_ns));
+        }
         if world.my_pe() == 0 {
-            let bench = if plan.root == Root::Turn { Bench::Collective } else { Bench::CollectiveFixedRoot };
-            let label = Label::new(world.n_pes(), bench, operation, bytes);
-            let records = [Record::of(label, Unit::Nanoseconds, &samples_ns)];
+            let record = |(bench, samples_ns): &(Bench, Vec<f64>)| {
+                let label = Label::new(world.n_pes(), *bench, operation, bytes);
+                Record::of(label, Unit::Nanoseconds, samples_ns)
+            };
+            let records: Vec<_> = taken.iter().map(record).collect();
             let progress = Progress { trials_done: index + 1, trials: trials.len(), records: &records };
             outcome = outcome.and_then(|()| sink(progress));
         }
@@ -170,32 +188,37 @@ impl<'w> Collectives<'w> {
         })
     }
 
-    /// Nanoseconds an operation, block by block; the same at all PEs. The result of the operation is checked
-    /// before, with each PE as the root.
-    fn samples_ns(&self, operation: Operation, words: usize, effort: Effort) -> Result<Vec<f64>> {
+    /// Nanoseconds an operation that `act` does with a root, block by block; the same at all PEs. The result
+    /// is checked before, with each PE as the root.
+    fn samples_ns(
+        &self,
+        (operation, words): (Operation, usize),
+        effort: Effort,
+        act: impl Fn(usize) -> pelago::Result<()>,
+    ) -> Result<Vec<f64>> {
         for root in 0..self.team.n_pes() {
-            self.check(operation, words, root)?;
+            self.check((operation, words), root, &act)?;
         }
         let shorter = |rounds| {
-            let one = self.block(operation, words, rounds)?;
-            Ok::<_, pelago::Error>(one.min(self.block(operation, words, rounds)?))
+            let one = self.block(rounds, &act)?;
+            Ok::<_, pelago::Error>(one.min(self.block(rounds, &act)?))
         };
         let rounds = effort.calibrate(shorter)?;
         let time = shorter(rounds)?.max(Duration::from_nanos(1));
         let fitting = (effort.budget.as_secs_f64() / time.as_secs_f64()) as usize;
         let blocks = fitting.clamp(effort.blocks_min, effort.blocks_max);
         let operations = rounds as f64 * self.team.n_pes() as f64;
-        let sample = |_| Ok(self.block(operation, words, rounds)?.as_secs_f64() * 1e9 / operations);
+        let sample = |_| Ok(self.block(rounds, &act)?.as_secs_f64() * 1e9 / operations);
         (0..blocks).map(sample).collect()
     }
 
     /// The time that the slowest PE takes for so many rounds.
-    fn block(&self, operation: Operation, words: usize, rounds: u64) -> pelago::Result<Duration> {
+    fn block(&self, rounds: u64, act: impl Fn(usize) -> pelago::Result<()>) -> pelago::Result<Duration> {
         self.world.barrier();
         let start = Instant::now();
         for _ in 0..rounds {
             for pe in 0..self.team.n_pes() {
-                self.operate(operation, words, if self.root == Root::Turn { pe } else { 0 })?;
+                act(if self.root == Root::Turn { pe } else { 0 })?;
             }
         }
         self.slowest(start.elapsed())
@@ -232,8 +255,50 @@ impl<'w> Collectives<'w> {
         }
     }
 
+    /// Whether an operation only moves data, which every PE can reach.
+    fn can_copy(&self, operation: Operation) -> bool {
+        use Operation::*;
+        let is_mapped = |pe| self.source.ptr(pe).is_some();
+        matches!(operation, Broadcast | Scatter | Gather | AllGather | AllToAll)
+            && (0..self.team.n_pes()).all(is_mapped)
+    }
+
+    /// Copies to this PE's target what the operation must write there, by the C library's memcpy, with the
+    /// root's part of the work where only the root has a target.
+    fn copy(&self, operation: Operation, words: usize, root: usize) {
+        let (me, n) = (self.team.my_rank(), self.team.n_pes());
+        let block = |from, source, target| self.copy_block(words, from, source, target);
+        let all = || (0..n).map(|i| (me + i) % n);
+        match operation {
+            Operation::Broadcast => block(root, 0, 0),
+            Operation::Scatter => block(root, me, 0),
+            Operation::Gather if me != root => (),
+            Operation::AllToAll => all().for_each(|pe| block(pe, me, pe)),
+            _ => all().for_each(|pe| block(pe, 0, pe)),
+        }
+    }
+
+    /// Copies a block of a PE's source to one of this PE's target.
+    fn copy_block(&self, words: usize, from: usize, source: usize, target: usize) {
+        let place = |array: &Symmetric<'_, f64>, pe, block: usize| {
+            assert!((block + 1) * words <= array.len(), "the arrays have room for a block of each PE");
+            let start = array.ptr(pe).expect("the PEs of a node map each other");
+            start.wrapping_add(block * words)
+        };
+        let (source, target) =
+            (place(&self.source, from, source), place(&self.target, self.world.my_pe(), target));
+        // SAFETY: both blocks lie in their arrays, as just checked; nobody writes the sources meanwhile, and
+        // only this PE its target.
+        unsafe { libc::memcpy(target.cast(), source.cast(), words * size_of::<f64>()) };
+    }
+
     /// Does the operation once and looks at every element of the result.
-    fn check(&self, operation: Operation, words: usize, root: usize) -> Result<()> {
+    fn check(
+        &self,
+        (operation, words): (Operation, usize),
+        root: usize,
+        act: impl Fn(usize) -> pelago::Result<()>,
+    ) -> Result<()> {
         let (me, n) = (self.team.my_rank(), self.team.n_pes());
         for block in 0..n {
             let values: Vec<_> = (0..words).map(|index| value(me, block, index)).collect();
@@ -241,7 +306,7 @@ impl<'w> Collectives<'w> {
             self.target.local().write(block * words, &vec![UNTOUCHED; words]);
         }
         self.world.barrier();
-        self.operate(operation, words, root)?;
+        act(root)?;
         self.world.barrier();
         for block in 0..n {
             let mut found = vec![0.0; words];
@@ -295,9 +360,17 @@ mod tests {
     use super::*;
     use crate::perf::suite::tests::{EFFORT, count, reported};
 
+    const MOVING: [Operation; 5] = [
+        Operation::Broadcast,
+        Operation::Scatter,
+        Operation::Gather,
+        Operation::AllGather,
+        Operation::AllToAll,
+    ];
+
     fn plan(root: Root) -> Plan {
         let operations = OPERATIONS.map(|(operation, _)| operation).to_vec();
-        Plan { operations, bytes: vec![8, 4096], root, effort: EFFORT }
+        Plan { operations, bytes: vec![8, 4096], root, has_copies: true, effort: EFFORT }
     }
 
     #[test]
@@ -306,7 +379,12 @@ mod tests {
             [(2, Root::Turn, Bench::Collective), (3, Root::Fixed, Bench::CollectiveFixedRoot)]
         {
             let (records, progress) = reported(pes, |world, sink| all(world, &plan(root), sink));
-            assert_eq!((records.len(), progress), (21, (21, 21)));
+            assert_eq!((records.len(), progress), (21 + 2 * MOVING.len(), (21, 21)));
+            let copies = |label: &Label| label.bench == Bench::CollectiveCopies;
+            for operation in MOVING {
+                let of_this = count(&records, |label| copies(label) && label.operation == operation);
+                assert_eq!(of_this, 2, "copies of {operation:?}");
+            }
             for (operation, name) in OPERATIONS {
                 let of_this = count(&records, |label| (label.bench, label.operation) == (bench, operation));
                 assert_eq!(of_this, if operation == Operation::Barrier { 1 } else { 2 }, "{name}");
@@ -320,7 +398,8 @@ mod tests {
             let collectives = Collectives::new(world, 4, Root::Turn).unwrap();
             // A sum in the place of every operation's own result.
             let found = OPERATIONS.map(|(operation, _)| {
-                collectives.check(Operation::AllReduce, 4, 0).unwrap();
+                let sum = |root| collectives.operate(Operation::AllReduce, 4, root);
+                collectives.check((Operation::AllReduce, 4), 0, sum).unwrap();
                 let mut block = [0.0; 4];
                 collectives.target.local().read(0, &mut block);
                 (0..4).any(|index| block[index] != expected(operation, (world.my_pe(), 3), 1, 0, index))

@@ -40,6 +40,7 @@ mod rma;
 mod signals;
 mod stats;
 mod suite;
+mod sums;
 mod threads;
 
 pub use record::{Bench, Computation, Label, Operation, Pair, Place, Record, Unit, Way};

@@ -13,6 +13,7 @@ use super::ping::PingAck;
 use super::record::Pair;
 use super::rma::Transfers;
 use super::stats::Summary;
+use super::sums::Sums;
 
 /// What is compared with what.
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -31,6 +32,12 @@ pub(super) enum Comparison {
     },
     /// The barrier with a one-way transfer: half a round trip of a flag of 8 bytes between PEs 0 and 1
     BarrierOneWay,
+    /// The all-reduce, a sum of doubles, with a loop over the mapped sources and one barrier
+    AllReduce {
+        /// Bytes that a PE contributes, a multiple of 8
+        #[arg(long, value_parser = transfer_bytes)]
+        bytes: usize,
+    },
     /// The barrier with one in which every PE only yields its core until all have come
     BarrierYield,
 }
@@ -45,19 +52,22 @@ pub(super) fn compare(
     pairs: usize,
     effort: Effort,
 ) -> Result<Vec<Pair>> {
-    let bytes = match comparison {
-        Comparison::Put { bytes } | Comparison::Get { bytes } => bytes,
-        Comparison::BarrierOneWay | Comparison::BarrierYield => 0,
+    let (bytes, summed_bytes) = match comparison {
+        Comparison::Put { bytes } | Comparison::Get { bytes } => (bytes, 0),
+        Comparison::AllReduce { bytes } => (0, bytes),
+        Comparison::BarrierOneWay | Comparison::BarrierYield => (0, 0),
     };
     let buffers = Buffers::new(world, bytes)?;
     let transfers = Transfers::new(&buffers, bytes, bytes);
     let ping = PingAck::new(world, 0)?;
     let yielding = YieldBarrier::new(world)?;
+    let sums = Sums::new(world, summed_bytes / size_of::<f64>())?;
     let (mut parts, yardstick_share) = match comparison {
         Comparison::Put { .. } => ([transfers.put(), transfers.put_memcpy()], 1.0),
         Comparison::Get { .. } => ([transfers.get(), transfers.get_memcpy()], 1.0),
         Comparison::BarrierOneWay => ([barriers(world), ping.rounds(0)], 0.5),
         Comparison::BarrierYield => ([barriers(world), yielding.barriers()], 1.0),
+        Comparison::AllReduce { .. } => ([sums.all_reduce(), sums.by_loop()], 1.0),
     };
     let led = conduct(world, &mut parts, |leader| {
         let mut counts = [0; 2];
@@ -101,6 +111,7 @@ mod tests {
             Comparison::Get { bytes: 8 },
             Comparison::BarrierOneWay,
             Comparison::BarrierYield,
+            Comparison::AllReduce { bytes: 8192 },
         ] {
             let pairs = spmd(3, |world| compare(world, comparison, 4, effort).unwrap()).unwrap();
             assert_eq!(pairs.iter().map(Vec::len).collect::<Vec<_>>(), [4, 0, 0], "{comparison:?}");

@@ -36,6 +36,9 @@ pub enum Bench {
     Collective,
     /// The same with PE 0 as the root always, which may run ahead of the others.
     CollectiveFixedRoot,
+    /// What a collective operation must write at a PE, copied from where it lies by that PE, all at the same
+    /// time.
+    CollectiveCopies,
 }
 
 /// What was done.

@@ -76,6 +76,8 @@ static GATES: &[Gate] = &[
            bound: TimeAtMost(2.5), source: Perf(2, &["barrier-one-way"]) },
     Gate { name: "barrier-oversubscribed", what: "barrier of 16 PEs to one that only yields, time",
            bound: TimeAtMost(2.0), source: Perf(16, &["barrier-yield"]) },
+    Gate { name: "all-reduce-8k", what: "sum of 1024 doubles to a loop over both sources and a barrier, time",
+           bound: TimeAtMost(1.5), source: Perf(2, &["all-reduce", "--bytes", "8192"]) },
     Gate { name: "start-64", what: "start, meeting and end of 64 PEs to 64 plain processes, time",
            bound: TimeAtMost(3.0), source: Start(64) },
     Gate { name: "compute-share", what: "computing while 15 PEs wait to alone in a job, share of a core",

@@ -8,7 +8,7 @@
 //!
 //! Invariant: all zero bytes are a valid start of everything but the header's identity, so that pages come
 //! into being when they are first touched and a large heap costs nothing until it is used. Heaps start at
-//! multiples of 2 MiB, where huge pages can serve them.
+//! multiples of 2 MiB at least, where huge pages can serve them.
 
 use super::doorbell::{Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting};
@@ -22,8 +22,10 @@ use std::ptr::NonNull;
 
 /// Identifies a node's memory of this layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"pelago01");
-/// Heaps are multiples of this and start at multiples of it.
+/// Heaps are multiples of this, and start at multiples of it where there are no pools.
 const HEAP_ALIGN_BYTES: usize = 2 << 20;
+/// Where there are pools, heaps start at multiples of this, so that blocks in them can be aligned to it.
+pub const REGION_ALIGN_BYTES: usize = 16 << 20;
 /// Larger heaps are cut to this, which no process can map, so that sizes do not overflow before they are
 /// refused.
 const HEAP_BYTES_MAX: usize = 1 << 47;
@@ -44,7 +46,7 @@ pub struct Layout {
     pub n_pes: usize,
     /// Symmetric heap of one PE, in bytes; a multiple of 2 MiB.
     pub heap_bytes: usize,
-    /// Pool of one PE, in bytes; a multiple of 2 MiB.
+    /// Pool of one PE, in bytes; with the heap a multiple of 16 MiB, unless there are none.
     pub pool_bytes: usize,
     /// A PE's message ring, in bytes; a power of two.
     pub ring_bytes: usize,
@@ -62,9 +64,11 @@ impl Layout {
         }
     }
 
-    /// This layout with pools of so many bytes, rounded up to a multiple of 2 MiB.
+    /// This layout with pools of so many bytes, rounded up so that heap and pool are a multiple of 16 MiB.
     pub fn with_pool(self, pool_bytes: usize) -> Layout {
-        Layout { pool_bytes: pool_bytes.min(HEAP_BYTES_MAX).next_multiple_of(HEAP_ALIGN_BYTES), ..self }
+        let region_bytes = self.heap_bytes + pool_bytes.min(HEAP_BYTES_MAX);
+        let pool_bytes = region_bytes.next_multiple_of(REGION_ALIGN_BYTES) - self.heap_bytes;
+        Layout { pool_bytes, ..self }
     }
 
     /// Memory of one PE that peers reach, in bytes: its heap and its pool.
@@ -81,14 +85,14 @@ impl Layout {
     }
 
     fn heaps_offset(&self) -> usize {
-        (self.rings_offset() + self.n_pes * self.ring_bytes).next_multiple_of(HEAP_ALIGN_BYTES)
+        (self.rings_offset() + self.n_pes * self.ring_bytes).next_multiple_of(REGION_ALIGN_BYTES)
     }
 
     /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are right for a
     /// layout that has a size.
     fn total_bytes(&self) -> Option<usize> {
         let pe_bytes = (size_of::<Block>() + self.ring_bytes).checked_add(self.region_bytes())?;
-        let bound = self.n_pes.checked_mul(pe_bytes)?.checked_add(2 * HEAP_ALIGN_BYTES)?;
+        let bound = self.n_pes.checked_mul(pe_bytes)?.checked_add(2 * REGION_ALIGN_BYTES)?;
         (bound <= isize::MAX as usize).then(|| self.heaps_offset() + self.n_pes * self.region_bytes())
     }
 }
@@ -281,12 +285,12 @@ impl Segment {
             remedy: "Lower PELAGO_HEAP_SIZE, or raise the limit of virtual memory (ulimit -v)",
         };
         let range_bytes =
-            bytes.checked_add(HEAP_ALIGN_BYTES).ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
+            bytes.checked_add(REGION_ALIGN_BYTES).ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
         let (null, private) = (std::ptr::null_mut(), MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address of the system's choice touches no memory of ours.
         let range = unsafe { rustix::mm::mmap_anonymous(null, range_bytes, ProtFlags::empty(), private) };
         let range = NonNull::new(range.map_err(failed)?).expect("the system maps nothing at address 0");
-        let skipped = range.as_ptr().align_offset(HEAP_ALIGN_BYTES);
+        let skipped = range.as_ptr().align_offset(REGION_ALIGN_BYTES);
         // SAFETY: `skipped` is less than the alignment, by which the range is longer than the memory.
         let start = unsafe { range.cast::<u8>().add(skipped) };
         let segment = Segment { start, range: range.cast(), range_bytes, layout };

@@ -7,6 +7,7 @@
 
 use super::call::Call;
 use super::direct::Direct;
+use super::function;
 use super::reduction::{Combiner, IntoCombiner};
 use super::request::{NonBlocking, PersistentCalls};
 use super::schedule::Rank;
@@ -318,6 +319,7 @@ impl<'w> Team<'w> {
 
     /// How much the memory is used that this PE's scheduled operations of the team synchronise on.
     pub fn sync_counts(&self) -> super::sync_memory::SyncCounts {
+        function::forbid(self.world, "sync_counts");
         self.core.engine().sync_counts()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::direct::{Direct, Places};
 use super::engine::{Operands, Progress};
+use super::function;
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select;
@@ -180,7 +181,7 @@ impl<'a> Call<'a> {
         let does_overlap = t < s + shape.source_bytes() && s < t + shape.target_bytes();
         let may_be_same = self.operation == Operation::Broadcast || self.operation.combines();
         let may_be_same = may_be_same && self.operation != Operation::ReduceScatter;
-        if does_overlap && !(may_be_same && t == s) {
+        if does_overlap && !(may_be_same && t == s) && !world.collectives.bears_overlap() {
             return refuse(
                 "source and target overlap. Give different elements, or where it is allowed the same".into(),
             );
@@ -365,6 +366,7 @@ impl World {
 
     pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
         if !progress.is_done() {
+            function::forbid(self, operation);
             let awaited = Awaited::Collective { operation, pe: None };
             self.wait_for_members(awaited, || progress.is_done(), || progress.awaits());
         }

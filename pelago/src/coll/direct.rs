@@ -11,6 +11,7 @@
 //! alike, so results are the same everywhere and do not depend on the form.
 
 use super::block::{BOARD_BYTES, BOARDS, PAGE_BYTES};
+use super::function;
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use crate::team::TeamCore;
@@ -57,6 +58,7 @@ impl Direct<'_> {
     fn await_begun(&self, rank: Rank, number: u64) {
         let begun = self.team.begun(rank);
         if !begun.has_reached(number) {
+            function::forbid(self.world, self.operation);
             self.world.wait(self.awaits(rank), || begun.has_reached(number));
         }
     }
@@ -99,6 +101,7 @@ impl Direct<'_> {
         match meeting.arrive(self.team.len() as u32, number) {
             true => self.world.ring_sleepers(),
             false => {
+                function::forbid(self.world, self.operation);
                 let awaited = Awaited::Collective { operation: self.operation, pe: None };
                 // Who has left before this is over has not come, and cannot come any more.
                 let left = || {
@@ -248,9 +251,10 @@ impl Direct<'_> {
             if n == 1 {
                 copy::transfer(target, source, bytes);
             } else {
-                combiner.combine(self.look(0, number, bytes), self.look(1, number, bytes), target, bytes);
+                let (first, second) = (self.look(0, number, bytes), self.look(1, number, bytes));
+                self.combine(combiner, first, second, target, bytes);
                 for rank in 2..n {
-                    combiner.combine(target, self.look(rank, number, bytes), target, bytes);
+                    self.combine(combiner, target, self.look(rank, number, bytes), target, bytes);
                 }
             }
         }
@@ -436,8 +440,8 @@ impl Direct<'_> {
             let shown =
                 |rank| if own(rank) { source(me).cast_const() } else { self.look(rank, number, bytes) };
             match n {
-                2 => combiner.combine(shown(0), shown(1), target(me), bytes),
-                _ => combiner.fold(&(0..n).map(shown).collect::<Vec<_>>(), target(me), bytes),
+                2 => self.combine(combiner, shown(0), shown(1), target(me), bytes),
+                _ => self.fold(combiner, &(0..n).map(shown).collect::<Vec<_>>(), target(me), bytes),
             }
         }
         self.team.begun_by_all.store(number, Ordering::Relaxed);
@@ -457,15 +461,53 @@ impl Direct<'_> {
         if start < end {
             // SAFETY: the caller vouches for all places; the parts of the members do not overlap.
             unsafe {
-                let operands: Vec<_> = (0..n).map(|rank| source(rank).add(start).cast_const()).collect();
+                let operand = |rank| source(rank).add(start).cast_const();
                 let first = target(root.unwrap_or(me)).add(start);
-                combiner.fold(&operands, first, end - start);
+                match n {
+                    2 => self.combine(combiner, operand(0), operand(1), first, end - start),
+                    _ => self.fold(combiner, &(0..n).map(operand).collect::<Vec<_>>(), first, end - start),
+                }
                 for rank in (0..n).filter(|&rank| root.is_none() && rank != me) {
                     copy::copy(target(rank).add(start), first, end - start);
                 }
             }
         }
         self.sync();
+    }
+
+    /// As [`Combiner::combine`].
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn combine(
+        &self,
+        combiner: &Combiner,
+        left: *const u8,
+        right: *const u8,
+        into: *mut u8,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            if !combiner.combine_built_in(left, right, into, bytes) {
+                fold_by_function(self, combiner, &[left, right], into, bytes);
+            }
+        }
+    }
+
+    /// As [`Combiner::fold`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn fold(&self, combiner: &Combiner, operands: &[*const u8], into: *mut u8, bytes: usize) {
+        // SAFETY: the caller vouches for all places.
+        unsafe {
+            match combiner.is_function() {
+                true => fold_by_function(self, combiner, operands, into, bytes),
+                false => combiner.fold(operands, into, bytes),
+            }
+        }
     }
 
     /// The part of `bytes` bytes that a member computes: from and to, in bytes; whole elements.
@@ -498,7 +540,7 @@ impl Direct<'_> {
                 self.sync();
                 operands.extend((0..n).map(|rank| source(rank).add(me * bytes).cast_const()));
             }
-            combiner.fold(&operands, target(me), bytes);
+            self.fold(combiner, &operands, target(me), bytes);
         }
         if !is_small {
             self.sync();
@@ -527,7 +569,7 @@ impl Direct<'_> {
                 self.show(number, source(me), bytes);
                 let shown: Vec<_> = (0..operands).map(|rank| self.look(rank, number, bytes)).collect();
                 if !shown.is_empty() {
-                    combiner.fold(&shown, target(me), bytes);
+                    self.fold(combiner, &shown, target(me), bytes);
                 }
             }
             return;
@@ -541,7 +583,7 @@ impl Direct<'_> {
                 copy::copy(target(first).add(start), source(0).add(start), end - start);
                 for rank in first + 1..n {
                     let (before, own) = (target(rank - 1).add(start), source(rank - first).add(start));
-                    combiner.combine(before, own, target(rank).add(start), end - start);
+                    self.combine(combiner, before, own, target(rank).add(start), end - start);
                 }
             }
         }
@@ -557,6 +599,7 @@ fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, n
     let board = team.board(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*board.stamp };
+    function::forbid(world, operation);
     world.wait(Direct { world, team, operation }.awaits(rank), || stamp.has_reached(number));
 }
 
@@ -564,6 +607,31 @@ fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, n
 #[inline(never)]
 fn await_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     Direct { world, team, operation }.await_begun(rank, number);
+}
+
+/// Folds by a user's function. Operations of the same team that it begins are found even if they need not
+/// wait: the boards that it reads could be written again.
+///
+/// # Safety
+/// As [`Combiner::fold`].
+#[cold]
+#[inline(never)]
+unsafe fn fold_by_function(
+    direct: &Direct<'_>,
+    combiner: &Combiner,
+    operands: &[*const u8],
+    into: *mut u8,
+    bytes: usize,
+) {
+    let &Direct { world, team, operation } = direct;
+    let number = team.sequence.load(Ordering::Relaxed);
+    function::run(world, operation, || {
+        // SAFETY: the caller vouches for operands and `into`.
+        unsafe { combiner.fold(operands, into, bytes) };
+        if team.sequence.load(Ordering::Relaxed) != number {
+            function::forbid(world, "another operation of the team");
+        }
+    });
 }
 
 /// Waits until the board of operation `number` is free.

@@ -5,6 +5,7 @@
 //! order; one that cannot go on stays where it is and is tried again.
 
 use super::block;
+use super::function;
 use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
 use super::select::Preferences;
@@ -34,6 +35,8 @@ pub(crate) struct Collectives {
     prefers_direct: bool,
     is_checked: bool,
     frees_at_barrier: bool,
+    /// Operations whose source and target overlap are let pass; what they leave there is unspecified.
+    bears_overlap: bool,
     preferences: Preferences,
     running: Mutex<Running>,
 }
@@ -54,6 +57,7 @@ impl Collectives {
             prefers_direct: settings.coll_form == CollFormKind::Auto,
             is_checked: settings.check,
             frees_at_barrier: settings.sync_memory == SyncMemoryKind::Barrier,
+            bears_overlap: false,
             preferences: Preferences::new(settings)?,
             running: Mutex::default(),
         })
@@ -63,6 +67,16 @@ impl Collectives {
     #[inline]
     pub(crate) fn prefers_direct(&self) -> bool {
         self.prefers_direct
+    }
+
+    /// From now on sources and targets may overlap, unless calls are checked.
+    pub(crate) fn bear_overlap(&mut self) {
+        self.bears_overlap = !self.is_checked;
+    }
+
+    /// Whether sources and targets may overlap.
+    pub(crate) fn bears_overlap(&self) -> bool {
+        self.bears_overlap
     }
 
     /// Whether members compare their calls.
@@ -230,6 +244,7 @@ impl World {
         operands: Operands,
         usages: [Option<Arc<Usage>>; 2],
     ) -> Result<Arc<Progress>> {
+        function::forbid(self, operation);
         let progress = Arc::new(Progress::default());
         let mut running = self.collectives.running();
         let scratch = self.take_scratch(team, operation, plan.schedule.scratch_bytes)?;
@@ -392,6 +407,7 @@ impl World {
         value: &[u8],
         values: &mut [u8],
     ) {
+        function::forbid(self, "exchange");
         let (n, ranks) = (team.len(), team.engine().block_ranks);
         let shape = Shape::new(Operation::AllGather, team.my_rank(), n, value.len(), 1);
         let algorithm = find(Operation::AllGather, if n <= 8 { "linear" } else { "bruck" });
@@ -415,6 +431,7 @@ impl World {
 
     /// Whether no operation is under way on a team here, and nothing is to be done for its memory.
     pub(crate) fn is_at_rest(&self, team: &Arc<TeamCore>) -> bool {
+        function::forbid(self, "an end of operations under way");
         let running = self.collectives.running();
         !running.requests.iter().any(|request| Arc::ptr_eq(&request.team, team))
             && !running.restless.iter().any(|restless| Arc::ptr_eq(restless, team))
@@ -423,6 +440,7 @@ impl World {
     /// Completes what is under way here, whether anybody waits for it or not: others may need it.
     pub(crate) fn finish_collectives(&self) {
         if self.collectives.is_active() {
+            function::forbid(self, "an end of operations under way");
             let awaited = Awaited::Collective { operation: "the end of the job", pe: None };
             self.wait(awaited, || !self.collectives.is_active());
         }
@@ -512,7 +530,11 @@ impl Request {
                 let combiner = self.operands.combiner.as_ref();
                 let combiner = combiner.expect("an operation that combines has a combiner");
                 // SAFETY: the shape says that the places have so many bytes.
-                unsafe { combiner.combine(left, right, into, bytes) };
+                let combine = || unsafe { combiner.combine(left, right, into, bytes) };
+                match combiner.is_function() {
+                    true => function::run(world, self.operation, combine),
+                    false => combine(),
+                }
                 true
             }
         }

@@ -14,10 +14,10 @@ use clap::{Args as Arguments, ValueEnum};
 use self::programs::{Asked, Programs, Side};
 use self::rows::{Cell, Collected, gates};
 
-mod page;
-mod programs;
-mod rows;
-mod table;
+pub(super) mod page;
+pub(super) mod programs;
+pub(super) mod rows;
+pub(super) mod table;
 
 /// The operations, as `perf coll` and the C programs name them.
 const OPERATIONS: &str = "barrier,broadcast,scatter,gather,all-gather,all-to-all,reduce,all-reduce";
@@ -55,7 +55,7 @@ pub struct Args {
 
 /// Who is the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Root {
+pub enum Root {
     /// Every PE in turn, so that none runs ahead of the others: a latency
     Turn,
     /// PE 0, which may run ahead: a rate
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<()> {
         fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(path) = &args.plot {
-        fs::write(path, page::html(&rows, &text))
+        fs::write(path, page::html("Collective operations", &rows, &text))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let missed = gates.iter().filter(|gate| !gate.is_kept()).count();
@@ -106,7 +106,13 @@ fn measure(programs: &Programs, pes: usize, cores: usize, args: &Args) -> Result
             for side in order(programs.sides(), round) {
                 for printed in programs.run(side, pes, cores, &asked)? {
                     let cell = Cell { operation: operation.clone(), bytes: printed.bytes };
-                    collected.add(cell, side, round, printed.figure_ns(pes, cores), printed.min);
+                    collected.add(
+                        cell,
+                        printed.side(side),
+                        round,
+                        printed.figure_ns(pes, cores),
+                        printed.min,
+                    );
                 }
             }
         }

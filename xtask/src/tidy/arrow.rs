@@ -12,7 +12,7 @@ use crate::workspace::Package;
 const LAYERS: [&[&str]; 4] = [
     &["pelago-boot", "pelago-derive", "pelago-fabric", "xtask"],
     &["pelago"],
-    &["pelago-apps"],
+    &["pelago-apps", "pelago-shmem"],
     &["pelago-cli"],
 ];
 

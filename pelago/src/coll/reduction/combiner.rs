@@ -88,6 +88,31 @@ impl Combiner {
         self.is_associative
     }
 
+    /// Whether it is a user's function, and not an operation that is built in.
+    pub(crate) fn is_function(&self) -> bool {
+        matches!(self.method, Method::User(_))
+    }
+
+    /// As [`combine`](Combiner::combine) if the operation is built in; whether it is.
+    ///
+    /// # Safety
+    /// As [`combine`](Combiner::combine).
+    #[inline(always)]
+    pub(crate) unsafe fn combine_built_in(
+        &self,
+        left: *const u8,
+        right: *const u8,
+        into: *mut u8,
+        bytes: usize,
+    ) -> bool {
+        match &self.method {
+            // SAFETY: the caller vouches for all places, and the method was made for this type of elements.
+            Method::BuiltIn(op, combine) => unsafe { combine(*op, left, right, into, bytes) },
+            Method::User(_) => return false,
+        }
+        true
+    }
+
     /// Combines element by element: `into[i] = left[i] op right[i]`.
     ///
     /// # Safety
@@ -185,6 +210,7 @@ impl fmt::Debug for Combiner {
 }
 
 /// What says how elements of a type are combined: a [`ReduceOp`], or an associative function of two elements.
+/// A function computes from its operands alone: if it makes a collective call, or panics, the job fails.
 pub trait IntoCombiner<T: Element> {
     /// The combiner.
     ///

@@ -29,7 +29,7 @@ svg .grid { stroke: #e9ecef; fill: none }
 svg .line { stroke-width: 2; fill: none; stroke-linejoin: round }";
 
 /// The page: curves of all operations that have more than one size, then the text.
-pub fn html(rows: &[Row], text: &str) -> String {
+pub fn html(title: &str, rows: &[Row], text: &str) -> String {
     let mut charts = String::new();
     let mut rest = rows;
     while let Some(first) = rest.first() {
@@ -40,15 +40,16 @@ pub fn html(rows: &[Row], text: &str) -> String {
         }
         rest = others;
     }
-    let sides = [Side::Pelago, Side::OpenMpi, Side::Mpich, Side::Oshmem];
+    let sides = [Side::Pelago, Side::OpenMpi, Side::Mpich, Side::Oshmem, Side::Copies];
     let name = |side: Side| format!("<b style=\"color:{}\">{}</b>", colour(side), side.name());
-    let legend: String = sides.into_iter().map(name).collect();
+    let has = |side: &Side| rows.iter().any(|row| row.sides.contains_key(side));
+    let legend: String = sides.into_iter().filter(has).map(name).collect();
     let text = escape(text.trim_end());
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>Collective operations</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n\
-         <h1>Collective operations</h1>\n\
+         <title>{title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n\
+         <h1>{title}</h1>\n\
          <p>{legend}</p>\n<p>Microseconds an operation against the bytes of a block.</p>\n\
          <div>\n{charts}</div>\n<h1>Figures</h1>\n<pre>{text}</pre>\n</body>\n</html>\n"
     )
@@ -61,6 +62,7 @@ fn colour(side: Side) -> &'static str {
         Side::OpenMpi => "#d55e00",
         Side::Mpich => "#009e73",
         Side::Oshmem => "#aa4499",
+        Side::Copies => "#767676",
     }
 }
 
@@ -111,7 +113,7 @@ fn chart(rows: &[Row]) -> String {
         let _ = writeln!(svg, "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/>");
         let _ = writeln!(svg, "<text class=\"x\" x=\"{at:.1}\" y=\"{}\">{label}</text>", bottom + 16.0);
     }
-    for side in [Side::Oshmem, Side::Mpich, Side::OpenMpi, Side::Pelago] {
+    for side in [Side::Copies, Side::Oshmem, Side::Mpich, Side::OpenMpi, Side::Pelago] {
         svg += &line(rows, side, &x, &y);
     }
     svg + "</svg>\n"
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_page_stands_alone_and_shows_every_side() {
-        let page = html(&examples(), "a < b & c\n");
+        let page = html("Collective operations", &examples(), "a < b & c\n");
         // Of 2 and of 4 PEs: all-reduce; barrier and gather have one size.
         assert_eq!((page.matches("<svg").count(), page.matches("</svg>").count()), (2, 2));
         assert_eq!(page.matches("class=\"line\"").count(), 2 * 3, "ours and two others");

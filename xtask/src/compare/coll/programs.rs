@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::compare::{find_program, output_of};
 use crate::workspace::{cargo, metadata, root};
 
-/// A library, or ours.
+/// A library, ours, or what no library can be expected to beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -27,6 +27,9 @@ pub enum Side {
     Mpich,
     /// OpenSHMEM of Open MPI
     Oshmem,
+    /// Plain copies of what an operation writes at a PE, all PEs at the same time, in the process of ours.
+    #[value(skip)]
+    Copies,
 }
 
 impl Side {
@@ -37,7 +40,13 @@ impl Side {
             Side::OpenMpi => "Open MPI",
             Side::Mpich => "MPICH",
             Side::Oshmem => "OSHMEM",
+            Side::Copies => "copies",
         }
+    }
+
+    /// Whether this is another library.
+    pub const fn is_other(self) -> bool {
+        !matches!(self, Side::Pelago | Side::Copies)
     }
 
     /// Compilers and launchers, the C program, and the Debian packages that have the former.
@@ -46,7 +55,7 @@ impl Side {
             |compilers, launchers, source, packages| Some(Needs { compilers, launchers, source, packages });
         let open_mpi = "openmpi-bin libopenmpi-dev";
         match self {
-            Side::Pelago => None,
+            Side::Pelago | Side::Copies => None,
             Side::OpenMpi => needs(&["mpicc.openmpi"], &["mpirun.openmpi"], "mpi.c", open_mpi),
             Side::Mpich => needs(&["mpicc.mpich"], &["mpiexec.mpich"], "mpi.c", "mpich libmpich-dev"),
             Side::Oshmem => needs(&["oshcc"], &["oshrun"], "oshmem.c", open_mpi),
@@ -93,6 +102,8 @@ impl Asked<'_> {
 /// One line of a program: nanoseconds of an operation, over the blocks of one run.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Printed {
+    /// What was measured of it.
+    pub bench: String,
     /// Which operation.
     pub operation: String,
     /// Bytes of a block.
@@ -104,6 +115,11 @@ pub struct Printed {
 }
 
 impl Printed {
+    /// Whose figures these are, of a run of `side`.
+    pub fn side(&self, side: Side) -> Side {
+        if self.bench == "collective-copies" { Side::Copies } else { side }
+    }
+
     /// What the run counts as: where each PE has a core its shortest block, which least of what else the
     /// machine does has disturbed; else the middle one, as a block may be short by luck of the scheduler.
     pub fn figure_ns(&self, pes: usize, cores: usize) -> f64 {
@@ -143,7 +159,7 @@ impl Programs {
     pub fn run(&self, side: Side, pes: usize, cores: usize, asked: &Asked<'_>) -> Result<Vec<Printed>> {
         let is_crowded = pes > cores;
         let mut command = match side {
-            Side::Pelago => self.pelago(pes, is_crowded, &["coll"]),
+            Side::Pelago => self.pelago(pes, is_crowded, &["coll", "--copies"]),
             _ => launcher(side, pes, is_crowded)?,
         };
         if side != Side::Pelago {
@@ -193,7 +209,7 @@ fn compile(side: Side, folder: &Path) -> Result<()> {
 }
 
 /// The launcher of a library with its options, up to the program.
-fn launcher(side: Side, pes: usize, is_crowded: bool) -> Result<Command> {
+pub fn launcher(side: Side, pes: usize, is_crowded: bool) -> Result<Command> {
     let names = side.needs().map_or(&[][..], |needs| needs.launchers);
     let mut command = Command::new(find_program(names).context("the launcher is gone")?);
     let binding = if is_crowded { "none" } else { "core" };
@@ -216,7 +232,8 @@ fn launcher(side: Side, pes: usize, is_crowded: bool) -> Result<Command> {
     Ok(command)
 }
 
-fn parse(line: &str) -> Result<Printed> {
+/// A line of a program.
+pub fn parse(line: &str) -> Result<Printed> {
     let printed: Printed = serde_json::from_str(line).with_context(|| format!("cannot read {line:?}"))?;
     ensure!(0.0 < printed.min && printed.min <= printed.median, "not the figures of blocks: {line:?}");
     Ok(printed)
@@ -240,6 +257,8 @@ mod tests {
         let line =
             r#"{"bench":"collective","operation":"reduce","bytes":8,"min":2.5,"median":3.0,"max":4.0}"#;
         let printed = parse(line).unwrap();
+        let copies = parse(&line.replace("collective", "collective-copies")).unwrap();
+        assert_eq!([printed.side(Side::Mpich), copies.side(Side::Pelago)], [Side::Mpich, Side::Copies]);
         assert_eq!((printed.figure_ns(2, 2), printed.figure_ns(3, 2)), (2.5, 3.0));
         for (from, to) in [("2.5", "0.0"), ("2.5", "3.5"), ("8", "\"8\""), ("min", "max")] {
             assert!(parse(&line.replace(from, to)).is_err(), "{from} {to}");

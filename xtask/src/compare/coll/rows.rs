@@ -68,7 +68,7 @@ pub struct Figures {
 }
 
 /// A bound of a ratio.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Gate {
     /// What is compared.
     pub name: String,
@@ -110,7 +110,7 @@ fn row(cell: &Cell, sides: &BTreeMap<Side, Taken>, pes: usize) -> Row {
         let ratios: Vec<_> = rounds.filter_map(|(round, ns)| Some(ns / theirs(*round)?)).collect();
         (!ratios.is_empty()).then(|| median(&ratios))
     };
-    let others = || sides.iter().filter(|(side, _)| **side != Side::Pelago).map(|(_, taken)| taken);
+    let others = || sides.iter().filter(|(side, _)| side.is_other()).map(|(_, taken)| taken);
     let best = |round: usize| {
         let figures: Vec<_> = others().filter_map(|taken| taken.figures_ns.get(&round).copied()).collect();
         (!figures.is_empty()).then(|| minimum(&figures))
@@ -145,7 +145,7 @@ pub fn gates(rows: &[Row], cores: usize) -> Vec<Gate> {
         } else if row.pes <= cores && is_large {
             gate("best", row.ratio_to_best, 0.9);
         } else if row.pes <= cores && is_small {
-            for (side, figures) in &row.sides {
+            for (side, figures) in row.sides.iter().filter(|(side, _)| side.is_other()) {
                 gate(side.name(), figures.ratio, if *side == Side::OpenMpi { 0.7 } else { 0.5 });
             }
         }
@@ -178,7 +178,7 @@ pub mod tests {
     use super::*;
 
     /// Rows of 2 and 4 PEs: ours takes 100 ns in each round, Open MPI 150, OSHMEM 300, and in one round,
-    /// which is slower altogether, ten times as much.
+    /// which is slower altogether, ten times as much. Copies for a gather take 50.
     pub fn examples() -> Vec<Row> {
         let rows = |pes| {
             let mut collected = Collected::default();
@@ -186,9 +186,15 @@ pub mod tests {
                 [("barrier", 0), ("all-reduce", 8), ("all-reduce", 65_536), ("gather", 8)]
             {
                 for (round, slowness) in [10.0, 1.0, 1.0].into_iter().enumerate() {
-                    let sides = [(Side::Pelago, 100.0), (Side::OpenMpi, 150.0), (Side::Oshmem, 300.0)];
-                    let has = |side| side != Side::Oshmem || operation != "gather";
-                    for (side, ns) in sides.into_iter().filter(|(side, _)| has(*side)) {
+                    let others = [(Side::OpenMpi, 150.0), (Side::Oshmem, 300.0), (Side::Copies, 50.0)];
+                    let sides = [(Side::Pelago, 100.0)].into_iter().chain(others);
+                    let is_gather = operation == "gather";
+                    let has = |side| match side {
+                        Side::Oshmem => !is_gather,
+                        Side::Copies => is_gather,
+                        _ => true,
+                    };
+                    for (side, ns) in sides.filter(|(side, _)| has(*side)) {
                         let cell = Cell { operation: operation.to_owned(), bytes };
                         collected.add(cell, side, round, ns * slowness, ns * slowness / 2.0);
                     }
@@ -207,6 +213,8 @@ pub mod tests {
         assert_eq!((figures.ns, figures.min_ns, figures.ratio), (150.0, 75.0, Some(100.0 / 150.0)));
         assert_eq!((rows[0].sides[&Side::Pelago].ratio, rows[0].ratio_to_best), (None, Some(100.0 / 150.0)));
         assert!(!rows[3].sides.contains_key(&Side::Oshmem), "it has no gather");
+        assert_eq!(rows[3].sides[&Side::Copies].ratio, Some(2.0));
+        assert_eq!(rows[3].ratio_to_best, Some(100.0 / 150.0), "copies are no library");
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub fn heading(pes: usize, cores: usize, root: Root, one_way_ns: Option<f64>) ->
     format!(
         "{pes} PEs on {cores} cores, {binding}. {root}.\n\
          Microseconds an operation: the {figure} of many short blocks, the median over the rounds;\n\
-         in brackets the median of the ratios (ours to theirs). Size: bytes of a block.{one_way}\n\n"
+         in brackets the median of the ratios (ours to theirs). Size: bytes of a block. Copies: what an\n\
+         operation must write at a PE, copied from where it lies, by all PEs at once.{one_way}\n\n"
     )
 }
 
@@ -97,10 +98,10 @@ mod tests {
     fn rows_stand_in_columns_with_their_ratios() {
         let text = rows(&examples()[..4]);
         let cells = |line: usize| text.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>();
-        let names = ["operation", "size", "Pelago", "Open", "MPI", "(ratio)", "OSHMEM", "(ratio)"];
-        assert_eq!(cells(0), names);
-        assert_eq!(cells(2), ["all-reduce", "8", "B", "0.100", "0.150", "(0.67)", "0.300", "(0.33)"]);
-        assert_eq!(cells(4), ["gather", "8", "B", "0.100", "0.150", "(0.67)", "-"]);
+        let names = "operation size Pelago Open MPI (ratio) OSHMEM (ratio) copies (ratio)";
+        assert_eq!(cells(0).join(" "), names);
+        assert_eq!(cells(2), ["all-reduce", "8", "B", "0.100", "0.150", "(0.67)", "0.300", "(0.33)", "-"]);
+        assert_eq!(cells(4), ["gather", "8", "B", "0.100", "0.150", "(0.67)", "-", "0.050", "(2.00)"]);
         let widths: Vec<_> = text.lines().take(5).map(str::len).collect();
         assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
     }

@@ -1,0 +1,304 @@
+//! What bindings to other languages stand on (the OpenSHMEM library is one): symmetric memory that they
+//! allocate in themselves, by addresses, with a fast path of their own.
+//!
+//! A binding takes all of the symmetric heap as one array of bytes, keeps account of it with a [`Heap`], and
+//! sees it as elements of any type by [`View::cast`]. What its fast path reads is a [`Reach`]; everything
+//! that does not pass there goes through the views' own methods, which check, count, and know the net.
+
+use crate::agree::Call;
+use crate::amo::{AtomicElement, comparing};
+use crate::coll::direct::Direct;
+use crate::context::Context;
+use crate::element::Element;
+use crate::error::Result;
+use crate::join;
+use crate::segment::WAITERS_BEFORE_WORDS;
+use crate::team::Team;
+use crate::view::View;
+use crate::world::World;
+use crate::{AtomicOp, Pe, Settings};
+
+pub use crate::founding::Foundry;
+pub use crate::heap::Heap;
+pub use crate::join::Membership;
+pub use pelago_fabric::copy;
+pub use pelago_fabric::sync::fence_after_update;
+use pelago_fabric::sync::{AtomicU32, Ordering, fence};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// What a binding's own fast path reads of an array. All of it is constant while the array lives.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// PEs whose parts may be accessed directly: all, or none if operations are counted or go over the net.
+    pub gate: usize,
+    /// The start of the part of each PE.
+    pub parts: *const *mut u8,
+    /// The start of this PE's part.
+    pub own: *mut u8,
+    /// Size of a part in bytes.
+    pub bytes: usize,
+}
+
+/// So many bytes before the start of each part lies a word of 4 bytes that is not 0 while the PE sleeps until
+/// its part changes. Who has changed a word there atomically looks at it after [`fence_after_update`], and
+/// calls [`View::wake`].
+pub const WAITERS_BEFORE_BYTES: usize = WAITERS_BEFORE_WORDS * size_of::<u32>();
+
+impl<'w, T: Element> View<'w, T> {
+    /// What a fast path of one's own reads.
+    pub fn reach(&self) -> Reach {
+        // SAFETY: this PE is one of those that have a part.
+        let own = unsafe { self.place.part(self.realm().my_rank()) };
+        Reach {
+            gate: self.place.gate,
+            parts: self.place.table(),
+            own: own.as_ptr().cast(),
+            bytes: self.len() * size_of::<T>(),
+        }
+    }
+
+    /// The same memory as elements of another type.
+    ///
+    /// # Panics
+    /// If the array is not aligned for them.
+    ///
+    /// # Safety
+    /// The array outlives the result and is in no exclusive phase meanwhile.
+    pub unsafe fn cast<U: Element>(&self) -> View<'w, U> {
+        let start = self.reach().own as usize;
+        assert!(start.is_multiple_of(align_of::<U>()), "an array at {start:#x} as elements of another type");
+        self.with_place(self.place.cast())
+    }
+
+    /// The same memory from `skip_bytes` on, as elements of another type. What it needs for that stays in
+    /// memory to the end of the process: this is to be called a few times only.
+    ///
+    /// # Panics
+    /// If the array is not aligned for them there, or is shorter.
+    ///
+    /// # Safety
+    /// As [`cast`](View::cast).
+    pub unsafe fn cast_from<U: Element>(&self, skip_bytes: usize) -> View<'w, U> {
+        let Reach { parts, own, bytes, .. } = self.reach();
+        let start = own as usize + skip_bytes;
+        assert!(start.is_multiple_of(align_of::<U>()) && skip_bytes <= bytes, "a view from {start:#x} on");
+        // SAFETY: the table has an entry for each member.
+        let parts = (0..self.realm().len()).map(|rank| unsafe { *parts.add(rank) });
+        let parts: Vec<*mut u8> = parts.map(|part| part.wrapping_add(skip_bytes)).collect();
+        self.with_place(self.place.cast_from(skip_bytes, parts.leak().as_ptr().cast()))
+    }
+
+    /// Wakes a PE that sleeps until its part of this array changes.
+    pub fn wake(&self, pe: Pe) {
+        self.ring(pe);
+    }
+
+    /// Maps the pages that hold the bytes `bytes` of this PE's part at `address` as well, in place of what is
+    /// there; the contents are the part's. They stay there when the array and the world are gone.
+    ///
+    /// This is one system call and nothing else: it may stand where no memory of the program may change.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    ///
+    /// # Panics
+    /// If the part does not have these bytes.
+    ///
+    /// # Safety
+    /// The part's start, the ends of the range and `address` are multiples of the page size, the range of
+    /// that size from `address` on is mapped, and nobody accesses it meanwhile.
+    pub unsafe fn map_at(&self, bytes: Range<usize>, address: *mut u8) -> std::io::Result<()> {
+        let part = self.reach();
+        assert!(bytes.start <= bytes.end && bytes.end <= part.bytes, "bytes {bytes:?} of {}", part.bytes);
+        let start = part.own.wrapping_add(bytes.start);
+        // SAFETY: an old size of 0 leaves the part where it is; the caller vouches for the rest.
+        let mapped = unsafe {
+            let flags = rustix::mm::MremapFlags::MAYMOVE;
+            rustix::mm::mremap_fixed(start.cast(), 0, bytes.len(), flags, address.cast())
+        };
+        mapped.map(|_| ()).map_err(Into::into)
+    }
+}
+
+impl<T: Element> View<'_, T> {
+    /// Waits until `look`, which looks at this PE's part of the array, from element `index` on, by atomic
+    /// loads, has found something; as all waits of [`Local`](crate::Local) do.
+    ///
+    /// # Panics
+    /// If every other PE has left the job before.
+    #[inline]
+    pub fn wait_to_find<R>(&self, index: usize, look: impl FnMut() -> Option<R>) -> R {
+        self.local().until(index, look)
+    }
+
+    /// Makes progress, and lets `look`, as above, look once; as all tests of [`Local`](crate::Local) do.
+    #[inline]
+    pub fn test_to_find<R>(&self, look: impl FnOnce() -> Option<R>) -> Option<R> {
+        self.world().ring_sleepers_for_data();
+        self.world().progress();
+        let found = look();
+        if found.is_some() {
+            // SYNC POINT put-order: acquires what the writer released by its fence before it wrote.
+            fence(Ordering::Acquire);
+        }
+        found
+    }
+}
+
+impl<T: AtomicElement> View<'_, T> {
+    /// Starts a [`compare_swap`](View::compare_swap) and leaves it to the next quiet of its context
+    /// (OpenSHMEM's `atomic_compare_swap_nbi`).
+    ///
+    /// # Errors
+    /// If there is no such PE or element; nothing is started then.
+    ///
+    /// # Safety
+    /// As for [`fetch_amo_nbi`](View::fetch_amo_nbi).
+    pub unsafe fn compare_swap_nbi(
+        &self,
+        pe: Pe,
+        index: usize,
+        expected: T,
+        new: T,
+        old: &mut MaybeUninit<T>,
+    ) -> Result<()> {
+        let atomic = comparing(AtomicOp::CompareSwap, expected, new);
+        // SAFETY: the caller vouches for the place of the old value.
+        unsafe { self.amo_tracked("compare_swap_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
+    }
+}
+
+impl Team<'_> {
+    /// Whether blocking operations between members that map each other do nothing but themselves: no checks,
+    /// no counting, no schedules.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.core.is_fast
+    }
+
+    /// Broadcast of one word of 8 bytes. Collective; the same operation as any broadcast of so many bytes.
+    ///
+    /// # Safety
+    /// The team is plain, `root` one of its ranks; both words are aligned, in this PE's parts of arrays of
+    /// the world, and no array is in an exclusive phase.
+    #[inline(always)]
+    pub unsafe fn broadcast_word(&self, root: usize, target: *mut u64, source: *const u64) {
+        let direct = Direct { world: self.world, team: &self.core, operation: "broadcast" };
+        // SAFETY: the caller vouches for the words, and for members that map each other.
+        unsafe { direct.broadcast_word(root, source, target) };
+    }
+}
+
+impl Context<'_> {
+    /// Makes progress, and says whether a [`quiet`](Context::quiet) would not wait; then it is one.
+    pub fn is_quiet(&self) -> bool {
+        self.world().progress();
+        let is_quiet = self.channel().is_none_or(|channel| channel.is_quiet());
+        if is_quiet {
+            self.world().order_stores();
+        }
+        is_quiet
+    }
+}
+
+/// The environment's settings, with these in their place.
+fn own_settings(settings: &[(&str, &str)]) -> Result<Settings> {
+    let mut own = Settings::from_env()?;
+    for (variable, value) in settings {
+        own.set(variable, value)?;
+    }
+    Ok(own)
+}
+
+impl World {
+    /// Whether members of teams compare their collective calls (`PELAGO_CHECK`).
+    pub fn compares_calls(&self) -> bool {
+        self.collectives.are_checked()
+    }
+
+    /// As [`init`](World::init), with settings (`PELAGO_...`) that hold in place of the environment's.
+    ///
+    /// # Errors
+    /// As [`init`](World::init), and for settings that are none.
+    pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
+        join::process(&own_settings(settings)?)
+    }
+
+    /// Makes progress, and says whether a [`quiet`](World::quiet) would not wait; then it is one.
+    pub fn is_quiet(&self) -> bool {
+        self.progress();
+        let is_quiet = self.net.as_ref().is_none_or(|net| net.is_quiet());
+        if is_quiet {
+            self.order_stores();
+        }
+        is_quiet
+    }
+
+    /// Whether operations are counted (`PELAGO_COUNTERS`).
+    pub fn counts_operations(&self) -> bool {
+        self.tally.is_on()
+    }
+
+    /// The number of the node that a PE is on.
+    pub fn node_of(&self, pe: Pe) -> u32 {
+        self.node(pe)
+    }
+
+    /// As dropping the world, but the process stays in its job: another world may follow.
+    pub fn detach(self) -> Option<Membership> {
+        self.end()
+    }
+
+    /// The next world of a job, as [`init_with`](World::init_with). Collective.
+    ///
+    /// # Errors
+    /// As [`init`](World::init).
+    pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<World> {
+        join::of_job(membership, &own_settings(settings)?)
+    }
+
+    /// Lets collective operations pass whose source and target overlap, unless `PELAGO_CHECK` is on: what
+    /// they leave there is unspecified. For interfaces whose programs get away with it elsewhere.
+    pub fn bear_overlap(&mut self) {
+        self.collectives.bear_overlap();
+    }
+
+    /// A word that is 0 while fence and quiet have nothing to do but to order stores. It may be read by
+    /// atomic loads while the world lives; who finds something else calls [`fence`](World::fence) or
+    /// [`quiet`](World::quiet).
+    pub fn attention(&self) -> *const AtomicU32 {
+        self.attention.word()
+    }
+
+    /// Whether all PEs bring the same words; all get the same answer. Collective, a barrier.
+    pub fn is_same_everywhere(&self, words: [usize; 2]) -> bool {
+        let [offset_bytes, bytes] = words;
+        self.agree(Call::Resize { offset_bytes, bytes }).is_ok()
+    }
+
+    /// Makes sure that all PEs allocate the same in a [`Heap`] that they keep themselves. Collective, a
+    /// barrier.
+    ///
+    /// # Errors
+    /// If they do not.
+    pub fn agree_on_alloc(&self, bytes: usize, align_bytes: usize) -> Result<()> {
+        self.agree(Call::Alloc { bytes, align_bytes })
+    }
+
+    /// The same for a change of size.
+    ///
+    /// # Errors
+    /// If the PEs do not make the same call.
+    pub fn agree_on_resize(&self, offset_bytes: usize, bytes: usize) -> Result<()> {
+        self.agree(Call::Resize { offset_bytes, bytes })
+    }
+
+    /// The same for giving a block back.
+    ///
+    /// # Errors
+    /// If the PEs do not make the same call.
+    pub fn agree_on_free(&self, offset_bytes: usize) -> Result<()> {
+        self.agree(Call::Free { offset_bytes })
+    }
+}

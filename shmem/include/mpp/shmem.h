@@ -1,0 +1,3 @@
+/* The deprecated place of shmem.h. */
+
+#include "../shmem.h"

@@ -1,0 +1,3 @@
+/* The deprecated place of shmemx.h. */
+
+#include "../shmemx.h"

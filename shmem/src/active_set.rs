@@ -1,0 +1,209 @@
+//! Active sets (OpenSHMEM 1.6, 9.10, deprecated): collective operations of PEs `start`, `start + 2^log`, and
+//! so on, of which only those make the call.
+//!
+//! Invariant: an active set has a team, which its members found when they meet in it for the first time, and
+//! which they keep. So the program's `pSync` and `pWrk` are not needed: nothing is written to them.
+
+use crate::abi::{SYNC_VALUE, c_int, c_long, c_void, ptrdiff_t, size_t};
+use crate::collective::{self, alltoall_units, alltoalls_units, collect_units, fcollect_units, meet};
+use crate::fault::{Call, OrFail, fail};
+use crate::library::{self, Library};
+use pelago::binding::Foundry;
+use pelago::{Pe, Team, World};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Words of `pSync`, as `include/shmem.h` has it for all operations.
+const SYNC_SIZE: usize = 8;
+
+/// An active set as calls name it: first PE, logarithm of the stride, number of PEs.
+pub(crate) type Triplet = (c_int, c_int, c_int);
+
+/// The teams of the active sets that this PE has been in.
+pub(crate) struct ActiveSets {
+    teams: Mutex<HashMap<Triplet, Arc<Team<'static>>>>,
+    foundry: Foundry<'static>,
+}
+
+impl ActiveSets {
+    /// Collective.
+    pub(crate) fn open(world: &'static World) -> pelago::Result<ActiveSets> {
+        Ok(ActiveSets { teams: Mutex::default(), foundry: world.foundry()? })
+    }
+
+    /// The team of the PEs that map each other's memory, or of this one alone.
+    pub(crate) fn found_shared(&self, pes: &[Pe], me: Pe) -> pelago::Result<Team<'static>> {
+        const KEY: u64 = u64::MAX;
+        self.foundry.found(if pes.contains(&me) { pes } else { std::slice::from_ref(&me) }, KEY)
+    }
+
+    /// The team of the PEs of this node.
+    pub(crate) fn found_node(&self, pes: &[Pe]) -> pelago::Result<Team<'static>> {
+        const KEY: u64 = u64::MAX - 1;
+        self.foundry.found(pes, KEY)
+    }
+
+    fn teams(&self) -> std::sync::MutexGuard<'_, HashMap<Triplet, Arc<Team<'static>>>> {
+        self.teams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The team of an active set that this PE is in.
+pub(crate) fn find(call: Call, set: Triplet, psync: *const c_long) -> Arc<Team<'static>> {
+    let library = library::of(call);
+    if library.world.compares_calls() {
+        library.check_psync(call, psync);
+    }
+    let known = library.groups.active_sets.teams().get(&set).cloned();
+    known.unwrap_or_else(|| library.found(call, set))
+}
+
+/// A number of elements that a call gives as an `int`.
+pub(crate) fn count(call: Call, what: &str, count: c_int) -> usize {
+    usize::try_from(count).unwrap_or_else(|_| fail(call, format_args!("{what} is {count}: give 0 or more")))
+}
+
+impl Library {
+    /// Lets the members found the team. Other threads may found others meanwhile.
+    #[cold]
+    fn found(&'static self, call: Call, set: Triplet) -> Arc<Team<'static>> {
+        let pes = self.members(call, set);
+        let (start, log_stride, size) = set;
+        let key = (start as u64) << 36 | (log_stride as u64) << 30 | size as u64;
+        let team = Arc::new(self.groups.active_sets.foundry.found(&pes, key).or_fail(call));
+        self.groups.active_sets.teams().insert(set, Arc::clone(&team));
+        team
+    }
+
+    /// The PEs of an active set, this one among them.
+    fn members(&'static self, call: Call, (start, log_stride, size): Triplet) -> Vec<Pe> {
+        let (me, n_pes) = (self.me(), self.world.n_pes());
+        let pes = || {
+            let (start, size) = (usize::try_from(start).ok()?, usize::try_from(size).ok()?);
+            let stride = 1usize.checked_shl(u32::try_from(log_stride).ok()?)?;
+            let last = start.checked_add(size.checked_sub(1)?.checked_mul(stride)?)?;
+            (last < n_pes).then(|| (0..size).map(|i| start + i * stride).collect::<Vec<Pe>>())
+        };
+        let Some(pes) = pes() else {
+            fail(
+                call,
+                format_args!(
+                    "PE_start {start}, logPE_stride {log_stride}, PE_size {size} name no set of PEs: give at \
+                     least one PE, of 0 to {}",
+                    n_pes - 1
+                ),
+            )
+        };
+        if !pes.contains(&me) {
+            fail(
+                call,
+                format_args!(
+                    "PE {me} is not in the active set of PE_start {start}, logPE_stride {log_stride}, \
+                     PE_size {size}: only its members make the call"
+                ),
+            );
+        }
+        pes
+    }
+
+    /// Whether `pSync` is what the standard asks for.
+    #[cold]
+    fn check_psync(&'static self, call: Call, psync: *const c_long) {
+        self.locate(call, "pSync", psync as usize, SYNC_SIZE * size_of::<c_long>());
+        // SAFETY: so many words are symmetric memory of this PE; they may lie anywhere in it.
+        let word = |i: &usize| unsafe { psync.add(*i).read_unaligned() };
+        if let Some(i) = (0..SYNC_SIZE).find(|i| word(i) != SYNC_VALUE) {
+            let value = word(&i);
+            fail(
+                call,
+                format_args!(
+                    "pSync[{i}] is {value}: set all elements to SHMEM_SYNC_VALUE ({SYNC_VALUE}) on all PEs \
+                     before the first use"
+                ),
+            );
+        }
+    }
+}
+
+/// `shmem_barrier`: completes what was issued through the default context.
+pub(crate) unsafe fn barrier(
+    call: Call,
+    pe_start: c_int,
+    log_pe_stride: c_int,
+    pe_size: c_int,
+    psync: *mut c_long,
+) {
+    let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
+    library::of(call).world.quiet();
+    meet(call, &team);
+}
+
+/// `shmem_sync`.
+pub(crate) unsafe fn sync(
+    call: Call,
+    pe_start: c_int,
+    log_pe_stride: c_int,
+    pe_size: c_int,
+    psync: *mut c_long,
+) {
+    meet(call, &find(call, (pe_start, log_pe_stride, pe_size), psync));
+}
+
+/// `shmem_broadcast<bits>`: "the data are not copied to dest on the root".
+#[expect(clippy::too_many_arguments, reason = "those of the C function")]
+pub(crate) unsafe fn broadcast(
+    call: Call,
+    each: usize,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe_root: c_int,
+    pe_start: c_int,
+    log_pe_stride: c_int,
+    pe_size: c_int,
+    psync: *mut c_long,
+) {
+    let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
+    let (library, root) = (library::of(call), collective::root(call, pe_root, &team));
+    match each {
+        4 => library.broadcast_to_others::<u32>(call, &team, (dest.cast(), source.cast()), nelems, root),
+        _ => library.broadcast_to_others::<u64>(call, &team, (dest.cast(), source.cast()), nelems, root),
+    }
+}
+
+/// Declares a family whose functions are those of teams.
+macro_rules! families {
+    ($($(#[$doc:meta])* $name:ident $units:ident($($argument:ident: $type:ty),*);)+) => {$(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, reason = "those of the C function")]
+        pub(crate) unsafe fn $name(
+            call: Call,
+            each: usize,
+            dest: *mut c_void,
+            source: *const c_void,
+            $($argument: $type,)*
+            nelems: size_t,
+            pe_start: c_int,
+            log_pe_stride: c_int,
+            pe_size: c_int,
+            psync: *mut c_long,
+        ) {
+            let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
+            match each {
+                4 => $units::<u32>(&team, dest.cast(), source.cast(), $($argument,)* nelems, call),
+                _ => $units::<u64>(&team, dest.cast(), source.cast(), $($argument,)* nelems, call),
+            };
+        }
+    )+};
+}
+
+families! {
+    /// `shmem_collect<bits>`.
+    collect collect_units();
+    /// `shmem_fcollect<bits>`.
+    fcollect fcollect_units();
+    /// `shmem_alltoall<bits>`.
+    alltoall alltoall_units();
+    /// `shmem_alltoalls<bits>`.
+    alltoalls alltoalls_units(dst: ptrdiff_t, sst: ptrdiff_t);
+}

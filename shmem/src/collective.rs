@@ -1,0 +1,345 @@
+//! Collective operations on teams (OpenSHMEM 1.6, 9.10): barriers, and those that move data. Those that
+//! compute are in `reduce.rs`, the ones over active sets in `active_set.rs`.
+//!
+//! Each family is one function for each size of elements, to which the functions for the types jump.
+
+use crate::abi::{Ctx, TeamHandle, c_int, c_void, ptrdiff_t, size_t};
+use crate::fault::{Call, OrFail, fail};
+use crate::library::{self, Library};
+use crate::rma::{self, Kind};
+use crate::spans::{Stored, Unit};
+use crate::team;
+use pelago::sync::{AtomicUsize, Ordering};
+use pelago::{Collective, Team};
+
+/// `shmem_barrier_all`: "completion of all previously issued memory stores and remote memory updates issued
+/// via the default context", by all PEs.
+#[inline(always)]
+pub(crate) unsafe fn barrier_all(call: Call) {
+    library::of(call).world.barrier();
+}
+
+/// `shmem_sync_all`: as `shmem_team_sync` on the world.
+#[inline(always)]
+pub(crate) unsafe fn sync_all(call: Call) {
+    meet(call, &library::of(call).groups.world.team);
+}
+
+/// `shmem_team_sync`: stores are visible; no operation is completed.
+#[inline(always)]
+pub(crate) unsafe fn team_sync(call: Call, team: TeamHandle) -> c_int {
+    meet(call, &team::find(call, team).team);
+    0
+}
+
+/// Lets the members of a team meet.
+#[inline(always)]
+pub(crate) fn meet(call: Call, team: &Team<'_>) {
+    if team.is_plain() { team.sync() } else { meet_slowly(call, team) }
+}
+
+#[cold]
+#[inline(never)]
+fn meet_slowly(call: Call, team: &Team<'_>) {
+    let _mark = Mark::set(call);
+    team.sync();
+}
+
+/// The name of the call that this PE is in, for messages of the runtime that cannot be caught.
+pub(crate) struct Mark;
+
+static MARK: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+impl Mark {
+    pub(crate) fn set(call: Call) -> Mark {
+        MARK[1].store(call.len(), Ordering::Relaxed);
+        MARK[0].store(call.as_ptr() as usize, Ordering::Relaxed);
+        Mark
+    }
+
+    /// The name that is set; where several threads set some, one of them.
+    pub(crate) fn get() -> Option<Call> {
+        let [start, len] = [0, 1].map(|i| MARK[i].load(Ordering::Relaxed));
+        // SAFETY: what was set is the name of a function of the interface, a constant.
+        (start != 0 && len != 0).then(|| unsafe {
+            std::str::from_utf8_unchecked(std::slice::from_raw_parts(start as *const u8, len))
+        })
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        MARK[0].store(0, Ordering::Relaxed);
+    }
+}
+
+/// `shmem_<type>_broadcast`: "copies nelems data elements from the source on the root PE to dest on all PEs
+/// of the team", the root among them.
+#[inline(always)]
+pub(crate) unsafe fn broadcast<T: Stored>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: size_t,
+    pe_root: c_int,
+) -> c_int {
+    if broadcast_word(team, dest, source, nelems, pe_root) {
+        return 0;
+    }
+    broadcast_units::<T::Unit>(team, dest.cast(), source.cast(), nelems, pe_root, call)
+}
+
+/// `shmem_broadcastmem`.
+#[inline(always)]
+pub(crate) unsafe fn broadcastmem(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe_root: c_int,
+) -> c_int {
+    broadcast_units::<u8>(team, dest.cast(), source.cast(), nelems, pe_root, call)
+}
+
+/// One word in the heap, for all PEs, goes the short way: whether it has gone.
+#[inline(always)]
+fn broadcast_word<T>(
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe_root: c_int,
+) -> bool {
+    const WORD_BYTES: usize = size_of::<u64>();
+    // SAFETY: the default context always has one.
+    let hot = unsafe { Ctx::DEFAULT.hot() };
+    let (into, from, root) = (dest as usize, source as usize, pe_root as u32 as usize);
+    // Tests one after the other, as in `hot.rs`.
+    if team != TeamHandle::WORLD || size_of::<T>() > WORD_BYTES || nelems != WORD_BYTES / size_of::<T>() {
+        return false;
+    }
+    if !(into | from).is_multiple_of(WORD_BYTES) {
+        return false;
+    }
+    if into.wrapping_sub(hot.start) >= hot.bytes {
+        return false;
+    }
+    if from.wrapping_sub(hot.start) >= hot.bytes {
+        return false;
+    }
+    let Some(library) = library::get() else { return false };
+    let world = &library.groups.world.team;
+    if !world.is_plain() || root >= world.n_pes() {
+        return false;
+    }
+    // SAFETY: two aligned words of the heap; the rest was just asked.
+    unsafe { world.broadcast_word(root, dest.cast(), source.cast()) };
+    true
+}
+
+#[inline(never)]
+fn broadcast_units<U: Unit>(
+    team: TeamHandle,
+    dest: *mut U,
+    source: *const U,
+    nelems: usize,
+    pe_root: c_int,
+    call: Call,
+) -> c_int {
+    let library = library::of(call);
+    let team = &team::find(call, team).team;
+    let root = root(call, pe_root, team);
+    let (target, source) =
+        (library.span(call, "dest", dest, nelems), library.span(call, "source", source, nelems));
+    team.broadcast(root, target, source).or_fail(call);
+    0
+}
+
+/// The root of a call, which it names by its number in the team.
+#[inline(always)]
+pub(crate) fn root(call: Call, pe_root: c_int, team: &Team<'_>) -> usize {
+    let root = pe_root as u32 as usize;
+    if root >= team.n_pes() {
+        wrong_root(call, pe_root, team.n_pes());
+    }
+    root
+}
+
+#[cold]
+#[inline(never)]
+fn wrong_root(call: Call, pe_root: c_int, n: usize) -> ! {
+    fail(call, format_args!("PE_root is {pe_root}, but there are {n} PEs, numbered 0 to {}", n - 1))
+}
+
+/// Declares a family of one form: for types, and for bytes.
+macro_rules! families {
+    ($($(#[$doc:meta])* $typed:ident $bytes:ident $units:ident($($argument:ident: $type:ty),*);)+) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) unsafe fn $typed<T: Stored>(
+            call: Call,
+            team: TeamHandle,
+            dest: *mut T,
+            source: *const T,
+            $($argument: $type,)*
+            nelems: size_t,
+        ) -> c_int {
+            let team = team::find(call, team);
+            $units::<T::Unit>(&team.team, dest.cast(), source.cast(), $($argument,)* nelems, call)
+        }
+
+        /// The same of bytes.
+        #[inline(always)]
+        pub(crate) unsafe fn $bytes(
+            call: Call,
+            team: TeamHandle,
+            dest: *mut c_void,
+            source: *const c_void,
+            $($argument: $type,)*
+            nelems: size_t,
+        ) -> c_int {
+            let team = team::find(call, team);
+            $units::<u8>(&team.team, dest.cast(), source.cast(), $($argument,)* nelems, call)
+        }
+    )+};
+}
+
+families! {
+    /// `shmem_<type>_fcollect`: blocks of the same length, concatenated in the order of the team.
+    fcollect fcollectmem fcollect_units();
+    /// `shmem_<type>_collect`: "nelems may vary from PE to PE".
+    collect collectmem collect_units();
+    /// `shmem_<type>_alltoall`: block j of PE i goes to block i of PE j.
+    alltoall alltoallmem alltoall_units();
+    /// `shmem_<type>_alltoalls`: the same with strides, "in elements", for target and source.
+    alltoalls alltoallsmem alltoalls_units(dst: ptrdiff_t, sst: ptrdiff_t);
+}
+
+#[inline(never)]
+pub(crate) fn fcollect_units<U: Unit>(
+    team: &Team<'_>,
+    dest: *mut U,
+    source: *const U,
+    nelems: usize,
+    call: Call,
+) -> c_int {
+    let library = library::of(call);
+    let target = library.span(call, "dest", dest, product(nelems, team.n_pes()));
+    team.all_gather(target, library.span(call, "source", source, nelems)).or_fail(call);
+    0
+}
+
+/// First all learn the lengths of all; often they are the same.
+#[inline(never)]
+pub(crate) fn collect_units<U: Unit>(
+    team: &Team<'_>,
+    dest: *mut U,
+    source: *const U,
+    nelems: usize,
+    call: Call,
+) -> c_int {
+    let library = library::of(call);
+    let told = team.exchange_words("collect", [nelems as u64, size_of::<U>() as u64]).or_fail(call);
+    if let Some(rank) = told.iter().position(|theirs| theirs[1] != size_of::<U>() as u64) {
+        let (pe, theirs, mine) = (team.pe(rank), told[rank][1], size_of::<U>());
+        fail(call, format_args!("PE {pe} calls it with elements of {theirs} bytes, this PE of {mine} bytes"));
+    }
+    let counts: Vec<usize> = told.iter().map(|words| words[0] as usize).collect();
+    let all = counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count));
+    let target = library.span(call, "dest", dest, all);
+    let source = library.span(call, "source", source, nelems);
+    match counts.iter().all(|&count| count == nelems) {
+        true => team.all_gather(target, source),
+        false => team.all_gather_varying(target, source, &counts),
+    }
+    .or_fail(call);
+    0
+}
+
+#[inline(never)]
+pub(crate) fn alltoall_units<U: Unit>(
+    team: &Team<'_>,
+    dest: *mut U,
+    source: *const U,
+    nelems: usize,
+    call: Call,
+) -> c_int {
+    let library = library::of(call);
+    let all = product(nelems, team.n_pes());
+    let target = library.span(call, "dest", dest, all);
+    team.all_to_all(target, library.span(call, "source", source, all)).or_fail(call);
+    0
+}
+
+#[inline(never)]
+pub(crate) fn alltoalls_units<U: Unit>(
+    team: &Team<'_>,
+    dest: *mut U,
+    source: *const U,
+    dst: ptrdiff_t,
+    sst: ptrdiff_t,
+    nelems: usize,
+    call: Call,
+) -> c_int {
+    let library = library::of(call);
+    let stride = |name: &str, stride: ptrdiff_t| match usize::try_from(stride) {
+        Ok(stride) if stride >= 1 => stride,
+        _ => fail(call, format_args!("{name} is {stride}: a stride is at least 1 element")),
+    };
+    let (dst, sst) = (stride("dst", dst), stride("sst", sst));
+    let all = product(nelems, team.n_pes());
+    let extent = |stride: usize| if all == 0 { 0 } else { product(all - 1, stride).saturating_add(1) };
+    let target = library.span(call, "dest", dest, extent(dst));
+    let source = library.span(call, "source", source, extent(sst));
+    team.all_to_all_strided(target, source, nelems, (dst, sst)).or_fail(call);
+    0
+}
+
+/// So many elements that no array has them, if the product is too large.
+fn product(count: usize, times: usize) -> usize {
+    count.saturating_mul(times)
+}
+
+impl Library {
+    /// A broadcast that does not write the root's own target.
+    pub(crate) fn broadcast_to_others<U: Unit>(
+        &'static self,
+        call: Call,
+        team: &Team<'static>,
+        (dest, source): (*mut U, *const U),
+        nelems: usize,
+        root: usize,
+    ) {
+        let is_root = team.my_rank() == root;
+        if team.is_plain() {
+            // The direct forms write nothing at the root but its own target, which is its source here.
+            let source = self.span(call, "source", source, nelems);
+            let target = if is_root { source } else { self.span(call, "dest", dest, nelems) };
+            return team.broadcast(root, target, source).or_fail(call);
+        }
+        let words = [root as u64, (nelems as u64) << 8 | size_of::<U>() as u64];
+        let told = team.exchange_words("to_others", words).or_fail(call);
+        if let Some(rank) = told.iter().position(|&theirs| theirs != words) {
+            let (pe, theirs) = (team.pe(rank), told[rank]);
+            let describe = |[root, size]: [u64; 2]| {
+                format!("root {root}, {} elements of {} bytes", size >> 8, size & 0xff)
+            };
+            let (theirs, mine) = (describe(theirs), describe(words));
+            fail(
+                call,
+                format_args!("PE {pe} calls it with other arguments ({theirs}) than this PE ({mine})"),
+            );
+        }
+        self.span(call, "dest", dest, nelems);
+        if !is_root {
+            let (pe, bytes) = (team.pe(root) as c_int, nelems * size_of::<U>());
+            // SAFETY: the target has so many bytes, as was just found.
+            unsafe {
+                rma::get_cold(dest.cast(), source.cast(), bytes, pe, Ctx::DEFAULT, call, Kind::Blocking)
+            };
+        }
+        meet(call, team);
+    }
+}

@@ -1,0 +1,155 @@
+//! Contexts (OpenSHMEM 1.6, 9.5): streams of operations that are ordered and completed apart from each other,
+//! over the PEs of a team.
+
+use crate::abi::{
+    CTX_BOUNCE_BUFFER, CTX_NOSTORE, CTX_PRIVATE, CTX_SERIALIZED, Ctx, TeamHandle, c_int, c_long,
+};
+use crate::extension::counts::Counts;
+use crate::fault::{Call, fail};
+use crate::handles::Handles;
+use crate::hot::Hot;
+use crate::library::{self, Library};
+use crate::team;
+use pelago::{ContextKind, Pe};
+
+/// The contexts that were made by the program.
+static CONTEXTS: Handles<Context> = Handles::new();
+
+/// What a handle other than the predefined ones stands for.
+pub(crate) struct Context {
+    stream: pelago::Context<'static>,
+    team: TeamHandle,
+    /// The PE of each member of its team; `None` of all PEs.
+    members: Option<Members>,
+    n_pes: usize,
+    pub(crate) counts: Counts,
+}
+
+struct Members {
+    pes: Box<[Pe]>,
+    /// Where the heap of each begins; what the fast path reads.
+    parts: Box<[*mut u8]>,
+}
+
+// SAFETY: addresses of shared memory, in a table that is never changed.
+unsafe impl Send for Members {}
+// SAFETY: as for `Send`: nothing of it is ever written.
+unsafe impl Sync for Members {}
+
+impl Context {
+    pub(crate) fn stream(&self) -> Option<&pelago::Context<'static>> {
+        Some(&self.stream)
+    }
+
+    pub(crate) fn n_pes(&self) -> usize {
+        self.n_pes
+    }
+
+    pub(crate) fn pe(&self, rank: usize) -> Pe {
+        self.members.as_ref().map_or(rank, |members| members.pes[rank])
+    }
+}
+
+/// The context of a handle; `None` for the default context.
+pub(crate) fn find(call: Call, ctx: Ctx) -> Option<&'static Context> {
+    match ctx {
+        Ctx::DEFAULT => None,
+        Ctx::INVALID => fail(call, "ctx is SHMEM_CTX_INVALID"),
+        Ctx(address) => Some(CONTEXTS.get(address).unwrap_or_else(|why| {
+            fail(call, format_args!("ctx is {address:#x}, a context that {why}"));
+        })),
+    }
+}
+
+/// `shmem_ctx_create`: not collective; 0, or nonzero and `SHMEM_CTX_INVALID`.
+pub(crate) unsafe fn create(call: Call, options: c_long, ctx: *mut Ctx) -> c_int {
+    // SAFETY: the caller's promises are the same.
+    unsafe { create_of(call, TeamHandle::WORLD, options, ctx) }
+}
+
+/// `shmem_team_create_ctx`. The number of contexts that the team's configuration names is no limit.
+pub(crate) unsafe fn create_of(call: Call, team: TeamHandle, options: c_long, ctx: *mut Ctx) -> c_int {
+    let made = library::of(call).make_context(call, team, options);
+    // SAFETY: the caller's pointer is valid for one handle.
+    unsafe { ctx.write(made.unwrap_or(Ctx::INVALID)) };
+    c_int::from(made.is_none())
+}
+
+/// `shmem_ctx_destroy`: "performs a quiet operation on the context"; of `SHMEM_CTX_INVALID` nothing happens.
+pub(crate) unsafe fn destroy(call: Call, ctx: Ctx) {
+    match ctx {
+        Ctx::INVALID => (),
+        Ctx::DEFAULT => fail(call, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed"),
+        _ => {
+            let handle = find(call, ctx).expect("not the default context").team;
+            if handle != TeamHandle::WORLD && team::is_alive(handle) {
+                team::find(call, handle).contexts().retain(|&other| other != ctx);
+            }
+            end(call, ctx);
+        }
+    }
+}
+
+/// `shmem_ctx_get_team`.
+pub(crate) unsafe fn get_team(call: Call, ctx: Ctx, team: *mut TeamHandle) -> c_int {
+    let found = match ctx {
+        Ctx::INVALID => TeamHandle::INVALID,
+        _ => find(call, ctx).map_or(TeamHandle::WORLD, |context| context.team),
+    };
+    let found = if team::is_alive(found) { found } else { TeamHandle::INVALID };
+    // SAFETY: the caller's pointer is valid for one handle.
+    unsafe { team.write(found) };
+    c_int::from(found == TeamHandle::INVALID)
+}
+
+/// Completes the operations of a context and ends it.
+pub(crate) fn end(call: Call, ctx: Ctx) {
+    if let Some(context) = find(call, ctx) {
+        context.stream.quiet();
+    }
+    drop(CONTEXTS.remove(ctx.0));
+}
+
+/// Ends all contexts.
+pub(crate) fn destroy_all() {
+    CONTEXTS.clear();
+}
+
+impl Library {
+    /// A context over the PEs of a team; `None` if there is no such team or no room.
+    fn make_context(&'static self, call: Call, handle: TeamHandle, options: c_long) -> Option<Ctx> {
+        let team = team::find_if_valid(call, "team", handle)?;
+        if options & !(CTX_PRIVATE | CTX_SERIALIZED | CTX_NOSTORE | CTX_BOUNCE_BUFFER) != 0 {
+            fail(
+                call,
+                format_args!("options is {options:#x}, which has bits that are no SHMEM_CTX_... option"),
+            );
+        }
+        let kind = match options {
+            _ if options & CTX_PRIVATE != 0 => ContextKind::Private,
+            _ if options & CTX_SERIALIZED != 0 => ContextKind::Serialized,
+            _ => ContextKind::Shared,
+        };
+        let stream = self.world.context(kind).ok()?;
+        let n_pes = team.team.n_pes();
+        // SAFETY: the default context always has one.
+        let mut hot = *unsafe { Ctx::DEFAULT.hot() };
+        let members = (handle != TeamHandle::WORLD).then(|| {
+            let pes: Box<[Pe]> = (0..n_pes).map(|rank| team.team.pe(rank)).collect();
+            let parts = self.heap.reach().parts;
+            // SAFETY: the table has an entry for each PE of the job.
+            let parts: Box<[*mut u8]> = pes.iter().map(|&pe| unsafe { *parts.add(pe) }).collect();
+            Members { pes, parts }
+        });
+        if let Some(members) = &members {
+            let gate = if hot.gate == 0 { 0 } else { n_pes };
+            hot = Hot { gate, parts: members.parts.as_ptr(), ..hot };
+        }
+        let context = Context { stream, team: handle, members, n_pes, counts: Counts::default() };
+        let ctx = CONTEXTS.insert(hot, context).map(Ctx)?;
+        if handle != TeamHandle::WORLD && kind != ContextKind::Private {
+            team.contexts().push(ctx);
+        }
+        Some(ctx)
+    }
+}

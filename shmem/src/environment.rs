@@ -1,0 +1,80 @@
+//! Environment variables (OpenSHMEM 1.6, chapter 8). The names with `SMA_` are deprecated; where both are
+//! set, those with `SHMEM_` hold.
+
+use crate::abi::{VENDOR, VERSION};
+use std::env;
+
+/// What the environment asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Environment {
+    /// `SHMEM_SYMMETRIC_SIZE`: bytes of the symmetric heap of each PE.
+    pub(crate) symmetric_size: Option<u64>,
+    wants_version: bool,
+    wants_info: bool,
+}
+
+impl Environment {
+    /// Reads it.
+    pub(crate) fn read() -> Result<Environment, String> {
+        let size = variable("SYMMETRIC_SIZE");
+        let bytes = |(name, text): &(String, String)| {
+            size_bytes(text).ok_or_else(|| {
+                format!(
+                    "{name} is \"{text}\": give bytes such as 4096, 20m or 1.5g (k, m, g, t for 2^10 to 2^40)"
+                )
+            })
+        };
+        Ok(Environment {
+            symmetric_size: size.as_ref().map(bytes).transpose()?,
+            wants_version: variable("VERSION").is_some(),
+            wants_info: variable("INFO").is_some(),
+        })
+    }
+
+    /// Prints what it asks to be printed.
+    pub(crate) fn announce(&self) {
+        let name = VENDOR.to_string_lossy();
+        if self.wants_version {
+            println!("{name} {}: OpenSHMEM {}.{}", env!("CARGO_PKG_VERSION"), VERSION.0, VERSION.1);
+        }
+        if self.wants_info {
+            println!("SHMEM_VERSION         print the library's version at start-up (any value)");
+            println!("SHMEM_INFO            print this (any value)");
+            println!("SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap of each PE, such as 64m or 1.5g");
+            println!("SHMEM_DEBUG           check the arguments of all calls (any value)");
+            println!("PELAGO_...            settings of the runtime: see pelago help settings");
+        }
+    }
+}
+
+/// A variable under its present or its deprecated name.
+fn variable(name: &str) -> Option<(String, String)> {
+    ["SHMEM_", "SMA_"].iter().find_map(|prefix| {
+        let full = format!("{prefix}{name}");
+        let value = env::var_os(&full)?.to_string_lossy().into_owned();
+        Some((full, value))
+    })
+}
+
+/// A size: a number, maybe with a fraction, and a letter for its unit; "characters after the first suffix are
+/// ignored", and fractions of a byte are rounded up.
+fn size_bytes(text: &str) -> Option<u64> {
+    let text = text.trim_start();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, suffix) = text.split_at(digits);
+    let shift = match suffix.chars().next().map(|c| c.to_ascii_lowercase()) {
+        None => 0,
+        Some('k') => 10,
+        Some('m') => 20,
+        Some('g') => 30,
+        Some('t') => 40,
+        Some(_) => return None,
+    };
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_shl(shift).filter(|bytes| bytes >> shift == whole && whole > 0);
+    }
+    let bytes =
+        (number.parse::<f64>().ok()? * f64::from(1u32 << (shift / 2)) * f64::from(1u32 << (shift / 2)))
+            .ceil();
+    (bytes.is_finite() && bytes >= 1.0 && bytes < 2f64.powi(63)).then_some(bytes as u64)
+}

@@ -1,0 +1,39 @@
+//! Local completion (Cray OpenSHMEMX), and quiet without waiting (OSSS-UCX).
+//!
+//! Over the net it is known of each context what of it is complete, but not which sources are free already;
+//! so local completion is the full one here, which includes it.
+
+use crate::abi::{Ctx, c_int};
+use crate::context::{self, Context};
+use crate::fault::Call;
+use crate::library;
+use crate::order;
+
+/// `shmemx_local_complete`: sources and targets here of the context's operations may be used again. Of
+/// `SHMEM_CTX_INVALID` nothing happens.
+pub(crate) unsafe fn local_complete(call: Call, ctx: Ctx) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { order::quiet(call, ctx) }
+}
+
+/// `shmemx_local_query`: 1 if `shmemx_local_complete` would not wait.
+pub(crate) unsafe fn local_query(call: Call, ctx: Ctx) -> c_int {
+    c_int::from(is_quiet(call, ctx))
+}
+
+/// `shmemx_quiet_test`: 1 if all that was started on the context is complete, which is then a quiet; else 0.
+pub(crate) unsafe fn quiet_test(call: Call, ctx: Ctx) -> c_int {
+    c_int::from(is_quiet(call, ctx))
+}
+
+/// Makes progress, and says whether a quiet would not wait. Then it is one.
+pub(crate) fn is_quiet(call: Call, ctx: Ctx) -> bool {
+    let world = library::of(call).world;
+    if ctx == Ctx::INVALID {
+        return true;
+    }
+    match context::find(call, ctx).and_then(Context::stream) {
+        Some(stream) => stream.is_quiet(),
+        None => world.is_quiet(),
+    }
+}

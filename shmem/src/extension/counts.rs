@@ -1,0 +1,111 @@
+//! Counts of the operations of each context (Sandia OpenSHMEM's performance counters), while operations are
+//! counted at all (`PELAGO_COUNTERS`); else they stay 0.
+//!
+//! Invariant: what a context has done is what the counts of the PE have gained meanwhile, as one thread at a
+//! time is let in. This costs nothing unless operations are counted.
+
+use crate::abi::{ContextCounts, Ctx};
+use crate::context;
+use crate::extension::completion::is_quiet;
+use crate::fault::{Call, fail};
+use crate::library::{self, Library};
+use pelago::World;
+use pelago::sync::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What one context has done.
+#[derive(Default)]
+pub(crate) struct Counts {
+    writes: Count,
+    reads: Count,
+}
+
+/// Operations of one kind.
+#[derive(Default)]
+struct Count {
+    issued: AtomicU64,
+    /// Those that are known to be complete.
+    completed: AtomicU64,
+}
+
+/// Who has it is alone in changing the counts of the PE.
+static ALONE: Mutex<()> = Mutex::new(());
+
+impl Counts {
+    /// Does something, and counts the operations that it starts.
+    #[inline]
+    pub(crate) fn of<R>(&self, world: &World, work: impl FnOnce() -> R) -> R {
+        if !world.counts_operations() {
+            return work();
+        }
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = world.counters();
+        let result = work();
+        let after = world.counters();
+        let writes = after.puts + after.atomics - before.puts - before.atomics;
+        self.writes.issued.fetch_add(writes, Ordering::Relaxed);
+        self.reads.issued.fetch_add(after.gets - before.gets, Ordering::Relaxed);
+        result
+    }
+}
+
+impl Count {
+    fn issued(&self) -> u64 {
+        self.issued.load(Ordering::Relaxed)
+    }
+
+    /// How many are complete: if the context is quiet, all that were issued before that was asked.
+    fn completed(&self, call: Call, ctx: Ctx) -> u64 {
+        let issued = self.issued();
+        if is_quiet(call, ctx) {
+            self.completed.fetch_max(issued, Ordering::Relaxed);
+        }
+        self.completed.load(Ordering::Relaxed)
+    }
+}
+
+impl Library {
+    fn counts(&'static self, call: Call, ctx: Ctx) -> &'static Counts {
+        if ctx == Ctx::INVALID {
+            fail(call, "ctx is SHMEM_CTX_INVALID");
+        }
+        context::find(call, ctx).map_or(&self.counts, |context| &context.counts)
+    }
+}
+
+/// The functions that tell one count.
+macro_rules! tells {
+    ($($name:ident: |$counts:ident, $call:ident, $ctx:ident| $count:expr;)+) => {$(
+        pub(crate) unsafe fn $name($call: Call, $ctx: Ctx, cntr_value: *mut u64) {
+            let $counts = library::of($call).counts($call, $ctx);
+            // SAFETY: the caller's pointer is valid for one value.
+            unsafe { cntr_value.write($count) };
+        }
+    )+};
+}
+
+tells! {
+    issued_write: |counts, call, ctx| counts.writes.issued();
+    issued_read: |counts, call, ctx| counts.reads.issued();
+    completed_write: |counts, call, ctx| counts.writes.completed(call, ctx);
+    completed_read: |counts, call, ctx| counts.reads.completed(call, ctx);
+}
+
+/// `shmemx_pcntr_get_completed_target`: 0, as nobody counts what other PEs do to the memory of this one.
+pub(crate) unsafe fn completed_target(call: Call, cntr_value: *mut u64) {
+    library::of(call);
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { cntr_value.write(0) };
+}
+
+/// `shmemx_pcntr_get_all`: the counts of completed operations, and those of issued ones under the names
+/// `pending_put` and `pending_get`, as Sandia has it.
+pub(crate) unsafe fn all(call: Call, ctx: Ctx, pcntr: *mut ContextCounts) {
+    let Counts { writes, reads } = library::of(call).counts(call, ctx);
+    let (completed_put, completed_get) = (writes.completed(call, ctx), reads.completed(call, ctx));
+    let (pending_put, pending_get) = (writes.issued(), reads.issued());
+    // SAFETY: the caller's pointer is valid for one set of counts.
+    unsafe {
+        pcntr.write(ContextCounts { pending_put, pending_get, completed_put, completed_get, target: 0 });
+    }
+}

@@ -1,0 +1,15 @@
+//! How much symmetric memory is free. Source of the wish: OpenSHMEM specification, issue 98.
+
+use crate::abi::size_t;
+use crate::fault::Call;
+use crate::library;
+
+/// `shmemx_heap_free`: bytes of the symmetric heap in free blocks, the same on every PE.
+pub(crate) unsafe fn free_bytes(call: Call) -> size_t {
+    library::of(call).blocks().free_bytes()
+}
+
+/// `shmemx_heap_largest`: the most bytes that `shmem_malloc` would find room for now.
+pub(crate) unsafe fn largest_bytes(call: Call) -> size_t {
+    library::of(call).blocks().largest_free_bytes()
+}

@@ -1,0 +1,211 @@
+//! Collective operations that are started and not waited for. Source of the wish and of the names: OpenSHMEM
+//! specification, pull request 456.
+//!
+//! Invariant: a request is in the table from the call that starts its operation until somebody has found that
+//! it is over; what is left at the last finalisation is waited for there.
+
+use crate::abi::{Request, TeamHandle, c_int, c_void, size_t};
+use crate::collective::root;
+use crate::fault::{Call, OrFail, fail};
+use crate::handles::Handles;
+use crate::hot::Hot;
+use crate::library;
+use crate::reduce::{Make, Ready, combiner};
+use crate::spans::{Stored, Unit};
+use crate::team;
+use pelago::sync::Ordering;
+use pelago::{Collective, ReduceOp, Reducible, Team};
+
+/// The operations under way.
+static REQUESTS: Handles<UnderWay> = Handles::new();
+
+/// The most that may be under way on a PE.
+const MOST: usize = crate::handles::SLOTS;
+
+/// An operation, which its team counts.
+struct UnderWay {
+    request: pelago::Request<'static>,
+    team: &'static team::Team,
+}
+
+impl UnderWay {
+    fn wait(self) {
+        self.request.wait();
+        self.team.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// `shmemx_team_sync_nb`: as `shmem_team_sync`.
+pub(crate) unsafe fn team_sync(call: Call, team: TeamHandle, request: *mut Request) -> c_int {
+    start(call, team, request, |team| team.nonblocking().sync())
+}
+
+/// `shmemx_team_barrier_nb`: the same, and all operations of the default context are completed before.
+pub(crate) unsafe fn team_barrier(call: Call, team: TeamHandle, request: *mut Request) -> c_int {
+    start(call, team, request, |team| team.nonblocking().barrier())
+}
+
+/// `shmemx_broadcastmem_nb`.
+pub(crate) unsafe fn broadcastmem(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe_root: c_int,
+    request: *mut Request,
+) -> c_int {
+    let library = library::of(call);
+    start(call, team, request, |team| {
+        let root = root(call, pe_root, team);
+        let target = library.span(call, "dest", dest.cast::<u8>(), nelems);
+        team.nonblocking().broadcast(root, target, library.span(call, "source", source.cast::<u8>(), nelems))
+    })
+}
+
+/// `shmemx_fcollectmem_nb`.
+pub(crate) unsafe fn fcollectmem(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    request: *mut Request,
+) -> c_int {
+    let library = library::of(call);
+    start(call, team, request, |team| {
+        let all = nelems.saturating_mul(team.n_pes());
+        let target = library.span(call, "dest", dest.cast::<u8>(), all);
+        team.nonblocking().all_gather(target, library.span(call, "source", source.cast::<u8>(), nelems))
+    })
+}
+
+/// `shmemx_alltoallmem_nb`.
+pub(crate) unsafe fn alltoallmem(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    request: *mut Request,
+) -> c_int {
+    let library = library::of(call);
+    start(call, team, request, |team| {
+        let all = nelems.saturating_mul(team.n_pes());
+        let target = library.span(call, "dest", dest.cast::<u8>(), all);
+        team.nonblocking().all_to_all(target, library.span(call, "source", source.cast::<u8>(), all))
+    })
+}
+
+/// Declares the reductions.
+macro_rules! reductions {
+    ($($name:ident $op:ident;)+) => {$(
+        /// `shmemx_<type>_<op>_reduce_nb`.
+        #[inline(always)]
+        pub(crate) unsafe fn $name<T: Stored + Reducible>(
+            call: Call,
+            team: TeamHandle,
+            dest: *mut T,
+            source: *const T,
+            nreduce: size_t,
+            request: *mut Request,
+        ) -> c_int {
+            let make: Make = combiner::<T, { ReduceOp::$op as u8 }>;
+            reduce::<T::Unit>(team, dest.cast(), source.cast(), nreduce, request, make, call)
+        }
+    )+};
+}
+
+reductions! {
+    and_reduce And;
+    or_reduce Or;
+    xor_reduce Xor;
+    min_reduce Min;
+    max_reduce Max;
+    sum_reduce Sum;
+    prod_reduce Product;
+}
+
+#[inline(never)]
+fn reduce<U: Unit>(
+    team: TeamHandle,
+    dest: *mut U,
+    source: *const U,
+    nreduce: usize,
+    request: *mut Request,
+    make: Make,
+    call: Call,
+) -> c_int {
+    let library = library::of(call);
+    start(call, team, request, |team| {
+        let target = library.span(call, "dest", dest, nreduce);
+        let source = library.span(call, "source", source, nreduce);
+        team.nonblocking().all_reduce(Ready(make()), target, source)
+    })
+}
+
+/// Starts an operation on a team, and hands its request out.
+fn start(
+    call: Call,
+    team: TeamHandle,
+    request: *mut Request,
+    start: impl FnOnce(&'static Team<'static>) -> pelago::Result<pelago::Request<'static>>,
+) -> c_int {
+    library::of(call);
+    if request.is_null() {
+        fail(call, "request is null: give the place of a request");
+    }
+    let team = team::find(call, team);
+    let under_way = UnderWay { request: start(&team.team).or_fail(call), team };
+    team.requests.fetch_add(1, Ordering::Relaxed);
+    let handle = REQUESTS.insert(Hot::CLOSED, under_way).unwrap_or_else(|| {
+        fail(call, format_args!("{MOST} requests are under way: wait for some before you start more"))
+    });
+    // SAFETY: the caller's pointer is valid for one request.
+    unsafe { request.write(Request(handle)) };
+    0
+}
+
+/// `shmemx_req_test`: 1 if the operation is over here, and then the request is `SHMEMX_REQ_INVALID`, of which
+/// the answer is 1 as well; else 0.
+pub(crate) unsafe fn test(call: Call, request: *mut Request) -> c_int {
+    let handle = read(call, request);
+    if handle == Request::INVALID {
+        return 1;
+    }
+    let is_over = REQUESTS.get(handle.0).unwrap_or_else(|why| stale(call, handle, why)).request.test();
+    if is_over {
+        REQUESTS.remove(handle.0).unwrap_or_else(|why| stale(call, handle, why)).wait();
+        // SAFETY: the caller's pointer is valid for one request.
+        unsafe { request.write(Request::INVALID) };
+    }
+    c_int::from(is_over)
+}
+
+/// `shmemx_req_wait`: until the operation is over here; of `SHMEMX_REQ_INVALID` it returns at once.
+pub(crate) unsafe fn wait(call: Call, request: *mut Request) {
+    let handle = read(call, request);
+    if handle != Request::INVALID {
+        REQUESTS.remove(handle.0).unwrap_or_else(|why| stale(call, handle, why)).wait();
+        // SAFETY: the caller's pointer is valid for one request.
+        unsafe { request.write(Request::INVALID) };
+    }
+}
+
+fn read(call: Call, request: *mut Request) -> Request {
+    library::of(call);
+    if request.is_null() {
+        fail(call, "request is null: give the place of a request");
+    }
+    // SAFETY: the caller's pointer is valid for one request.
+    unsafe { request.read() }
+}
+
+fn stale(call: Call, request: Request, why: crate::handles::Stale) -> ! {
+    fail(call, format_args!("request is {:#x}, a request that {why}", request.0))
+}
+
+/// Waits for all that nobody has waited for. Called before the library is given up.
+pub(crate) fn complete_all() {
+    REQUESTS.drain().for_each(UnderWay::wait);
+}

@@ -1,0 +1,32 @@
+//! Mistakes of the program: said in words that name the PE, the call and the argument; then the job ends.
+
+use crate::library;
+use std::fmt::Display;
+
+/// Name of a function of the interface.
+pub(crate) type Call = &'static str;
+
+/// Ends the job because of a mistake in a call.
+#[cold]
+#[inline(never)]
+pub(crate) fn fail(call: Call, what: impl Display) -> ! {
+    match library::get() {
+        Some(library) => library.world.abort(1, &format!("{call}: {what}")),
+        None => {
+            eprintln!("{call}: {what}");
+            std::process::exit(1)
+        }
+    }
+}
+
+/// The value of an outcome, or the end of the job.
+pub(crate) trait OrFail<T> {
+    fn or_fail(self, call: Call) -> T;
+}
+
+impl<T, E: Display> OrFail<T> for Result<T, E> {
+    #[inline]
+    fn or_fail(self, call: Call) -> T {
+        self.unwrap_or_else(|error| fail(call, error))
+    }
+}

@@ -1,0 +1,57 @@
+//! What `foreign.c` calls: `long double` by address, as Rust cannot take it by value, and the level of
+//! profiling, as Rust defines no function with `...`.
+//!
+//! These symbols are seen by that file alone: the version script and objcopy hide them (`xtask/src/install`).
+
+use crate::abi::{Ctx, LongDouble, c_int};
+use crate::fault::fail;
+use crate::rma;
+use pelago::sync::{AtomicI32, Ordering};
+
+/// The last level of `shmem_pcontrol`; at first profiling is on, at its default detail.
+static LEVEL: AtomicI32 = AtomicI32::new(1);
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn pelago_shmem_p(dest: *mut LongDouble, value: *const LongDouble, pe: c_int) {
+    // SAFETY: the caller of the C function keeps the promises that the standard asks for; `value` is a local
+    // of `foreign.c`.
+    unsafe { rma::p("shmem_longdouble_p", Ctx::DEFAULT, dest, *value, pe) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn pelago_shmem_ctx_p(
+    ctx: Ctx,
+    dest: *mut LongDouble,
+    value: *const LongDouble,
+    pe: c_int,
+) {
+    // SAFETY: as in `pelago_shmem_p`, by the caller of the C function.
+    unsafe { rma::p("shmem_ctx_longdouble_p", ctx, dest, *value, pe) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn pelago_shmem_g(value: *mut LongDouble, source: *const LongDouble, pe: c_int) {
+    // SAFETY: as in `pelago_shmem_p`, by the caller of the C function.
+    unsafe { value.write(rma::g("shmem_longdouble_g", Ctx::DEFAULT, source, pe)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn pelago_shmem_ctx_g(
+    ctx: Ctx,
+    value: *mut LongDouble,
+    source: *const LongDouble,
+    pe: c_int,
+) {
+    // SAFETY: as in `pelago_shmem_p`, by the caller of the C function.
+    unsafe { value.write(rma::g("shmem_ctx_longdouble_g", ctx, source, pe)) }
+}
+
+/// `shmem_pcontrol`: 0 is off, 1 on, 2 on with the data so far written out, more is for tools to say. This
+/// library gathers no profile; it keeps the level.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn pelago_shmem_pcontrol(level: c_int) {
+    if level < 0 {
+        fail("shmem_pcontrol", format_args!("level is {level}: give 0 (off), 1 (on), 2 (flush) or more"));
+    }
+    LEVEL.store(level, Ordering::Relaxed);
+}

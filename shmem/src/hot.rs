@@ -1,0 +1,125 @@
+//! What the fast path reads: one plain struct for each context, written before the context is handed out.
+//!
+//! Invariant: the *gate* is how many PEs the fast path may reach. It is 0 before the library is initialised
+//! and after it has ended, while operations are counted or checked, and where PEs are not mapped; then every
+//! operation falls into its one cold function, which does all the rest.
+
+use crate::abi::{Ctx, c_int};
+use std::ptr::null;
+
+/// Where the symmetric heap lies, for the PEs of one context.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Hot {
+    /// PEs that the fast path may reach.
+    pub(crate) gate: usize,
+    /// The start of this PE's heap.
+    pub(crate) start: usize,
+    /// Its size in bytes. What the fast path reads or writes as one value may begin at the last of them: so
+    /// many bytes more belong to nobody.
+    pub(crate) bytes: usize,
+    /// The start of the heap of each PE of the context.
+    pub(crate) parts: *const *mut u8,
+}
+
+// SAFETY: addresses of memory that is made for being shared, and of a table that is never changed.
+unsafe impl Sync for Hot {}
+
+impl Hot {
+    /// That of the default context.
+    #[inline(always)]
+    pub(crate) fn of_default() -> &'static Hot {
+        let hot: *const Hot = &raw const HOT;
+        // SAFETY: it is written by initialisation and finalisation only, which run beside no other call.
+        unsafe { &*hot }
+    }
+
+    /// Nobody is reached.
+    pub(crate) const CLOSED: Hot = Hot { gate: 0, start: 0, bytes: 0, parts: null() };
+}
+
+/// The default context. The section is known to `statics/sections.rs`: where this library is linked into the
+/// program, it is none of the program's variables.
+#[unsafe(link_section = "pelago_state")]
+pub(crate) static mut HOT: Hot = Hot::CLOSED;
+
+/// What queries and orders of the default context read.
+#[repr(C)]
+pub(crate) struct Job {
+    /// A word that is 0 while fence and quiet have nothing to do but to order stores.
+    pub(crate) attention: *const u32,
+    /// The number of this PE; negative while the library is not initialised.
+    pub(crate) me: c_int,
+    /// The number of PEs.
+    pub(crate) n_pes: c_int,
+}
+
+// SAFETY: numbers, and the address of a word that is accessed as an atomic only.
+unsafe impl Sync for Job {}
+
+impl Job {
+    /// There is no job.
+    pub(crate) const NONE: Job = Job { attention: &1, me: -1, n_pes: -1 };
+}
+
+/// The job of this process.
+#[unsafe(link_section = "pelago_state")]
+pub(crate) static mut JOB: Job = Job::NONE;
+
+/// The context of those who name none.
+static INVALID: Hot = Hot::CLOSED;
+
+impl Ctx {
+    /// What the fast path reads for a context.
+    ///
+    /// # Safety
+    /// The handle is one that this library has handed out.
+    #[inline(always)]
+    pub(crate) unsafe fn hot(self) -> &'static Hot {
+        match self {
+            Ctx::DEFAULT => Hot::of_default(),
+            Ctx::INVALID => &INVALID,
+            // SAFETY: other handles are addresses of contexts, which begin so and are never freed.
+            Ctx(address) => unsafe { &*(address as *const Hot) },
+        }
+    }
+}
+
+/// Where an object of at most 16 bytes at a symmetric address of this PE lies on another PE, if the fast path
+/// may go there; else `$cold` is what the calling function answers.
+macro_rules! word {
+    ($ctx:expr, $address:expr, $pe:expr, else $cold:expr) => {{
+        let hot = $ctx.hot();
+        let (offset, pe) = (($address as usize).wrapping_sub(hot.start), $pe as u32 as usize);
+        // Two tests, not one of both: joined, they cost more instructions.
+        if pe >= hot.gate {
+            return $cold;
+        }
+        if offset >= hot.bytes {
+            return $cold;
+        }
+        // The table has an entry for each PE below the gate, and the offset lies in the heap.
+        (*hot.parts.add(pe)).add(offset)
+    }};
+}
+
+/// The same for a run of `$count` elements of `$each` bytes (a constant).
+macro_rules! run {
+    ($ctx:expr, $address:expr, $count:expr, $each:expr, $pe:expr, else $cold:expr) => {{
+        let hot = $ctx.hot();
+        let (offset, pe) = (($address as usize).wrapping_sub(hot.start), $pe as u32 as usize);
+        if pe >= hot.gate {
+            return $cold;
+        }
+        if offset >= hot.bytes {
+            return $cold;
+        }
+        if $count > (hot.bytes - offset) / $each {
+            return $cold;
+        }
+        // As in `word`; the run ends inside the heap.
+        (*hot.parts.add(pe)).add(offset)
+    }};
+}
+
+pub(crate) use {run, word};

@@ -1,0 +1,204 @@
+//! The library's one global state: the world and what of it is symmetric for C.
+//!
+//! Invariant: it is made by the first initialisation and given up by the last finalisation, which run beside
+//! no other call; in between it never changes its place, and who has it may keep it for the length of a call.
+//! Symmetric memory is two arrays of bytes, the same on every PE: the heap, in which `memory.rs` allocates,
+//! and the program's static data (`statics.rs`), whose part of each PE lies twice in its address space.
+
+use crate::abi::{Ctx, c_int};
+use crate::active_set::ActiveSets;
+use crate::collective::Mark;
+use crate::context::{self, Context};
+use crate::extension::counts::Counts;
+use crate::fault::{Call, fail};
+use crate::hot::{HOT, Hot, JOB, Job};
+use crate::statics::Statics;
+use crate::team::Groups;
+use pelago::binding::{Heap, Membership};
+use pelago::{Pe, Symmetric, View, World};
+use std::ptr::null_mut;
+use std::sync::{Mutex, Once};
+
+/// The one library of this process.
+#[unsafe(link_section = "pelago_state")]
+static mut LIBRARY: *mut Library = null_mut();
+
+/// Bytes at the end of the heap that are never allocated, so that the fast path may look at the first byte of
+/// a value only.
+const MARGIN_BYTES: usize = 64;
+/// Where the heap's part of each PE begins: at a multiple of this, and so may its blocks; in a small heap, at
+/// a multiple of a page.
+const ALIGN_BYTES: usize = 16 << 20;
+const PAGE_BYTES: usize = 4096;
+/// What a heap takes more than can be allocated in it, in bytes.
+pub(crate) const OVERHEAD_BYTES: usize = 2 * ALIGN_BYTES;
+
+/// The state.
+pub(crate) struct Library {
+    pub(crate) world: &'static World,
+    /// Dropped first, as it sees the arrays as other elements.
+    pub(crate) groups: Groups,
+    pub(crate) heap: Symmetric<'static, u8>,
+    pub(crate) statics: Statics,
+    /// What of the heap is allocated, by offsets in it.
+    pub(crate) blocks: Mutex<Heap>,
+    /// Those of the default context.
+    pub(crate) counts: Counts,
+    pub(crate) thread_level: c_int,
+    /// What blocks can be aligned to.
+    pub(crate) align_bytes: usize,
+}
+
+/// A symmetric object: where it lies, on every PE, in one of the two arrays.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    pub(crate) array: &'static View<'static, u8>,
+    pub(crate) offset: usize,
+}
+
+/// The library, if it is initialised.
+#[inline]
+pub(crate) fn get() -> Option<&'static Library> {
+    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    unsafe { LIBRARY.as_ref() }
+}
+
+/// The library, in a call that needs it.
+#[inline]
+pub(crate) fn of(call: Call) -> &'static Library {
+    get().unwrap_or_else(|| fail(call, "called before shmem_init, or after the last shmem_finalize"))
+}
+
+/// Makes the library of a world; opens the fast path.
+pub(crate) fn open(mut world: World, thread_level: c_int) -> pelago::Result<()> {
+    world.bear_overlap();
+    let world: &'static World = Box::leak(Box::new(world));
+    let statics = Statics::share(world)?;
+    let active_sets = ActiveSets::open(world)?;
+    let free = world.heap_largest_free_bytes();
+    let align_bytes = if free >= OVERHEAD_BYTES { ALIGN_BYTES } else { PAGE_BYTES };
+    let heap = world.alloc_aligned::<u8>(free.saturating_sub(align_bytes), align_bytes)?;
+    let reach = heap.reach();
+    let usable = reach.bytes.saturating_sub(MARGIN_BYTES);
+    let groups = Groups::open(world, active_sets, &heap)?;
+    let blocks = Mutex::new(Heap::new(0, usable));
+    let counts = Counts::default();
+    let library = Library { world, groups, statics, blocks, counts, thread_level, align_bytes, heap };
+    let hot = Hot { gate: reach.gate, start: reach.own as usize, bytes: usable, parts: reach.parts };
+    let attention = world.attention().cast();
+    // SAFETY: initialisation runs beside no other call.
+    unsafe {
+        LIBRARY = Box::into_raw(Box::new(library));
+        JOB = Job { attention, me: world.my_pe() as c_int, n_pes: world.n_pes() as c_int };
+        HOT = hot;
+    }
+    end_job_on_panic();
+    Ok(())
+}
+
+/// From now on a panic, once its words are said, ends the job: none passes through frames of C.
+fn end_job_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            before(info);
+            if let Some(call) = Mark::get() {
+                eprintln!("in {call}");
+            }
+            match get() {
+                Some(library) => library.world.abort(101, ""),
+                None => std::process::exit(101),
+            }
+        }));
+    });
+}
+
+/// Gives the library up; the process stays in its job, in which it may initialise again. All PEs have come to
+/// this.
+pub(crate) fn close() -> Option<Membership> {
+    // SAFETY: finalisation runs beside no other call; the world was leaked by `open`, and all that borrows it
+    // is gone before it.
+    unsafe {
+        HOT = Hot::CLOSED;
+        JOB = Job::NONE;
+        let library = Box::from_raw(LIBRARY);
+        LIBRARY = null_mut();
+        let world: *const World = library.world;
+        drop(library);
+        Box::from_raw(world.cast_mut()).detach()
+    }
+}
+
+/// Forgets the library, without leaving the job: in a child process, which is no PE.
+pub(crate) fn abandon() {
+    // SAFETY: the child has no other thread; what is forgotten here is never freed.
+    unsafe {
+        HOT = Hot::CLOSED;
+        JOB = Job::NONE;
+        LIBRARY = null_mut();
+    }
+}
+
+impl Library {
+    /// The number of this PE.
+    pub(crate) fn me(&self) -> Pe {
+        self.world.my_pe()
+    }
+
+    /// Where an address of this PE lies, if `bytes` bytes from there on are symmetric.
+    pub(crate) fn find(&'static self, address: usize, bytes: usize) -> Option<Spot> {
+        let offset = address.wrapping_sub(self.heap.reach().own as usize);
+        if offset < self.heap.len() && bytes <= self.heap.len() - offset {
+            return Some(Spot { array: &self.heap, offset });
+        }
+        self.statics.find(address, bytes).map(|(array, offset)| Spot { array, offset })
+    }
+
+    /// The same in a call that needs it: `what` names the argument.
+    pub(crate) fn locate(&'static self, call: Call, what: &str, address: usize, bytes: usize) -> Spot {
+        self.find(address, bytes).unwrap_or_else(|| {
+            let heap = self.heap.reach().own as usize;
+            let statics = self.statics.description();
+            fail(
+                call,
+                format_args!(
+                    "{what} is {bytes} bytes at {address:#x}, which are not symmetric: the heap lies at \
+                     {heap:#x} to {:#x}, {statics}. Allocate with shmem_malloc, or make it a global or \
+                     static variable of the program",
+                    heap + self.heap.len()
+                ),
+            )
+        })
+    }
+
+    /// The PE of the job that a call names by its number in the context's team.
+    pub(crate) fn pe(&'static self, call: Call, ctx: Ctx, pe: c_int) -> Pe {
+        let (n_pes, translate): (usize, &dyn Fn(Pe) -> Pe) = match context::find(call, ctx) {
+            None => (self.world.n_pes(), &|pe| pe),
+            Some(context) => (context.n_pes(), &|pe| context.pe(pe)),
+        };
+        match usize::try_from(pe) {
+            Ok(pe) if pe < n_pes => translate(pe),
+            _ => {
+                fail(call, format_args!("pe is {pe}, but there are {n_pes} PEs, numbered 0 to {}", n_pes - 1))
+            }
+        }
+    }
+
+    /// Does something with an array as operations of a context see it.
+    pub(crate) fn through<R>(
+        &'static self,
+        call: Call,
+        ctx: Ctx,
+        array: &View<'static, u8>,
+        work: impl FnOnce(&View<'_, u8>) -> R,
+    ) -> R {
+        let context = context::find(call, ctx);
+        let counts = context.map_or(&self.counts, |context| &context.counts);
+        counts.of(self.world, || match context.and_then(Context::stream) {
+            None => work(array),
+            Some(stream) => work(&array.via(stream)),
+        })
+    }
+}

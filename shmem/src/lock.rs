@@ -1,0 +1,96 @@
+//! Distributed locks (OpenSHMEM 1.6, 9.13), in one `long` of every PE.
+//!
+//! The lock is the runtime's queueing lock, whose two words of 4 bytes fill the `long`: PEs get it in the
+//! order in which they ask. The queue ends at a home PE, which follows from the lock's place, so that many
+//! locks have their homes on many PEs.
+//!
+//! Invariant: a PE is at most once in the queue of a lock, and releases what it holds only. A second
+//! `shmem_set_lock` before the lock is cleared, also by another thread of the PE, is refused: the standard
+//! leaves it undefined.
+
+use crate::abi::{c_int, c_long};
+use crate::fault::{Call, OrFail, fail};
+use crate::library::{self, Library};
+use pelago::RawLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The locks that this PE holds or waits for, by address.
+static CLAIMED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+fn claimed() -> MutexGuard<'static, Vec<usize>> {
+    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `shmem_set_lock`: "first come, first served".
+pub(crate) unsafe fn set(call: Call, lock: *mut c_long) {
+    library::of(call).with_lock(call, lock, |raw| {
+        if !claim(lock) {
+            fail(
+                call,
+                format_args!(
+                    "lock is {lock:p}, which this PE holds or waits for already, and would wait for itself: \
+                     clear it first"
+                ),
+            );
+        }
+        raw.acquire().or_fail(call);
+    });
+}
+
+/// `shmem_test_lock`: 0 if it was free and is now this PE's, 1 if not.
+pub(crate) unsafe fn test(call: Call, lock: *mut c_long) -> c_int {
+    library::of(call).with_lock(call, lock, |raw| {
+        if !claim(lock) {
+            return 1;
+        }
+        let is_ours = raw.try_acquire().or_fail(call);
+        if !is_ours {
+            give_up(lock);
+        }
+        c_int::from(!is_ours)
+    })
+}
+
+/// `shmem_clear_lock`: after "all operations on the default context" are complete.
+pub(crate) unsafe fn clear(call: Call, lock: *mut c_long) {
+    let library = library::of(call);
+    library.with_lock(call, lock, |raw| {
+        if !claimed().contains(&(lock as usize)) {
+            fail(
+                call,
+                format_args!(
+                    "lock is {lock:p}, which this PE does not hold: clear what shmem_set_lock has set, or \
+                     shmem_test_lock when it answered 0"
+                ),
+            );
+        }
+        library.world.quiet();
+        raw.release().or_fail(call);
+        give_up(lock);
+    });
+}
+
+/// Notes a lock as wanted; false if it is already.
+fn claim(lock: *const c_long) -> bool {
+    let mut claimed = claimed();
+    let is_new = !claimed.contains(&(lock as usize));
+    if is_new {
+        claimed.push(lock as usize);
+    }
+    is_new
+}
+
+fn give_up(lock: *const c_long) {
+    claimed().retain(|&address| address != lock as usize);
+}
+
+impl Library {
+    fn with_lock<R>(&'static self, call: Call, lock: *mut c_long, work: impl FnOnce(RawLock<'_>) -> R) -> R {
+        let (spot, place) = self.word(call, "lock", lock);
+        // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
+        let words = unsafe { spot.array.cast::<u32>() };
+        let home = place % self.world.n_pes();
+        let index = spot.offset / size_of::<u32>();
+        work(words.lock_at(index, home).or_fail(call))
+    }
+}

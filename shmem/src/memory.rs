@@ -1,0 +1,128 @@
+//! Memory management (OpenSHMEM 1.6, 9.3): the symmetric heap.
+//!
+//! Invariant: all PEs make the same calls, so a block lies at the same offset on every PE; that they do is
+//! compared at every call. A call that allocates or gives back is a barrier of all PEs, unless there is
+//! nothing to do.
+
+use crate::abi::{c_long, c_void, size_t};
+use crate::fault::{Call, OrFail, fail};
+use crate::library::{self, Library};
+use pelago::binding::Heap;
+use std::ptr::null_mut;
+use std::sync::{MutexGuard, PoisonError};
+
+/// The alignment of a block that suits any type.
+const ANY_ALIGN_BYTES: usize = 16;
+
+/// `shmem_malloc`.
+pub(crate) unsafe fn malloc(call: Call, size: size_t) -> *mut c_void {
+    library::of(call).alloc(call, size, ANY_ALIGN_BYTES)
+}
+
+/// `shmem_malloc_with_hints`: "hints may be ignored".
+pub(crate) unsafe fn malloc_with_hints(call: Call, size: size_t, _hints: c_long) -> *mut c_void {
+    library::of(call).alloc(call, size, ANY_ALIGN_BYTES)
+}
+
+/// `shmem_align`: "alignment must be a power of two and a multiple of sizeof(void *)"; smaller powers of two,
+/// which programs use all the same, are met by any block.
+pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut c_void {
+    let library = library::of(call);
+    if !alignment.is_power_of_two() {
+        fail(call, format_args!("alignment is {alignment}: give a power of two that is a multiple of 8"));
+    }
+    if alignment > library.align_bytes {
+        return null_mut();
+    }
+    library.alloc(call, size, alignment.max(ANY_ALIGN_BYTES))
+}
+
+/// `shmem_calloc`: the block is zero on every PE.
+pub(crate) unsafe fn calloc(call: Call, count: size_t, size: size_t) -> *mut c_void {
+    let library = library::of(call);
+    // A product that does not fit is an allocation that fails.
+    let bytes = count.saturating_mul(size);
+    let block = library.alloc(call, bytes, ANY_ALIGN_BYTES);
+    if !block.is_null() {
+        // SAFETY: the block has so many bytes, and no PE uses it before the barrier below.
+        unsafe { block.cast::<u8>().write_bytes(0, bytes) };
+        library.world.barrier();
+    }
+    block
+}
+
+/// `shmem_free`: of null nothing happens; else it begins with a barrier.
+pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
+    let library = library::of(call);
+    if !ptr.is_null() {
+        let offset = library.block(call, ptr);
+        library.world.agree_on_free(offset).or_fail(call);
+        library.blocks().free(offset);
+    }
+}
+
+/// `shmem_realloc`: of null it allocates, to size 0 it frees. If there is no room, null on all PEs, and the
+/// block stays as it is.
+pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut c_void {
+    let library = library::of(call);
+    if ptr.is_null() {
+        return library.alloc(call, size, ANY_ALIGN_BYTES);
+    }
+    if size == 0 {
+        // SAFETY: the caller's promises are the same.
+        unsafe { free(call, ptr) };
+        return null_mut();
+    }
+    let offset = library.block(call, ptr);
+    library.world.agree_on_resize(offset, size).or_fail(call);
+    let mut blocks = library.blocks();
+    if blocks.resize_in_place(offset, size) {
+        return ptr;
+    }
+    let kept = blocks.block_bytes(offset).map_or(0, |bytes| bytes.min(size));
+    let Some(new) = blocks.alloc(size, ANY_ALIGN_BYTES) else { return null_mut() };
+    let moved = library.address(new);
+    // SAFETY: both blocks have so many bytes and do not overlap; the old one is used by nobody any more, as
+    // the agreement was a barrier, and the new one not before the barrier below.
+    unsafe { moved.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), kept) };
+    blocks.free(offset);
+    drop(blocks);
+    library.world.barrier();
+    moved
+}
+
+impl Library {
+    pub(crate) fn blocks(&self) -> MutexGuard<'_, Heap> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where this PE has an offset of the heap.
+    fn address(&self, offset: usize) -> *mut c_void {
+        self.heap.reach().own.wrapping_add(offset).cast()
+    }
+
+    /// Allocates on all PEs; null if there is no room or nothing to allocate.
+    fn alloc(&self, call: Call, bytes: usize, align_bytes: usize) -> *mut c_void {
+        if bytes == 0 {
+            return null_mut();
+        }
+        self.world.agree_on_alloc(bytes, align_bytes).or_fail(call);
+        let block = self.blocks().alloc(bytes, align_bytes);
+        block.map_or(null_mut(), |offset| self.address(offset))
+    }
+
+    /// The offset of a block that a call names by its address.
+    fn block(&self, call: Call, ptr: *mut c_void) -> usize {
+        let offset = (ptr as usize).wrapping_sub(self.heap.reach().own as usize);
+        match self.blocks().block_bytes(offset) {
+            Some(_) => offset,
+            None => fail(
+                call,
+                format_args!(
+                    "ptr is {ptr:p}, where no block of the symmetric heap begins: it was freed, or \
+                    not allocated by shmem_malloc and its like"
+                ),
+            ),
+        }
+    }
+}

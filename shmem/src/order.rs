@@ -1,0 +1,84 @@
+//! Memory ordering (OpenSHMEM 1.6, 9.12): fence and quiet.
+
+use crate::abi::{Ctx, c_int, size_t};
+use crate::context::{self, Context};
+use crate::fault::Call;
+use crate::hot::JOB;
+use crate::library;
+use pelago::sync::{Ordering, fence as atomic_fence};
+
+/// `shmem_fence`: "ordering of delivery of operations on symmetric data objects", of one context.
+#[inline(always)]
+pub(crate) unsafe fn fence(call: Call, ctx: Ctx) {
+    match ctx {
+        Ctx::DEFAULT => {
+            // SYNC POINT put-order: as `World::fence`, whose look at what more there is to do this one is.
+            atomic_fence(Ordering::Release);
+            // SAFETY: it points to a word that is accessed as an atomic only.
+            if unsafe { pelago::binding::copy::load(JOB.attention) } != 0 {
+                fence_of(call, ctx);
+            }
+        }
+        _ => fence_of(call, ctx),
+    }
+}
+
+/// `shmem_quiet`: "completion of all operations on symmetric data objects issued by the calling PE", of one
+/// context.
+#[inline(always)]
+pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
+    match ctx {
+        Ctx::DEFAULT => {
+            // SYNC POINT put-order: as `World::quiet`, whose look at what more there is to do this one is.
+            atomic_fence(Ordering::SeqCst);
+            // SAFETY: it points to a word that is accessed as an atomic only.
+            if unsafe { pelago::binding::copy::load(JOB.attention) } != 0 {
+                quiet_of(call, ctx);
+            }
+        }
+        _ => quiet_of(call, ctx),
+    }
+}
+
+/// `shmem_pe_quiet`: quiet as far as the listed PEs are concerned; "a full quiet is legal".
+#[inline(always)]
+pub(crate) unsafe fn pe_quiet(call: Call, ctx: Ctx, target_pes: *const c_int, npes: size_t) {
+    if npes == 0 {
+        return;
+    }
+    let library = library::of(call);
+    if ctx != Ctx::INVALID {
+        // SAFETY: the caller names `npes` PEs.
+        let targets = unsafe { std::slice::from_raw_parts(target_pes, npes) };
+        for &pe in targets {
+            library.pe(call, ctx, pe);
+        }
+    }
+    // SAFETY: the caller's promises are the same.
+    unsafe { quiet(call, ctx) };
+}
+
+/// "If ctx has the value SHMEM_CTX_INVALID, no operation is performed."
+#[cold]
+#[inline(never)]
+fn fence_of(call: Call, ctx: Ctx) {
+    let world = library::of(call).world;
+    if ctx != Ctx::INVALID {
+        match context::find(call, ctx).and_then(Context::stream) {
+            Some(stream) => stream.fence(),
+            None => world.fence(),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn quiet_of(call: Call, ctx: Ctx) {
+    let world = library::of(call).world;
+    if ctx != Ctx::INVALID {
+        match context::find(call, ctx).and_then(Context::stream) {
+            Some(stream) => stream.quiet(),
+            None => world.quiet(),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Remote memory access (OpenSHMEM 1.6, 9.5 and 9.6): put, get, p, g, and the non-blocking forms.
+//!
+//! Between PEs that map each other the non-blocking forms are complete at return, so they are the blocking
+//! ones. Everything that the fast path does not let pass comes to `put_cold` or `get_cold`.
+
+use crate::abi::{Ctx, c_int, c_void, size_t};
+use crate::fault::{Call, OrFail};
+use crate::hot::{run, word};
+use crate::library;
+use pelago::binding::copy;
+use std::mem::MaybeUninit;
+use std::slice;
+
+/// Whether an operation waits until its buffer on this side is free, or has its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Blocking,
+    Nonblocking,
+}
+
+/// `shmem_<type>_p`.
+#[inline(always)]
+pub(crate) unsafe fn p<T: Copy>(call: Call, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
+    // SAFETY: the handle and the address are what the standard asks for; `word` checks PE and range.
+    unsafe {
+        let place = word!(ctx, dest, pe, else p_cold(dest, value, pe, ctx, call));
+        copy::store(place.cast(), value)
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn p_cold<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
+    // SAFETY: the value is a local.
+    unsafe { put_cold(dest.cast(), (&raw const value).cast(), size_of::<T>(), pe, ctx, call, Kind::Blocking) }
+}
+
+/// `shmem_<type>_g`.
+#[inline(always)]
+pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_int) -> T {
+    // SAFETY: the handle and the address are what the standard asks for; `word` checks PE and range.
+    unsafe {
+        let place = word!(ctx, source, pe, else g_cold(source, pe, ctx, call));
+        copy::load(place.cast())
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn g_cold<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: the value is a local, which a blocking get fills.
+    unsafe {
+        get_cold(value.as_mut_ptr().cast(), source.cast(), size_of::<T>(), pe, ctx, call, Kind::Blocking);
+        value.assume_init()
+    }
+}
+
+/// `shmem_<type>_put`.
+#[inline(always)]
+pub(crate) unsafe fn put<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T, nelems: size_t, pe: c_int) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { put_elements(call, size_of::<T>(), ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+}
+
+/// `shmem_<type>_put_nbi`.
+#[inline(always)]
+pub(crate) unsafe fn put_nbi<T>(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: size_t,
+    pe: c_int,
+) {
+    let each = size_of::<T>();
+    // SAFETY: the caller's promises are the same.
+    unsafe { put_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
+}
+
+/// `shmem_put<bits>`: elements of `each` bytes.
+#[inline(always)]
+pub(crate) unsafe fn put_sized(
+    call: Call,
+    each: usize,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { put_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+}
+
+/// `shmem_put<bits>_nbi`.
+#[inline(always)]
+pub(crate) unsafe fn put_sized_nbi(
+    call: Call,
+    each: usize,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { put_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
+}
+
+/// `shmem_putmem`.
+#[inline(always)]
+pub(crate) unsafe fn putmem(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { put_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+}
+
+/// `shmem_putmem_nbi`.
+#[inline(always)]
+pub(crate) unsafe fn putmem_nbi(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { put_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
+}
+
+/// `shmem_<type>_get`.
+#[inline(always)]
+pub(crate) unsafe fn get<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T, nelems: size_t, pe: c_int) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { get_elements(call, size_of::<T>(), ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+}
+
+/// `shmem_<type>_get_nbi`.
+#[inline(always)]
+pub(crate) unsafe fn get_nbi<T>(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: size_t,
+    pe: c_int,
+) {
+    let each = size_of::<T>();
+    // SAFETY: the caller's promises are the same.
+    unsafe { get_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
+}
+
+/// `shmem_get<bits>`: elements of `each` bytes.
+#[inline(always)]
+pub(crate) unsafe fn get_sized(
+    call: Call,
+    each: usize,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { get_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+}
+
+/// `shmem_get<bits>_nbi`.
+#[inline(always)]
+pub(crate) unsafe fn get_sized_nbi(
+    call: Call,
+    each: usize,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { get_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
+}
+
+/// `shmem_getmem`.
+#[inline(always)]
+pub(crate) unsafe fn getmem(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { get_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+}
+
+/// `shmem_getmem_nbi`.
+#[inline(always)]
+pub(crate) unsafe fn getmem_nbi(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    nelems: size_t,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { get_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
+}
+
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "those of the C function, and what is constant in it")]
+unsafe fn put_elements(
+    call: Call,
+    each: usize,
+    ctx: Ctx,
+    dest: *mut u8,
+    source: *const u8,
+    nelems: usize,
+    pe: c_int,
+    kind: Kind,
+) {
+    // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
+    unsafe {
+        let all = nelems.saturating_mul(each);
+        let place = run!(ctx, dest, nelems, each, pe, else put_cold(dest, source, all, pe, ctx, call, kind));
+        move_run(place, source, nelems * each)
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "those of the C function, and what is constant in it")]
+unsafe fn get_elements(
+    call: Call,
+    each: usize,
+    ctx: Ctx,
+    dest: *mut u8,
+    source: *const u8,
+    nelems: usize,
+    pe: c_int,
+    kind: Kind,
+) {
+    // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
+    unsafe {
+        let all = nelems.saturating_mul(each);
+        let place =
+            run!(ctx, source, nelems, each, pe, else get_cold(dest, source, all, pe, ctx, call, kind));
+        move_run(dest, place, nelems * each)
+    }
+}
+
+/// Copies a run; one word is the most frequent of them.
+#[inline(always)]
+unsafe fn move_run(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: the caller vouches for both runs.
+    unsafe {
+        if bytes == 8 && (target as usize | source as usize).is_multiple_of(8) {
+            return copy::store(target.cast(), copy::load(source.cast::<u64>()));
+        }
+        copy::transfer(target, source, bytes);
+    }
+}
+
+/// A put with all checks, by any route.
+///
+/// # Safety
+/// The source is valid for reads of `bytes` bytes, until the next quiet if it is non-blocking.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn put_cold(
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+    pe: c_int,
+    ctx: Ctx,
+    call: Call,
+    kind: Kind,
+) {
+    let library = library::of(call);
+    let pe = library.pe(call, ctx, pe);
+    // A null pointer is allowed if its length is 0.
+    if bytes == 0 {
+        return;
+    }
+    let spot = library.locate(call, "dest", dest as usize, bytes);
+    let outcome = library.through(call, ctx, spot.array, |array| {
+        // SAFETY: the caller vouches for the source.
+        unsafe {
+            let source = slice::from_raw_parts(source, bytes);
+            match kind {
+                Kind::Blocking => array.put(pe, spot.offset, source),
+                Kind::Nonblocking => array.put_nbi(pe, spot.offset, source),
+            }
+        }
+    });
+    outcome.or_fail(call);
+}
+
+/// A get with all checks, by any route.
+///
+/// # Safety
+/// The destination is valid for writes of `bytes` bytes, until the next quiet if it is non-blocking.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn get_cold(
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+    pe: c_int,
+    ctx: Ctx,
+    call: Call,
+    kind: Kind,
+) {
+    let library = library::of(call);
+    let pe = library.pe(call, ctx, pe);
+    if bytes == 0 {
+        return;
+    }
+    let spot = library.locate(call, "source", source as usize, bytes);
+    let outcome = library.through(call, ctx, spot.array, |array| {
+        // SAFETY: the caller vouches for the destination.
+        unsafe {
+            let dest = slice::from_raw_parts_mut(dest, bytes);
+            match kind {
+                Kind::Blocking => array.get(pe, spot.offset, dest),
+                Kind::Nonblocking => array.get_nbi(pe, spot.offset, dest),
+            }
+        }
+    });
+    outcome.or_fail(call);
+}

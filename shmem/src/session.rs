@@ -1,0 +1,42 @@
+//! Sessions (OpenSHMEM 1.6, 9.5.6 and 9.5.7): hints about what a context is going to be used for. They change
+//! nothing here, but are checked.
+
+use crate::abi::{CTX_SESSION_BATCH, CTX_SESSION_TOTAL_OPS, Ctx, SessionConfig, c_long};
+use crate::context;
+use crate::fault::{Call, fail};
+use crate::library;
+
+/// `shmem_ctx_session_start`: of `SHMEM_CTX_INVALID` nothing happens.
+pub(crate) unsafe fn start(
+    call: Call,
+    ctx: Ctx,
+    options: c_long,
+    config: *const SessionConfig,
+    config_mask: c_long,
+) {
+    library::of(call);
+    if ctx == Ctx::INVALID {
+        return;
+    }
+    context::find(call, ctx);
+    if options & !CTX_SESSION_BATCH != 0 {
+        fail(
+            call,
+            format_args!("options is {options:#x}, which has bits that are no SHMEM_CTX_SESSION_... option"),
+        );
+    }
+    if config_mask & !CTX_SESSION_TOTAL_OPS != 0 {
+        fail(call, format_args!("config_mask is {config_mask:#x}, which names no member of a configuration"));
+    }
+    if config_mask != 0 && config.is_null() {
+        fail(call, "config is null, but config_mask names a member of it");
+    }
+}
+
+/// `shmem_ctx_session_stop`: "if there is no session, it has no effect".
+pub(crate) unsafe fn stop(call: Call, ctx: Ctx) {
+    library::of(call);
+    if ctx != Ctx::INVALID {
+        context::find(call, ctx);
+    }
+}

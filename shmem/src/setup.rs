@@ -1,0 +1,237 @@
+//! Library setup, exit and query routines (OpenSHMEM 1.6, 9.1 and 9.2).
+//!
+//! Invariant: initialisations are counted since 1.6, and only the last finalisation gives the library up;
+//! then it may be initialised again. A program that exits with status 0 without it is finalised at its exit,
+//! as after `start_pes`.
+
+use crate::abi::{THREAD_MULTIPLE, THREAD_SINGLE, VENDOR, VERSION, c_char, c_int, c_void};
+use crate::environment::Environment;
+use crate::extension::request;
+use crate::fault::{Call, OrFail, fail};
+use crate::hot::JOB;
+use crate::library;
+use crate::statics;
+use pelago::World;
+use pelago::binding::Membership;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How often the library is initialised.
+struct Setup {
+    count: usize,
+    is_exit_watched: bool,
+    /// The job, from the last finalisation on: it is left at the exit, as it may be initialised again, and a
+    /// launcher is joined once.
+    membership: Option<Membership>,
+    /// The process that is initialised.
+    process: u32,
+    /// The status that the whole job ends with, once a PE has asked for its end.
+    global_exit: Option<c_int>,
+}
+
+#[unsafe(link_section = "pelago_state")]
+static SETUP: Mutex<Setup> =
+    Mutex::new(Setup { count: 0, is_exit_watched: false, membership: None, process: 0, global_exit: None });
+
+fn setup() -> MutexGuard<'static, Setup> {
+    SETUP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `shmem_init`.
+pub(crate) unsafe fn init(call: Call) {
+    initialize(THREAD_SINGLE).or_fail(call);
+}
+
+/// `shmem_init_thread`: 0, or the reason on standard error.
+pub(crate) unsafe fn init_thread(call: Call, requested: c_int, provided: *mut c_int) -> c_int {
+    let outcome = match requested {
+        THREAD_SINGLE..=THREAD_MULTIPLE => initialize(requested),
+        _ => Err(format!("requested is {requested}, which is no SHMEM_THREAD_... level")),
+    };
+    match outcome {
+        Ok(level) => {
+            // SAFETY: the caller's pointer is valid for one value.
+            unsafe { provided.write(level) };
+            0
+        }
+        Err(reason) => {
+            eprintln!("{call}: {reason}");
+            1
+        }
+    }
+}
+
+/// `start_pes`: "the npes argument is ignored"; a second call has no effect, and the end of the program
+/// finalises.
+pub(crate) unsafe fn start_pes(call: Call, _npes: c_int) {
+    if library::get().is_none() {
+        initialize(THREAD_SINGLE).or_fail(call);
+    }
+}
+
+/// One more initialisation; the thread level that is in force.
+fn initialize(requested: c_int) -> Result<c_int, String> {
+    let mut setup = setup();
+    if let Some(library) = library::get() {
+        setup.count += 1;
+        return Ok(library.thread_level);
+    }
+    let environment = Environment::read()?;
+    let size = environment.symmetric_size.map(|bytes| {
+        let overhead = library::OVERHEAD_BYTES + statics::extent_bytes();
+        bytes.saturating_add(overhead as u64).to_string()
+    });
+    let settings: Vec<_> = size.iter().map(|size| ("PELAGO_HEAP_SIZE", size.as_str())).collect();
+    let world = match setup.membership.take() {
+        None => World::init_with(&settings),
+        Some(membership) => World::init_again(membership, &settings),
+    };
+    let world = world.map_err(|error| error.to_string())?;
+    if world.my_pe() == 0 {
+        environment.announce();
+    }
+    library::open(world, requested).map_err(|error| error.to_string())?;
+    setup.count = 1;
+    setup.process = std::process::id();
+    if !std::mem::replace(&mut setup.is_exit_watched, true) {
+        watch_exit();
+    }
+    Ok(requested)
+}
+
+/// `shmem_finalize`: the last one "performs an implicit global barrier to ensure that pending communications
+/// are completed"; any other "is equivalent to a call to shmem_barrier_all".
+pub(crate) unsafe fn finalize(call: Call) {
+    let library = library::of(call);
+    let mut setup = setup();
+    if setup.count == 1 {
+        request::complete_all();
+    }
+    library.world.barrier();
+    setup.count -= 1;
+    if setup.count == 0 {
+        setup.membership = library::close();
+    }
+}
+
+/// `shmem_query_initialized`: at any time, also before initialisation and after finalisation.
+pub(crate) unsafe fn query_initialized(_call: Call, initialized: *mut c_int) {
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { initialized.write(c_int::from(library::get().is_some())) };
+}
+
+/// `shmem_query_thread`.
+pub(crate) unsafe fn query_thread(_call: Call, provided: *mut c_int) {
+    let level = library::get().map_or(THREAD_SINGLE, |library| library.thread_level);
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { provided.write(level) };
+}
+
+// SAFETY: the prototypes are those of the C library.
+unsafe extern "C" {
+    /// The C library's: as `atexit`, with the status.
+    fn on_exit(work: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    /// The C library's.
+    fn fflush(stream: *mut c_void) -> c_int;
+}
+
+fn watch_exit() {
+    // SAFETY: the function needs no argument, and lives as long as the process.
+    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+}
+
+/// The end of the process, by `exit` or from `main`: what `shmem_global_exit` has asked for, or the implicit
+/// finalisation. A PE that fails leaves its end to the launcher.
+extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
+    let asked = setup().global_exit;
+    match (library::get(), asked) {
+        (Some(library), Some(status)) => {
+            // SAFETY: null stands for all streams.
+            unsafe { fflush(std::ptr::null_mut()) };
+            library.world.abort(status, "");
+        }
+        (Some(library), None) if status == 0 => {
+            request::complete_all();
+            library.world.barrier();
+            setup().membership = library::close();
+        }
+        _ => {}
+    }
+    // A child of a fork has a copy of it, and no part in the job.
+    let mut setup = setup();
+    if setup.process == std::process::id()
+        && let Some(membership) = setup.membership.take()
+        && let Err(error) = membership.finalize()
+    {
+        eprintln!("leaving the job: {error}");
+    }
+}
+
+/// `shmem_global_exit`: "the exit of all PEs", whatever they do; runs the C library's end of a program here.
+pub(crate) unsafe fn global_exit(call: Call, status: c_int) {
+    if library::get().is_none() {
+        fail(call, "called before shmem_init, or after the last shmem_finalize");
+    }
+    setup().global_exit = Some(status);
+    // SAFETY: the program asks for its end.
+    unsafe { libc::exit(status) }
+}
+
+/// `shmem_my_pe`.
+#[inline(always)]
+pub(crate) unsafe fn my_pe(call: Call) -> c_int {
+    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    let me = unsafe { JOB.me };
+    if me < 0 { library::of(call).me() as c_int } else { me }
+}
+
+/// `shmem_n_pes`.
+#[inline(always)]
+pub(crate) unsafe fn n_pes(call: Call) -> c_int {
+    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    let n_pes = unsafe { JOB.n_pes };
+    if n_pes < 0 { library::of(call).world.n_pes() as c_int } else { n_pes }
+}
+
+/// `shmem_pe_accessible`: 1 for a PE of the job, 0 for any other number.
+pub(crate) unsafe fn pe_accessible(call: Call, pe: c_int) -> c_int {
+    let n_pes = library::of(call).world.n_pes();
+    c_int::from(usize::try_from(pe).is_ok_and(|pe| pe < n_pes))
+}
+
+/// `shmem_addr_accessible`: 1 for a symmetric address and a PE of the job.
+pub(crate) unsafe fn addr_accessible(call: Call, addr: *const c_void, pe: c_int) -> c_int {
+    let library = library::of(call);
+    let is_symmetric = library.find(addr as usize, 1).is_some();
+    // SAFETY: the function asks its callers for nothing.
+    c_int::from(is_symmetric && unsafe { pe_accessible(call, pe) } == 1)
+}
+
+/// `shmem_ptr`: where a symmetric object of another PE is mapped; null if it is not.
+pub(crate) unsafe fn ptr(call: Call, dest: *const c_void, pe: c_int) -> *mut c_void {
+    let library = library::of(call);
+    let place = || {
+        let pe = usize::try_from(pe).ok().filter(|&pe| pe < library.world.n_pes())?;
+        if pe == library.me() {
+            return library.find(dest as usize, 1).map(|_| dest.cast_mut());
+        }
+        let spot = library.find(dest as usize, 1)?;
+        Some(spot.array.ptr(pe)?.wrapping_add(spot.offset).cast())
+    };
+    place().unwrap_or(std::ptr::null_mut())
+}
+
+/// `shmem_info_get_version`.
+pub(crate) unsafe fn info_get_version(_call: Call, major: *mut c_int, minor: *mut c_int) {
+    // SAFETY: the caller's pointers are valid for one value each.
+    unsafe {
+        major.write(VERSION.0);
+        minor.write(VERSION.1);
+    }
+}
+
+/// `shmem_info_get_name`.
+pub(crate) unsafe fn info_get_name(_call: Call, name: *mut c_char) {
+    let bytes = VENDOR.to_bytes_with_nul();
+    // SAFETY: the caller has room for SHMEM_MAX_NAME_LEN characters, more than this name has.
+    unsafe { name.copy_from_nonoverlapping(bytes.as_ptr().cast(), bytes.len()) };
+}

@@ -1,0 +1,238 @@
+//! Signalling operations (OpenSHMEM 1.6, 9.9): puts that change a word of the target once their data are
+//! there, and that change alone.
+//!
+//! Invariant: who sees a signal sees the data that were put with it, and of other puts it says nothing. Where
+//! data and word are mapped, the atomic that signals follows the stores and releases them, and the
+//! non-blocking form is complete at return; all else is the runtime's `put_signal`.
+
+use crate::abi::{Ctx, SIGNAL_ADD, SIGNAL_SET, c_int, c_void, size_t};
+use crate::amo::{has_sleepers, target, wake};
+use crate::fault::{Call, OrFail, fail};
+use crate::hot::run;
+use crate::library;
+use crate::p2p;
+use crate::rma::Kind;
+use pelago::binding::copy;
+use pelago::sync::{Ordering, fence};
+use pelago::{AtomicElement, AtomicOp, SignalOp};
+use std::slice;
+
+/// `put_signal` on elements of a type, of a size, and of one byte.
+macro_rules! puts {
+    ($($typed:ident $sized:ident $bytes:ident: $kind:ident;)+) => {$(
+        #[inline(always)]
+        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
+        pub(crate) unsafe fn $typed<T>(
+            call: Call,
+            ctx: Ctx,
+            dest: *mut T,
+            source: *const T,
+            nelems: size_t,
+            sig_addr: *mut u64,
+            signal: u64,
+            sig_op: c_int,
+            pe: c_int,
+        ) {
+            let (each, kind) = (size_of::<T>(), Kind::$kind);
+            let data = (dest.cast(), source.cast(), nelems);
+            // SAFETY: the caller's promises are the same.
+            unsafe { put_elements(call, each, ctx, data, (sig_addr, signal, sig_op), pe, kind) }
+        }
+
+        #[inline(always)]
+        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
+        pub(crate) unsafe fn $sized(
+            call: Call,
+            each: usize,
+            ctx: Ctx,
+            dest: *mut c_void,
+            source: *const c_void,
+            nelems: size_t,
+            sig_addr: *mut u64,
+            signal: u64,
+            sig_op: c_int,
+            pe: c_int,
+        ) {
+            let data = (dest.cast(), source.cast(), nelems);
+            // SAFETY: the caller's promises are the same.
+            unsafe { put_elements(call, each, ctx, data, (sig_addr, signal, sig_op), pe, Kind::$kind) }
+        }
+
+        #[inline(always)]
+        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
+        pub(crate) unsafe fn $bytes(
+            call: Call,
+            ctx: Ctx,
+            dest: *mut c_void,
+            source: *const c_void,
+            nelems: size_t,
+            sig_addr: *mut u64,
+            signal: u64,
+            sig_op: c_int,
+            pe: c_int,
+        ) {
+            let data = (dest.cast(), source.cast(), nelems);
+            // SAFETY: the caller's promises are the same.
+            unsafe { put_elements(call, 1, ctx, data, (sig_addr, signal, sig_op), pe, Kind::$kind) }
+        }
+    )+};
+}
+
+puts! {
+    put put_sized putmem: Blocking;
+    put_nbi put_sized_nbi putmem_nbi: Nonblocking;
+}
+
+/// `shmem_signal_add`.
+#[inline(always)]
+pub(crate) unsafe fn add(call: Call, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
+    // SAFETY: the handle and the address are what the standard asks for; `target` checks the rest.
+    unsafe {
+        let (part, word) =
+            target!(ctx, sig_addr, pe, u64, else signal_cold::<SIGNAL_ADD>(sig_addr, signal, pe, ctx, call));
+        u64::execute(word, AtomicOp::Add, signal);
+        if has_sleepers(part) {
+            wake((), pe, ctx, call);
+        }
+    }
+}
+
+/// `shmem_signal_set`.
+#[inline(always)]
+pub(crate) unsafe fn set(call: Call, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
+    // SAFETY: the handle and the address are what the standard asks for; `target` checks the rest.
+    unsafe {
+        let (part, word) =
+            target!(ctx, sig_addr, pe, u64, else signal_cold::<SIGNAL_SET>(sig_addr, signal, pe, ctx, call));
+        u64::execute(word, AtomicOp::Set, signal);
+        if has_sleepers(part) {
+            wake((), pe, ctx, call);
+        }
+    }
+}
+
+/// `shmem_signal_fetch`: of a signal of this PE.
+#[inline(always)]
+pub(crate) unsafe fn fetch(call: Call, sig_addr: *const u64) -> u64 {
+    // SAFETY: initialisation and finalisation, which write it, run beside no other call.
+    let hot = unsafe { Ctx::DEFAULT.hot() };
+    let is_plain = hot.gate != 0 && (sig_addr as usize).wrapping_sub(hot.start) < hot.bytes;
+    if !is_plain || !sig_addr.is_aligned() {
+        return fetch_cold(call, sig_addr);
+    }
+    // SAFETY: the word lies in this PE's heap.
+    let signal = unsafe { copy::load(sig_addr) };
+    // SYNC POINT signal: acquires the data that were put with the signal.
+    fence(Ordering::Acquire);
+    signal
+}
+
+/// Who looks again and again for a signal that comes over the net needs progress.
+#[cold]
+#[inline(never)]
+fn fetch_cold(call: Call, sig_addr: *const u64) -> u64 {
+    let library = library::of(call);
+    library.words(call, "sig_addr", sig_addr, 1);
+    library.world.progress();
+    // SAFETY: the word is one of this PE's symmetric memory, as was found.
+    let signal = unsafe { copy::load(sig_addr) };
+    // SYNC POINT signal: acquires the data that were put with the signal.
+    fence(Ordering::Acquire);
+    signal
+}
+
+/// `shmem_signal_wait_until`: answers the signal that satisfies the comparison.
+pub(crate) unsafe fn wait_until(call: Call, sig_addr: *mut u64, cmp: c_int, cmp_value: u64) -> u64 {
+    // SAFETY: the caller's promises are the same.
+    unsafe { p2p::wait(call, "sig_addr", sig_addr, cmp, cmp_value) }
+}
+
+/// A put of elements of `each` bytes and its signal.
+#[inline(always)]
+unsafe fn put_elements(
+    call: Call,
+    each: usize,
+    ctx: Ctx,
+    (dest, source, nelems): (*mut u8, *const u8, usize),
+    signal: (*mut u64, u64, c_int),
+    pe: c_int,
+    kind: Kind,
+) {
+    let all = (dest, source, nelems.saturating_mul(each));
+    let (sig_addr, value, sig_op) = signal;
+    // SAFETY: the handle and the addresses are what the standard asks for; `run` and `target` check PE and
+    // ranges, before anything is written.
+    unsafe {
+        let place = run!(ctx, dest, nelems, each, pe, else put_cold(all, signal, pe, ctx, call, kind));
+        let (part, word) = target!(ctx, sig_addr, pe, u64, else put_cold(all, signal, pe, ctx, call, kind));
+        if sig_op != SIGNAL_SET && sig_op != SIGNAL_ADD {
+            return put_cold(all, signal, pe, ctx, call, kind);
+        }
+        copy::transfer(place, source, nelems * each);
+        // SYNC POINT signal: the atomic releases the data that were written before.
+        match sig_op {
+            SIGNAL_SET => u64::execute(word, AtomicOp::Set, value),
+            _ => u64::execute(word, AtomicOp::Add, value),
+        };
+        if has_sleepers(part) {
+            wake((), pe, ctx, call);
+        }
+    }
+}
+
+/// A put and its signal with all checks, by any route. Of nothing, it is the signal alone.
+#[cold]
+#[inline(never)]
+unsafe fn put_cold(
+    (dest, source, bytes): (*mut u8, *const u8, usize),
+    (sig_addr, signal, sig_op): (*mut u64, u64, c_int),
+    pe: c_int,
+    ctx: Ctx,
+    call: Call,
+    kind: Kind,
+) {
+    let library = library::of(call);
+    let op = operation(call, sig_op, signal);
+    if bytes == 0 {
+        return send(sig_addr, op, pe, ctx, call);
+    }
+    let pe = library.pe(call, ctx, pe);
+    let data = library.locate(call, "dest", dest as usize, bytes);
+    let (spot, index) = library.word(call, "sig_addr", sig_addr);
+    // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
+    let signals = unsafe { spot.array.cast::<u64>() };
+    let outcome = library.through(call, ctx, data.array, |array| {
+        // SAFETY: the caller vouches for the source, until the next quiet if the put is non-blocking.
+        unsafe {
+            let source = slice::from_raw_parts(source, bytes);
+            match kind {
+                Kind::Blocking => array.put_signal(pe, data.offset, source, &signals, index, op),
+                Kind::Nonblocking => array.put_signal_nbi(pe, data.offset, source, &signals, index, op),
+            }
+        }
+    });
+    outcome.or_fail(call);
+}
+
+/// The operator is a constant, so that what this takes fits into registers, and the fast path needs no frame.
+#[cold]
+#[inline(never)]
+fn signal_cold<const SIG_OP: c_int>(sig_addr: *mut u64, signal: u64, pe: c_int, ctx: Ctx, call: Call) {
+    send(sig_addr, operation(call, SIG_OP, signal), pe, ctx, call);
+}
+
+/// A signal without data, by any route.
+fn send(sig_addr: *mut u64, op: SignalOp, pe: c_int, ctx: Ctx, call: Call) {
+    let library = library::of(call);
+    let pe = library.pe(call, ctx, pe);
+    let (spot, index) = library.word(call, "sig_addr", sig_addr);
+    library.through_words(call, ctx, spot, |words| words.signal(pe, index, op)).or_fail(call);
+}
+
+fn operation(call: Call, sig_op: c_int, signal: u64) -> SignalOp {
+    match sig_op {
+        SIGNAL_SET => SignalOp::Set(signal),
+        SIGNAL_ADD => SignalOp::Add(signal),
+        _ => fail(call, format_args!("sig_op is {sig_op}: give SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD")),
+    }
+}

@@ -1,0 +1,139 @@
+//! The program's global and static variables as symmetric memory (OpenSHMEM 1.6, chapter 3: "global and
+//! static C/C++ variables" of the executable are symmetric).
+//!
+//! Invariant: a PE's variables lie in its part of one symmetric array, and those pages of the part are mapped
+//! a second time, where the program has its variables. So the program uses them as ever, and peers reach them
+//! in the array, as they reach any array, on every route.
+//!
+//! They are switched over while the library starts: copied into the array, and the array's pages put in
+//! their place, which no thread and no signal handler may come in between. After the last finalisation that
+//! mapping stays, until that of the next initialisation takes its place. docs/decisions/0019 has the limits.
+
+mod copy;
+mod extent;
+mod fork;
+mod objects;
+mod sections;
+mod system;
+
+use extent::Extent;
+use pelago::{Pe, Symmetric, View, World};
+
+/// Bytes of the words in which PEs tell each other what keeps their static data from being symmetric.
+const WORDS_BYTES: usize = 512;
+
+/// The static data of the program: where they lie, or why they are not symmetric.
+pub(crate) struct Statics(Result<Shared, String>);
+
+struct Shared {
+    array: Symmetric<'static, u8>,
+    extent: Extent,
+}
+
+/// Bytes that the static data take in the symmetric heap.
+pub(crate) fn extent_bytes() -> usize {
+    // The block's header, and what alignment skips.
+    let overhead = 2 * system::page_bytes();
+    Extent::of_this_process().map_or(0, |extent| extent.len_bytes() + overhead)
+}
+
+impl Statics {
+    /// Shares this PE's static data with the others. Collective; they are shared by all PEs once all have
+    /// passed a barrier after it, as the caller does when it allocates the heap.
+    ///
+    /// The world is fresh: nothing of its heap was ever used.
+    pub(crate) fn share(world: &'static World) -> pelago::Result<Statics> {
+        let extent = Extent::of_this_process().and_then(|extent| extent.check().map(|()| extent));
+        let words = extent.as_ref().map_or([0, 0], |extent| [extent.fingerprint(), extent.len_bytes()]);
+        if !world.is_same_everywhere(words) {
+            return Ok(Statics(Err(difference(world, &extent)?)));
+        }
+        let extent = match extent {
+            Ok(extent) => extent,
+            Err(reason) => return Ok(Statics(Err(reason))),
+        };
+        let (bytes, page_bytes) = (extent.len_bytes(), system::page_bytes());
+        // The same on all PEs, as their heaps are.
+        if world.heap_largest_free_bytes() < bytes + 2 * page_bytes {
+            let reason = format!(
+                "the symmetric heap has no room for their {bytes} bytes: raise SHMEM_SYMMETRIC_SIZE or \
+                 PELAGO_HEAP_SIZE"
+            );
+            return Ok(Statics(Err(reason)));
+        }
+        let array = world.alloc_aligned::<u8>(bytes, page_bytes)?;
+        if let Err(error) = switch(&extent, &array) {
+            world.abort(1, &format!("mapping {bytes} bytes of static data: {error}"));
+        }
+        fork::watch(&extent);
+        Ok(Statics(Ok(Shared { array, extent })))
+    }
+
+    /// Where a variable of `bytes` bytes lies: the array, and the offset in it.
+    pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<(&View<'static, u8>, usize)> {
+        let shared = self.0.as_ref().ok()?;
+        Some((&*shared.array, shared.extent.offset(address, bytes)?))
+    }
+
+    /// For messages: where they lie, or why they are not symmetric.
+    pub(crate) fn description(&self) -> String {
+        match &self.0 {
+            Ok(shared) => format!("the program's variables at {}", shared.extent),
+            Err(reason) => format!("and static data are not symmetric, as {reason}"),
+        }
+    }
+}
+
+/// Copies the static data into this PE's part of the array, whose memory is zero, and maps that in their
+/// place.
+fn switch(extent: &Extent, array: &View<'static, u8>) -> std::io::Result<()> {
+    let part = array.reach().own;
+    let signals = system::block_signals();
+    let switch_run = |run: &extent::Run| {
+        // Nothing between these two may write to a static variable.
+        // SAFETY: the process has one thread, which is here, and no signal handler runs; the part has room
+        // for the pages of all runs, its memory is fresh, and both are page-aligned.
+        unsafe {
+            copy::copy_pages(&run.pages, run.zeros, part.wrapping_add(run.offset));
+            let bytes = run.offset..run.offset + run.pages.len();
+            array.map_at(bytes, run.pages.start as *mut u8)
+        }
+    };
+    let outcome = extent.runs().iter().try_for_each(switch_run);
+    system::unblock_signals(&signals);
+    outcome
+}
+
+/// Why the PEs cannot share their static data, as they differ. Collective, the same words on all PEs.
+fn difference(world: &World, mine: &Result<Extent, String>) -> pelago::Result<String> {
+    let words = match mine {
+        Ok(extent) => format!("={:x}-{:x} {}", extent.fingerprint(), extent.len_bytes(), system::program()),
+        Err(reason) => format!("!{reason}"),
+    };
+    let mut bytes = words.into_bytes();
+    bytes.resize(WORDS_BYTES, 0);
+    let board = world.alloc::<u8>(WORDS_BYTES)?;
+    board.put(world.my_pe(), 0, &bytes)?;
+    world.barrier();
+    let words_of = |pe: Pe| -> pelago::Result<String> {
+        let mut bytes = [0; WORDS_BYTES];
+        board.get(pe, 0, &mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+    };
+    let first = words_of(0)?;
+    for pe in 0..world.n_pes() {
+        let other = words_of(pe)?;
+        if let Some(reason) = other.strip_prefix('!') {
+            return Ok(format!("on PE {pe} {reason}"));
+        }
+        if other != first && other.split(' ').next() != first.split(' ').next() {
+            let path = |words: &str| words.split_once(' ').map_or(String::new(), |(_, path)| path.to_owned());
+            return Ok(format!(
+                "PE 0 runs {} and PE {pe} runs {}: all PEs must run one program",
+                path(&first),
+                path(&other)
+            ));
+        }
+    }
+    Ok("the PEs run different programs".to_owned())
+}

@@ -1,0 +1,141 @@
+//! Where the program has its static data: the pages that are mapped anew, and the bytes in them that peers
+//! may reach.
+//!
+//! Invariant: a run is whole pages of one writable segment of the program, without those that the dynamic
+//! linker makes read-only (RELRO) and without any beyond the segment. What of it is a variable is told byte
+//! by byte, as far as the file has sections.
+
+use super::objects::{self, Object};
+use super::{fork, sections, system};
+use std::fmt;
+use std::ops::Range;
+
+/// A range of pages.
+#[derive(Clone)]
+pub(super) struct Run {
+    pub(super) pages: Range<usize>,
+    /// From here on the file has nothing: what was never touched is zero.
+    pub(super) zeros: usize,
+    /// Where the pages lie in the array.
+    pub(super) offset: usize,
+    /// The static data in the pages.
+    data: Range<usize>,
+}
+
+/// The static data of the program.
+pub(super) struct Extent {
+    runs: Vec<Run>,
+    foreign: Vec<Range<usize>>,
+    fingerprint: usize,
+    is_self_contained: bool,
+}
+
+impl Extent {
+    /// Of the program that runs, if they can be symmetric.
+    pub(super) fn of_this_process() -> Result<Extent, String> {
+        let objects = objects::loaded();
+        if !objects::is_here_from_start(&objects) {
+            return Err("the library was loaded after the start of the program (dlopen)".to_owned());
+        }
+        // The program is the first, and there is one as this library is somewhere.
+        let program = &objects[0];
+        let runs = runs(program, system::page_bytes());
+        if runs.is_empty() {
+            return Err("the program has no static data".to_owned());
+        }
+        let sections = sections::of(program);
+        let id = program.build_id();
+        // Where the linker has given the program a number, its file need not be the same to the byte.
+        let more = sections.as_ref().filter(|_| id.is_empty()).map_or(&[][..], |sections| &sections.text);
+        let identity = [program.header_bytes(), &id, more].concat();
+        Ok(Extent {
+            runs,
+            foreign: sections.map_or(Vec::new(), |sections| sections.foreign),
+            fingerprint: fingerprint(&identity),
+            is_self_contained: program.is_self_contained(),
+        })
+    }
+
+    /// Whether they can be switched over now.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match system::thread_count() {
+            Ok(1) => {}
+            Ok(count) => {
+                return Err(format!(
+                    "the process has {count} threads: initialise the library before the program starts \
+                     threads"
+                ));
+            }
+            Err(error) => return Err(format!("/proc/self/task: {error}")),
+        }
+        system::check_second_mapping()?;
+        self.runs.iter().try_for_each(|run| system::check_plain(&run.pages, fork::is_watched()))
+    }
+
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Bytes of all pages.
+    pub(super) fn len_bytes(&self) -> usize {
+        self.runs.iter().map(|run| run.pages.len()).sum()
+    }
+
+    /// The same for the same program.
+    pub(super) fn fingerprint(&self) -> usize {
+        self.fingerprint
+    }
+
+    /// Whether the C library's own variables are among them.
+    pub(super) fn is_self_contained(&self) -> bool {
+        self.is_self_contained
+    }
+
+    /// Where `bytes` bytes at an address lie in the array, if they are static data of the program.
+    pub(super) fn offset(&self, address: usize, bytes: usize) -> Option<usize> {
+        let last = address.checked_add(bytes.max(1) - 1)?;
+        let run = self.runs.iter().find(|run| run.data.contains(&address) && run.data.contains(&last))?;
+        let is_foreign = self.foreign.iter().any(|range| range.start <= last && address < range.end);
+        (!is_foreign).then_some(run.offset + (address - run.pages.start))
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, Run { data, .. }) in self.runs.iter().enumerate() {
+            let and = if i == 0 { "" } else { " and " };
+            write!(f, "{and}{:#x} to {:#x}", data.start, data.end)?;
+        }
+        Ok(())
+    }
+}
+
+/// The runs of a program.
+fn runs(program: &Object, page_bytes: usize) -> Vec<Run> {
+    let of_kind = |kind| program.headers.iter().filter(move |header| header.p_type == kind);
+    let mut runs: Vec<Run> = Vec::new();
+    for header in of_kind(libc::PT_LOAD).filter(|header| header.p_flags & libc::PF_W != 0) {
+        let mut data = program.range(header);
+        let zeros = (data.start + header.p_filesz as usize).next_multiple_of(page_bytes);
+        for relro in of_kind(libc::PT_GNU_RELRO).map(|header| program.range(header)) {
+            if relro.start < data.end && data.start < relro.end {
+                data.start = relro.end.min(data.end);
+            }
+        }
+        // The page that RELRO ends in stays writable, as it is protected in whole pages.
+        let first = data.start / page_bytes * page_bytes;
+        let pages = first..data.end.next_multiple_of(page_bytes);
+        if !data.is_empty() {
+            let offset = runs.last().map_or(0, |run| run.offset + run.pages.len());
+            runs.push(Run { pages, zeros, offset, data });
+        }
+    }
+    runs
+}
+
+/// FNV-1a.
+fn fingerprint(bytes: &[u8]) -> usize {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    // Never the number of those who have none.
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step).max(1) as usize
+}

@@ -1,0 +1,130 @@
+//! Children of `fork` have static data of their own, although those of their parent are shared memory.
+//!
+//! Invariant: before a fork the forking thread copies the data; the child puts the copy in their place before
+//! anything else of the program runs in it, and the parent drops it. The functions are registered before any
+//! of the program's: so they run last before the fork and first after it, as `pthread_atfork(3)` has it.
+//!
+//! A child is no PE: for it the library is not initialised.
+//!
+//! `posix_spawn`, `system`, `popen` and `vfork` do not run these functions, nor need them. A child made by
+//! the system call itself, or by `_Fork`, shares the variables of its parent.
+
+use super::copy::copy_pages;
+use super::extent::{Extent, Run};
+use super::system::thread_count;
+use crate::fault::fail;
+use crate::library;
+use pelago::sync::{AtomicBool, AtomicUsize, Ordering};
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+/// What is copied.
+struct Watched {
+    runs: Vec<Run>,
+    bytes: usize,
+    is_self_contained: bool,
+}
+
+/// Its address; 0 while nothing is shared. It is never freed, as a fork may be under way.
+static WATCHED: AtomicUsize = AtomicUsize::new(0);
+
+static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// This thread's copy, between the two sides of a fork.
+    static COPY: Cell<*mut u8> = const { Cell::new(null_mut()) };
+}
+
+/// Runs when the library is loaded, before the constructors of the program.
+#[used]
+#[unsafe(link_section = ".init_array.00101")]
+static AT_LOAD: extern "C" fn() = register;
+
+extern "C" fn register() {
+    if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the functions live as long as the library, whose end the C library hears of.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    }
+}
+
+/// From now on the static data are copied at a fork.
+pub(super) fn watch(extent: &Extent) {
+    // Named here, so that the linker takes it out of an archive.
+    std::hint::black_box(AT_LOAD)();
+    let (runs, bytes) = (extent.runs().to_vec(), extent.len_bytes());
+    let watched = Watched { runs, bytes, is_self_contained: extent.is_self_contained() };
+    // SYNC POINT watched: releases what it points to.
+    WATCHED.store(Box::into_raw(Box::new(watched)).expose_provenance(), Ordering::Release);
+}
+
+/// Whether the static data of this process are shared memory.
+pub(super) fn is_watched() -> bool {
+    watched().is_some()
+}
+
+fn watched() -> Option<&'static Watched> {
+    // SYNC POINT watched: acquires what it points to.
+    let address: *const Watched = std::ptr::with_exposed_provenance(WATCHED.load(Ordering::Acquire));
+    // SAFETY: it is null, or was leaked by `watch`.
+    unsafe { address.as_ref() }
+}
+
+unsafe extern "C" fn before() {
+    let Some(watched) = watched() else { return };
+    if watched.is_self_contained && thread_count().is_ok_and(|count| count > 1) {
+        fail(
+            "fork",
+            "in a program that is linked with -static, which has several threads: the child would change the \
+             threads of its parent. Link the C library dynamically, or use posix_spawn",
+        );
+    }
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+    // SAFETY: a fresh mapping at an address of the system's choice touches no memory of ours.
+    let copy = unsafe { rustix::mm::mmap_anonymous(null_mut(), watched.bytes, access, flags) };
+    let Ok(copy) = copy else { return };
+    let copy: *mut u8 = copy.cast();
+    for run in &watched.runs {
+        // SAFETY: the pages are those of the program's variables, and the copy is fresh and as long as all
+        // of them.
+        unsafe { copy_pages(&run.pages, run.zeros, copy.wrapping_add(run.offset)) };
+    }
+    COPY.set(copy);
+}
+
+unsafe extern "C" fn in_parent() {
+    let (Some(watched), copy) = (watched(), COPY.replace(null_mut())) else { return };
+    if !copy.is_null() {
+        // SAFETY: it was mapped by `before`, and nobody else knows of it.
+        let _ = unsafe { rustix::mm::munmap(copy.cast(), watched.bytes) };
+    }
+}
+
+unsafe extern "C" fn in_child() {
+    give_own_data();
+    // Only now, as it lies among the data where the library is linked into the program.
+    library::abandon();
+}
+
+/// Puts the copy in the place of the data.
+fn give_own_data() {
+    let (Some(watched), copy) = (watched(), COPY.replace(null_mut())) else { return };
+    let has_moved = |run: &Run| {
+        let (from, bytes) = (copy.wrapping_add(run.offset), run.pages.len());
+        // SAFETY: the copy has these pages; the child has no other thread that could use the variables.
+        let moved = unsafe {
+            let to = run.pages.start as *mut _;
+            rustix::mm::mremap_fixed(from.cast(), bytes, bytes, MremapFlags::MAYMOVE, to)
+        };
+        moved.is_ok()
+    };
+    if copy.is_null() || !watched.runs.iter().all(has_moved) {
+        // Whatever this process went on to do would change the variables of its parent.
+        let words = b"fork: no memory for a copy of the program's static data: the child ends\n";
+        // SAFETY: the words are a constant.
+        unsafe { libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len()) };
+        // SAFETY: it ends the process without running anything of the program.
+        unsafe { libc::_exit(1) };
+    }
+    WATCHED.store(0, Ordering::Relaxed);
+}

@@ -1,0 +1,38 @@
+/* What the C programs under test share: checks that end the job with words, and objects in both kinds of
+ * symmetric memory. */
+
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <shmem.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition) CHECK_WITH(condition, "")
+
+#define CHECK_WITH(condition, what) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: PE %d: not so: %s %s\n", __FILE__, __LINE__, shmem_my_pe(), #condition, \
+                    what); \
+            shmem_global_exit(99); \
+        } \
+    } while (0)
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Runs a test on an object of the heap, and on one of the static data. */
+static inline void on_both(void (*test)(void *object), void *of_statics, size_t bytes) {
+    void *of_heap = shmem_calloc(1, bytes);
+    CHECK(of_heap != NULL);
+    test(of_heap);
+    shmem_barrier_all();
+    shmem_free(of_heap);
+    CHECK(shmem_addr_accessible(of_statics, shmem_my_pe()));
+    test(of_statics);
+    shmem_barrier_all();
+}
+
+#endif

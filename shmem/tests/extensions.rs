@@ -1,0 +1,146 @@
+//! Extensions in C: `c/extension*.c`, a program for each group of docs/openshmem-extensions.md.
+
+mod common;
+
+use common::{c_file, cxx_program, run, run_everywhere, run_with};
+
+/// Runs each mistake of a program: its name, and what the message says.
+#[track_caller]
+fn assert_all_refused(file: &str, mistakes: &[(&str, &[&str])]) {
+    let program = c_file(file, &[]);
+    for (which, words) in mistakes {
+        run_with(&program, &[which], 2, &[]).assert_refused(1, words);
+    }
+}
+
+/// Checks compare calls and refuse overlaps; what is right stays right.
+#[test]
+fn checks_find_nothing_but_mistakes() {
+    let checked = [("PELAGO_CHECK", "on")];
+    for file in ["extension", "extension_requests", "extension_memory"] {
+        run(&c_file(file, &[]), 3, &checked).assert_silent();
+    }
+    let overlaps = [
+        ("extension_memory", "both", "shmemx_alltoallv"),
+        ("extension_requests", "overlap", "shmemx_alltoallmem_nb"),
+    ];
+    for (file, which, call) in overlaps {
+        run_with(&c_file(file, &[]), &[which], 2, &checked).assert_refused(1, &[call, "overlap"]);
+    }
+}
+
+#[test]
+fn other_names_and_forms_for_short_do_as_the_standards() {
+    run_everywhere(&c_file("extension", &[]));
+}
+
+#[test]
+fn other_names_refuse_mistakes_by_their_own_name() {
+    assert_all_refused(
+        "extension",
+        &[
+            ("gettid", &["shmemx_register_gettid", "gettid_fn is null"]),
+            ("pe", &["shmemx_signal_add", "pe is 2"]),
+            ("context", &["shmemx_ctx_ibput32", "SHMEM_CTX_INVALID"]),
+            ("stride", &["shmemx_double_ibget", "dst is 1"]),
+            ("team", &["shmemx_long_sum_inscan", "SHMEM_TEAM_INVALID"]),
+            ("cmp", &["shmemx_short_test_all", "cmp is 77"]),
+            ("private", &["shmemx_short_wait_until_all", "ivars", "not symmetric"]),
+            ("destroy", &["shmem_team_destroy", "SHMEMX_TEAM_NODE"]),
+        ],
+    );
+}
+
+/// Generic names are overloads there.
+const CXX: &str = r#"
+#include <shmem.h>
+#include <shmemx.h>
+
+static short word;
+static std::complex<double> number(1, 2), sum;
+static uint64_t signal_word;
+
+int main()
+{
+    shmem_init();
+    int right = (shmem_my_pe() + 1) % shmem_n_pes();
+    shmem_short_p(&word, 5, right);
+    shmem_wait_until_all(&word, 1, nullptr, SHMEM_CMP_EQ, 5);
+    shmemx_signal_add(SHMEM_CTX_DEFAULT, &signal_word, 1, right);
+    shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1);
+    int status = shmemx_sum_inscan(SHMEM_TEAM_WORLD, &sum, &number, 1);
+    double terms = shmem_my_pe() + 1;
+    shmem_finalize();
+    return status != 0 || sum != std::complex<double>(terms, 2 * terms);
+}
+"#;
+
+#[test]
+fn generic_names_are_there_in_cxx() {
+    run(&cxx_program(CXX, &["-pedantic"]), 2, &[]).assert_silent();
+}
+
+#[test]
+fn requests_are_over_when_they_say_so() {
+    run_everywhere(&c_file("extension_requests", &[]));
+}
+
+#[test]
+fn requests_refuse_mistakes() {
+    assert_all_refused(
+        "extension_requests",
+        &[
+            ("null", &["shmemx_team_sync_nb", "request is null"]),
+            ("null test", &["shmemx_req_test", "request is null"]),
+            ("null wait", &["shmemx_req_wait", "request is null"]),
+            ("team", &["shmemx_team_sync_nb", "SHMEM_TEAM_INVALID"]),
+            ("dest", &["shmemx_int_sum_reduce_nb", "dest", "not symmetric"]),
+            ("source", &["shmemx_broadcastmem_nb", "source", "not symmetric"]),
+            ("root", &["shmemx_broadcastmem_nb", "PE_root is 2"]),
+            ("large", &["shmemx_fcollectmem_nb", "not symmetric"]),
+            ("garbage", &["shmemx_req_wait", "request is 0x", "never made"]),
+            ("destroy", &["shmem_team_destroy", "1 collective operations", "under way"]),
+            ("twice", &["shmemx_req_test", "a request that was destroyed"]),
+        ],
+    );
+}
+
+#[test]
+fn exchanges_teams_and_counters_do_as_documented() {
+    let program = c_file("extension_memory", &[]);
+    run_everywhere(&program);
+    for route in ["auto", "net"] {
+        let variables = [("PELAGO_COUNTERS", "on"), ("PELAGO_ROUTE", route)];
+        run(&program, 3, &variables).assert_silent();
+    }
+}
+
+#[test]
+fn exchanges_teams_and_counters_refuse_mistakes() {
+    assert_all_refused(
+        "extension_memory",
+        &[
+            ("early", &["shmemx_heap_free", "before shmem_init"]),
+            ("lengths", &["shmemx_alltoallv", "the lengths do not fit together"]),
+            ("swapped", &["shmemx_alltoallv", "the lengths do not fit together"]),
+            ("null offset", &["shmemx_alltoallv", "t_offset is null"]),
+            ("null size", &["shmemx_alltoallv", "s_size is null"]),
+            ("overlap", &["shmemx_alltoallv", "t_offset[0] is 0", "overlap"]),
+            ("wraps", &["shmemx_alltoallv", "t_offset[0]", "behind the address space"]),
+            ("behind", &["shmemx_alltoallv", "source is 7 bytes", "not symmetric"]),
+            ("dest", &["shmemx_alltoallv", "dest", "not symmetric"]),
+            ("color place", &["shmemx_team_split_color", "new_team is null"]),
+            ("color config", &["shmemx_team_split_color", "configuration is null"]),
+            ("3d place", &["shmemx_team_split_3d", "yaxis_team is null"]),
+            ("3d ranges", &["shmemx_team_split_3d", "other arguments"]),
+            ("counts", &["shmemx_pcntr_get_all", "SHMEM_CTX_INVALID"]),
+            ("counts of none", &["shmemx_pcntr_get_issued_read", "never made"]),
+            ("quiet", &["shmemx_ctx_quiet_test", "never made"]),
+            ("local", &["shmemx_local_complete", "never made"]),
+            ("ct place", &["shmemx_ct_create", "ct is null"]),
+            ("ct", &["shmemx_ct_wait", "ct", "not symmetric"]),
+            ("ct pe", &["shmemx_putmem_ct", "pe is 2"]),
+            ("ct free", &["shmemx_ct_free", "no block of the symmetric heap begins"]),
+        ],
+    );
+}

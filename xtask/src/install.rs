@@ -1,0 +1,243 @@
+//! `cargo xtask install`: the OpenSHMEM library, its header files, the compiler wrappers `oshcc` and
+//! `oshc++`, the launchers `oshrun` and `pelago`, the pkg-config file and the manual pages, below one prefix.
+//!
+//! Invariant: only these files are written, each in one step, so that a program which uses the old one goes
+//! on doing so; a file that is already as it should be is left alone. What is installed finds the rest by its
+//! own place, so that the prefix can be moved.
+
+mod library;
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::header;
+use crate::workspace::{Metadata, cargo, metadata, root};
+use library::Library;
+
+/// What a wrapper is made from: `@COMPILER@` and others are filled in.
+const WRAPPER: &str = include_str!("install/wrapper.sh");
+const OSHRUN: &str = include_str!("install/oshrun.sh");
+const PKG_CONFIG: &str = include_str!("install/pelago-shmem.pc.in");
+
+/// The manual pages and where they lie in the source.
+const PAGES: [(&str, &str); 3] = [
+    ("oshcc.1", include_str!("../../shmem/man/oshcc.1")),
+    ("oshc++.1", include_str!("../../shmem/man/oshc++.1")),
+    ("oshrun.1", include_str!("../../shmem/man/oshrun.1")),
+];
+
+/// Its options. The variable DESTDIR is put before the prefix, as makers of packages expect.
+#[derive(Args)]
+pub struct Install {
+    /// The folder that gets bin, include, lib and share
+    #[arg(long)]
+    prefix: PathBuf,
+    /// How the library is built
+    #[arg(long, value_enum, default_value_t = Profile::Release)]
+    profile: Profile,
+    /// Do without the network
+    #[arg(long)]
+    offline: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Profile {
+    Dev,
+    Release,
+}
+
+impl Install {
+    /// The release profile below `prefix`.
+    pub fn release(prefix: &Path) -> Install {
+        Install { prefix: prefix.to_owned(), profile: Profile::Release, offline: false }
+    }
+
+    /// Builds and installs.
+    pub fn run(&self) -> Result<()> {
+        let start = Instant::now();
+        let prefix = std::path::absolute(&self.prefix).context("the prefix")?;
+        let place = Place { root: staged(std::env::var_os("DESTDIR"), &prefix) };
+        let metadata = metadata()?;
+        let built = self.build(&metadata)?;
+        let library = Library::link(&built)?;
+
+        println!("installing in {}", place.root.display());
+        place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
+        place.copy(&format!("lib/{}", library::SHARED_NAME), &library.shared, 0o755)?;
+        place.link("lib/libpelago_shmem.so", library::SHARED_NAME)?;
+        place.copy("lib/libpelago_shmem.a", &library.archive, 0o644)?;
+        for (path, text) in header::files()? {
+            place.write(&format!("include/{path}"), &text, 0o644)?;
+        }
+        for (path, text, mode) in scripts() {
+            place.write(path, &text, mode)?;
+        }
+        for (path, text) in PAGES {
+            place.write(&format!("share/man/man1/{path}"), text, 0o644)?;
+        }
+        println!(
+            "installed in {:.1} s; compile with {}/bin/oshcc",
+            start.elapsed().as_secs_f64(),
+            prefix.display()
+        );
+        Ok(())
+    }
+
+    /// Builds the static library and the command; the folder in which cargo leaves them.
+    fn build(&self, metadata: &Metadata) -> Result<PathBuf> {
+        let (profile, folder) = match self.profile {
+            Profile::Dev => ("dev", "debug"),
+            Profile::Release => ("release", "release"),
+        };
+        println!("building the library and the command, profile {profile}");
+        let mut command = cargo(&["build", "-p", "pelago-shmem", "-p", "pelago-cli", "--profile", profile]);
+        if self.offline {
+            command.arg("--offline");
+        }
+        let status = command.status().context("cannot run cargo build")?;
+        ensure!(status.success(), "cargo build: {status}");
+        Ok(metadata.target_directory.join(folder))
+    }
+}
+
+/// The prefix below DESTDIR, if that is set.
+fn staged(destination: Option<OsString>, prefix: &Path) -> PathBuf {
+    match destination.filter(|destination| !destination.is_empty()) {
+        Some(destination) => Path::new(&destination).join(prefix.strip_prefix("/").unwrap_or(prefix)),
+        None => prefix.to_owned(),
+    }
+}
+
+/// The scripts and the pkg-config file: path, text, mode.
+fn scripts() -> [(&'static str, String, u32); 4] {
+    // One version for all packages of the workspace.
+    let version = env!("CARGO_PKG_VERSION");
+    let wrapper = |name: &str, language: &str, compiler: &str, variables: [&str; 2]| {
+        let text = WRAPPER.replace("@NAME@", name).replace("@LANGUAGE@", language);
+        let text = text.replace("@COMPILER@", compiler);
+        text.replace("@OWN_VARIABLE@", variables[0]).replace("@VARIABLE@", variables[1])
+    };
+    [
+        ("bin/oshcc", wrapper("oshcc", "C", "gcc", ["OSHCC_CC", "CC"]), 0o755),
+        ("bin/oshc++", wrapper("oshc++", "C++", "g++", ["OSHCXX_CXX", "CXX"]), 0o755),
+        ("bin/oshrun", OSHRUN.to_owned(), 0o755),
+        ("lib/pkgconfig/pelago-shmem.pc", PKG_CONFIG.replace("@VERSION@", version), 0o644),
+    ]
+}
+
+/// The prefix, with DESTDIR before it.
+struct Place {
+    root: PathBuf,
+}
+
+impl Place {
+    /// A copy of a file, unless there is one that is not older.
+    fn copy(&self, path: &str, from: &Path, mode: u32) -> Result<()> {
+        let to = self.root.join(path);
+        let is_fresh = library::is_fresh(&to, &[from])
+            && fs::metadata(&to)?.len() == fs::metadata(from)?.len()
+            && fs::metadata(&to)?.permissions().mode() & 0o777 == mode;
+        if is_fresh {
+            return Ok(());
+        }
+        self.put(&to, mode, |temporary| fs::copy(from, temporary).map(|_| ()))
+    }
+
+    /// A file with a text, unless there is one.
+    fn write(&self, path: &str, text: &str, mode: u32) -> Result<()> {
+        let to = self.root.join(path);
+        let is_there = fs::read(&to).is_ok_and(|there| there == text.as_bytes())
+            && fs::metadata(&to)?.permissions().mode() & 0o777 == mode;
+        if is_there {
+            return Ok(());
+        }
+        self.put(&to, mode, |temporary| fs::write(temporary, text))
+    }
+
+    /// A symbolic link to a neighbour.
+    fn link(&self, path: &str, target: &str) -> Result<()> {
+        let to = self.root.join(path);
+        if fs::read_link(&to).is_ok_and(|there| there == Path::new(target)) {
+            return Ok(());
+        }
+        let temporary = beside(&to)?;
+        let _ = fs::remove_file(&temporary);
+        symlink(target, &temporary).and_then(|()| fs::rename(&temporary, &to)).with_context(|| said(&to))?;
+        println!("  {}", to.display());
+        Ok(())
+    }
+
+    /// Makes a file beside its place and moves it there.
+    fn put(&self, to: &Path, mode: u32, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
+        if to.is_dir() {
+            bail!("{} is a folder, where a file should be installed: remove it", to.display());
+        }
+        let temporary = beside(to)?;
+        let outcome = make(&temporary)
+            .and_then(|()| fs::set_permissions(&temporary, fs::Permissions::from_mode(mode)))
+            .and_then(|()| fs::rename(&temporary, to));
+        outcome.inspect_err(|_| drop(fs::remove_file(&temporary))).with_context(|| said(to))?;
+        println!("  {}", to.display());
+        Ok(())
+    }
+}
+
+/// A name for a file that is going to take the place of another; makes its folder.
+fn beside(to: &Path) -> Result<PathBuf> {
+    let folder = to.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    Ok(folder.join(format!(".{name}.{}", std::process::id())))
+}
+
+fn said(to: &Path) -> String {
+    format!("cannot write {}", to.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destdir_comes_before_the_prefix() {
+        let prefix = Path::new("/opt/pelago");
+        assert_eq!(staged(Some("/tmp/stage".into()), prefix), Path::new("/tmp/stage/opt/pelago"));
+        assert_eq!(staged(Some("".into()), prefix), prefix);
+        assert_eq!(staged(None, prefix), prefix);
+    }
+
+    #[test]
+    fn scripts_are_filled_in() {
+        for (path, text, _) in scripts() {
+            assert!(!text.contains("@NAME@") && !text.contains("@VERSION@"), "{path}");
+            assert!(!text.contains("VARIABLE@") && !text.contains("@COMPILER@"), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_should_be_is_left_alone() {
+        let folder = std::env::temp_dir().join(format!("pelago-install-{}", std::process::id()));
+        let place = Place { root: folder.clone() };
+        place.write("a/text", "one\n", 0o644).unwrap();
+        let inode =
+            |path: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(folder.join(path)).unwrap());
+        let first = inode("a/text");
+        place.write("a/text", "one\n", 0o644).unwrap();
+        assert_eq!(inode("a/text"), first);
+        place.write("a/text", "two\n", 0o755).unwrap();
+        assert_eq!(fs::read_to_string(folder.join("a/text")).unwrap(), "two\n");
+        assert_eq!(fs::metadata(folder.join("a/text")).unwrap().permissions().mode() & 0o777, 0o755);
+        place.link("a/link", "text").unwrap();
+        place.link("a/link", "text").unwrap();
+        place.copy("a/copy", &folder.join("a/text"), 0o600).unwrap();
+        assert_eq!(fs::read_dir(folder.join("a")).unwrap().count(), 3);
+        assert!(place.write("a", "text", 0o644).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

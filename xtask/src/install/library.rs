@@ -1,0 +1,190 @@
+//! The two forms of the OpenSHMEM library, from the static library that cargo builds and the C files beside
+//! the crate: a shared one that exports exactly the interface, and an archive of one object with nothing else
+//! global in it.
+//!
+//! Invariant: the functions of the interface are strong in the shared library, whose users find a tool's
+//! functions of the same names first as the dynamic linker goes through libraries in order; and weak in the
+//! archive, so that a tool's take their place. Each has a twin (`p...`), which is strong.
+//!
+//! A `cdylib` would not do: it hides the functions of C objects and has no name of its own (SONAME).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{header, root};
+
+/// File name of the shared library, and the name that programs ask for at run time.
+pub const SHARED_NAME: &str = "libpelago_shmem.so.1";
+
+/// How the C files are compiled: for both forms.
+const C_FLAGS: [&str; 8] =
+    ["-std=c11", "-O2", "-fPIC", "-fexceptions", "-ffunction-sections", "-Wall", "-Wextra", "-Werror"];
+/// System libraries that Rust's standard library needs.
+const SYSTEM_LIBRARIES: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+/// Sections that only Rust's own linking reads; the LLVM plugin of `ar` and `nm` stumbles over them.
+const REMOVED_SECTIONS: [&str; 2] = [".llvmbc", ".llvmcmd"];
+
+/// Where the linked library lies.
+pub struct Library {
+    pub shared: PathBuf,
+    pub archive: PathBuf,
+}
+
+impl Library {
+    /// Links both forms, unless they are newer than all that they are made from.
+    pub fn link(built: &Path) -> Result<Library> {
+        let folder = built.join("shmem-install");
+        let include = folder.join("include");
+        fs::create_dir_all(include.join("mpp"))
+            .with_context(|| format!("cannot make {}", include.display()))?;
+        for (path, text) in header::files()? {
+            write_if_changed(&include.join(path), &text)?;
+        }
+        let symbols = header::symbols()?;
+        let exports = folder.join("exports.map");
+        write_if_changed(&exports, &version_script(&symbols))?;
+        let lists = [folder.join("global"), folder.join("weak")];
+        write_if_changed(&lists[0], &lines(symbols.iter()))?;
+        write_if_changed(
+            &lists[1],
+            &lines(symbols.iter().filter(|name| symbols.contains(&format!("p{name}")))),
+        )?;
+
+        let rust = built.join("libpelago_shmem.a");
+        let objects = compile(&folder, &include)?;
+        let library = Library { shared: folder.join(SHARED_NAME), archive: folder.join("libpelago_shmem.a") };
+        let mut inputs: Vec<&Path> = objects.iter().map(PathBuf::as_path).collect();
+        inputs.extend([rust.as_path(), exports.as_path()]);
+        if !is_fresh(&library.shared, &inputs) {
+            link_shared(&library.shared, &rust, &objects, &exports)?;
+        }
+        inputs.extend(lists.iter().map(PathBuf::as_path));
+        if !is_fresh(&library.archive, &inputs) {
+            link_archive(&library.archive, &rust, &objects, &lists, &symbols)?;
+        }
+        Ok(library)
+    }
+}
+
+/// Whether a file is there and not older than any that it is made from.
+pub fn is_fresh(file: &Path, inputs: &[&Path]) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let Some(own) = time(file) else { return false };
+    inputs.iter().all(|input| time(input).is_some_and(|input| input <= own))
+}
+
+/// Compiles every C file of the crate.
+fn compile(folder: &Path, include: &Path) -> Result<Vec<PathBuf>> {
+    let source = root().join("shmem");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&source).with_context(|| format!("cannot read {}", source.display()))? {
+        let path = entry?.path();
+        files.extend(path.extension().is_some_and(|extension| extension == "c").then_some(path));
+    }
+    files.sort();
+    let headers = [include.join("shmem.h"), include.join("pshmem.h")];
+    let mut objects = Vec::new();
+    for file in files {
+        let object = folder.join(file.file_name().unwrap_or_default()).with_extension("o");
+        if !is_fresh(&object, &[&file, &headers[0], &headers[1]]) {
+            let mut command = compiler();
+            command.args(C_FLAGS).arg("-I").arg(include).arg("-c").arg(&file).arg("-o").arg(&object);
+            run("compiling", &file, &mut command)?;
+        }
+        objects.push(object);
+    }
+    Ok(objects)
+}
+
+fn link_shared(shared: &Path, rust: &Path, objects: &[PathBuf], exports: &Path) -> Result<()> {
+    let mut command = compiler();
+    command.args(["-shared", "-o"]).arg(shared).args(objects);
+    command.arg("-Wl,--whole-archive").arg(rust).arg("-Wl,--no-whole-archive");
+    command.arg(format!("-Wl,--version-script={}", exports.display()));
+    command.args([format!("-Wl,-soname,{SHARED_NAME}").as_str(), "-Wl,--gc-sections", "-Wl,-z,defs"]);
+    command.args(["-Wl,-z,now", "-Wl,-z,relro", "-Wl,--as-needed"]).args(SYSTEM_LIBRARIES);
+    run("linking", shared, &mut command)
+}
+
+/// One object of everything that the functions of the interface need, in which nothing else is global.
+fn link_archive(
+    archive: &Path,
+    rust: &Path,
+    objects: &[PathBuf],
+    [global, weak]: &[PathBuf; 2],
+    symbols: &[String],
+) -> Result<()> {
+    let object = archive.with_extension("object.o");
+    let mut link = Command::new("ld");
+    link.args(["-r", "--gc-sections", "-o"]).arg(&object);
+    link.args(symbols.iter().map(|name| format!("--undefined={name}")));
+    link.args(objects).arg(rust);
+    run("linking", &object, &mut link)?;
+
+    let mut narrow = Command::new("objcopy");
+    narrow.args(REMOVED_SECTIONS.map(|section| format!("--remove-section={section}")));
+    narrow.arg(format!("--keep-global-symbols={}", global.display()));
+    narrow.arg(format!("--weaken-symbols={}", weak.display())).arg(&object);
+    run("narrowing", &object, &mut narrow)?;
+
+    let temporary = archive.with_extension("new.a");
+    let _ = fs::remove_file(&temporary);
+    run("packing", archive, Command::new("ar").arg("crD").arg(&temporary).arg(&object))?;
+    fs::rename(&temporary, archive).with_context(|| format!("cannot write {}", archive.display()))?;
+    fs::remove_file(&object).with_context(|| format!("cannot remove {}", object.display()))
+}
+
+/// The C compiler that Rust links with as well.
+fn compiler() -> Command {
+    Command::new(std::env::var_os("CC").filter(|name| !name.is_empty()).unwrap_or_else(|| "gcc".into()))
+}
+
+fn run(what: &str, path: &Path, command: &mut Command) -> Result<()> {
+    println!("{what} {}", path.display());
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot run {program}"))?;
+    ensure!(status.success(), "{what} {}: {program}: {status}", path.display());
+    Ok(())
+}
+
+/// For the linker: what is exported, and that nothing else is.
+fn version_script(symbols: &[String]) -> String {
+    format!(
+        "{{\nglobal:\n{}local:\n  *;\n}};\n",
+        symbols.iter().map(|name| format!("  {name};\n")).collect::<String>()
+    )
+}
+
+fn lines<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    names.map(|name| format!("{name}\n")).collect()
+}
+
+/// Writes a file that has not this text, so that its time says when it last changed.
+fn write_if_changed(path: &Path, text: &str) -> Result<()> {
+    if fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
+        return Ok(());
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_script_exports_the_list_and_nothing_else() {
+        let script = version_script(&["pshmem_a".to_owned(), "shmem_a".to_owned()]);
+        assert_eq!(script, "{\nglobal:\n  pshmem_a;\n  shmem_a;\nlocal:\n  *;\n};\n");
+    }
+
+    #[test]
+    fn a_missing_file_or_input_is_not_fresh() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        assert!(is_fresh(&here, &[&here]));
+        assert!(!is_fresh(Path::new("/nowhere/file"), &[&here]));
+        assert!(!is_fresh(&here, &[Path::new("/nowhere/file")]));
+    }
+}

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Compiles and links OpenSHMEM programs in @LANGUAGE@: runs the compiler with what Pelago's library needs.
+# The compiler is that of @OWN_VARIABLE@, or of @VARIABLE@, or @COMPILER@.
+set -u
+
+usage() {
+    cat <<'END'
+Usage: @NAME@ [--show] [--static] ARGUMENTS OF THE COMPILER
+
+Compiles and links OpenSHMEM programs in @LANGUAGE@.
+
+  --show     print the command that would run (also -show, --showme)
+  --static   put the library into the program, instead of loading it at run time
+  --help     print this
+
+The compiler is @COMPILER@, or what @OWN_VARIABLE@ or @VARIABLE@ names.
+END
+}
+
+self=$(readlink -f -- "$0") || exit 1
+prefix=$(dirname -- "$(dirname -- "$self")")
+compiler=${@OWN_VARIABLE@:-${@VARIABLE@:-@COMPILER@}}
+
+show=no static=no links=yes inputs=no count=$#
+while [ "$count" -gt 0 ]; do
+    argument=$1
+    shift
+    count=$((count - 1))
+    case $argument in
+        --help) usage; exit 0 ;;
+        --show | -show | --showme | -showme) show=yes; continue ;;
+        --static) static=yes; continue ;;
+        -static | -static-pie) static=yes ;;
+        -c | -E | -S | -M | -MM | -fsyntax-only) links=no ;;
+        - | [!-]*) inputs=yes ;;
+    esac
+    set -- "$@" "$argument"
+done
+
+# An invocation without any file, as `@NAME@ --version`, is left as it is.
+if [ $inputs = yes ] || [ $show = yes ]; then
+    if [ $links = no ]; then
+        set -- "-I$prefix/include" "$@"
+    elif [ $static = yes ]; then
+        set -- "-I$prefix/include" "$@" "$prefix/lib/libpelago_shmem.a" -lpthread -ldl -lm
+    else
+        set -- "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -lpelago_shmem
+    fi
+fi
+
+if [ $show = yes ]; then
+    printf '%s' "$compiler"
+    for argument in "$@"; do
+        case $argument in
+            '' | *[!A-Za-z0-9_./,:=+@%^-]*)
+                printf " '%s'" "$(printf '%s\n' "$argument" | sed "s/'/'\\\\''/g")" ;;
+            *) printf ' %s' "$argument" ;;
+        esac
+    done
+    printf '\n'
+    exit 0
+fi
+# The variable may hold options as well: its words are separate arguments.
+exec $compiler "$@"
