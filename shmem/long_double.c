@@ -9,6 +9,9 @@ typedef void combine_t(const long double *left, const long double *right, long d
 
 int pelago_shmem_longdouble_reduce(const char *call, team_t team, long double *dest, const long double *source,
                                    size_t nreduce, combine_t *combine);
+int pelago_shmem_longdouble_reduce_nb(const char *call, team_t team, long double *dest,
+                                      const long double *source, size_t nreduce, void **request,
+                                      combine_t *combine);
 int pelago_shmem_longdouble_scan(const char *call, team_t team, long double *dest, const long double *source,
                                  size_t nelems, combine_t *combine, int is_inclusive);
 void pelago_shmem_longdouble_to_all(const char *call, long double *dest, const long double *source, int nreduce,
@@ -48,6 +51,14 @@ static void combine_max(const long double *left, const long double *right, long 
         return pelago_shmem_longdouble_reduce(#NAME, team, dest, source, nreduce, combine_##OP);               \
     }
 
+/* An extension; its request is an address for whoever passes it on. */
+#define REDUCE_NB(OP)                                                                                          \
+    int shmemx_longdouble_##OP##_reduce_nb(team_t team, long double *dest, const long double *source,          \
+                                           size_t nreduce, void **request) {                                   \
+        return pelago_shmem_longdouble_reduce_nb("shmemx_longdouble_" #OP "_reduce_nb", team, dest, source,    \
+                                                 nreduce, request, combine_##OP);                              \
+    }
+
 #define SCAN(NAME, IS_INCLUSIVE)                                                                               \
     int NAME(team_t team, long double *dest, const long double *source, size_t nelems) {                       \
         return pelago_shmem_longdouble_scan(#NAME, team, dest, source, nelems, combine_sum, IS_INCLUSIVE);     \
@@ -71,6 +82,10 @@ TWINS(SCAN, sum_inscan, 1)
 TWINS(SCAN, sum_exscan, 0)
 SCAN(shmemx_longdouble_sum_inscan, 1)
 SCAN(shmemx_longdouble_sum_exscan, 0)
+REDUCE_NB(min)
+REDUCE_NB(max)
+REDUCE_NB(sum)
+REDUCE_NB(prod)
 TWINS(TO_ALL, min_to_all, min)
 TWINS(TO_ALL, max_to_all, max)
 TWINS(TO_ALL, sum_to_all, sum)

@@ -100,9 +100,17 @@ impl World {
         self.ring_sleepers();
         for (pe, block) in blocks.iter().enumerate() {
             if !block.arrival.has_arrived(round) {
-                self.wait(Awaited::Barrier { pe: Some(pe), round }, || block.arrival.has_arrived(round));
+                self.await_arrival(pe, round);
             }
         }
+    }
+
+    /// Out of line, so that who does not wait has nothing to prepare.
+    #[cold]
+    #[inline(never)]
+    fn await_arrival(&self, pe: Pe, round: u64) {
+        let arrival = &self.memory.blocks()[pe].arrival;
+        self.wait(Awaited::Barrier { pe: Some(pe), round }, || arrival.has_arrived(round));
     }
 
     fn barrier_counter(&self, round: u64) {

@@ -185,9 +185,10 @@ fn scan_units<U: Unit, const INCLUSIVE: bool>(
 }
 
 /// A function of `long_double.c`: combines two elements in a third place.
-type CombineLongDouble = unsafe extern "C" fn(*const LongDouble, *const LongDouble, *mut LongDouble);
+pub(crate) type CombineLongDouble =
+    unsafe extern "C" fn(*const LongDouble, *const LongDouble, *mut LongDouble);
 
-fn long_double_combiner(combine: CombineLongDouble) -> Combiner {
+pub(crate) fn long_double_combiner(combine: CombineLongDouble) -> Combiner {
     Combiner::user::<LongDouble>(move |left, right| {
         let mut result = LongDouble::ZERO;
         // SAFETY: three locals, of the type that the function of the library's own C file works on.
@@ -197,7 +198,7 @@ fn long_double_combiner(combine: CombineLongDouble) -> Combiner {
 }
 
 /// The name of a function of the interface that is written in C.
-fn name(call: *const c_char) -> Call {
+pub(crate) fn name(call: *const c_char) -> Call {
     // SAFETY: the C file passes constants, which end with a zero byte.
     unsafe { CStr::from_ptr(call) }.to_str().unwrap_or("a function of long double")
 }

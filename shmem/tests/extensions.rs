@@ -86,6 +86,16 @@ fn requests_are_over_when_they_say_so() {
 }
 
 #[test]
+fn threads_have_requests_of_their_own() {
+    let program = c_file("extension_threads", &["-lpthread"]);
+    run_everywhere(&program);
+    for route in ["auto", "net"] {
+        let variables = [("PELAGO_COUNTERS", "on"), ("PELAGO_ROUTE", route)];
+        run(&program, 2, &variables).assert_silent();
+    }
+}
+
+#[test]
 fn requests_refuse_mistakes() {
     assert_all_refused(
         "extension_requests",
@@ -96,6 +106,7 @@ fn requests_refuse_mistakes() {
             ("team", &["shmemx_team_sync_nb", "SHMEM_TEAM_INVALID"]),
             ("dest", &["shmemx_int_sum_reduce_nb", "dest", "not symmetric"]),
             ("source", &["shmemx_broadcastmem_nb", "source", "not symmetric"]),
+            ("long double", &["shmemx_longdouble_min_reduce_nb", "dest", "not symmetric"]),
             ("root", &["shmemx_broadcastmem_nb", "PE_root is 2"]),
             ("large", &["shmemx_fcollectmem_nb", "not symmetric"]),
             ("garbage", &["shmemx_req_wait", "request is 0x", "never made"]),

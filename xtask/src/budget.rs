@@ -4,7 +4,8 @@
 //! the machine is; a budget without a probe fails as an exceeded one does. `tracer.rs` has the protocol that
 //! a probe program speaks.
 //!
-//! The probes stand in `pelago/examples/budget_probe.rs`. A new one takes a function there; it is counted,
+//! The functions of the OpenSHMEM library are counted as they are installed (`budget/shmem_probe.c`). The
+//! other probes stand in `pelago/examples/budget_probe.rs`. A new one takes a function there; it is counted,
 //! and once it has a row in `BUDGETS` here, it is held to it.
 
 mod tracer;
@@ -16,7 +17,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::workspace::cargo;
+use crate::install::Install;
+use crate::workspace::{cargo, metadata, root};
 
 /// The most instructions that a probe may execute, from its function's first to its `ret`.
 struct Budget {
@@ -42,6 +44,21 @@ const BUDGETS: [Budget; 8] = [
     Budget { probe: "barrier_alone", instructions: 60, what: "barrier of one PE, which waits for nobody" },
     Budget { probe: "team_barrier_alone", instructions: 60, what: "the same of a team" },
     Budget { probe: "broadcast_alone", instructions: 90, what: "broadcast of 8 bytes, at the root" },
+];
+
+/// The same for the functions of the OpenSHMEM library, as programs call them; the probes stand in
+/// `budget/shmem_probe.c`.
+const SHMEM_BUDGETS: [Budget; 10] = [
+    Budget { probe: "shmem_int_p", instructions: 12, what: "put of one element, default checks" },
+    Budget { probe: "shmem_int_g", instructions: 12, what: "get of one element" },
+    Budget { probe: "shmem_long_atomic_fetch_add", instructions: 18, what: "atomic, alignment checked" },
+    Budget { probe: "shmem_putmem", instructions: 24, what: "put of 8 bytes" },
+    Budget { probe: "shmem_getmem", instructions: 24, what: "get of 8 bytes" },
+    Budget { probe: "shmem_quiet", instructions: 8, what: "quiet with nothing outstanding" },
+    Budget { probe: "shmem_fence", instructions: 8, what: "fence with nothing outstanding" },
+    Budget { probe: "shmem_my_pe", instructions: 8, what: "the number of this PE" },
+    Budget { probe: "shmem_barrier_all", instructions: 60, what: "barrier of one PE" },
+    Budget { probe: "shmem_long_broadcast", instructions: 90, what: "broadcast of 8 bytes, at the root" },
 ];
 
 /// Seconds of real time that the probe program may take, preparation included.
@@ -79,7 +96,8 @@ enum Verdict {
 /// budget or is missing.
 pub fn run(json: bool) -> Result<()> {
     let program = build_probes("pelago", "budget_probe", "release")?;
-    let rows = judge(&BUDGETS, &tracer::count(Command::new(program), DEADLINE_SECONDS)?);
+    let mut rows = judge(&BUDGETS, &tracer::count(Command::new(program), DEADLINE_SECONDS)?);
+    rows.extend(judge(&SHMEM_BUDGETS, &tracer::count(Command::new(shmem_probes()?), DEADLINE_SECONDS)?));
     if json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
@@ -107,6 +125,22 @@ fn build_probes(package: &str, example: &str, profile: &str) -> Result<PathBuf> 
         }
     }
     bail!("cargo build named no program for the example `{example}` of `{package}`")
+}
+
+/// Installs the OpenSHMEM library and builds its probes; the path of the program.
+fn shmem_probes() -> Result<PathBuf> {
+    let folder = metadata()?.target_directory.join("budget");
+    let prefix = folder.join("prefix");
+    Install::release(&prefix).run()?;
+    let program = folder.join("shmem-probe");
+    let status = Command::new(prefix.join("bin/oshcc"))
+        .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-o"])
+        .arg(&program)
+        .arg(root().join("xtask/src/budget/shmem_probe.c"))
+        .status()
+        .context("cannot run the installed oshcc")?;
+    ensure!(status.success(), "cannot build the probes of the OpenSHMEM library, see above");
+    Ok(program)
 }
 
 /// A row for each budget, then one for each probe that has none.

@@ -67,7 +67,7 @@ impl Install {
         let built = self.build(&metadata)?;
         let library = Library::link(&built)?;
 
-        println!("installing in {}", place.root.display());
+        eprintln!("installing in {}", place.root.display());
         place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
         place.copy(&format!("lib/{}", library::SHARED_NAME), &library.shared, 0o755)?;
         place.link("lib/libpelago_shmem.so", library::SHARED_NAME)?;
@@ -81,7 +81,7 @@ impl Install {
         for (path, text) in PAGES {
             place.write(&format!("share/man/man1/{path}"), text, 0o644)?;
         }
-        println!(
+        eprintln!(
             "installed in {:.1} s; compile with {}/bin/oshcc",
             start.elapsed().as_secs_f64(),
             prefix.display()
@@ -95,7 +95,7 @@ impl Install {
             Profile::Dev => ("dev", "debug"),
             Profile::Release => ("release", "release"),
         };
-        println!("building the library and the command, profile {profile}");
+        eprintln!("building the library and the command, profile {profile}");
         let mut command = cargo(&["build", "-p", "pelago-shmem", "-p", "pelago-cli", "--profile", profile]);
         if self.offline {
             command.arg("--offline");
@@ -169,7 +169,7 @@ impl Place {
         let temporary = beside(&to)?;
         let _ = fs::remove_file(&temporary);
         symlink(target, &temporary).and_then(|()| fs::rename(&temporary, &to)).with_context(|| said(&to))?;
-        println!("  {}", to.display());
+        eprintln!("  {}", to.display());
         Ok(())
     }
 
@@ -183,7 +183,7 @@ impl Place {
             .and_then(|()| fs::set_permissions(&temporary, fs::Permissions::from_mode(mode)))
             .and_then(|()| fs::rename(&temporary, to));
         outcome.inspect_err(|_| drop(fs::remove_file(&temporary))).with_context(|| said(to))?;
-        println!("  {}", to.display());
+        eprintln!("  {}", to.display());
         Ok(())
     }
 }

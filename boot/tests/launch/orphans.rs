@@ -22,6 +22,9 @@ fn launcher(n: usize, program: &[&str], input: Stdio) -> (Child, BufReader<Child
     command.env(LAUNCH_N, n.to_string()).env(LAUNCH_PROGRAM, program.join("\n"));
     let block = || {
         mask_signals(libc::SIG_BLOCK);
+        // A shell lets what it starts in the background ignore SIGINT, and so would the launcher.
+        // SAFETY: the default action installs no handler.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         Ok(())
     };
     // SAFETY: the closure makes async-signal-safe calls only.

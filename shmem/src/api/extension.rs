@@ -113,11 +113,19 @@ api! {
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
     extra generic(RMA_VALUE) "_min_reduce_nb": crate::extension::request::min_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
+    foreign_extra generic(LONG_DOUBLE) "_min_reduce_nb": crate::foreign,
+        (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
     extra generic(RMA_VALUE) "_max_reduce_nb": crate::extension::request::max_reduce,
+        (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
+    foreign_extra generic(LONG_DOUBLE) "_max_reduce_nb": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
     extra generic(REDUCE_SUM) "_sum_reduce_nb": crate::extension::request::sum_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
+    foreign_extra generic(LONG_DOUBLE) "_sum_reduce_nb": crate::foreign,
+        (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
     extra generic(REDUCE_SUM) "_prod_reduce_nb": crate::extension::request::prod_reduce,
+        (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
+    foreign_extra generic(LONG_DOUBLE) "_prod_reduce_nb": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t, request: *mut Request) -> c_int;
     extra plain "req_test": crate::extension::request::test, (request: *mut Request) -> c_int;
     extra plain "req_wait": crate::extension::request::wait, (request: *mut Request);

@@ -4,17 +4,17 @@
 //! Invariant: a request is in the table from the call that starts its operation until somebody has found that
 //! it is over; what is left at the last finalisation is waited for there.
 
-use crate::abi::{Request, TeamHandle, c_int, c_void, size_t};
+use crate::abi::{LongDouble, Request, TeamHandle, c_char, c_int, c_void, size_t};
 use crate::collective::root;
 use crate::fault::{Call, OrFail, fail};
 use crate::handles::Handles;
 use crate::hot::Hot;
 use crate::library;
-use crate::reduce::{Make, Ready, combiner};
+use crate::reduce::{CombineLongDouble, Make, Ready, combiner, long_double_combiner, name};
 use crate::spans::{Stored, Unit};
 use crate::team;
 use pelago::sync::Ordering;
-use pelago::{Collective, ReduceOp, Reducible, Team};
+use pelago::{Collective, Combiner, ReduceOp, Reducible, Team};
 
 /// The operations under way.
 static REQUESTS: Handles<UnderWay> = Handles::new();
@@ -136,12 +136,39 @@ fn reduce<U: Unit>(
     make: Make,
     call: Call,
 ) -> c_int {
+    reduce_with(team, dest, source, nreduce, request, make(), call)
+}
+
+fn reduce_with<U: Unit>(
+    team: TeamHandle,
+    dest: *mut U,
+    source: *const U,
+    nreduce: usize,
+    request: *mut Request,
+    combiner: Combiner,
+    call: Call,
+) -> c_int {
     let library = library::of(call);
     start(call, team, request, |team| {
         let target = library.span(call, "dest", dest, nreduce);
         let source = library.span(call, "source", source, nreduce);
-        team.nonblocking().all_reduce(Ready(make()), target, source)
+        team.nonblocking().all_reduce(Ready(combiner), target, source)
     })
+}
+
+/// For `long_double.c`.
+#[unsafe(export_name = "pelago_shmem_longdouble_reduce_nb")]
+unsafe extern "C-unwind" fn longdouble_reduce(
+    call: *const c_char,
+    team: TeamHandle,
+    dest: *mut LongDouble,
+    source: *const LongDouble,
+    nreduce: size_t,
+    request: *mut Request,
+    combine: CombineLongDouble,
+) -> c_int {
+    let (call, combiner) = (name(call), long_double_combiner(combine));
+    reduce_with::<u128>(team, dest.cast(), source.cast(), nreduce, request, combiner, call)
 }
 
 /// Starts an operation on a team, and hands its request out.

@@ -95,6 +95,28 @@ static void heap(void) {
     CHECK(shmem_malloc(most + 1) == NULL);
 }
 
+static void quiet_without_waiting(void) {
+    size_t len = 1 << 18;
+    long *into = shmem_calloc(2 * len, sizeof *into), *from = malloc(2 * len * sizeof *from);
+    shmem_ctx_t ctx;
+    CHECK(shmem_ctx_create(0, &ctx) == 0);
+    for (size_t i = 0; i < 2 * len; i++) from[i] = me + (long)i;
+    shmem_long_put_nbi(into, from, len, right);
+    while (!shmemx_quiet_test()) {
+    }
+    memset(from, 0, len * sizeof *from);
+    shmem_ctx_long_put_nbi(ctx, into + len, from + len, len, right);
+    while (!shmemx_ctx_quiet_test(ctx)) {
+    }
+    memset(from, 0, 2 * len * sizeof *from);
+    shmem_sync_all();
+    for (size_t i = 0; i < 2 * len; i++) CHECK(into[i] == (me + n - 1) % n + (long)i);
+    shmem_ctx_destroy(ctx);
+    shmem_barrier_all();
+    shmem_free(into);
+    free(from);
+}
+
 static void completion(void) {
     static long from[1000];
     shmem_ctx_t ctx;
@@ -241,6 +263,7 @@ int main(int argc, char **argv) {
     on_both(alltoallv, bytes_of_statics, sizeof bytes_of_statics);
     teams();
     heap();
+    quiet_without_waiting();
     completion();
     counts();
     arrivals();

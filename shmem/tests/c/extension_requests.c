@@ -9,6 +9,8 @@
 
 static int me, n;
 static long numbers_of_statics[2 * LEN];
+/* Static data are still there after the end. */
+static long left_over[MANY][LEN], of_each[LEN];
 
 static void one_of_each(void *object) {
     long *mine = object, *all = shmem_malloc((size_t)n * LEN * sizeof *all);
@@ -49,8 +51,10 @@ static void one_of_each(void *object) {
 static void reductions(void) {
     int *mine = shmem_malloc(8 * sizeof *mine), *into = shmem_malloc(8 * sizeof *into);
     unsigned *bits = shmem_malloc(sizeof *bits), *results = shmem_malloc(3 * sizeof *results);
-    shmemx_req_t requests[8];
+    long double *large = shmem_malloc(sizeof *large), *largest = shmem_malloc(2 * sizeof *largest);
+    shmemx_req_t requests[8], of_large;
     for (int i = 0; i < 8; i++) mine[i] = me + 1;
+    *large = me + 0.5L;
     *bits = 1u << me | 1u << 31;
     shmem_sync_all();
     CHECK(shmemx_int_sum_reduce_nb(SHMEM_TEAM_WORLD, into, mine, 1, &requests[0]) == 0);
@@ -60,13 +64,19 @@ static void reductions(void) {
     CHECK(shmemx_or_reduce_nb(SHMEM_TEAM_WORLD, results, bits, 1, &requests[4]) == 0);
     CHECK(shmemx_uint_and_reduce_nb(SHMEM_TEAM_WORLD, results + 1, bits, 1, &requests[5]) == 0);
     CHECK(shmemx_xor_reduce_nb(SHMEM_TEAM_WORLD, results + 2, bits, 1, &requests[6]) == 0);
-    for (int i = 6; i >= 0; i--) shmemx_req_wait(&requests[i]);
+    CHECK(shmemx_longdouble_sum_reduce_nb(SHMEM_TEAM_WORLD, largest, large, 1, &requests[7]) == 0);
+    CHECK(shmemx_max_reduce_nb(SHMEM_TEAM_WORLD, largest + 1, large, 1, &of_large) == 0);
+    shmemx_req_wait(&of_large);
+    for (int i = 7; i >= 0; i--) shmemx_req_wait(&requests[i]);
+    CHECK(largest[0] == n * n * 0.5L && largest[1] == n - 0.5L);
     int product = 1;
     for (int pe = 1; pe <= n; pe++) product *= pe;
     CHECK(into[0] == n * (n + 1) / 2 && into[1] == 1 && into[2] == n && into[3] == n && into[7] == product);
     CHECK(results[0] == (((1u << n) - 1) | 1u << 31));
     CHECK(results[1] == (n == 1 ? 1u << 31 | 1u : 1u << 31));
     CHECK(results[2] == (((1u << n) - 1) | (n % 2 ? 1u << 31 : 0)));
+    shmem_free(largest);
+    shmem_free(large);
     shmem_free(results);
     shmem_free(bits);
     shmem_free(into);
@@ -85,6 +95,12 @@ static void many(void) {
         CHECK(shmemx_sum_reduce_nb(SHMEM_TEAM_WORLD, sums + i, mine + i, 1, &requests[i]) == 0);
         CHECK(shmemx_sum_reduce_nb(halves, sums + MANY + i, mine + i, 1, &requests[MANY + i]) == 0);
     }
+    /* Calls that wait, meanwhile, on the same teams. */
+    long *word = shmem_malloc(2 * sizeof *word);
+    *word = me;
+    CHECK(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, word + 1, word, 1) == 0 && word[1] == n * (n - 1) / 2);
+    CHECK(shmem_team_sync(halves) == 0);
+    shmem_free(word);
     int open = 2 * MANY;
     while (open > 0) {
         open = 0;
@@ -109,6 +125,8 @@ static void refused(const char *which) {
     if (!strcmp(which, "null wait")) shmemx_req_wait(NULL);
     if (!strcmp(which, "team")) shmemx_team_sync_nb(SHMEM_TEAM_INVALID, &request);
     if (!strcmp(which, "dest")) shmemx_int_sum_reduce_nb(SHMEM_TEAM_WORLD, here, (int *)there, 2, &request);
+    if (!strcmp(which, "long double"))
+        shmemx_longdouble_min_reduce_nb(SHMEM_TEAM_WORLD, NULL, (long double *)here, 1, &request);
     if (!strcmp(which, "source")) shmemx_broadcastmem_nb(SHMEM_TEAM_WORLD, there, here, 4, 0, &request);
     if (!strcmp(which, "root")) shmemx_broadcastmem_nb(SHMEM_TEAM_WORLD, there, there + 1, 4, n, &request);
     if (!strcmp(which, "overlap")) shmemx_alltoallmem_nb(SHMEM_TEAM_WORLD, there, there + 1, 16, &request);
@@ -140,9 +158,12 @@ int main(int argc, char **argv) {
     many();
     /* The end completes what nobody has waited for. */
     shmemx_req_t forgotten[MANY];
-    long *mine = shmem_calloc(2 * MANY, sizeof *mine);
+    for (int i = 0; i < LEN; i++) of_each[i] = me + i;
     for (int i = 0; i < MANY; i++)
-        CHECK(shmemx_long_max_reduce_nb(SHMEM_TEAM_WORLD, mine + i, mine + MANY + i, 1, &forgotten[i]) == 0);
+        CHECK(shmemx_long_max_reduce_nb(SHMEM_TEAM_WORLD, left_over[i], of_each, LEN, &forgotten[i]) == 0);
     shmem_finalize();
+    for (int i = 0; i < MANY; i++)
+        for (int j = 0; j < LEN; j++)
+            if (left_over[i][j] != n - 1 + j) return 1;
     return 0;
 }

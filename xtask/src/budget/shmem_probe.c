@@ -32,6 +32,7 @@ typedef long (*fetch_add_function)(long *, long, int);
 typedef void (*put_function)(void *, const void *, size_t, int);
 typedef void (*plain_function)(void);
 typedef int (*number_function)(void);
+typedef int (*broadcast_function)(shmem_team_t, long *, const long *, size_t, int);
 
 PROBE(shmem_int_p, p_function, function(word, 1, 0))
 PROBE(shmem_int_g, g_function, sink = function(word, 0))
@@ -42,6 +43,7 @@ PROBE(shmem_quiet, plain_function, function())
 PROBE(shmem_fence, plain_function, function())
 PROBE(shmem_my_pe, number_function, sink = function())
 PROBE(shmem_barrier_all, plain_function, function())
+PROBE(shmem_long_broadcast, broadcast_function, function(SHMEM_TEAM_WORLD, long_word, long_word + 1, 1, 0))
 
 #define SAY(NAME) printf("probe %s %p\n", #NAME, dlsym(RTLD_DEFAULT, #NAME))
 
@@ -62,6 +64,7 @@ int main(void)
     SAY(shmem_fence);
     SAY(shmem_my_pe);
     SAY(shmem_barrier_all);
+    SAY(shmem_long_broadcast);
     fflush(stdout);
     shmem_int_p_probe();
     shmem_int_g_probe();
@@ -72,6 +75,7 @@ int main(void)
     shmem_fence_probe();
     shmem_my_pe_probe();
     shmem_barrier_all_probe();
+    shmem_long_broadcast_probe();
     shmem_finalize();
     return 0;
 }

@@ -143,7 +143,7 @@ fn compiler() -> Command {
 }
 
 fn run(what: &str, path: &Path, command: &mut Command) -> Result<()> {
-    println!("{what} {}", path.display());
+    eprintln!("{what} {}", path.display());
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().with_context(|| format!("cannot run {program}"))?;
     ensure!(status.success(), "{what} {}: {program}: {status}", path.display());
