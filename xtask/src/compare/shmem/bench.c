@@ -418,7 +418,7 @@ static void measure(const struct row *row, size_t bytes)
     qsort(times_ns, blocks, sizeof *times_ns, ascending);
     if (me == 0) {
         const double median = (times_ns[(blocks - 1) / 2] + times_ns[blocks / 2]) / 2;
-        printf("{\"operation\":\"%s\",\"bytes\":%zu,\"pes\":%d,\"unit\":\"ns\",\"min\":%.3f,\"median\":%.3f}\n",
+        printf("{\"bench\":\"shmem\",\"operation\":\"%s\",\"bytes\":%zu,\"pes\":%d,\"unit\":\"ns\",\"min\":%.3f,\"median\":%.3f}\n",
                row->name, bytes, n_pes, times_ns[0], median);
     }
 }
