@@ -21,6 +21,9 @@ const WAIT_LIMIT_SECONDS: &str = "120";
 
 /// Runs the quick tier, and after it what `full` adds.
 pub fn run(full: bool) -> Result<()> {
+    // A shell lets what it starts in the background ignore SIGINT, and that is inherited; tests send it.
+    // SAFETY: the default action installs no handler.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let metadata = metadata()?;
     let mut steps = quick(&metadata.target_directory);
     if full {
