@@ -187,6 +187,14 @@ impl Job {
         }
     }
 
+    /// Tells `pelago run` that this process may end now without leaving the job, until it makes another call.
+    /// Does nothing under another launcher.
+    pub fn rest(&self) {
+        if let (Launcher::Pelago, Means::Pmi { link, .. }) = (self.launcher, &self.means) {
+            link.rest();
+        }
+    }
+
     /// Leaves the job in an orderly way. A PE that exits without having done so ends the job for all.
     ///
     /// # Errors

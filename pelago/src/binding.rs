@@ -245,8 +245,9 @@ impl World {
         self.node(pe)
     }
 
-    /// As dropping the world, but the process stays in its job: another world may follow.
-    pub fn detach(self) -> Option<Membership> {
+    /// As dropping the world, but the process stays in its job: another world may follow; and what the world
+    /// has mapped stays where it is, until the world is dropped.
+    pub fn detach(&self) -> Option<Membership> {
         self.end()
     }
 
@@ -256,6 +257,12 @@ impl World {
     /// As [`init`](World::init).
     pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<World> {
         join::of_job(membership, &own_settings(settings)?)
+    }
+
+    /// Says that all threads of this process belong to this PE, whatever their names: no wait is given up as
+    /// hopeless while there are others.
+    pub fn bear_threads(&mut self) {
+        self.bears_threads = true;
     }
 
     /// Lets collective operations pass whose source and target overlap, unless `PELAGO_CHECK` is on: what

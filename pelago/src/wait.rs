@@ -275,7 +275,8 @@ impl World {
             }
             Awaited::Element { .. } | Awaited::Collective { pe: None, .. } => {
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
-                let is_alone = others.all(has_left) && self.is_all_quiet() && !has_siblings();
+                let is_alone =
+                    others.all(has_left) && self.is_all_quiet() && !has_siblings(self.bears_threads);
                 is_alone.then(|| "no other PE is left in the job".to_owned())
             }
         };
@@ -351,13 +352,14 @@ impl Drop for Announced<'_> {
     }
 }
 
-/// Whether this process has other threads of the same name as this one, or nobody knows. Threads inherit the
-/// name of the thread that starts them, so these may be threads of the same PE.
-fn has_siblings() -> bool {
+/// Whether this process has other threads that may belong to the same PE, or nobody knows: threads of the
+/// same name, as they inherit that of the thread that starts them; or any, if the PE is a process that has
+/// said so.
+fn has_siblings(any: bool) -> bool {
     let own_name = std::fs::read("/proc/thread-self/comm");
     let (Ok(own_name), Ok(tasks)) = (own_name, std::fs::read_dir("/proc/self/task")) else { return true };
     let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
-    names.filter(|name| *name == own_name).count() > 1
+    names.filter(|name| any || *name == own_name).count() > 1
 }
 
 #[cold]

@@ -28,7 +28,7 @@ use pelago_boot::{RouteKind, Settings, cpus};
 use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A processing element's place in a job: who it is, how many there are, and the memory they share.
@@ -88,8 +88,10 @@ pub struct World {
     pub(crate) trackers: Trackers,
     pub(crate) agenda: Agenda,
     pub(crate) joined_at: Instant,
+    /// Whether all threads of this process belong to this PE, whatever their names.
+    pub(crate) bears_threads: bool,
     /// If it was joined by a launcher's word; PEs that are threads have none.
-    job: Option<Membership>,
+    job: Mutex<Option<Membership>>,
 }
 
 impl World {
@@ -201,7 +203,7 @@ impl World {
     /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. Where PEs
     /// are threads it is a panic: the process and its status belong to the caller of [`spmd`](crate::spmd).
     pub fn abort(&self, status: i32, reason: &str) -> ! {
-        match &self.job {
+        match &*self.job() {
             Some(of) => of.job.abort(status, reason),
             None => panic!("PE {} aborts the job with status {status}: {reason}", self.me),
         }
@@ -252,7 +254,8 @@ impl World {
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             joined_at: Instant::now(),
-            job,
+            bears_threads: false,
+            job: Mutex::new(job),
         };
         world.cores = world.meet_and_count_cores();
         world.check_routes().inspect_err(|_| world.close())?;
@@ -304,18 +307,18 @@ impl World {
 
     /// Whether PEs are processes, which a launcher watches over.
     pub(crate) fn is_launched(&self) -> bool {
-        self.job.is_some()
+        self.job().is_some()
     }
 
     pub(crate) fn is_launcher_gone(&self) -> bool {
-        self.job.as_ref().is_some_and(|of| of.job.launcher_gone())
+        self.job().as_ref().is_some_and(|of| of.job.launcher_gone())
     }
 
     /// Ends this PE because the job cannot go on. As a thread it unwinds quietly, for the PE that failed
     /// first is the one to report; as a process it says why.
     pub(crate) fn give_up(&self, reason: &str) -> ! {
         self.close();
-        match &self.job {
+        match &*self.job() {
             Some(of) => of.job.abort(1, reason),
             None => std::panic::resume_unwind(Box::new(GaveUp)),
         }
@@ -361,14 +364,19 @@ impl World {
 pub(crate) struct GaveUp;
 
 impl World {
-    /// As dropping it, but this process stays in its job, for another world.
-    pub(crate) fn end(mut self) -> Option<Membership> {
+    /// As dropping it, but this process stays in its job, for another world; and what the world has mapped
+    /// stays where it is, until the world is dropped.
+    pub(crate) fn end(&self) -> Option<Membership> {
         self.complete_and_leave();
-        self.job.take()
+        self.job().take().inspect(|membership| membership.job.rest())
+    }
+
+    fn job(&self) -> MutexGuard<'_, Option<Membership>> {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Completes everything and leaves, unless this PE takes part in nothing any more. Once only.
-    fn complete_and_leave(&mut self) {
+    fn complete_and_leave(&self) {
         if std::thread::panicking() || self.barrier.is_closed() {
             return;
         }
@@ -384,8 +392,9 @@ impl Drop for World {
     fn drop(&mut self) {
         let is_orderly = !std::thread::panicking() && !self.barrier.is_closed();
         self.complete_and_leave();
+        let membership = self.job().take();
         if is_orderly
-            && let Some(membership) = self.job.take()
+            && let Some(membership) = membership
             && let Err(error) = membership.finalize()
         {
             eprintln!("PE {}: leaving the job: {error}", self.me);

@@ -5,13 +5,14 @@
 //! Symmetric memory is two arrays of bytes, the same on every PE: the heap, in which `memory.rs` allocates,
 //! and the program's static data (`statics.rs`), whose part of each PE lies twice in its address space.
 
-use crate::abi::{Ctx, c_int};
+use crate::abi::{Ctx, THREAD_SINGLE, c_int};
 use crate::active_set::ActiveSets;
 use crate::collective::Mark;
 use crate::context::{self, Context};
 use crate::extension::counts::Counts;
 use crate::fault::{Call, fail};
 use crate::hot::{HOT, Hot, JOB, Job};
+use crate::lock;
 use crate::statics::Statics;
 use crate::team::Groups;
 use pelago::binding::{Heap, Membership};
@@ -72,6 +73,9 @@ pub(crate) fn of(call: Call) -> &'static Library {
 /// Makes the library of a world; opens the fast path.
 pub(crate) fn open(mut world: World, thread_level: c_int) -> pelago::Result<()> {
     world.bear_overlap();
+    if thread_level > THREAD_SINGLE {
+        world.bear_threads();
+    }
     let world: &'static World = Box::leak(Box::new(world));
     let statics = Statics::share(world)?;
     let active_sets = ActiveSets::open(world)?;
@@ -92,12 +96,11 @@ pub(crate) fn open(mut world: World, thread_level: c_int) -> pelago::Result<()> 
         JOB = Job { attention, me: world.my_pe() as c_int, n_pes: world.n_pes() as c_int };
         HOT = hot;
     }
-    end_job_on_panic();
     Ok(())
 }
 
 /// From now on a panic, once its words are said, ends the job: none passes through frames of C.
-fn end_job_on_panic() {
+pub(crate) fn end_job_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
@@ -108,7 +111,8 @@ fn end_job_on_panic() {
             }
             match get() {
                 Some(library) => library.world.abort(101, ""),
-                None => std::process::exit(101),
+                // SAFETY: it has no precondition; exit handlers might wait for what this thread holds.
+                None => unsafe { libc::_exit(101) },
             }
         }));
     });
@@ -117,6 +121,8 @@ fn end_job_on_panic() {
 /// Gives the library up; the process stays in its job, in which it may initialise again. All PEs have come to
 /// this.
 pub(crate) fn close() -> Option<Membership> {
+    let membership = leave();
+    lock::forget(0..usize::MAX);
     // SAFETY: finalisation runs beside no other call; the world was leaked by `open`, and all that borrows it
     // is gone before it.
     unsafe {
@@ -126,8 +132,14 @@ pub(crate) fn close() -> Option<Membership> {
         LIBRARY = null_mut();
         let world: *const World = library.world;
         drop(library);
-        Box::from_raw(world.cast_mut()).detach()
+        drop(Box::from_raw(world.cast_mut()));
     }
+    membership
+}
+
+/// Leaves, and gives nothing up: at the end of the process, whose other threads may still run.
+pub(crate) fn leave() -> Option<Membership> {
+    get().and_then(|library| library.world.detach())
 }
 
 /// Forgets the library, without leaving the job: in a child process, which is no PE.

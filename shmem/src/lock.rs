@@ -12,6 +12,7 @@ use crate::abi::{c_int, c_long};
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
 use pelago::RawLock;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The locks that this PE holds or waits for, by address.
@@ -40,12 +41,9 @@ pub(crate) unsafe fn set(call: Call, lock: *mut c_long) {
 /// `shmem_test_lock`: 0 if it was free and is now this PE's, 1 if not.
 pub(crate) unsafe fn test(call: Call, lock: *mut c_long) -> c_int {
     library::of(call).with_lock(call, lock, |raw| {
-        if !claim(lock) {
-            return 1;
-        }
-        let is_ours = raw.try_acquire().or_fail(call);
-        if !is_ours {
-            give_up(lock);
+        let is_ours = !claimed().contains(&(lock as usize)) && raw.try_acquire().or_fail(call);
+        if is_ours {
+            claimed().push(lock as usize);
         }
         c_int::from(!is_ours)
     })
@@ -68,6 +66,11 @@ pub(crate) unsafe fn clear(call: Call, lock: *mut c_long) {
         raw.release().or_fail(call);
         give_up(lock);
     });
+}
+
+/// Forgets the locks at these addresses, whose memory is given back.
+pub(crate) fn forget(addresses: Range<usize>) {
+    claimed().retain(|address| !addresses.contains(address));
 }
 
 /// Notes a lock as wanted; false if it is already.

@@ -7,6 +7,8 @@
 use crate::abi::{c_long, c_void, size_t};
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
+use crate::lock;
+use crate::setup;
 use pelago::binding::Heap;
 use std::ptr::null_mut;
 use std::sync::{MutexGuard, PoisonError};
@@ -31,7 +33,8 @@ pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut 
     if !alignment.is_power_of_two() {
         fail(call, format_args!("alignment is {alignment}: give a power of two that is a multiple of 8"));
     }
-    if alignment > library.align_bytes {
+    if size > 0 && alignment > library.align_bytes {
+        library.world.agree_on_alloc(size, alignment).or_fail(call);
         return null_mut();
     }
     library.alloc(call, size, alignment.max(ANY_ALIGN_BYTES))
@@ -53,11 +56,17 @@ pub(crate) unsafe fn calloc(call: Call, count: size_t, size: size_t) -> *mut c_v
 
 /// `shmem_free`: of null nothing happens; else it begins with a barrier.
 pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
+    if setup::has_ended() {
+        return;
+    }
     let library = library::of(call);
     if !ptr.is_null() {
         let offset = library.block(call, ptr);
         library.world.agree_on_free(offset).or_fail(call);
-        library.blocks().free(offset);
+        let mut blocks = library.blocks();
+        let bytes = blocks.block_bytes(offset).unwrap_or(0);
+        lock::forget(ptr as usize..ptr as usize + bytes);
+        blocks.free(offset);
     }
 }
 

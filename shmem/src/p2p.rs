@@ -242,6 +242,9 @@ struct Cursor {
 
 static CURSORS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
+/// Counts the searches whose slot another set has.
+static TURN: AtomicU64 = AtomicU64::new(0);
+
 /// An odd number whose multiples differ in their high bits: 2^64 by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -255,7 +258,8 @@ impl Cursor {
         let word = self.slot.load(Ordering::Relaxed);
         let start = match word >> 32 == self.tag {
             true => word & 0xffff_ffff,
-            false => (word ^ self.tag).wrapping_mul(SPREAD) >> 32,
+            // Another set has the slot: anywhere, and not the same place each time.
+            false => TURN.fetch_add(1, Ordering::Relaxed).wrapping_mul(SPREAD) >> 32,
         };
         start as usize % len
     }

@@ -13,27 +13,52 @@ use crate::library;
 use crate::statics;
 use pelago::World;
 use pelago::binding::Membership;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// How often the library is initialised.
+/// What outlives the library. No lock is held while others are waited for: a PE may ask for the end of the
+/// job, or be asked to end, at any moment.
 struct Setup {
-    count: usize,
-    is_exit_watched: bool,
+    /// How often the library is initialised.
+    count: AtomicUsize,
+    /// The process that is initialised; 0 before that.
+    process: AtomicU32,
+    /// The status that the whole job ends with, once a PE has asked for its end; else `NO_EXIT`.
+    global_exit: AtomicI64,
+    /// Finalised at the exit of the process, where later calls that give back have nothing to do.
+    has_ended: AtomicBool,
+    is_exit_watched: AtomicBool,
     /// The job, from the last finalisation on: it is left at the exit, as it may be initialised again, and a
     /// launcher is joined once.
-    membership: Option<Membership>,
-    /// The process that is initialised.
-    process: u32,
-    /// The status that the whole job ends with, once a PE has asked for its end.
-    global_exit: Option<c_int>,
+    membership: Mutex<Option<Membership>>,
 }
 
-#[unsafe(link_section = "pelago_state")]
-static SETUP: Mutex<Setup> =
-    Mutex::new(Setup { count: 0, is_exit_watched: false, membership: None, process: 0, global_exit: None });
+const NO_EXIT: i64 = i64::MIN;
 
-fn setup() -> MutexGuard<'static, Setup> {
-    SETUP.lock().unwrap_or_else(PoisonError::into_inner)
+#[unsafe(link_section = "pelago_state")]
+static SETUP: Setup = Setup {
+    count: AtomicUsize::new(0),
+    process: AtomicU32::new(0),
+    global_exit: AtomicI64::new(NO_EXIT),
+    has_ended: AtomicBool::new(false),
+    is_exit_watched: AtomicBool::new(false),
+    membership: Mutex::new(None),
+};
+
+impl Setup {
+    fn take_membership(&self) -> Option<Membership> {
+        self.membership.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn keep(&self, membership: Option<Membership>) {
+        *self.membership.lock().unwrap_or_else(PoisonError::into_inner) = membership;
+    }
+}
+
+/// Whether the library was finalised at the exit of the process: what exit handlers of the program, which run
+/// later, still give back is gone.
+pub(crate) fn has_ended() -> bool {
+    SETUP.has_ended.load(Ordering::Relaxed)
 }
 
 /// `shmem_init`.
@@ -70,18 +95,24 @@ pub(crate) unsafe fn start_pes(call: Call, _npes: c_int) {
 
 /// One more initialisation; the thread level that is in force.
 fn initialize(requested: c_int) -> Result<c_int, String> {
-    let mut setup = setup();
     if let Some(library) = library::get() {
-        setup.count += 1;
+        SETUP.count.fetch_add(1, Ordering::Relaxed);
         return Ok(library.thread_level);
     }
+    let (process, before) = (std::process::id(), SETUP.process.load(Ordering::Relaxed));
+    if before != 0 && before != process {
+        return Err(
+            "a child of fork is no PE: let it start a program that is one, in a job of its own".into()
+        );
+    }
+    library::end_job_on_panic();
     let environment = Environment::read()?;
     let size = environment.symmetric_size.map(|bytes| {
         let overhead = library::OVERHEAD_BYTES + statics::extent_bytes();
         bytes.saturating_add(overhead as u64).to_string()
     });
     let settings: Vec<_> = size.iter().map(|size| ("PELAGO_HEAP_SIZE", size.as_str())).collect();
-    let world = match setup.membership.take() {
+    let world = match SETUP.take_membership() {
         None => World::init_with(&settings),
         Some(membership) => World::init_again(membership, &settings),
     };
@@ -90,9 +121,9 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
         environment.announce();
     }
     library::open(world, requested).map_err(|error| error.to_string())?;
-    setup.count = 1;
-    setup.process = std::process::id();
-    if !std::mem::replace(&mut setup.is_exit_watched, true) {
+    SETUP.count.store(1, Ordering::Relaxed);
+    SETUP.process.store(process, Ordering::Relaxed);
+    if !SETUP.is_exit_watched.swap(true, Ordering::Relaxed) {
         watch_exit();
     }
     Ok(requested)
@@ -101,15 +132,18 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
 /// `shmem_finalize`: the last one "performs an implicit global barrier to ensure that pending communications
 /// are completed"; any other "is equivalent to a call to shmem_barrier_all".
 pub(crate) unsafe fn finalize(call: Call) {
+    if has_ended() {
+        return;
+    }
     let library = library::of(call);
-    let mut setup = setup();
-    if setup.count == 1 {
+    let is_last = SETUP.count.load(Ordering::Relaxed) == 1;
+    if is_last {
         request::complete_all();
     }
     library.world.barrier();
-    setup.count -= 1;
-    if setup.count == 0 {
-        setup.membership = library::close();
+    SETUP.count.fetch_sub(1, Ordering::Relaxed);
+    if is_last {
+        SETUP.keep(library::close());
     }
 }
 
@@ -142,24 +176,26 @@ fn watch_exit() {
 /// The end of the process, by `exit` or from `main`: what `shmem_global_exit` has asked for, or the implicit
 /// finalisation. A PE that fails leaves its end to the launcher.
 extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
-    let asked = setup().global_exit;
-    match (library::get(), asked) {
-        (Some(library), Some(status)) => {
+    // A child of a fork has copies of all this, and no part in the job.
+    if SETUP.process.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
+    let asked = SETUP.global_exit.load(Ordering::Relaxed);
+    if let Some(library) = library::get() {
+        if asked != NO_EXIT {
             // SAFETY: null stands for all streams.
             unsafe { fflush(std::ptr::null_mut()) };
-            library.world.abort(status, "");
+            library.world.abort(asked as c_int, "");
         }
-        (Some(library), None) if status == 0 => {
-            request::complete_all();
-            library.world.barrier();
-            setup().membership = library::close();
+        if status != 0 {
+            return;
         }
-        _ => {}
+        request::complete_all();
+        library.world.barrier();
+        SETUP.has_ended.store(true, Ordering::Relaxed);
+        SETUP.keep(library::leave());
     }
-    // A child of a fork has a copy of it, and no part in the job.
-    let mut setup = setup();
-    if setup.process == std::process::id()
-        && let Some(membership) = setup.membership.take()
+    if let Some(membership) = SETUP.take_membership()
         && let Err(error) = membership.finalize()
     {
         eprintln!("leaving the job: {error}");
@@ -171,7 +207,7 @@ pub(crate) unsafe fn global_exit(call: Call, status: c_int) {
     if library::get().is_none() {
         fail(call, "called before shmem_init, or after the last shmem_finalize");
     }
-    setup().global_exit = Some(status);
+    SETUP.global_exit.store(status.into(), Ordering::Relaxed);
     // SAFETY: the program asks for its end.
     unsafe { libc::exit(status) }
 }

@@ -203,9 +203,14 @@ unsafe fn move_blocks(target: *mut u8, source: *const u8, pattern: &Pattern) {
             4 if ends.is_multiple_of(4) => words::<u32>(target, dst, source, sst, block, count),
             8 if ends.is_multiple_of(8) => words::<u64>(target, dst, source, sst, block, count),
             16 if ends.is_multiple_of(8) => {
-                words::<u64>(target, 2 * dst, source, 2 * sst, 2 * block, count);
+                // The stride of a single block means nothing, however large it is.
+                let (dst, sst) = (dst.wrapping_mul(2), sst.wrapping_mul(2));
+                words::<u64>(target, dst, source, sst, 2 * block, count);
             }
-            _ => words::<u8>(target, each * dst, source, each * sst, each * block, count),
+            _ => {
+                let (dst, sst) = (dst.wrapping_mul(each), sst.wrapping_mul(each));
+                words::<u8>(target, dst, source, sst, each * block, count);
+            }
         }
     }
 }

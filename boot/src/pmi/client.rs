@@ -82,6 +82,11 @@ impl Link {
         let _ = self.write(&message, "room for a note", Duration::ZERO);
     }
 
+    /// Tells the launcher that this process may end now, or go on with another request.
+    pub(crate) fn rest(&self) {
+        let _ = self.write(&Message::new("rest"), "room for a message", Duration::from_secs(1));
+    }
+
     /// Asks the launcher to end the job.
     pub(crate) fn abort(&self, status: i32, words: Option<&str>) -> Result<(), PmiError> {
         let message = Message::new("abort").with("exitcode", status);

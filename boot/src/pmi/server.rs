@@ -40,6 +40,8 @@ pub(crate) enum Stage {
     Inside,
     /// It waits in the barrier.
     InBarrier,
+    /// It has joined and may end now, or go on: between two worlds of a process.
+    Resting,
     /// It has left in an orderly way.
     Finalized,
 }
@@ -65,9 +67,14 @@ impl Server {
     pub(crate) fn handle(&mut self, pe: usize, line: &str, answers: &mut Vec<(usize, Message)>) -> Event {
         let Some(request) = Message::parse(line) else { return Event::Broken };
         let early = ["init", "abort", "note"];
-        let inside = self.stages[pe] == Stage::Inside || early.contains(&request.command.as_str());
+        let stage = self.stages[pe];
+        let inside =
+            matches!(stage, Stage::Inside | Stage::Resting) || early.contains(&request.command.as_str());
         if !inside || (request.command == "init" && self.stages[pe] != Stage::Outside) {
             return Event::Broken;
+        }
+        if stage == Stage::Resting && !early.contains(&request.command.as_str()) {
+            self.stages[pe] = Stage::Inside;
         }
         let answer = match request.command.as_str() {
             "init" => {
@@ -76,6 +83,10 @@ impl Server {
                 let answer = answer.with("pmi_subversion", 1).with("rc", 0).with(OURS, 1);
                 answers.push((pe, with_limits(answer).with("kvsname", KVS_NAME)));
                 return Event::Joined;
+            }
+            "rest" => {
+                self.stages[pe] = Stage::Resting;
+                return Event::Served;
             }
             "note" => return Event::Note(text_of(&request, "text").unwrap_or_default()),
             "abort" => {

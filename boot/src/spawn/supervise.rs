@@ -261,7 +261,9 @@ impl<'a> Supervisor<'a> {
         let stage = self.server.stage(pe);
         let cause = match end {
             End::Signal(signal) => Cause::Signal(signal),
-            End::Exit(status) if status != 0 && stage == Stage::Finalized => Cause::ExitAfterLeaving(status),
+            End::Exit(status) if status != 0 && matches!(stage, Stage::Finalized | Stage::Resting) => {
+                Cause::ExitAfterLeaving(status)
+            }
             End::Exit(status) if status != 0 => Cause::Exit(status),
             End::Exit(_) if matches!(stage, Stage::Inside | Stage::InBarrier) => Cause::NotFinalized,
             End::Exit(_) if stage == Stage::Outside && self.first_join.is_some() => Cause::NotJoined,

@@ -105,7 +105,7 @@ fn link_shared(shared: &Path, rust: &Path, objects: &[PathBuf], exports: &Path) 
     command.arg("-Wl,--whole-archive").arg(rust).arg("-Wl,--no-whole-archive");
     command.arg(format!("-Wl,--version-script={}", exports.display()));
     command.args([format!("-Wl,-soname,{SHARED_NAME}").as_str(), "-Wl,--gc-sections", "-Wl,-z,defs"]);
-    command.args(["-Wl,-z,now", "-Wl,-z,relro", "-Wl,--as-needed"]).args(SYSTEM_LIBRARIES);
+    command.args(["-Wl,-z,now", "-Wl,-z,relro", "-Wl,-z,nodelete", "-Wl,--as-needed"]).args(SYSTEM_LIBRARIES);
     run("linking", shared, &mut command)
 }
 

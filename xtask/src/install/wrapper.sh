@@ -42,7 +42,7 @@ if [ $inputs = yes ] || [ $show = yes ]; then
     if [ $links = no ]; then
         set -- "-I$prefix/include" "$@"
     elif [ $static = yes ]; then
-        set -- "-I$prefix/include" "$@" "$prefix/lib/libpelago_shmem.a" -lpthread -ldl -lm
+        set -- "-I$prefix/include" "$@" "-Wl,$prefix/lib/libpelago_shmem.a" -lpthread -ldl -lm
     else
         set -- "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -lpelago_shmem
     fi

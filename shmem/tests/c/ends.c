@@ -1,0 +1,92 @@
+/* Ways in which a program may initialise, finalise and end; the first argument says which. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+#include <shmem.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long flag;
+
+static void *set_later(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "worker");
+    usleep(50000);
+    shmem_long_p(&flag, 1, shmem_my_pe());
+    return NULL;
+}
+
+static void *end_the_job(void *unused)
+{
+    (void)unused;
+    usleep(200000);
+    shmem_global_exit(7);
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    const char *how = count > 1 ? arguments[1] : "";
+    int provided;
+    if (strcmp(how, "atexit") == 0) {
+        atexit(shmem_finalize);
+    }
+    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+    if (strcmp(how, "return") == 0 || strcmp(how, "atexit") == 0) {
+        return 0;
+    }
+    if (strcmp(how, "_exit") == 0) {
+        shmem_finalize();
+        _exit(0);
+    }
+    if (strcmp(how, "_exit-3") == 0) {
+        shmem_finalize();
+        _exit(3);
+    }
+    if (strcmp(how, "counted") == 0) {
+        int is_initialized;
+        shmem_init();
+        shmem_finalize();
+        shmem_query_initialized(&is_initialized);
+        shmem_barrier_all();
+        shmem_finalize();
+        if (!is_initialized) {
+            return 1;
+        }
+        shmem_query_initialized(&is_initialized);
+        return is_initialized;
+    }
+    if (strcmp(how, "thread") == 0) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, set_later, NULL);
+        shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+        pthread_join(thread, NULL);
+        shmem_finalize();
+        return 0;
+    }
+    if (strcmp(how, "child") == 0) {
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) == 1 ? 0 : 1);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        shmem_finalize();
+        return status != 0;
+    }
+    /* A PE waits in finalize for one that never comes; a thread of it ends the job all the same. */
+    if (shmem_my_pe() == 0) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, end_the_job, NULL);
+        shmem_finalize();
+    }
+    for (;;) {
+        pause();
+    }
+}
