@@ -4,12 +4,11 @@
 //! Each family is one function for each size of elements, to which the functions for the types jump.
 
 use crate::abi::{Ctx, TeamHandle, c_int, c_void, ptrdiff_t, size_t};
-use crate::fault::{Call, OrFail, fail};
+use crate::fault::{Call, Mark, OrFail, fail};
 use crate::library::{self, Library};
 use crate::rma::{self, Kind};
 use crate::spans::{Stored, Unit};
 use crate::team;
-use pelago::sync::{AtomicUsize, Ordering};
 use pelago::{Collective, Team};
 
 /// `shmem_barrier_all`: "completion of all previously issued memory stores and remote memory updates issued
@@ -43,34 +42,6 @@ pub(crate) fn meet(call: Call, team: &Team<'_>) {
 fn meet_slowly(call: Call, team: &Team<'_>) {
     let _mark = Mark::set(call);
     team.sync();
-}
-
-/// The name of the call that this PE is in, for messages of the runtime that cannot be caught.
-pub(crate) struct Mark;
-
-static MARK: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
-
-impl Mark {
-    pub(crate) fn set(call: Call) -> Mark {
-        MARK[1].store(call.len(), Ordering::Relaxed);
-        MARK[0].store(call.as_ptr() as usize, Ordering::Relaxed);
-        Mark
-    }
-
-    /// The name that is set; where several threads set some, one of them.
-    pub(crate) fn get() -> Option<Call> {
-        let [start, len] = [0, 1].map(|i| MARK[i].load(Ordering::Relaxed));
-        // SAFETY: what was set is the name of a function of the interface, a constant.
-        (start != 0 && len != 0).then(|| unsafe {
-            std::str::from_utf8_unchecked(std::slice::from_raw_parts(start as *const u8, len))
-        })
-    }
-}
-
-impl Drop for Mark {
-    fn drop(&mut self) {
-        MARK[0].store(0, Ordering::Relaxed);
-    }
 }
 
 /// `shmem_<type>_broadcast`: "copies nelems data elements from the source on the root PE to dest on all PEs

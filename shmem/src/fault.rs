@@ -1,10 +1,36 @@
 //! Mistakes of the program: said in words that name the PE, the call and the argument; then the job ends.
 
 use crate::library;
+use std::cell::Cell;
 use std::fmt::Display;
 
 /// Name of a function of the interface.
 pub(crate) type Call = &'static str;
+
+thread_local! {
+    static MARK: Cell<Option<Call>> = const { Cell::new(None) };
+}
+
+/// The name of the call that this thread is in, for messages of the runtime that cannot be caught: while it
+/// waits.
+pub(crate) struct Mark;
+
+impl Mark {
+    pub(crate) fn set(call: Call) -> Mark {
+        MARK.set(Some(call));
+        Mark
+    }
+
+    pub(crate) fn get() -> Option<Call> {
+        MARK.get()
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        MARK.set(None);
+    }
+}
 
 /// Ends the job because of a mistake in a call.
 #[cold]

@@ -7,10 +7,9 @@
 
 use crate::abi::{Ctx, THREAD_SINGLE, c_int};
 use crate::active_set::ActiveSets;
-use crate::collective::Mark;
 use crate::context::{self, Context};
 use crate::extension::counts::Counts;
-use crate::fault::{Call, fail};
+use crate::fault::{Call, Mark, fail};
 use crate::hot::{HOT, Hot, JOB, Job};
 use crate::lock;
 use crate::statics::Statics;

@@ -9,7 +9,7 @@
 //! leaves it undefined.
 
 use crate::abi::{c_int, c_long};
-use crate::fault::{Call, OrFail, fail};
+use crate::fault::{Call, Mark, OrFail, fail};
 use crate::library::{self, Library};
 use pelago::RawLock;
 use std::ops::Range;
@@ -34,6 +34,7 @@ pub(crate) unsafe fn set(call: Call, lock: *mut c_long) {
                 ),
             );
         }
+        let _mark = Mark::set(call);
         raw.acquire().or_fail(call);
     });
 }

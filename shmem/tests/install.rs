@@ -189,7 +189,7 @@ fn what_the_wrappers_would_run() {
     for option in ["-show", "--showme", "-showme"] {
         assert_eq!(shown("oshc++", &["a.cc", option]), format!("g++ -I{prefix}/include a.cc {library}"));
     }
-    let archive = format!("{prefix}/lib/libpelago_shmem.a -lpthread -ldl -lm");
+    let archive = format!("-Wl,{prefix}/lib/libpelago_shmem.a -lpthread -ldl -lm");
     assert_eq!(
         shown("oshcc", &["--static", "--show", "a.o"]),
         format!("gcc -I{prefix}/include a.o {archive}")
