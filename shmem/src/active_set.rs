@@ -4,10 +4,11 @@
 //! Invariant: an active set has a team, which its members found when they meet in it for the first time, and
 //! which they keep. So the program's `pSync` and `pWrk` are not needed: nothing is written to them.
 
-use crate::abi::{SYNC_VALUE, c_int, c_long, c_void, ptrdiff_t, size_t};
+use crate::abi::{SYNC_VALUE, c_int, c_long, ptrdiff_t, size_t};
 use crate::collective::{self, alltoall_units, alltoalls_units, collect_units, fcollect_units, meet};
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
+use crate::spans::Unit;
 use pelago::binding::Foundry;
 use pelago::{Pe, Team, World};
 use std::collections::HashMap;
@@ -151,11 +152,10 @@ pub(crate) unsafe fn sync(
 
 /// `shmem_broadcast<bits>`: "the data are not copied to dest on the root".
 #[expect(clippy::too_many_arguments, reason = "those of the C function")]
-pub(crate) unsafe fn broadcast(
+pub(crate) unsafe fn broadcast<T: Unit>(
     call: Call,
-    each: usize,
-    dest: *mut c_void,
-    source: *const c_void,
+    dest: *mut T,
+    source: *const T,
     nelems: size_t,
     pe_root: c_int,
     pe_start: c_int,
@@ -165,10 +165,7 @@ pub(crate) unsafe fn broadcast(
 ) {
     let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
     let (library, root) = (library::of(call), collective::root(call, pe_root, &team));
-    match each {
-        4 => library.broadcast_to_others::<u32>(call, &team, (dest.cast(), source.cast()), nelems, root),
-        _ => library.broadcast_to_others::<u64>(call, &team, (dest.cast(), source.cast()), nelems, root),
-    }
+    library.broadcast_to_others(call, &team, (dest, source), nelems, root);
 }
 
 /// Declares a family whose functions are those of teams.
@@ -176,11 +173,10 @@ macro_rules! families {
     ($($(#[$doc:meta])* $name:ident $units:ident($($argument:ident: $type:ty),*);)+) => {$(
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, reason = "those of the C function")]
-        pub(crate) unsafe fn $name(
+        pub(crate) unsafe fn $name<T: Unit>(
             call: Call,
-            each: usize,
-            dest: *mut c_void,
-            source: *const c_void,
+            dest: *mut T,
+            source: *const T,
             $($argument: $type,)*
             nelems: size_t,
             pe_start: c_int,
@@ -189,10 +185,7 @@ macro_rules! families {
             psync: *mut c_long,
         ) {
             let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
-            match each {
-                4 => $units::<u32>(&team, dest.cast(), source.cast(), $($argument,)* nelems, call),
-                _ => $units::<u64>(&team, dest.cast(), source.cast(), $($argument,)* nelems, call),
-            };
+            $units(&team, dest, source, $($argument,)* nelems, call);
         }
     )+};
 }

@@ -9,34 +9,11 @@
 
 use crate::abi::{Ctx, c_int};
 use crate::fault::{Call, OrFail, fail};
+use crate::hot::{reach, target};
 use crate::library::{self, Library, Spot};
 use pelago::binding::{WAITERS_BEFORE_BYTES, copy, fence_after_update};
 use pelago::{AtomicElement, AtomicInteger, AtomicOp, Element, View};
 use std::mem::MaybeUninit;
-
-/// Where a word at a symmetric address of this PE lies on another PE, if the fast path may go there: the
-/// start of that PE's heap, and the word. Else `$cold` is what the calling function answers. As `word!` of
-/// `hot.rs`, with the alignment that atomics need.
-macro_rules! target {
-    ($ctx:expr, $address:expr, $pe:expr, $type:ty, else $cold:expr) => {{
-        let hot = $ctx.hot();
-        let (offset, pe) = (($address as usize).wrapping_sub(hot.start), $pe as u32 as usize);
-        if pe >= hot.gate {
-            return $cold;
-        }
-        if offset >= hot.bytes {
-            return $cold;
-        }
-        if !($address as usize).is_multiple_of(align_of::<$type>()) {
-            return $cold;
-        }
-        // The table has an entry for each PE below the gate, and the offset lies in the heap.
-        let part = *hot.parts.add(pe);
-        (part, part.add(offset).cast::<$type>())
-    }};
-}
-
-pub(crate) use target;
 
 // Operations by their place in `AtomicOp::ALL`, so that cold functions take one argument less: what they
 // take fits into registers, and the fast path needs no frame.

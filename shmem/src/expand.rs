@@ -21,8 +21,9 @@
 //! `extra`, `extra_both` and `foreign_extra` are the same for extensions: their names begin with `shmemx_`,
 //! generic ones too, `shmemx.h` declares them, and they have no twins.
 //!
-//! What is called gets the name of the function, then the size of an element (`sized` only), the context
-//! (`both` only) and the arguments.
+//! What is called gets the name of the function, the context (`both` only) and the arguments. For `sized`,
+//! `T` is an unsigned integer of that size here and `void` in C: one generic function serves the typed and
+//! the sized families and, with `c_void`, which Rust takes for one byte, that of bytes.
 
 /// Makes the functions of one chapter.
 macro_rules! api {
@@ -46,19 +47,19 @@ macro_rules! family {
         function! { $name, ($name), $body, $arguments $result }
     };
     ($scope:ident plain $name:literal, $rest:tt) => {
-        form! { $scope, [], $name, $rest }
+        form! { $scope, $name, $rest }
     };
     ($scope:ident typed($table:ident) $name:literal, $rest:tt) => {
-        $table! { rows, { $scope, "", $name, (), $rest } }
+        $table! { rows, { $scope, "", $name, $rest } }
     };
     ($scope:ident generic($table:ident) $name:literal, $rest:tt) => {
-        $table! { rows, { $scope, "", $name, (), $rest } }
+        $table! { rows, { $scope, "", $name, $rest } }
     };
     ($scope:ident joined($table:ident) $name:literal, $rest:tt) => {
-        $table! { rows, { $scope, "", $name, (), $rest } }
+        $table! { rows, { $scope, "", $name, $rest } }
     };
     ($scope:ident sized($table:ident) $before:literal $after:literal, $rest:tt) => {
-        $table! { rows, { $scope, $before, $after, (size_of::<T>(),), $rest } }
+        $table! { rows, { $scope, $before, $after, $rest } }
     };
 }
 
@@ -74,40 +75,40 @@ macro_rules! rows {
 }
 
 macro_rules! row {
-    ($part:literal, { $scope:ident, $before:literal, $after:literal, ($($size:expr,)?), $rest:tt }) => {
-        form! { $scope, [$($size)?], concat!($before, $part, $after), $rest }
+    ($part:literal, { $scope:ident, $before:literal, $after:literal, $rest:tt }) => {
+        form! { $scope, concat!($before, $part, $after), $rest }
     };
 }
 
 /// The forms of one function: without and with a context.
 macro_rules! form {
-    (only, [$($size:expr)?], $name:expr, { $body:path, $arguments:tt $result:tt }) => {
+    (only, $name:expr, { $body:path, $arguments:tt $result:tt }) => {
         function! {
-            concat!("shmem_", $name), (concat!("shmem_", $name) $(, $size)?), $body, $arguments $result
+            concat!("shmem_", $name), (concat!("shmem_", $name)), $body, $arguments $result
         }
     };
-    (both, [$($size:expr)?], $name:expr, { $body:path, ($($arguments:tt)*) $result:tt }) => {
+    (both, $name:expr, { $body:path, ($($arguments:tt)*) $result:tt }) => {
         function! {
-            concat!("shmem_", $name), (concat!("shmem_", $name) $(, $size)?, Ctx::DEFAULT),
+            concat!("shmem_", $name), (concat!("shmem_", $name), Ctx::DEFAULT),
             $body, ($($arguments)*) $result
         }
         function! {
-            concat!("shmem_ctx_", $name), (concat!("shmem_ctx_", $name) $(, $size)?),
+            concat!("shmem_ctx_", $name), (concat!("shmem_ctx_", $name)),
             $body, (ctx: Ctx, $($arguments)*) $result
         }
     };
-    (extra, [$($size:expr)?], $name:expr, { $body:path, $arguments:tt $result:tt }) => {
+    (extra, $name:expr, { $body:path, $arguments:tt $result:tt }) => {
         symbol! {
-            concat!("shmemx_", $name), (concat!("shmemx_", $name) $(, $size)?), $body, $arguments $result
+            concat!("shmemx_", $name), (concat!("shmemx_", $name)), $body, $arguments $result
         }
     };
-    (extra_both, [$($size:expr)?], $name:expr, { $body:path, ($($arguments:tt)*) $result:tt }) => {
+    (extra_both, $name:expr, { $body:path, ($($arguments:tt)*) $result:tt }) => {
         symbol! {
-            concat!("shmemx_", $name), (concat!("shmemx_", $name) $(, $size)?, Ctx::DEFAULT),
+            concat!("shmemx_", $name), (concat!("shmemx_", $name), Ctx::DEFAULT),
             $body, ($($arguments)*) $result
         }
         symbol! {
-            concat!("shmemx_ctx_", $name), (concat!("shmemx_ctx_", $name) $(, $size)?),
+            concat!("shmemx_ctx_", $name), (concat!("shmemx_ctx_", $name)),
             $body, (ctx: Ctx, $($arguments)*) $result
         }
     };

@@ -85,9 +85,10 @@ impl Ctx {
     }
 }
 
-/// Where an object of at most 16 bytes at a symmetric address of this PE lies on another PE, if the fast path
-/// may go there; else `$cold` is what the calling function answers.
-macro_rules! word {
+/// Where a symmetric address of this PE leads on another PE, if the fast path may go there: the start of that
+/// PE's heap, the offset in it, and what else the context says; else `$cold` is what the calling function
+/// answers.
+macro_rules! reach {
     ($ctx:expr, $address:expr, $pe:expr, else $cold:expr) => {{
         let hot = $ctx.hot();
         let (offset, pe) = (($address as usize).wrapping_sub(hot.start), $pe as u32 as usize);
@@ -99,27 +100,38 @@ macro_rules! word {
             return $cold;
         }
         // The table has an entry for each PE below the gate, and the offset lies in the heap.
-        (*hot.parts.add(pe)).add(offset)
+        (*hot.parts.add(pe), offset, hot)
     }};
 }
 
-/// The same for a run of `$count` elements of `$each` bytes (a constant).
+/// Where an object of at most 16 bytes lies on another PE.
+macro_rules! word {
+    ($ctx:expr, $address:expr, $pe:expr, else $cold:expr) => {{
+        let (part, offset, _) = reach!($ctx, $address, $pe, else $cold);
+        part.add(offset)
+    }};
+}
+
+/// Where a run of `$count` elements of `$each` bytes (a constant) lies.
 macro_rules! run {
     ($ctx:expr, $address:expr, $count:expr, $each:expr, $pe:expr, else $cold:expr) => {{
-        let hot = $ctx.hot();
-        let (offset, pe) = (($address as usize).wrapping_sub(hot.start), $pe as u32 as usize);
-        if pe >= hot.gate {
-            return $cold;
-        }
-        if offset >= hot.bytes {
-            return $cold;
-        }
+        let (part, offset, hot) = reach!($ctx, $address, $pe, else $cold);
         if $count > (hot.bytes - offset) / $each {
             return $cold;
         }
-        // As in `word`; the run ends inside the heap.
-        (*hot.parts.add(pe)).add(offset)
+        part.add(offset)
     }};
 }
 
-pub(crate) use {run, word};
+/// Where a word lies that is aligned as atomics need it: the start of the PE's heap, and the word.
+macro_rules! target {
+    ($ctx:expr, $address:expr, $pe:expr, $type:ty, else $cold:expr) => {{
+        let (part, offset, _) = reach!($ctx, $address, $pe, else $cold);
+        if !($address as usize).is_multiple_of(align_of::<$type>()) {
+            return $cold;
+        }
+        (part, part.add(offset).cast::<$type>())
+    }};
+}
+
+pub(crate) use {reach, run, target, word};

@@ -3,9 +3,9 @@
 //! Between PEs that map each other the non-blocking forms are complete at return, so they are the blocking
 //! ones. Everything that the fast path does not let pass comes to `put_cold` or `get_cold`.
 
-use crate::abi::{Ctx, c_int, c_void, size_t};
+use crate::abi::{Ctx, c_int, size_t};
 use crate::fault::{Call, OrFail};
-use crate::hot::{run, word};
+use crate::hot::{reach, run, word};
 use crate::library;
 use pelago::binding::copy;
 use std::mem::MaybeUninit;
@@ -56,14 +56,19 @@ unsafe fn g_cold<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> 
     }
 }
 
-/// `shmem_<type>_put`.
+/// `shmem_<type>_put`, `shmem_put<bits>` and, of elements of one byte, `shmem_putmem`.
 #[inline(always)]
 pub(crate) unsafe fn put<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T, nelems: size_t, pe: c_int) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { put_elements(call, size_of::<T>(), ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+    let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
+    // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
+    unsafe {
+        let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
+        let place = run!(ctx, dest, nelems, each, pe, else cold());
+        move_run(place, source.cast(), bytes)
+    }
 }
 
-/// `shmem_<type>_put_nbi`.
+/// `shmem_<type>_put_nbi` and its like.
 #[inline(always)]
 pub(crate) unsafe fn put_nbi<T>(
     call: Call,
@@ -73,77 +78,28 @@ pub(crate) unsafe fn put_nbi<T>(
     nelems: size_t,
     pe: c_int,
 ) {
-    let each = size_of::<T>();
-    // SAFETY: the caller's promises are the same.
-    unsafe { put_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
+    let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
+    // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
+    unsafe {
+        let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
+        let place = run!(ctx, dest, nelems, each, pe, else cold());
+        move_run(place, source.cast(), bytes)
+    }
 }
 
-/// `shmem_put<bits>`: elements of `each` bytes.
-#[inline(always)]
-pub(crate) unsafe fn put_sized(
-    call: Call,
-    each: usize,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { put_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
-}
-
-/// `shmem_put<bits>_nbi`.
-#[inline(always)]
-pub(crate) unsafe fn put_sized_nbi(
-    call: Call,
-    each: usize,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { put_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
-}
-
-/// `shmem_putmem`.
-#[inline(always)]
-pub(crate) unsafe fn putmem(
-    call: Call,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { put_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
-}
-
-/// `shmem_putmem_nbi`.
-#[inline(always)]
-pub(crate) unsafe fn putmem_nbi(
-    call: Call,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { put_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
-}
-
-/// `shmem_<type>_get`.
+/// `shmem_<type>_get`, `shmem_get<bits>` and `shmem_getmem`.
 #[inline(always)]
 pub(crate) unsafe fn get<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T, nelems: size_t, pe: c_int) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { get_elements(call, size_of::<T>(), ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
+    let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
+    // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
+    unsafe {
+        let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
+        let place = run!(ctx, source, nelems, each, pe, else cold());
+        move_run(dest.cast(), place, bytes)
+    }
 }
 
-/// `shmem_<type>_get_nbi`.
+/// `shmem_<type>_get_nbi` and its like.
 #[inline(always)]
 pub(crate) unsafe fn get_nbi<T>(
     call: Call,
@@ -153,107 +109,12 @@ pub(crate) unsafe fn get_nbi<T>(
     nelems: size_t,
     pe: c_int,
 ) {
-    let each = size_of::<T>();
-    // SAFETY: the caller's promises are the same.
-    unsafe { get_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
-}
-
-/// `shmem_get<bits>`: elements of `each` bytes.
-#[inline(always)]
-pub(crate) unsafe fn get_sized(
-    call: Call,
-    each: usize,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { get_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
-}
-
-/// `shmem_get<bits>_nbi`.
-#[inline(always)]
-pub(crate) unsafe fn get_sized_nbi(
-    call: Call,
-    each: usize,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { get_elements(call, each, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
-}
-
-/// `shmem_getmem`.
-#[inline(always)]
-pub(crate) unsafe fn getmem(
-    call: Call,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { get_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Blocking) }
-}
-
-/// `shmem_getmem_nbi`.
-#[inline(always)]
-pub(crate) unsafe fn getmem_nbi(
-    call: Call,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    nelems: size_t,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promises are the same.
-    unsafe { get_elements(call, 1, ctx, dest.cast(), source.cast(), nelems, pe, Kind::Nonblocking) }
-}
-
-#[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "those of the C function, and what is constant in it")]
-unsafe fn put_elements(
-    call: Call,
-    each: usize,
-    ctx: Ctx,
-    dest: *mut u8,
-    source: *const u8,
-    nelems: usize,
-    pe: c_int,
-    kind: Kind,
-) {
+    let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let all = nelems.saturating_mul(each);
-        let place = run!(ctx, dest, nelems, each, pe, else put_cold(dest, source, all, pe, ctx, call, kind));
-        move_run(place, source, nelems * each)
-    }
-}
-
-#[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "those of the C function, and what is constant in it")]
-unsafe fn get_elements(
-    call: Call,
-    each: usize,
-    ctx: Ctx,
-    dest: *mut u8,
-    source: *const u8,
-    nelems: usize,
-    pe: c_int,
-    kind: Kind,
-) {
-    // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
-    unsafe {
-        let all = nelems.saturating_mul(each);
-        let place =
-            run!(ctx, source, nelems, each, pe, else get_cold(dest, source, all, pe, ctx, call, kind));
-        move_run(dest, place, nelems * each)
+        let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
+        let place = run!(ctx, source, nelems, each, pe, else cold());
+        move_run(dest.cast(), place, bytes)
     }
 }
 

@@ -5,10 +5,10 @@
 //! data and word are mapped, the atomic that signals follows the stores and releases them, and the
 //! non-blocking form is complete at return; all else is the runtime's `put_signal`.
 
-use crate::abi::{Ctx, SIGNAL_ADD, SIGNAL_SET, c_int, c_void, size_t};
-use crate::amo::{has_sleepers, target, wake};
+use crate::abi::{Ctx, SIGNAL_ADD, SIGNAL_SET, c_int, size_t};
+use crate::amo::{has_sleepers, wake};
 use crate::fault::{Call, OrFail, fail};
-use crate::hot::run;
+use crate::hot::{reach, run, target};
 use crate::library;
 use crate::p2p;
 use crate::rma::Kind;
@@ -17,70 +17,44 @@ use pelago::sync::{Ordering, fence};
 use pelago::{AtomicElement, AtomicOp, SignalOp};
 use std::slice;
 
-/// `put_signal` on elements of a type, of a size, and of one byte.
-macro_rules! puts {
-    ($($typed:ident $sized:ident $bytes:ident: $kind:ident;)+) => {$(
-        #[inline(always)]
-        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
-        pub(crate) unsafe fn $typed<T>(
-            call: Call,
-            ctx: Ctx,
-            dest: *mut T,
-            source: *const T,
-            nelems: size_t,
-            sig_addr: *mut u64,
-            signal: u64,
-            sig_op: c_int,
-            pe: c_int,
-        ) {
-            let (each, kind) = (size_of::<T>(), Kind::$kind);
-            let data = (dest.cast(), source.cast(), nelems);
-            // SAFETY: the caller's promises are the same.
-            unsafe { put_elements(call, each, ctx, data, (sig_addr, signal, sig_op), pe, kind) }
-        }
-
-        #[inline(always)]
-        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
-        pub(crate) unsafe fn $sized(
-            call: Call,
-            each: usize,
-            ctx: Ctx,
-            dest: *mut c_void,
-            source: *const c_void,
-            nelems: size_t,
-            sig_addr: *mut u64,
-            signal: u64,
-            sig_op: c_int,
-            pe: c_int,
-        ) {
-            let data = (dest.cast(), source.cast(), nelems);
-            // SAFETY: the caller's promises are the same.
-            unsafe { put_elements(call, each, ctx, data, (sig_addr, signal, sig_op), pe, Kind::$kind) }
-        }
-
-        #[inline(always)]
-        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
-        pub(crate) unsafe fn $bytes(
-            call: Call,
-            ctx: Ctx,
-            dest: *mut c_void,
-            source: *const c_void,
-            nelems: size_t,
-            sig_addr: *mut u64,
-            signal: u64,
-            sig_op: c_int,
-            pe: c_int,
-        ) {
-            let data = (dest.cast(), source.cast(), nelems);
-            // SAFETY: the caller's promises are the same.
-            unsafe { put_elements(call, 1, ctx, data, (sig_addr, signal, sig_op), pe, Kind::$kind) }
-        }
-    )+};
+/// `shmem_<type>_put_signal`, `shmem_put<bits>_signal` and `shmem_putmem_signal`.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "those of the C function")]
+pub(crate) unsafe fn put<T>(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: size_t,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    pe: c_int,
+) {
+    let data = (dest.cast(), source.cast(), nelems);
+    // SAFETY: the caller's promises are the same.
+    unsafe { put_elements(call, size_of::<T>(), ctx, data, (sig_addr, signal, sig_op), pe, Kind::Blocking) }
 }
 
-puts! {
-    put put_sized putmem: Blocking;
-    put_nbi put_sized_nbi putmem_nbi: Nonblocking;
+/// `shmem_<type>_put_signal_nbi` and its like.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "those of the C function")]
+pub(crate) unsafe fn put_nbi<T>(
+    call: Call,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: size_t,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    pe: c_int,
+) {
+    let data = (dest.cast(), source.cast(), nelems);
+    // SAFETY: the caller's promises are the same.
+    unsafe {
+        put_elements(call, size_of::<T>(), ctx, data, (sig_addr, signal, sig_op), pe, Kind::Nonblocking)
+    }
 }
 
 /// `shmem_signal_add`.

@@ -6,17 +6,17 @@
 //! not inlined, as it costs more than the call does. Else the runtime's `put_strided` and `get_strided` move
 //! the blocks as runs of bytes.
 
-use crate::abi::{Ctx, c_int, c_void, ptrdiff_t, size_t};
+use crate::abi::{Ctx, c_int, ptrdiff_t, size_t};
 use crate::fault::{Call, OrFail, fail};
-use crate::hot::run;
+use crate::hot::{reach, run};
 use crate::library;
 use pelago::Strided;
 use pelago::binding::copy;
 use std::slice;
 
-/// The calls on single elements and on blocks of them, of a type and of a size.
+/// The calls on single elements and on blocks of them.
 macro_rules! calls {
-    ($($name:ident $sized:ident $blocks:ident $blocks_sized:ident: $of:ident;)+) => {$(
+    ($($name:ident $blocks:ident: $of:ident;)+) => {$(
         #[inline(always)]
         #[expect(clippy::too_many_arguments, reason = "those of the C function")]
         pub(crate) unsafe fn $name<T>(
@@ -29,27 +29,8 @@ macro_rules! calls {
             nelems: size_t,
             pe: c_int,
         ) {
-            let pattern = Pattern { each: size_of::<T>(), block: 1, count: nelems, dst, sst };
             // SAFETY: the caller's promises are the same.
-            unsafe { $of(call, ctx, dest.cast(), source.cast(), &pattern, pe) }
-        }
-
-        #[inline(always)]
-        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
-        pub(crate) unsafe fn $sized(
-            call: Call,
-            each: usize,
-            ctx: Ctx,
-            dest: *mut c_void,
-            source: *const c_void,
-            dst: ptrdiff_t,
-            sst: ptrdiff_t,
-            nelems: size_t,
-            pe: c_int,
-        ) {
-            let pattern = Pattern { each, block: 1, count: nelems, dst, sst };
-            // SAFETY: the caller's promises are the same.
-            unsafe { $of(call, ctx, dest.cast(), source.cast(), &pattern, pe) }
+            unsafe { $blocks(call, ctx, dest, source, dst, sst, 1, nelems, pe) }
         }
 
         #[inline(always)]
@@ -69,31 +50,12 @@ macro_rules! calls {
             // SAFETY: the caller's promises are the same.
             unsafe { $of(call, ctx, dest.cast(), source.cast(), &pattern, pe) }
         }
-
-        #[inline(always)]
-        #[expect(clippy::too_many_arguments, reason = "those of the C function")]
-        pub(crate) unsafe fn $blocks_sized(
-            call: Call,
-            each: usize,
-            ctx: Ctx,
-            dest: *mut c_void,
-            source: *const c_void,
-            dst: ptrdiff_t,
-            sst: ptrdiff_t,
-            bsize: size_t,
-            nblocks: size_t,
-            pe: c_int,
-        ) {
-            let pattern = Pattern { each, block: bsize, count: nblocks, dst, sst };
-            // SAFETY: the caller's promises are the same.
-            unsafe { $of(call, ctx, dest.cast(), source.cast(), &pattern, pe) }
-        }
     )+};
 }
 
 calls! {
-    iput iput_sized ibput ibput_sized: put;
-    iget iget_sized ibget ibget_sized: get;
+    iput ibput: put;
+    iget ibget: get;
 }
 
 /// Which elements move: `count` blocks of `block` elements of `each` bytes. Strides are in elements, from the

@@ -66,23 +66,23 @@ api! {
         (pe_start: c_int, log_pe_stride: c_int, pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
     only sized(ACTIVE_SIZES) "broadcast" "": crate::active_set::broadcast,
-        (dest: *mut c_void, source: *const c_void, nelems: size_t, pe_root: c_int, pe_start: c_int,
+        (dest: *mut T, source: *const T, nelems: size_t, pe_root: c_int, pe_start: c_int,
          log_pe_stride: c_int, pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
     only sized(ACTIVE_SIZES) "collect" "": crate::active_set::collect,
-        (dest: *mut c_void, source: *const c_void, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
+        (dest: *mut T, source: *const T, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
     only sized(ACTIVE_SIZES) "fcollect" "": crate::active_set::fcollect,
-        (dest: *mut c_void, source: *const c_void, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
+        (dest: *mut T, source: *const T, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
     only sized(ACTIVE_SIZES) "alltoall" "": crate::active_set::alltoall,
-        (dest: *mut c_void, source: *const c_void, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
+        (dest: *mut T, source: *const T, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
     only sized(ACTIVE_SIZES) "alltoalls" "": crate::active_set::alltoalls,
-        (dest: *mut c_void, source: *const c_void, dst: ptrdiff_t, sst: ptrdiff_t, nelems: size_t,
+        (dest: *mut T, source: *const T, dst: ptrdiff_t, sst: ptrdiff_t, nelems: size_t,
          pe_start: c_int, log_pe_stride: c_int, pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
     only typed(TO_ALL_BITS) "_and_to_all": crate::reduce::and_to_all,

@@ -9,14 +9,14 @@ api! {
     extra_both generic(RMA) "_ibput": crate::strided::ibput,
         (dest: *mut T, source: *const T, dst: ptrdiff_t, sst: ptrdiff_t, bsize: size_t, nblocks: size_t,
         pe: c_int);
-    extra_both sized(SIZES) "ibput" "": crate::strided::ibput_sized,
-        (dest: *mut c_void, source: *const c_void, dst: ptrdiff_t, sst: ptrdiff_t, bsize: size_t,
+    extra_both sized(SIZES) "ibput" "": crate::strided::ibput,
+        (dest: *mut T, source: *const T, dst: ptrdiff_t, sst: ptrdiff_t, bsize: size_t,
         nblocks: size_t, pe: c_int);
     extra_both generic(RMA) "_ibget": crate::strided::ibget,
         (dest: *mut T, source: *const T, dst: ptrdiff_t, sst: ptrdiff_t, bsize: size_t, nblocks: size_t,
         pe: c_int);
-    extra_both sized(SIZES) "ibget" "": crate::strided::ibget_sized,
-        (dest: *mut c_void, source: *const c_void, dst: ptrdiff_t, sst: ptrdiff_t, bsize: size_t,
+    extra_both sized(SIZES) "ibget" "": crate::strided::ibget,
+        (dest: *mut T, source: *const T, dst: ptrdiff_t, sst: ptrdiff_t, bsize: size_t,
         nblocks: size_t, pe: c_int);
     extra_both plain "signal_add": crate::signal::add, (sig_addr: *mut u64, signal: u64, pe: c_int);
     extra_both plain "signal_set": crate::signal::set, (sig_addr: *mut u64, signal: u64, pe: c_int);

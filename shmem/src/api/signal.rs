@@ -6,19 +6,19 @@ api! {
     both generic(RMA) "_put_signal": crate::signal::put,
         (dest: *mut T, source: *const T, nelems: size_t, sig_addr: *mut u64, signal: u64, sig_op: c_int,
         pe: c_int);
-    both sized(SIZES) "put" "_signal": crate::signal::put_sized,
-        (dest: *mut c_void, source: *const c_void, nelems: size_t, sig_addr: *mut u64, signal: u64,
+    both sized(SIZES) "put" "_signal": crate::signal::put,
+        (dest: *mut T, source: *const T, nelems: size_t, sig_addr: *mut u64, signal: u64,
         sig_op: c_int, pe: c_int);
-    both plain "putmem_signal": crate::signal::putmem,
+    both plain "putmem_signal": crate::signal::put,
         (dest: *mut c_void, source: *const c_void, nelems: size_t, sig_addr: *mut u64, signal: u64,
         sig_op: c_int, pe: c_int);
     both generic(RMA) "_put_signal_nbi": crate::signal::put_nbi,
         (dest: *mut T, source: *const T, nelems: size_t, sig_addr: *mut u64, signal: u64, sig_op: c_int,
         pe: c_int);
-    both sized(SIZES) "put" "_signal_nbi": crate::signal::put_sized_nbi,
-        (dest: *mut c_void, source: *const c_void, nelems: size_t, sig_addr: *mut u64, signal: u64,
+    both sized(SIZES) "put" "_signal_nbi": crate::signal::put_nbi,
+        (dest: *mut T, source: *const T, nelems: size_t, sig_addr: *mut u64, signal: u64,
         sig_op: c_int, pe: c_int);
-    both plain "putmem_signal_nbi": crate::signal::putmem_nbi,
+    both plain "putmem_signal_nbi": crate::signal::put_nbi,
         (dest: *mut c_void, source: *const c_void, nelems: size_t, sig_addr: *mut u64, signal: u64,
         sig_op: c_int, pe: c_int);
     both plain "signal_add": crate::signal::add, (sig_addr: *mut u64, signal: u64, pe: c_int);

@@ -60,7 +60,7 @@ pub(crate) unsafe fn putmem(
     pe: c_int,
 ) {
     // SAFETY: the caller's promises are the same.
-    unsafe { signal::putmem(call, Ctx::DEFAULT, target, source, len, ct, 1, SIGNAL_ADD, pe) };
+    unsafe { signal::put(call, Ctx::DEFAULT, target, source, len, ct, 1, SIGNAL_ADD, pe) };
 }
 
 /// `shmemx_getmem_ct`: who sees the counter knows that the data were read.
@@ -74,7 +74,7 @@ pub(crate) unsafe fn getmem(
 ) {
     // SAFETY: the caller's promises are the same.
     unsafe {
-        rma::getmem(call, Ctx::DEFAULT, target, source, len, pe);
+        rma::get(call, Ctx::DEFAULT, target, source, len, pe);
         signal::add(call, Ctx::DEFAULT, ct, 1, pe);
     }
 }

@@ -159,8 +159,8 @@ fn functions(family: &Family) -> Result<Vec<Function>> {
         ("typed" | "generic" | "joined" | "sized", false) => {
             let (before, after) = if kind == "sized" { (name, suffix) } else { ("", name) };
             let rows = family.rows.iter().map(|row| {
-                let typed = (kind != "sized").then_some(row.c_type);
-                forms(family, &format!("{before}{}{after}", row.part), typed)
+                let element = if kind == "sized" { "void" } else { row.c_type };
+                forms(family, &format!("{before}{}{after}", row.part), Some(element))
             });
             Ok(rows.collect::<Result<Vec<_>>>()?.concat())
         }
