@@ -4,10 +4,11 @@
 //! Invariant: an active set has a team, which its members found when they meet in it for the first time, and
 //! which they keep. So the program's `pSync` and `pWrk` are not needed: nothing is written to them.
 
-use crate::abi::{SYNC_VALUE, c_int, c_long, ptrdiff_t, size_t};
+use crate::abi::{Ctx, SYNC_VALUE, c_int, c_long, ptrdiff_t, size_t};
 use crate::collective::{self, alltoall_units, alltoalls_units, collect_units, fcollect_units, meet};
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
+use crate::order;
 use crate::spans::Unit;
 use pelago::binding::Foundry;
 use pelago::{Pe, Team, World};
@@ -135,7 +136,7 @@ pub(crate) unsafe fn barrier(
     psync: *mut c_long,
 ) {
     let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
-    library::of(call).world.quiet();
+    order::complete(call, Ctx::DEFAULT);
     meet(call, &team);
 }
 

@@ -5,6 +5,7 @@
 
 use crate::abi::{Ctx, TeamHandle, c_int, c_void, ptrdiff_t, size_t};
 use crate::fault::{Call, Mark, OrFail, fail};
+use crate::hot::JOB;
 use crate::library::{self, Library};
 use crate::rma::{self, Kind};
 use crate::spans::{Stored, Unit};
@@ -15,7 +16,17 @@ use pelago::{Collective, Team};
 /// via the default context", by all PEs.
 #[inline(always)]
 pub(crate) unsafe fn barrier_all(call: Call) {
-    library::of(call).world.barrier();
+    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    match unsafe { JOB.plain.as_ref() } {
+        Some(world) => world.barrier(),
+        None => barrier_slowly(call),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn barrier_slowly(call: Call) {
+    library::of(call).barrier(call);
 }
 
 /// `shmem_sync_all`: as `shmem_team_sync` on the world.

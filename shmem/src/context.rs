@@ -9,6 +9,7 @@ use crate::fault::{Call, fail};
 use crate::handles::Handles;
 use crate::hot::Hot;
 use crate::library::{self, Library};
+use crate::order;
 use crate::team;
 use pelago::{ContextKind, Pe};
 
@@ -104,9 +105,7 @@ pub(crate) unsafe fn get_team(call: Call, ctx: Ctx, team: *mut TeamHandle) -> c_
 
 /// Completes the operations of a context and ends it.
 pub(crate) fn end(call: Call, ctx: Ctx) {
-    if let Some(context) = find(call, ctx) {
-        context.stream.quiet();
-    }
+    order::complete(call, ctx);
     drop(CONTEXTS.remove(ctx.0));
 }
 

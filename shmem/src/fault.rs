@@ -12,13 +12,12 @@ thread_local! {
 }
 
 /// The name of the call that this thread is in, for messages of the runtime that cannot be caught: while it
-/// waits.
-pub(crate) struct Mark;
+/// waits. It holds the one before.
+pub(crate) struct Mark(Option<Call>);
 
 impl Mark {
     pub(crate) fn set(call: Call) -> Mark {
-        MARK.set(Some(call));
-        Mark
+        Mark(MARK.replace(Some(call)))
     }
 
     pub(crate) fn get() -> Option<Call> {
@@ -28,7 +27,7 @@ impl Mark {
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        MARK.set(None);
+        MARK.set(self.0);
     }
 }
 

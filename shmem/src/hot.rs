@@ -5,6 +5,7 @@
 //! operation falls into its one cold function, which does all the rest.
 
 use crate::abi::{Ctx, c_int};
+use pelago::World;
 use std::ptr::null;
 
 /// Where the symmetric heap lies, for the PEs of one context.
@@ -48,18 +49,20 @@ pub(crate) static mut HOT: Hot = Hot::CLOSED;
 pub(crate) struct Job {
     /// A word that is 0 while fence and quiet have nothing to do but to order stores.
     pub(crate) attention: *const u32,
+    /// The world, while a barrier of the library is nothing but one of the world; else null.
+    pub(crate) plain: *const World,
     /// The number of this PE; negative while the library is not initialised.
     pub(crate) me: c_int,
     /// The number of PEs.
     pub(crate) n_pes: c_int,
 }
 
-// SAFETY: numbers, and the address of a word that is accessed as an atomic only.
+// SAFETY: numbers, the address of a word that is accessed as an atomic only, and a world, which is `Sync`.
 unsafe impl Sync for Job {}
 
 impl Job {
     /// There is no job.
-    pub(crate) const NONE: Job = Job { attention: &1, me: -1, n_pes: -1 };
+    pub(crate) const NONE: Job = Job { attention: &1, plain: null(), me: -1, n_pes: -1 };
 }
 
 /// The job of this process.

@@ -7,6 +7,7 @@
 
 use crate::abi::{Ctx, THREAD_SINGLE, c_int};
 use crate::active_set::ActiveSets;
+use crate::check::{Checks, User};
 use crate::context::{self, Context};
 use crate::extension::counts::Counts;
 use crate::fault::{Call, Mark, fail};
@@ -16,7 +17,7 @@ use crate::statics::Statics;
 use crate::team::Groups;
 use pelago::binding::{Heap, Membership};
 use pelago::{Pe, Symmetric, View, World};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::{Mutex, Once};
 
 /// The one library of this process.
@@ -45,6 +46,8 @@ pub(crate) struct Library {
     /// Those of the default context.
     pub(crate) counts: Counts,
     pub(crate) thread_level: c_int,
+    /// If `PELAGO_CHECK` is on.
+    pub(crate) checks: Option<Checks>,
     /// What blocks can be aligned to.
     pub(crate) align_bytes: usize,
 }
@@ -83,30 +86,39 @@ pub(crate) fn open(mut world: World, thread_level: c_int) -> pelago::Result<()> 
     let heap = world.alloc_aligned::<u8>(free.saturating_sub(align_bytes), align_bytes)?;
     let reach = heap.reach();
     let usable = reach.bytes.saturating_sub(MARGIN_BYTES);
-    let groups = Groups::open(world, active_sets, &heap)?;
+    let checks = world.compares_calls().then(Checks::default);
+    let gate = if checks.is_some() { 0 } else { reach.gate };
+    let groups = Groups::open(world, active_sets, &heap, checks.is_none())?;
     let blocks = Mutex::new(Heap::new(0, usable));
     let counts = Counts::default();
-    let library = Library { world, groups, statics, blocks, counts, thread_level, align_bytes, heap };
-    let hot = Hot { gate: reach.gate, start: reach.own as usize, bytes: usable, parts: reach.parts };
-    let attention = world.attention().cast();
+    let library = Library { world, groups, statics, blocks, counts, thread_level, align_bytes, heap, checks };
+    let hot = Hot { gate, start: reach.own as usize, bytes: usable, parts: reach.parts };
+    let plain: *const World = if gate > 0 { world } else { null() };
+    let attention = if library.checks.is_none() { world.attention().cast() } else { Job::NONE.attention };
     // SAFETY: initialisation runs beside no other call.
     unsafe {
         LIBRARY = Box::into_raw(Box::new(library));
-        JOB = Job { attention, me: world.my_pe() as c_int, n_pes: world.n_pes() as c_int };
+        JOB = Job { attention, plain, me: world.my_pe() as c_int, n_pes: world.n_pes() as c_int };
         HOT = hot;
     }
     Ok(())
 }
 
-/// From now on a panic, once its words are said, ends the job: none passes through frames of C.
+/// From now on a panic, once its words are said, ends the job: none passes through frames of C. What cannot
+/// go on, as it waits for a PE that is gone, ends so as well.
 pub(crate) fn end_job_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            before(info);
-            if let Some(call) = Mark::get() {
-                eprintln!("in {call}");
+            let call = Mark::get().map(|call| format!(", in {call}")).unwrap_or_default();
+            let place = info.location().map(|place| format!(" [{place}]")).unwrap_or_default();
+            let payload = info.payload();
+            let words = payload.downcast_ref::<&str>().copied();
+            let words = words.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
+            eprintln!("{words}{call}{place}");
+            if std::env::var_os("RUST_BACKTRACE").is_some() {
+                before(info);
             }
             match get() {
                 Some(library) => library.world.abort(101, ""),
@@ -152,6 +164,18 @@ pub(crate) fn abandon() {
 }
 
 impl Library {
+    /// A barrier of all PEs, which completes the operations of the default context.
+    pub(crate) fn barrier(&self, call: Call) {
+        let _mark = self.enter_barrier(call);
+        self.world.barrier();
+    }
+
+    /// What precedes whatever is such a barrier.
+    pub(crate) fn enter_barrier(&self, call: Call) -> Mark {
+        self.settle_sources(call, Some(User::Context(Ctx::DEFAULT)));
+        Mark::set(call)
+    }
+
     /// The number of this PE.
     pub(crate) fn me(&self) -> Pe {
         self.world.my_pe()
@@ -168,7 +192,7 @@ impl Library {
 
     /// The same in a call that needs it: `what` names the argument.
     pub(crate) fn locate(&'static self, call: Call, what: &str, address: usize, bytes: usize) -> Spot {
-        self.find(address, bytes).unwrap_or_else(|| {
+        let spot = self.find(address, bytes).unwrap_or_else(|| {
             let heap = self.heap.reach().own as usize;
             let statics = self.statics.description();
             fail(
@@ -180,7 +204,9 @@ impl Library {
                     heap + self.heap.len()
                 ),
             )
-        })
+        });
+        self.check_object(call, what, address, bytes);
+        spot
     }
 
     /// The PE of the job that a call names by its number in the context's team.
@@ -205,6 +231,7 @@ impl Library {
         array: &View<'static, u8>,
         work: impl FnOnce(&View<'_, u8>) -> R,
     ) -> R {
+        let _mark = Mark::set(call);
         let context = context::find(call, ctx);
         let counts = context.map_or(&self.counts, |context| &context.counts);
         counts.of(self.world, || match context.and_then(Context::stream) {

@@ -8,9 +8,10 @@
 //! `shmem_set_lock` before the lock is cleared, also by another thread of the PE, is refused: the standard
 //! leaves it undefined.
 
-use crate::abi::{c_int, c_long};
+use crate::abi::{Ctx, c_int, c_long};
 use crate::fault::{Call, Mark, OrFail, fail};
 use crate::library::{self, Library};
+use crate::order;
 use pelago::RawLock;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -63,7 +64,8 @@ pub(crate) unsafe fn clear(call: Call, lock: *mut c_long) {
                 ),
             );
         }
-        library.world.quiet();
+        order::complete(call, Ctx::DEFAULT);
+        let _mark = Mark::set(call);
         raw.release().or_fail(call);
         give_up(lock);
     });

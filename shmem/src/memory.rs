@@ -34,6 +34,7 @@ pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut 
         fail(call, format_args!("alignment is {alignment}: give a power of two that is a multiple of 8"));
     }
     if size > 0 && alignment > library.align_bytes {
+        let _mark = library.enter_barrier(call);
         library.world.agree_on_alloc(size, alignment).or_fail(call);
         return null_mut();
     }
@@ -49,7 +50,7 @@ pub(crate) unsafe fn calloc(call: Call, count: size_t, size: size_t) -> *mut c_v
     if !block.is_null() {
         // SAFETY: the block has so many bytes, and no PE uses it before the barrier below.
         unsafe { block.cast::<u8>().write_bytes(0, bytes) };
-        library.world.barrier();
+        library.barrier(call);
     }
     block
 }
@@ -62,11 +63,13 @@ pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
     let library = library::of(call);
     if !ptr.is_null() {
         let offset = library.block(call, ptr);
+        let _mark = library.enter_barrier(call);
         library.world.agree_on_free(offset).or_fail(call);
         let mut blocks = library.blocks();
         let bytes = blocks.block_bytes(offset).unwrap_or(0);
         lock::forget(ptr as usize..ptr as usize + bytes);
         blocks.free(offset);
+        library.forget_block(call, ptr as usize);
     }
 }
 
@@ -83,9 +86,11 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
         return null_mut();
     }
     let offset = library.block(call, ptr);
+    let _mark = library.enter_barrier(call);
     library.world.agree_on_resize(offset, size).or_fail(call);
     let mut blocks = library.blocks();
     if blocks.resize_in_place(offset, size) {
+        library.note_block(call, ptr as usize, size);
         return ptr;
     }
     let kept = blocks.block_bytes(offset).map_or(0, |bytes| bytes.min(size));
@@ -96,6 +101,8 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
     unsafe { moved.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), kept) };
     blocks.free(offset);
     drop(blocks);
+    library.forget_block(call, ptr as usize);
+    library.note_block(call, moved as usize, size);
     library.world.barrier();
     moved
 }
@@ -115,9 +122,12 @@ impl Library {
         if bytes == 0 {
             return null_mut();
         }
+        let _mark = self.enter_barrier(call);
         self.world.agree_on_alloc(bytes, align_bytes).or_fail(call);
-        let block = self.blocks().alloc(bytes, align_bytes);
-        block.map_or(null_mut(), |offset| self.address(offset))
+        let Some(offset) = self.blocks().alloc(bytes, align_bytes) else { return null_mut() };
+        let block = self.address(offset);
+        self.note_block(call, block as usize, bytes);
+        block
     }
 
     /// The offset of a block that a call names by its address.

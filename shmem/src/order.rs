@@ -1,8 +1,9 @@
 //! Memory ordering (OpenSHMEM 1.6, 9.12): fence and quiet.
 
 use crate::abi::{Ctx, c_int, size_t};
+use crate::check::User;
 use crate::context::{self, Context};
-use crate::fault::Call;
+use crate::fault::{Call, Mark};
 use crate::hot::JOB;
 use crate::library;
 use pelago::sync::{Ordering, fence as atomic_fence};
@@ -33,10 +34,10 @@ pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
             atomic_fence(Ordering::SeqCst);
             // SAFETY: it points to a word that is accessed as an atomic only.
             if unsafe { pelago::binding::copy::load(JOB.attention) } != 0 {
-                quiet_of(call, ctx);
+                complete(call, ctx);
             }
         }
-        _ => quiet_of(call, ctx),
+        _ => complete(call, ctx),
     }
 }
 
@@ -63,6 +64,7 @@ pub(crate) unsafe fn pe_quiet(call: Call, ctx: Ctx, target_pes: *const c_int, np
 #[inline(never)]
 fn fence_of(call: Call, ctx: Ctx) {
     let world = library::of(call).world;
+    let _mark = Mark::set(call);
     if ctx != Ctx::INVALID {
         match context::find(call, ctx).and_then(Context::stream) {
             Some(stream) => stream.fence(),
@@ -71,11 +73,15 @@ fn fence_of(call: Call, ctx: Ctx) {
     }
 }
 
+/// A quiet, whatever there is to do.
 #[cold]
 #[inline(never)]
-fn quiet_of(call: Call, ctx: Ctx) {
-    let world = library::of(call).world;
+pub(crate) fn complete(call: Call, ctx: Ctx) {
+    let library = library::of(call);
+    let world = library.world;
     if ctx != Ctx::INVALID {
+        library.settle_sources(call, Some(User::Context(ctx)));
+        let _mark = Mark::set(call);
         match context::find(call, ctx).and_then(Context::stream) {
             Some(stream) => stream.quiet(),
             None => world.quiet(),

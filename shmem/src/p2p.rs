@@ -5,7 +5,7 @@
 //! in one piece, so that not only atomics may change it but also aligned puts of its size.
 
 use crate::abi::{CMP_EQ, CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, c_int, size_t};
-use crate::fault::{Call, fail};
+use crate::fault::{Call, Mark, fail};
 use crate::library::{self, Spot};
 use pelago::binding::copy;
 use pelago::sync::{AtomicU64, Ordering};
@@ -42,10 +42,23 @@ pub(crate) unsafe fn test<T: Word>(call: Call, ivar: *mut T, cmp: c_int, cmp_val
 pub(crate) unsafe fn wait<T: Word>(call: Call, what: &str, ivar: *mut T, cmp: c_int, cmp_value: T) -> T {
     let comparison = comparison(call, cmp);
     let spot = library::of(call).words(call, what, ivar, 1);
-    spot.array.wait_to_find(spot.offset, || {
+    wait_to_find(call, spot, || {
         // SAFETY: the word is one of this PE's symmetric memory, as was found.
         let element = unsafe { copy::load(ivar) };
         comparison.holds(element, cmp_value).then_some(element)
+    })
+}
+
+/// Waits until `look` finds something. Only who has to wait pays for the name of the call.
+#[inline(always)]
+fn wait_to_find<R>(call: Call, spot: Spot, mut look: impl FnMut() -> Option<R>) -> R {
+    let mut mark = None;
+    spot.array.wait_to_find(spot.offset, || {
+        let found = look();
+        if found.is_none() && mark.is_none() {
+            mark = Some(Mark::set(call));
+        }
+        found
     })
 }
 
@@ -112,6 +125,7 @@ struct Values<T> {
 
 /// Words of this PE, and what they are compared with.
 struct Set<T> {
+    call: Call,
     ivars: *const T,
     len: usize,
     /// Which words are left out: those whose entry is not 0. None if null.
@@ -137,7 +151,7 @@ impl<T: Word> Set<T> {
     ) -> Set<T> {
         let (library, comparison) = (library::of(call), comparison(call, cmp));
         let ivars = ivars.cast_const();
-        let mut set = Set { ivars, len, status, comparison, values, spot: None };
+        let mut set = Set { call, ivars, len, status, comparison, values, spot: None };
         let is_empty = !(0..len).any(|index| set.is_in(index));
         set.spot = (!is_empty).then(|| library.words(call, "ivars", ivars, len));
         set
@@ -148,7 +162,7 @@ impl<T: Word> Set<T> {
     fn wait_all(&self) {
         let Some(spot) = self.spot else { return };
         let mut next = 0;
-        spot.array.wait_to_find(spot.offset, || {
+        wait_to_find(self.call, spot, || {
             while next < self.len && (!self.is_in(next) || self.holds(next)) {
                 next += 1;
             }
@@ -160,7 +174,7 @@ impl<T: Word> Set<T> {
     fn wait_any(&self) -> size_t {
         let Some(spot) = self.spot else { return NONE };
         let cursor = Cursor::of(self.ivars.cast());
-        let found = spot.array.wait_to_find(spot.offset, || self.find(cursor.start(self.len)));
+        let found = wait_to_find(self.call, spot, || self.find(cursor.start(self.len)));
         cursor.found(found);
         found
     }
@@ -171,7 +185,7 @@ impl<T: Word> Set<T> {
     unsafe fn wait_some(&self, indices: *mut size_t) -> size_t {
         let Some(spot) = self.spot else { return 0 };
         // SAFETY: the caller's promises are the same.
-        spot.array.wait_to_find(spot.offset, || unsafe { self.find_all(indices) })
+        wait_to_find(self.call, spot, || unsafe { self.find_all(indices) })
     }
 
     #[inline(never)]

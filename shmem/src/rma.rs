@@ -4,6 +4,7 @@
 //! ones. Everything that the fast path does not let pass comes to `put_cold` or `get_cold`.
 
 use crate::abi::{Ctx, c_int, size_t};
+use crate::check::User;
 use crate::fault::{Call, OrFail};
 use crate::hot::{reach, run, word};
 use crate::library;
@@ -152,6 +153,7 @@ pub(crate) unsafe fn put_cold(
         return;
     }
     let spot = library.locate(call, "dest", dest as usize, bytes);
+    library.check_buffer(call, "source", source as usize, bytes);
     let outcome = library.through(call, ctx, spot.array, |array| {
         // SAFETY: the caller vouches for the source.
         unsafe {
@@ -163,6 +165,10 @@ pub(crate) unsafe fn put_cold(
         }
     });
     outcome.or_fail(call);
+    if kind == Kind::Nonblocking {
+        // SAFETY: the caller vouches for the source.
+        unsafe { library.watch_source(call, User::Context(ctx), source, bytes) };
+    }
 }
 
 /// A get with all checks, by any route.
@@ -186,6 +192,7 @@ pub(crate) unsafe fn get_cold(
         return;
     }
     let spot = library.locate(call, "source", source as usize, bytes);
+    library.check_buffer(call, "dest", dest as usize, bytes);
     let outcome = library.through(call, ctx, spot.array, |array| {
         // SAFETY: the caller vouches for the destination.
         unsafe {

@@ -138,9 +138,10 @@ pub(crate) unsafe fn finalize(call: Call) {
     let library = library::of(call);
     let is_last = SETUP.count.load(Ordering::Relaxed) == 1;
     if is_last {
-        request::complete_all();
+        request::complete_all(call);
+        library.settle_sources(call, None);
     }
-    library.world.barrier();
+    library.barrier(call);
     SETUP.count.fetch_sub(1, Ordering::Relaxed);
     if is_last {
         SETUP.keep(library::close());
@@ -168,6 +169,9 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
+/// What finalises then, for messages.
+const AT_EXIT: Call = "shmem_finalize at the exit of the process";
+
 fn watch_exit() {
     // SAFETY: the function needs no argument, and lives as long as the process.
     unsafe { on_exit(at_exit, std::ptr::null_mut()) };
@@ -190,8 +194,9 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
         if status != 0 {
             return;
         }
-        request::complete_all();
-        library.world.barrier();
+        request::complete_all(AT_EXIT);
+        library.settle_sources(AT_EXIT, None);
+        library.barrier(AT_EXIT);
         SETUP.has_ended.store(true, Ordering::Relaxed);
         SETUP.keep(library::leave());
     }

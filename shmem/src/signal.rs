@@ -7,6 +7,7 @@
 
 use crate::abi::{Ctx, SIGNAL_ADD, SIGNAL_SET, c_int, size_t};
 use crate::amo::{has_sleepers, wake};
+use crate::check::User;
 use crate::fault::{Call, OrFail, fail};
 use crate::hot::{reach, run, target};
 use crate::library;
@@ -172,6 +173,7 @@ unsafe fn put_cold(
     }
     let pe = library.pe(call, ctx, pe);
     let data = library.locate(call, "dest", dest as usize, bytes);
+    library.check_buffer(call, "source", source as usize, bytes);
     let (spot, index) = library.word(call, "sig_addr", sig_addr);
     // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
     let signals = unsafe { spot.array.cast::<u64>() };
@@ -186,6 +188,10 @@ unsafe fn put_cold(
         }
     });
     outcome.or_fail(call);
+    if kind == Kind::Nonblocking {
+        // SAFETY: the caller vouches for the source.
+        unsafe { library.watch_source(call, User::Context(ctx), source, bytes) };
+    }
 }
 
 /// The operator is a constant, so that what this takes fits into registers, and the fast path needs no frame.

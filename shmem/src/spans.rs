@@ -49,7 +49,7 @@ macro_rules! units {
         pub(crate) struct Array {
             /// Where this PE has it.
             start: usize,
-            /// Its size in bytes.
+            /// Its size in bytes; 0 if objects are checked, so that the short way is never taken.
             bytes: usize,
             raw: View<'static, u8>,
             $($name: Sight<$unit>,)*
@@ -92,9 +92,14 @@ pub(crate) struct Arrays {
 }
 
 impl Arrays {
-    /// The heap; the other one is looked for when a call names an object there.
-    pub(crate) fn new(heap: &View<'static, u8>) -> Arrays {
-        Arrays { heap: Array::new(heap), statics: OnceLock::new() }
+    /// The heap; the other one is looked for when a call names an object there. Unless it is plain, every
+    /// object is.
+    pub(crate) fn new(heap: &View<'static, u8>, is_plain: bool) -> Arrays {
+        let mut heap = Array::new(heap);
+        if !is_plain {
+            heap.bytes = 0;
+        }
+        Arrays { heap, statics: OnceLock::new() }
     }
 }
 

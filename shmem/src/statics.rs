@@ -13,11 +13,15 @@ mod copy;
 mod extent;
 mod fork;
 mod objects;
+mod program_file;
 mod sections;
 mod system;
+mod variables;
 
 use extent::Extent;
 use pelago::{Pe, Symmetric, View, World};
+use std::sync::OnceLock;
+use variables::Variable;
 
 /// Bytes of the words in which PEs tell each other what keeps their static data from being symmetric.
 const WORDS_BYTES: usize = 512;
@@ -28,6 +32,8 @@ pub(crate) struct Statics(Result<Shared, String>);
 struct Shared {
     array: Symmetric<'static, u8>,
     extent: Extent,
+    /// Read when they are first asked for.
+    variables: OnceLock<Vec<Variable>>,
 }
 
 /// Bytes that the static data take in the symmetric heap.
@@ -66,13 +72,20 @@ impl Statics {
             world.abort(1, &format!("mapping {bytes} bytes of static data: {error}"));
         }
         fork::watch(&extent);
-        Ok(Statics(Ok(Shared { array, extent })))
+        Ok(Statics(Ok(Shared { array, extent, variables: OnceLock::new() })))
     }
 
     /// Where a variable of `bytes` bytes lies: the array, and the offset in it.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<(&View<'static, u8>, usize)> {
         let shared = self.0.as_ref().ok()?;
         Some((&*shared.array, shared.extent.offset(address, bytes)?))
+    }
+
+    /// What is wrong with `bytes` bytes at an address, if they begin in a variable that ends before they do.
+    pub(crate) fn problem(&self, address: usize, bytes: usize) -> Option<String> {
+        let shared = self.0.as_ref().ok()?;
+        let variables = shared.variables.get_or_init(|| variables::of(&objects::loaded()[0]));
+        variables::problem(variables, address, bytes)
     }
 
     /// For messages: where they lie, or why they are not symmetric.

@@ -232,6 +232,7 @@ unsafe fn put_cold(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, patte
     }
     pattern.check(call, "source", pattern.sst);
     let spot = library.locate(call, "dest", dest as usize, pattern.span(pattern.dst));
+    library.check_buffer(call, "source", source as usize, pattern.span(pattern.sst));
     let outcome = library.through(call, ctx, spot.array, |array| {
         // SAFETY: the caller vouches for the source.
         let source = unsafe { slice::from_raw_parts(source, pattern.span(pattern.sst)) };
@@ -254,6 +255,7 @@ unsafe fn get_cold(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, patte
     }
     pattern.check(call, "dest", pattern.dst);
     let spot = library.locate(call, "source", source as usize, pattern.span(pattern.sst));
+    library.check_buffer(call, "dest", dest as usize, pattern.span(pattern.dst));
     let outcome = library.through(call, ctx, spot.array, |array| {
         // SAFETY: the caller vouches for the destination.
         let dest = unsafe { slice::from_raw_parts_mut(dest, pattern.span(pattern.dst)) };

@@ -48,6 +48,7 @@ impl Groups {
         world: &'static World,
         active_sets: ActiveSets,
         heap: &View<'static, u8>,
+        is_plain: bool,
     ) -> pelago::Result<Groups> {
         let reached: Vec<Pe> = (0..world.n_pes()).filter(|&pe| heap.ptr(pe).is_some()).collect();
         let shared = Team::new(active_sets.found_shared(&reached, world.my_pe())?, 0);
@@ -55,7 +56,7 @@ impl Groups {
             (0..world.n_pes()).filter(|&pe| world.node_of(pe) == world.node_of(world.my_pe())).collect();
         let is_shared = (0..shared.team.n_pes()).map(|rank| shared.team.pe(rank)).eq(node.iter().copied());
         let node = if is_shared { None } else { Some(Team::new(active_sets.found_node(&node)?, 0)) };
-        let arrays = Arrays::new(heap);
+        let arrays = Arrays::new(heap, is_plain);
         Ok(Groups { world: Team::new(world.team(), 0), shared, node, active_sets, arrays })
     }
 }

@@ -4,6 +4,7 @@
 //! so local completion is the full one here, which includes it.
 
 use crate::abi::{Ctx, c_int};
+use crate::check::User;
 use crate::context::{self, Context};
 use crate::fault::Call;
 use crate::library;
@@ -28,12 +29,16 @@ pub(crate) unsafe fn quiet_test(call: Call, ctx: Ctx) -> c_int {
 
 /// Makes progress, and says whether a quiet would not wait. Then it is one.
 pub(crate) fn is_quiet(call: Call, ctx: Ctx) -> bool {
-    let world = library::of(call).world;
+    let library = library::of(call);
     if ctx == Ctx::INVALID {
         return true;
     }
-    match context::find(call, ctx).and_then(Context::stream) {
+    let is_quiet = match context::find(call, ctx).and_then(Context::stream) {
         Some(stream) => stream.is_quiet(),
-        None => world.is_quiet(),
+        None => library.world.is_quiet(),
+    };
+    if is_quiet {
+        library.settle_sources(call, Some(User::Context(ctx)));
     }
+    is_quiet
 }

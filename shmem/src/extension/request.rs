@@ -4,9 +4,10 @@
 //! Invariant: a request is in the table from the call that starts its operation until somebody has found that
 //! it is over; what is left at the last finalisation is waited for there.
 
-use crate::abi::{LongDouble, Request, TeamHandle, c_char, c_int, c_void, size_t};
+use crate::abi::{Ctx, LongDouble, Request, TeamHandle, c_char, c_int, c_void, size_t};
+use crate::check::User;
 use crate::collective::root;
-use crate::fault::{Call, OrFail, fail};
+use crate::fault::{Call, Mark, OrFail, fail};
 use crate::handles::Handles;
 use crate::hot::Hot;
 use crate::library;
@@ -29,20 +30,33 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn wait(self) {
+    fn wait(self, call: Call) {
+        let _mark = Mark::set(call);
         self.request.wait();
         self.team.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
+/// Address and bytes of a source that must not change while the operation is under way.
+type Source = (*const u8, usize);
+
+/// The operation has no source, or does not read it.
+const NO_SOURCE: Source = (std::ptr::null(), 0);
+
+/// That of an operation; of one in place there is none.
+fn source_of<T>(dest: *mut T, source: *const T, count: usize) -> Source {
+    if dest.cast_const() == source { NO_SOURCE } else { (source.cast(), count * size_of::<T>()) }
+}
+
 /// `shmemx_team_sync_nb`: as `shmem_team_sync`.
 pub(crate) unsafe fn team_sync(call: Call, team: TeamHandle, request: *mut Request) -> c_int {
-    start(call, team, request, |team| team.nonblocking().sync())
+    start(call, team, request, NO_SOURCE, |team| team.nonblocking().sync())
 }
 
 /// `shmemx_team_barrier_nb`: the same, and all operations of the default context are completed before.
 pub(crate) unsafe fn team_barrier(call: Call, team: TeamHandle, request: *mut Request) -> c_int {
-    start(call, team, request, |team| team.nonblocking().barrier())
+    library::of(call).settle_sources(call, Some(User::Context(Ctx::DEFAULT)));
+    start(call, team, request, NO_SOURCE, |team| team.nonblocking().barrier())
 }
 
 /// `shmemx_broadcastmem_nb`.
@@ -56,7 +70,10 @@ pub(crate) unsafe fn broadcastmem(
     request: *mut Request,
 ) -> c_int {
     let library = library::of(call);
-    start(call, team, request, |team| {
+    // SAFETY: the function asks its callers for nothing.
+    let is_root = unsafe { team::my_pe(call, team) } == pe_root;
+    let in_use = if is_root { source_of(dest, source, nelems) } else { NO_SOURCE };
+    start(call, team, request, in_use, |team| {
         let root = root(call, pe_root, team);
         let target = library.span(call, "dest", dest.cast::<u8>(), nelems);
         team.nonblocking().broadcast(root, target, library.span(call, "source", source.cast::<u8>(), nelems))
@@ -73,7 +90,7 @@ pub(crate) unsafe fn fcollectmem(
     request: *mut Request,
 ) -> c_int {
     let library = library::of(call);
-    start(call, team, request, |team| {
+    start(call, team, request, source_of(dest, source, nelems), |team| {
         let all = nelems.saturating_mul(team.n_pes());
         let target = library.span(call, "dest", dest.cast::<u8>(), all);
         team.nonblocking().all_gather(target, library.span(call, "source", source.cast::<u8>(), nelems))
@@ -90,7 +107,9 @@ pub(crate) unsafe fn alltoallmem(
     request: *mut Request,
 ) -> c_int {
     let library = library::of(call);
-    start(call, team, request, |team| {
+    // SAFETY: the function asks its callers for nothing.
+    let n_pes = unsafe { team::n_pes(call, team) }.max(0) as usize;
+    start(call, team, request, source_of(dest, source, nelems.saturating_mul(n_pes)), |team| {
         let all = nelems.saturating_mul(team.n_pes());
         let target = library.span(call, "dest", dest.cast::<u8>(), all);
         team.nonblocking().all_to_all(target, library.span(call, "source", source.cast::<u8>(), all))
@@ -149,7 +168,7 @@ fn reduce_with<U: Unit>(
     call: Call,
 ) -> c_int {
     let library = library::of(call);
-    start(call, team, request, |team| {
+    start(call, team, request, source_of(dest, source, nreduce), |team| {
         let target = library.span(call, "dest", dest, nreduce);
         let source = library.span(call, "source", source, nreduce);
         team.nonblocking().all_reduce(Ready(combiner), target, source)
@@ -176,9 +195,10 @@ fn start(
     call: Call,
     team: TeamHandle,
     request: *mut Request,
+    (source, bytes): Source,
     start: impl FnOnce(&'static Team<'static>) -> pelago::Result<pelago::Request<'static>>,
 ) -> c_int {
-    library::of(call);
+    let library = library::of(call);
     if request.is_null() {
         fail(call, "request is null: give the place of a request");
     }
@@ -188,6 +208,10 @@ fn start(
     let handle = REQUESTS.insert(Hot::CLOSED, under_way).unwrap_or_else(|| {
         fail(call, format_args!("{MOST} requests are under way: wait for some before you start more"))
     });
+    if bytes > 0 {
+        // SAFETY: the operation, which reads so much, has found that it is symmetric memory.
+        unsafe { library.watch_source(call, User::Request(handle), source, bytes) };
+    }
     // SAFETY: the caller's pointer is valid for one request.
     unsafe { request.write(Request(handle)) };
     0
@@ -202,9 +226,8 @@ pub(crate) unsafe fn test(call: Call, request: *mut Request) -> c_int {
     }
     let is_over = REQUESTS.get(handle.0).unwrap_or_else(|why| stale(call, handle, why)).request.test();
     if is_over {
-        REQUESTS.remove(handle.0).unwrap_or_else(|why| stale(call, handle, why)).wait();
-        // SAFETY: the caller's pointer is valid for one request.
-        unsafe { request.write(Request::INVALID) };
+        // SAFETY: the caller's promises are the same.
+        unsafe { finish(call, request, handle) };
     }
     c_int::from(is_over)
 }
@@ -213,10 +236,20 @@ pub(crate) unsafe fn test(call: Call, request: *mut Request) -> c_int {
 pub(crate) unsafe fn wait(call: Call, request: *mut Request) {
     let handle = read(call, request);
     if handle != Request::INVALID {
-        REQUESTS.remove(handle.0).unwrap_or_else(|why| stale(call, handle, why)).wait();
-        // SAFETY: the caller's pointer is valid for one request.
-        unsafe { request.write(Request::INVALID) };
+        // SAFETY: the caller's promises are the same.
+        unsafe { finish(call, request, handle) };
     }
+}
+
+/// Waits for a request, which is none from then on.
+///
+/// # Safety
+/// The pointer is valid for one request.
+unsafe fn finish(call: Call, request: *mut Request, handle: Request) {
+    REQUESTS.remove(handle.0).unwrap_or_else(|why| stale(call, handle, why)).wait(call);
+    library::of(call).settle_sources(call, Some(User::Request(handle.0)));
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { request.write(Request::INVALID) };
 }
 
 fn read(call: Call, request: *mut Request) -> Request {
@@ -233,6 +266,6 @@ fn stale(call: Call, request: Request, why: crate::handles::Stale) -> ! {
 }
 
 /// Waits for all that nobody has waited for. Called before the library is given up.
-pub(crate) fn complete_all() {
-    REQUESTS.drain().for_each(UnderWay::wait);
+pub(crate) fn complete_all(call: Call) {
+    REQUESTS.drain().for_each(|under_way| under_way.wait(call));
 }

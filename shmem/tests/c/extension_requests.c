@@ -38,6 +38,8 @@ static void one_of_each(void *object) {
     while (!shmemx_req_test(&request)) {
     }
     for (int pe = 0; pe < n; pe++) CHECK(blocks[pe] == 100 * pe + me);
+    /* Nobody's source changes while it is in use there. */
+    shmem_sync_all();
 
     shmem_long_p(from, 77 + me, (me + 1) % n);
     CHECK(shmemx_team_barrier_nb(SHMEM_TEAM_WORLD, &request) == 0);

@@ -1,0 +1,95 @@
+//! What `PELAGO_CHECK=on` finds in addition: operations that reach beyond their object or into memory that
+//! was given back, and sources that change while a non-blocking operation uses them.
+//!
+//! Invariant: while it is on, the fast path is closed and quiet and barriers have something to do, so every
+//! call comes here; while it is off, a library has no `Checks`, and nothing of this is done.
+
+mod objects;
+mod sources;
+
+use crate::fault::{Call, fail};
+use crate::library::Library;
+use objects::Objects;
+use sources::Sources;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(crate) use sources::User;
+
+/// What is kept for it.
+#[derive(Default)]
+pub(crate) struct Checks {
+    objects: Mutex<Objects>,
+    sources: Mutex<Sources>,
+}
+
+impl Checks {
+    fn objects(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sources(&self) -> MutexGuard<'_, Sources> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Library {
+    /// Refuses symmetric memory that is not all of one object. Of variables that is known as far as the
+    /// program's file names them.
+    pub(crate) fn check_object(&self, call: Call, what: &str, address: usize, bytes: usize) {
+        let Some(checks) = &self.checks else { return };
+        let problem = match self.heap_addresses().contains(&address) {
+            true => checks.objects().problem(address, bytes),
+            false => self.statics.problem(address, bytes),
+        };
+        if let Some(problem) = problem {
+            fail(call, format_args!("{what} is {bytes} bytes at {address:#x}, {problem}"));
+        }
+    }
+
+    /// The same of a buffer of this PE, which need not be symmetric.
+    pub(crate) fn check_buffer(&'static self, call: Call, what: &str, address: usize, bytes: usize) {
+        if self.checks.is_some() && self.find(address, 1).is_some() {
+            self.check_object(call, what, address, bytes);
+        }
+    }
+
+    /// Notes a block that a call has allocated.
+    pub(crate) fn note_block(&self, call: Call, address: usize, bytes: usize) {
+        if let Some(checks) = &self.checks {
+            checks.objects().add(address, bytes, call);
+        }
+    }
+
+    /// Notes that a call has given a block back.
+    pub(crate) fn forget_block(&self, call: Call, address: usize) {
+        if let Some(checks) = &self.checks {
+            checks.objects().remove(address, call);
+        }
+    }
+
+    /// Notes the source of an operation that goes on after the call.
+    ///
+    /// # Safety
+    /// It is valid for reads now.
+    pub(crate) unsafe fn watch_source(&self, call: Call, user: User, source: *const u8, bytes: usize) {
+        if let Some(checks) = &self.checks {
+            checks.sources().watch(call, user, source as usize, bytes);
+        }
+    }
+
+    /// Looks whether the sources of operations that this call completes are what they were.
+    pub(crate) fn settle_sources(&self, call: Call, user: Option<User>) {
+        let Some(checks) = &self.checks else { return };
+        let problem = checks.sources().settle(user);
+        if let Some(problem) = problem {
+            fail(call, problem);
+        }
+    }
+
+    /// Where this PE has the symmetric heap.
+    fn heap_addresses(&self) -> Range<usize> {
+        let start = self.heap.reach().own as usize;
+        start..start + self.heap.len()
+    }
+}
