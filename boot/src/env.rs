@@ -203,7 +203,7 @@ settings! {
         help "combine elements in the order of PEs, so that results depend on no algorithm";
     check: bool = parse::switch, "PELAGO_CHECK", "off", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "find mistakes: collective calls that differ between PEs; in OpenSHMEM programs, freed memory and more";
+        help "find mistakes: collective calls that differ; in OpenSHMEM programs, freed memory and more";
     spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
         help "how often a waiting PE looks before it yields its core; auto: by PEs and cores";

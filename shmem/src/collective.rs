@@ -94,32 +94,44 @@ fn broadcast_word<T>(
     nelems: usize,
     pe_root: c_int,
 ) -> bool {
-    const WORD_BYTES: usize = size_of::<u64>();
-    // SAFETY: the default context always has one.
-    let hot = unsafe { Ctx::DEFAULT.hot() };
-    let (into, from, root) = (dest as usize, source as usize, pe_root as u32 as usize);
-    // Tests one after the other, as in `hot.rs`.
     if team != TeamHandle::WORLD || size_of::<T>() > WORD_BYTES || nelems != WORD_BYTES / size_of::<T>() {
         return false;
     }
-    if !(into | from).is_multiple_of(WORD_BYTES) {
+    let world = || library::get().map(|library| &library.groups.world.team);
+    broadcast_word_in(world, dest.cast(), source.cast(), pe_root)
+}
+
+/// The same for a team, which is looked for last: that takes the fewest instructions.
+#[inline(always)]
+fn broadcast_word_in(
+    team: impl FnOnce() -> Option<&'static Team<'static>>,
+    dest: *mut u64,
+    source: *const u64,
+    pe_root: c_int,
+) -> bool {
+    // SAFETY: the default context always has one.
+    let hot = unsafe { Ctx::DEFAULT.hot() };
+    let root = pe_root as u32 as usize;
+    // Tests one after the other, as in `hot.rs`.
+    if !(dest as usize | source as usize).is_multiple_of(WORD_BYTES) {
         return false;
     }
-    if into.wrapping_sub(hot.start) >= hot.bytes {
+    if (dest as usize).wrapping_sub(hot.start) >= hot.bytes {
         return false;
     }
-    if from.wrapping_sub(hot.start) >= hot.bytes {
+    if (source as usize).wrapping_sub(hot.start) >= hot.bytes {
         return false;
     }
-    let Some(library) = library::get() else { return false };
-    let world = &library.groups.world.team;
-    if !world.is_plain() || root >= world.n_pes() {
+    let Some(team) = team() else { return false };
+    if !team.is_plain() || root >= team.n_pes() {
         return false;
     }
     // SAFETY: two aligned words of the heap; the rest was just asked.
-    unsafe { world.broadcast_word(root, dest.cast(), source.cast()) };
+    unsafe { team.broadcast_word(root, dest, source) };
     true
 }
+
+const WORD_BYTES: usize = size_of::<u64>();
 
 #[inline(never)]
 fn broadcast_units<U: Unit>(
@@ -132,6 +144,10 @@ fn broadcast_units<U: Unit>(
 ) -> c_int {
     let library = library::of(call);
     let team = &team::find(call, team).team;
+    let is_word = nelems.wrapping_mul(size_of::<U>()) == WORD_BYTES && nelems <= WORD_BYTES;
+    if is_word && broadcast_word_in(|| Some(team), dest.cast(), source.cast(), pe_root) {
+        return 0;
+    }
     let root = root(call, pe_root, team);
     let (target, source) =
         (library.span(call, "dest", dest, nelems), library.span(call, "source", source, nelems));

@@ -48,7 +48,7 @@ const BUDGETS: [Budget; 8] = [
 
 /// The same for the functions of the OpenSHMEM library, as programs call them; the probes stand in
 /// `budget/shmem_probe.c`.
-const SHMEM_BUDGETS: [Budget; 10] = [
+const SHMEM_BUDGETS: [Budget; 11] = [
     Budget { probe: "shmem_int_p", instructions: 12, what: "put of one element, default checks" },
     Budget { probe: "shmem_int_g", instructions: 12, what: "get of one element" },
     Budget { probe: "shmem_long_atomic_fetch_add", instructions: 18, what: "atomic, alignment checked" },
@@ -59,6 +59,7 @@ const SHMEM_BUDGETS: [Budget; 10] = [
     Budget { probe: "shmem_my_pe", instructions: 8, what: "the number of this PE" },
     Budget { probe: "shmem_barrier_all", instructions: 60, what: "barrier of one PE" },
     Budget { probe: "shmem_long_broadcast", instructions: 90, what: "broadcast of 8 bytes, at the root" },
+    Budget { probe: "pshmem_long_broadcast", instructions: 180, what: "the same on another team" },
 ];
 
 /// Seconds of real time that the probe program may take, preparation included.

@@ -11,6 +11,8 @@ static int *word;
 static long *long_word;
 static char *target, *source;
 
+static shmem_team_t team;
+
 static volatile long sink;
 
 /* Each probe: the function as the linker has it, so that the count is that of the function itself. */
@@ -44,6 +46,8 @@ PROBE(shmem_fence, plain_function, function())
 PROBE(shmem_my_pe, number_function, sink = function())
 PROBE(shmem_barrier_all, plain_function, function())
 PROBE(shmem_long_broadcast, broadcast_function, function(SHMEM_TEAM_WORLD, long_word, long_word + 1, 1, 0))
+/* The same function under the name of its twin, on a team that the program has made. */
+PROBE(pshmem_long_broadcast, broadcast_function, function(team, long_word, long_word + 1, 1, 0))
 
 #define SAY(NAME) printf("probe %s %p\n", #NAME, dlsym(RTLD_DEFAULT, #NAME))
 
@@ -55,6 +59,7 @@ int main(void)
     target = shmem_malloc(64);
     source = shmem_malloc(64);
     memset(long_word, 0, 64);
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &team);
     SAY(shmem_int_p);
     SAY(shmem_int_g);
     SAY(shmem_long_atomic_fetch_add);
@@ -65,6 +70,7 @@ int main(void)
     SAY(shmem_my_pe);
     SAY(shmem_barrier_all);
     SAY(shmem_long_broadcast);
+    SAY(pshmem_long_broadcast);
     fflush(stdout);
     shmem_int_p_probe();
     shmem_int_g_probe();
@@ -76,6 +82,7 @@ int main(void)
     shmem_my_pe_probe();
     shmem_barrier_all_probe();
     shmem_long_broadcast_probe();
+    pshmem_long_broadcast_probe();
     shmem_finalize();
     return 0;
 }
