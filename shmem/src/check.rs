@@ -47,8 +47,11 @@ impl Library {
         }
     }
 
-    /// The same of a buffer of this PE, which need not be symmetric.
+    /// The same of a buffer of this PE, which need not be symmetric, but is one.
     pub(crate) fn check_buffer(&'static self, call: Call, what: &str, address: usize, bytes: usize) {
+        if address == 0 {
+            fail(call, format_args!("{what} is null, but {bytes} bytes are to be moved"));
+        }
         if self.checks.is_some() && self.find(address, 1).is_some() {
             self.check_object(call, what, address, bytes);
         }

@@ -25,7 +25,7 @@ fn mistakes_are_told_in_words() {
     let block = "the block of 40 bytes at";
     let freed = ["given back", "shmem_free", "800 bytes"];
     let changed = ["800 bytes", "has changed while it was in use"];
-    let mistakes: [(&str, &[&str]); 24] = [
+    let mistakes: [(&str, &[&str]); 26] = [
         ("beyond", &["shmem_long_put: dest is 48 bytes", "only 40", block, "shmem_calloc"]),
         ("beyond get", &["shmem_long_get: source is 40 bytes", "only 32", block]),
         ("beyond static", &["shmem_long_put: dest is 32 bytes", "only 24", "the variable table of 40 bytes"]),
@@ -35,6 +35,8 @@ fn mistakes_are_told_in_words() {
         ("beyond signal", &["shmem_long_put_signal: dest is 48 bytes", "only 40", block]),
         ("beyond broadcast", &["shmem_long_broadcast: source is 48 bytes", "only 40", block]),
         ("beyond wait", &["shmem_long_wait_until_all: ivars is 48 bytes", "only 40", block]),
+        ("null source", &["shmem_long_put: source is null", "16 bytes"]),
+        ("null dest", &["shmem_long_get: dest is null", "16 bytes"]),
         ("between", &["shmem_long_p: dest", "in no block", "8 bytes behind the end of", block]),
         ("freed", &["shmem_long_p: dest", freed[0], freed[1], freed[2]]),
         ("freed atomic", &["shmem_long_atomic_add: dest", freed[0], freed[1], freed[2]]),

@@ -14,12 +14,20 @@
 
 #define CHECK_WITH(condition, what) \
     do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: PE %d: not so: %s %s\n", __FILE__, __LINE__, shmem_my_pe(), #condition, \
-                    what); \
-            shmem_global_exit(99); \
-        } \
+        if (!(condition)) not_so(__FILE__, __LINE__, #condition, what); \
     } while (0)
+
+/* Ends the job, or a process that is no PE: before initialisation, after finalisation, or a child. */
+static inline void not_so(const char *file, int line, const char *condition, const char *what) {
+    int is_initialized = 0;
+    shmem_query_initialized(&is_initialized);
+    if (!is_initialized) {
+        fprintf(stderr, "%s:%d: not so: %s %s\n", file, line, condition, what);
+        exit(99);
+    }
+    fprintf(stderr, "%s:%d: PE %d: not so: %s %s\n", file, line, shmem_my_pe(), condition, what);
+    shmem_global_exit(99);
+}
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

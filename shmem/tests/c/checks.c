@@ -19,6 +19,8 @@ static void beyond_dest(void) { shmem_long_get(block, other, 6, to); }
 static void beyond_signal(void) { shmem_long_put_signal(block, local, 6, (uint64_t *) other, 1, SHMEM_SIGNAL_SET, to); }
 static void beyond_broadcast(void) { shmem_long_broadcast(SHMEM_TEAM_WORLD, other, block, 6, 0); }
 static void beyond_wait(void) { shmem_long_wait_until_all(block, 6, NULL, SHMEM_CMP_EQ, 0); }
+static void null_source(void) { shmem_long_put(block, NULL, 2, to); }
+static void null_dest(void) { shmem_long_get(NULL, block, 2, to); }
 static void between(void) { shmem_long_p(block + 6, 1, to); }
 
 static void freed(void) {
@@ -111,6 +113,7 @@ static const struct {
     {"beyond", beyond}, {"beyond get", beyond_get}, {"beyond static", beyond_static},
     {"beyond strided", beyond_strided}, {"beyond source", beyond_source}, {"beyond dest", beyond_dest},
     {"beyond signal", beyond_signal}, {"beyond broadcast", beyond_broadcast}, {"beyond wait", beyond_wait},
+    {"null source", null_source}, {"null dest", null_dest},
     {"between", between}, {"freed", freed}, {"freed atomic", freed_atomic}, {"freed wait", freed_wait},
     {"freed source", freed_source}, {"freed reduce", freed_reduce}, {"moved", moved}, {"shrunk", shrunk},
     {"changed quiet", changed_quiet}, {"changed barrier", changed_barrier},

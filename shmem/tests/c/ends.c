@@ -30,6 +30,18 @@ static void *end_the_job(void *unused)
     return NULL;
 }
 
+/* Whether a child of this process cannot become a PE, and is told so. */
+static int is_child_refused(void)
+{
+    int provided, status = 1;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) == 1 ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    return status == 0;
+}
+
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
@@ -71,14 +83,11 @@ int main(int count, char **arguments)
         return 0;
     }
     if (strcmp(how, "child") == 0) {
-        const pid_t child = fork();
-        if (child == 0) {
-            _exit(shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) == 1 ? 0 : 1);
-        }
-        int status;
-        waitpid(child, &status, 0);
+        int is_refused = is_child_refused();
         shmem_finalize();
-        return status != 0;
+        /* The process is in its job still, and a child of it finds what it has of that. */
+        is_refused &= is_child_refused();
+        return !is_refused;
     }
     /* A PE waits in finalize for one that never comes; a thread of it ends the job all the same. */
     if (shmem_my_pe() == 0) {

@@ -1,19 +1,8 @@
-/* Global and static variables are symmetric, whatever they are and however the program is linked; also C++. */
+/* Global and static variables are symmetric, whatever they are and however the program is linked; C++ too. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <shmem.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "PE %d, %s:%d: %s\n", shmem_my_pe(), __FILE__, __LINE__, #condition); \
-            shmem_global_exit(1); \
-        } \
-    } while (0)
+#include "check.h"
 
 long initialised[4] = {11, 22, 33, 44};
 static long hidden = 55;

@@ -2,17 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <shmem.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            exit(9); \
-        } \
-    } while (0)
+#include "check.h"
 
 static long rounds, from_left[10] = {1}, large[1 << 20];
 

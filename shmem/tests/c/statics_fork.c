@@ -2,21 +2,11 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "check.h"
 #include <pthread.h>
 #include <signal.h>
-#include <shmem.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            _exit(9); \
-        } \
-    } while (0)
 
 static volatile long data = 1;
 static volatile long zeros[100000];

@@ -14,7 +14,8 @@ int main(int argc, char **argv) {
     void (*init)(void) = (void (*)(void)) dlsym(library, "shmem_init");
     int (*my_pe)(void) = (int (*)(void)) dlsym(library, "shmem_my_pe");
     int (*n_pes)(void) = (int (*)(void)) dlsym(library, "shmem_n_pes");
-    int (*accessible)(const void *, int) = (int (*)(const void *, int)) dlsym(library, "shmem_addr_accessible");
+    int (*accessible)(const void *, int) =
+        (int (*)(const void *, int)) dlsym(library, "shmem_addr_accessible");
     void (*barrier)(void) = (void (*)(void)) dlsym(library, "shmem_barrier_all");
     void (*put)(long *, long, int) = (void (*)(long *, long, int)) dlsym(library, "shmem_long_p");
     void (*finalize)(void) = (void (*)(void)) dlsym(library, "shmem_finalize");
