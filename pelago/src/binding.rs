@@ -10,7 +10,7 @@ use crate::amo::{AtomicElement, comparing};
 use crate::coll::direct::Direct;
 use crate::context::Context;
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::join;
 use crate::segment::WAITERS_BEFORE_WORDS;
 use crate::team::Team;
@@ -19,7 +19,7 @@ use crate::world::World;
 use crate::{AtomicOp, Pe, Settings};
 
 pub use crate::founding::Foundry;
-pub use crate::heap::Heap;
+pub use crate::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::join::Membership;
 pub use pelago_fabric::copy;
 pub use pelago_fabric::sync::fence_after_update;
@@ -284,21 +284,41 @@ impl World {
         self.agree(Call::Resize { offset_bytes, bytes }).is_ok()
     }
 
-    /// Makes sure that all PEs allocate the same in a [`Heap`] that they keep themselves. Collective, a
-    /// barrier.
+    /// Makes sure that all PEs allocate the same in a [`Heap`] that they keep themselves, and says whether
+    /// all of them can do so as they would without others in their way. Collective, a barrier; once more a
+    /// barrier if some can and some cannot.
     ///
     /// # Errors
-    /// If they do not.
-    pub fn agree_on_alloc(&self, bytes: usize, align_bytes: usize) -> Result<()> {
-        self.agree(Call::Alloc { bytes, align_bytes })
+    /// If they do not allocate the same.
+    pub fn agree_on_alloc(&self, bytes: usize, align_bytes: usize, can: bool) -> Result<bool> {
+        // A heap of one's own knows one kind of allocation: the name of the other one says no.
+        let votes = [Call::AllocZeroed { bytes, align_bytes }, Call::Alloc { bytes, align_bytes }];
+        self.vote(votes, can)
     }
 
     /// The same for a change of size.
     ///
     /// # Errors
     /// If the PEs do not make the same call.
-    pub fn agree_on_resize(&self, offset_bytes: usize, bytes: usize) -> Result<()> {
-        self.agree(Call::Resize { offset_bytes, bytes })
+    pub fn agree_on_resize(&self, offset_bytes: usize, bytes: usize, can: bool) -> Result<bool> {
+        // Blocks begin at multiples of the granule: an odd offset says no.
+        let votes = [offset_bytes | 1, offset_bytes];
+        self.vote(votes.map(|offset_bytes| Call::Resize { offset_bytes, bytes }), can)
+    }
+
+    /// Agrees on a call that has two forms, the second of which says that this PE can do it. If all say the
+    /// same, that is the answer. Else they agree on the call once more, and the answer is no.
+    fn vote(&self, votes: [Call; 2], can: bool) -> Result<bool> {
+        let (mine, other) = (votes[usize::from(can)], votes[usize::from(!can)]);
+        match self.agree(mine) {
+            Ok(()) => Ok(can),
+            Err(error) => match error.kind() {
+                ErrorKind::Disagreement { theirs, .. } if *theirs == other.to_string() => {
+                    self.agree(votes[1]).map(|()| false)
+                }
+                _ => Err(error),
+            },
+        }
     }
 
     /// The same for giving a block back.

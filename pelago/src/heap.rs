@@ -4,7 +4,7 @@
 //! each other. All bookkeeping lies outside the heap: a stray write into it cannot corrupt the allocator, and
 //! an untouched heap stays without pages. Best fit, the lowest offset among equals, neighbours joined when
 //! freed. Before each block lies one granule of its own, the block's header, whose contents belong to whoever
-//! uses the block.
+//! uses the block. Who must have a block at a certain offset, or as high as it goes, can ask for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub const GRANULE_BYTES: usize = 64;
 pub const HEADER_BYTES: usize = GRANULE_BYTES;
 
 /// Offsets and sizes of the free and the used blocks of one heap.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Heap {
     free_by_offset: BTreeMap<usize, usize>,
     free_by_size: BTreeSet<(usize, usize)>,
@@ -44,19 +44,48 @@ impl Heap {
     /// Takes a block of at least `bytes` bytes whose offset is a multiple of `align_bytes` (a power of two),
     /// and answers its offset; `None` if there is no such block. No bytes still take a block of their own.
     pub fn alloc(&mut self, bytes: usize, align_bytes: usize) -> Option<usize> {
+        let place = self.best_fit(bytes, align_bytes)?;
+        assert!(self.alloc_at(place, bytes), "the best fit is a fit");
+        Some(place)
+    }
+
+    /// The offset that [`alloc`](Heap::alloc) would answer.
+    pub fn best_fit(&self, bytes: usize, align_bytes: usize) -> Option<usize> {
         let bytes = rounded(bytes)?;
         let align = align_bytes.max(GRANULE_BYTES);
         let place_in = |offset: usize| (offset + HEADER_BYTES).next_multiple_of(align);
         let fits = |&&(size, offset): &&(usize, usize)| {
             place_in(offset).checked_add(bytes).is_some_and(|end| end <= offset + size)
         };
-        let &(size, offset) = self.free_by_size.range((bytes, 0)..).find(fits)?;
+        let &(_, offset) = self.free_by_size.range((bytes, 0)..).find(fits)?;
+        Some(place_in(offset))
+    }
+
+    /// The highest offset, `last` at most, at which there is room for such a block.
+    pub fn highest_fit(&self, bytes: usize, align_bytes: usize, last: usize) -> Option<usize> {
+        let bytes = rounded(bytes)?;
+        let align = align_bytes.max(GRANULE_BYTES);
+        self.free_by_offset.range(..=last).rev().find_map(|(&offset, &size)| {
+            let place = (offset + size).checked_sub(bytes)?.min(last) / align * align;
+            (place >= offset + HEADER_BYTES).then_some(place)
+        })
+    }
+
+    /// Takes a block of at least `bytes` bytes at an offset, a multiple of the granule; `false` if there is
+    /// no room for it.
+    pub fn alloc_at(&mut self, place: usize, bytes: usize) -> bool {
+        let ends = rounded(bytes).and_then(|bytes| place.checked_add(bytes));
+        let (Some(end), Some(start)) = (ends, place.checked_sub(HEADER_BYTES)) else { return false };
+        let before = self.free_by_offset.range(..=start).next_back();
+        let Some((&offset, &size)) = before.filter(|&(&offset, &size)| end <= offset + size) else {
+            return false;
+        };
+        assert!(place.is_multiple_of(GRANULE_BYTES), "a block at offset {place}");
         self.remove_free(offset, size);
-        let place = place_in(offset);
-        self.add_free(offset, place - HEADER_BYTES - offset);
-        self.add_free(place + bytes, offset + size - place - bytes);
-        self.used.insert(place, bytes);
-        Some(place)
+        self.add_free(offset, start - offset);
+        self.add_free(end, offset + size - end);
+        self.used.insert(place, end - place);
+        true
     }
 
     /// Gives a block back.
@@ -82,24 +111,40 @@ impl Heap {
         self.add_free(start, bytes);
     }
 
+    /// Whether [`resize_in_place`](Heap::resize_in_place) would do it.
+    ///
+    /// # Panics
+    /// If no block starts at `offset`.
+    pub fn can_resize(&self, offset: usize, bytes: usize) -> bool {
+        let (now, room) = self.extent(offset);
+        rounded(bytes).is_some_and(|bytes| bytes <= now + room)
+    }
+
     /// Makes the block at `offset` hold `bytes` bytes without moving it; `false` if what follows is in the
     /// way.
     ///
     /// # Panics
     /// If no block starts at `offset`.
     pub fn resize_in_place(&mut self, offset: usize, bytes: usize) -> bool {
-        let Some(bytes) = rounded(bytes) else { return false };
-        let now = self.used[&offset];
-        let room = self.free_by_offset.get(&(offset + now)).copied().unwrap_or(0);
-        if bytes > now + room {
-            return false;
-        }
+        let (now, room) = self.extent(offset);
+        let Some(bytes) = rounded(bytes).filter(|&bytes| bytes <= now + room) else { return false };
         if room > 0 {
             self.remove_free(offset + now, room);
         }
         self.add_free(offset + bytes, now + room - bytes);
         self.used.insert(offset, bytes);
         true
+    }
+
+    /// Where the blocks in use start, from the lowest on.
+    pub fn offsets(&self) -> impl Iterator<Item = usize> {
+        self.used.keys().copied()
+    }
+
+    /// The offset of the block that an offset lies in, if it does.
+    pub fn block_around(&self, offset: usize) -> Option<usize> {
+        let (&start, &bytes) = self.used.range(..=offset).next_back()?;
+        (offset < start + bytes).then_some(start)
     }
 
     /// Size of the block that starts at `offset`, in bytes, if one does.
@@ -120,6 +165,12 @@ impl Heap {
     /// Bytes in all blocks, free and used.
     pub fn total_bytes(&self) -> usize {
         self.end - self.start
+    }
+
+    /// Size of the used block at `offset`, and of the free one that follows it.
+    fn extent(&self, offset: usize) -> (usize, usize) {
+        let bytes = self.used[&offset];
+        (bytes, self.free_by_offset.get(&(offset + bytes)).copied().unwrap_or(0))
     }
 
     fn add_free(&mut self, offset: usize, bytes: usize) {
@@ -147,9 +198,28 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Alloc { bytes: usize, align_log2: u32 },
-        Free { pick: usize },
-        Resize { pick: usize, bytes: usize },
+        Alloc {
+            bytes: usize,
+            align_log2: u32,
+        },
+        Free {
+            pick: usize,
+        },
+        Resize {
+            pick: usize,
+            bytes: usize,
+        },
+        /// A block as high as it goes, `last` at most.
+        High {
+            bytes: usize,
+            align_log2: u32,
+            last: usize,
+        },
+        /// A block at a place, if it is free.
+        At {
+            granule: usize,
+            bytes: usize,
+        },
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -157,7 +227,10 @@ mod tests {
             (0usize..3000, 0u32..13).prop_map(|(bytes, align_log2)| Step::Alloc { bytes, align_log2 });
         let free = any::<usize>().prop_map(|pick| Step::Free { pick });
         let resize = (any::<usize>(), 0usize..3000).prop_map(|(pick, bytes)| Step::Resize { pick, bytes });
-        prop::collection::vec(prop_oneof![3 => alloc, 2 => free, 1 => resize], 1..200)
+        let high = (0usize..3000, 0u32..13, 0usize..1 << 17)
+            .prop_map(|(bytes, align_log2, last)| Step::High { bytes, align_log2, last });
+        let at = (0usize..1 << 10, 0usize..3000).prop_map(|(granule, bytes)| Step::At { granule, bytes });
+        prop::collection::vec(prop_oneof![3 => alloc, 3 => free, 1 => resize, 1 => high, 1 => at], 1..200)
     }
 
     /// The heap's blocks cover it exactly, without overlap, and no two free blocks touch.
@@ -178,6 +251,23 @@ mod tests {
         assert_eq!(by_size, heap.free_by_size);
     }
 
+    /// Whether a block can be at a place, found by looking at all blocks in use.
+    fn is_free(heap: &Heap, place: usize, bytes: usize) -> bool {
+        let (start, end) = (place.wrapping_sub(HEADER_BYTES), place + rounded(bytes).unwrap());
+        let is_apart = |(&o, &b): (&usize, &usize)| end <= o - HEADER_BYTES || o + b <= start;
+        start < end && start >= heap.start && end <= heap.end && heap.used.iter().all(is_apart)
+    }
+
+    /// Takes the block as high as it goes, which no other place is.
+    fn apply_high(heap: &mut Heap, bytes: usize, align: usize, last: usize) -> Option<usize> {
+        let step = align.max(GRANULE_BYTES);
+        let mut places = (0..=last.min(heap.end) / step).rev().map(|number| number * step);
+        let place = places.find(|&place| is_free(heap, place, bytes));
+        assert_eq!(heap.highest_fit(bytes, align, last), place);
+        assert_eq!(heap.best_fit(bytes, align).is_some(), heap.highest_fit(bytes, align, heap.end).is_some());
+        place.inspect(|&place| assert!(heap.alloc_at(place, bytes)))
+    }
+
     fn apply(heap: &mut Heap, live: &mut Vec<(usize, usize)>, step: &Step) -> Option<usize> {
         match *step {
             Step::Alloc { bytes, align_log2 } => {
@@ -194,8 +284,22 @@ mod tests {
             }
             Step::Resize { pick, bytes } => {
                 let at = pick.checked_rem(live.len())?;
-                heap.resize_in_place(live[at].0, bytes).then(|| live[at].1 = bytes);
+                let can = heap.can_resize(live[at].0, bytes);
+                assert_eq!(heap.resize_in_place(live[at].0, bytes), can);
+                can.then(|| live[at].1 = bytes);
                 None
+            }
+            Step::High { bytes, align_log2, last } => {
+                let offset = apply_high(heap, bytes, 1 << align_log2, last)?;
+                live.push((offset, bytes));
+                Some(offset)
+            }
+            Step::At { granule, bytes } => {
+                let place = granule * GRANULE_BYTES;
+                let is_free = is_free(heap, place, bytes);
+                assert_eq!(heap.alloc_at(place, bytes), is_free);
+                is_free.then(|| live.push((place, bytes)))?;
+                Some(place)
             }
         }
     }
@@ -213,6 +317,12 @@ mod tests {
                 let mut ranges: Vec<_> = live.iter().map(|&(o, b)| (o, o + b)).collect();
                 ranges.sort_unstable();
                 prop_assert!(ranges.windows(2).all(|w| w[0].1 <= w[1].0), "overlap: {ranges:?}");
+                for (offset, bytes) in ranges.into_iter().map(|(start, end)| (start, end - start)) {
+                    let bytes = rounded(bytes).unwrap();
+                    prop_assert_eq!(heap.block_around(offset), Some(offset));
+                    prop_assert_eq!(heap.block_around(offset + bytes - 1), Some(offset));
+                    prop_assert_ne!(heap.block_around(offset + bytes), Some(offset));
+                }
             }
             for (offset, _) in live {
                 heap.free(offset);
@@ -241,5 +351,10 @@ mod tests {
         assert_eq!(heap.alloc(usize::MAX - 64, 4096), None);
         let block = heap.alloc(64, 8).unwrap();
         assert!(!heap.resize_in_place(block, usize::MAX));
+        for bytes in [4096, isize::MAX as usize, usize::MAX - 64, usize::MAX] {
+            assert_eq!(heap.highest_fit(bytes, 8, usize::MAX), None);
+            assert!(!heap.alloc_at(1024, bytes) && !heap.alloc_at(usize::MAX & !63, bytes));
+        }
+        assert!(!heap.alloc_at(0, 1));
     }
 }

@@ -54,6 +54,15 @@ impl Request {
     pub(crate) const INVALID: Request = Request(0);
 }
 
+/// A space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct SpaceHandle(pub(crate) usize);
+
+impl SpaceHandle {
+    pub(crate) const INVALID: SpaceHandle = SpaceHandle(0);
+}
+
 /// `shmemx_ct_t`: the address of a symmetric word.
 pub(crate) type Counter = *mut u64;
 

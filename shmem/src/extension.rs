@@ -10,4 +10,5 @@ pub(crate) mod exchange;
 pub(crate) mod heap;
 pub(crate) mod machine;
 pub(crate) mod request;
+pub(crate) mod space;
 pub(crate) mod teams;

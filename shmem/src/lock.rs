@@ -2,13 +2,14 @@
 //!
 //! The lock is the runtime's queueing lock, whose two words of 4 bytes fill the `long`: PEs get it in the
 //! order in which they ask. The queue ends at a home PE, which follows from the lock's place, so that many
-//! locks have their homes on many PEs.
+//! locks have their homes on many PEs; for a lock in a space, on its members.
 //!
 //! Invariant: a PE is at most once in the queue of a lock, and releases what it holds only. A second
 //! `shmem_set_lock` before the lock is cleared, also by another thread of the PE, is refused: the standard
 //! leaves it undefined.
 
 use crate::abi::{Ctx, c_int, c_long};
+use crate::extension::space;
 use crate::fault::{Call, Mark, OrFail, fail};
 use crate::library::{self, Library};
 use crate::order;
@@ -95,7 +96,12 @@ impl Library {
         let (spot, place) = self.word(call, "lock", lock);
         // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
         let words = unsafe { spot.array.cast::<u32>() };
-        let home = place % self.world.n_pes();
+        // That of a lock in a space is one of its members.
+        let is_in_heap = std::ptr::eq(spot.array, &*self.heap);
+        let home = match space::team_around(spot.offset).filter(|_| is_in_heap) {
+            Some(team) => team.pe(place % team.n_pes()),
+            None => place % self.world.n_pes(),
+        };
         let index = spot.offset / size_of::<u32>();
         work(words.lock_at(index, home).or_fail(call))
     }

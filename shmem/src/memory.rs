@@ -2,7 +2,8 @@
 //!
 //! Invariant: all PEs make the same calls, so a block lies at the same offset on every PE; that they do is
 //! compared at every call. A call that allocates or gives back is a barrier of all PEs, unless there is
-//! nothing to do.
+//! nothing to do. Where some PEs have spaces (`extension/space.rs`) in the way of what all would do, which
+//! they say in the same agreement, they look for a place that is free at all of them.
 
 use crate::abi::{c_long, c_void, size_t};
 use crate::fault::{Call, OrFail, fail};
@@ -11,10 +12,10 @@ use crate::lock;
 use crate::setup;
 use pelago::binding::Heap;
 use std::ptr::null_mut;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The alignment of a block that suits any type.
-const ANY_ALIGN_BYTES: usize = 16;
+pub(crate) const ANY_ALIGN_BYTES: usize = 16;
 
 /// `shmem_malloc`.
 pub(crate) unsafe fn malloc(call: Call, size: size_t) -> *mut c_void {
@@ -35,7 +36,7 @@ pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut 
     }
     if size > 0 && alignment > library.align_bytes {
         let _mark = library.enter_barrier(call);
-        library.world.agree_on_alloc(size, alignment).or_fail(call);
+        library.world.agree_on_alloc(size, alignment, true).or_fail(call);
         return null_mut();
     }
     library.alloc(call, size, alignment.max(ANY_ALIGN_BYTES))
@@ -66,7 +67,7 @@ pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
         let _mark = library.enter_barrier(call);
         library.world.agree_on_free(offset).or_fail(call);
         let mut blocks = library.blocks();
-        let bytes = blocks.block_bytes(offset).unwrap_or(0);
+        let bytes = blocks.own.block_bytes(offset).unwrap_or(0);
         lock::forget(ptr as usize..ptr as usize + bytes);
         blocks.free(offset);
         library.forget_block(call, ptr as usize);
@@ -87,33 +88,119 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
     }
     let offset = library.block(call, ptr);
     let _mark = library.enter_barrier(call);
-    library.world.agree_on_resize(offset, size).or_fail(call);
-    let mut blocks = library.blocks();
-    if blocks.resize_in_place(offset, size) {
-        library.note_block(call, ptr as usize, size);
-        return ptr;
-    }
-    let kept = blocks.block_bytes(offset).map_or(0, |bytes| bytes.min(size));
-    let Some(new) = blocks.alloc(size, ANY_ALIGN_BYTES) else { return null_mut() };
+    let plan = library.blocks().plan_resize(offset, size);
+    let agree = |can| library.world.agree_on_resize(offset, size, can);
+    let new = match library.settle(call, plan, (size, ANY_ALIGN_BYTES), agree) {
+        Plan::Place(None) => return null_mut(),
+        Plan::Place(Some(new)) => new,
+        Plan::Stay { .. } => {
+            library.note_block(call, ptr as usize, size);
+            return ptr;
+        }
+    };
+    let kept = library.blocks().own.block_bytes(offset).map_or(0, |bytes| bytes.min(size));
     let moved = library.address(new);
     // SAFETY: both blocks have so many bytes and do not overlap; the old one is used by nobody any more, as
     // the agreement was a barrier, and the new one not before the barrier below.
     unsafe { moved.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), kept) };
-    blocks.free(offset);
-    drop(blocks);
+    library.blocks().free(offset);
     library.forget_block(call, ptr as usize);
     library.note_block(call, moved as usize, size);
     library.world.barrier();
     moved
 }
 
+/// The blocks that all PEs have. It is made with the first, and forgotten with the library.
+static COMMON: Mutex<Option<Heap>> = Mutex::new(None);
+
+/// The account of the heap.
+pub(crate) struct Blocks<'l> {
+    /// What this PE has: the blocks of all PEs, the spaces of its teams, and for the length of a call what
+    /// it holds until the others have agreed.
+    pub(crate) own: MutexGuard<'l, Heap>,
+    /// The blocks that all PEs have, and nothing else: it is the same on every PE. Locked after `own`.
+    common: MutexGuard<'static, Option<Heap>>,
+}
+
+/// What all PEs do with their heaps if nothing is in the way of any.
+#[derive(Clone, Copy)]
+enum Plan {
+    /// A new block at an offset; `None` if there is no room.
+    Place(Option<usize>),
+    /// A block, of so many bytes until now, changes its size and stays where it is.
+    Stay { offset: usize, bytes: usize },
+}
+
+impl Blocks<'_> {
+    /// What follows from the blocks that all PEs have, and is the same on every PE.
+    fn common(&mut self) -> &mut Heap {
+        self.common.as_mut().expect("it is made when it is locked")
+    }
+
+    fn plan_alloc(&mut self, bytes: usize, align_bytes: usize) -> Plan {
+        Plan::Place(self.common().best_fit(bytes, align_bytes))
+    }
+
+    fn plan_resize(&mut self, offset: usize, bytes: usize) -> Plan {
+        match self.common().can_resize(offset, bytes) {
+            true => Plan::Stay { offset, bytes: self.common().block_bytes(offset).unwrap_or(0) },
+            false => self.plan_alloc(bytes, ANY_ALIGN_BYTES),
+        }
+    }
+
+    /// Takes the room that a plan needs, if nothing is in the way here.
+    fn hold(&mut self, plan: Plan, bytes: usize) -> bool {
+        match plan {
+            Plan::Place(None) => true,
+            Plan::Place(Some(place)) => self.own.alloc_at(place, bytes),
+            Plan::Stay { offset, bytes: before } => self.own.resize_in_place(offset, bytes.max(before)),
+        }
+    }
+
+    /// Gives up what was held.
+    fn give_up(&mut self, plan: Plan) {
+        match plan {
+            Plan::Place(None) => (),
+            Plan::Place(Some(place)) => self.own.free(place),
+            Plan::Stay { offset, bytes } => assert!(self.own.resize_in_place(offset, bytes), "it shrinks"),
+        }
+    }
+
+    /// Does what was held for on all PEs.
+    fn carry_out(&mut self, plan: Plan, bytes: usize) {
+        let is_done = match plan {
+            Plan::Place(None) => true,
+            Plan::Place(Some(place)) => self.common().alloc_at(place, bytes),
+            Plan::Stay { offset, .. } => {
+                self.own.resize_in_place(offset, bytes) && self.common().resize_in_place(offset, bytes)
+            }
+        };
+        assert!(is_done, "what is free at a PE is free where there are no spaces");
+    }
+
+    /// Gives a block of all PEs back.
+    fn free(&mut self, offset: usize) {
+        self.common().free(offset);
+        self.own.free(offset);
+    }
+}
+
+/// Forgets the blocks of a library that is given up.
+pub(crate) fn forget_all() {
+    *COMMON.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
 impl Library {
-    pub(crate) fn blocks(&self) -> MutexGuard<'_, Heap> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn blocks(&self) -> Blocks<'_> {
+        let own = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut common = COMMON.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first to come here finds nothing in use.
+        common.get_or_insert_with(|| own.clone());
+        Blocks { own, common }
     }
 
     /// Where this PE has an offset of the heap.
-    fn address(&self, offset: usize) -> *mut c_void {
+    pub(crate) fn address(&self, offset: usize) -> *mut c_void {
         self.heap.reach().own.wrapping_add(offset).cast()
     }
 
@@ -123,25 +210,96 @@ impl Library {
             return null_mut();
         }
         let _mark = self.enter_barrier(call);
-        self.world.agree_on_alloc(bytes, align_bytes).or_fail(call);
-        let Some(offset) = self.blocks().alloc(bytes, align_bytes) else { return null_mut() };
-        let block = self.address(offset);
-        self.note_block(call, block as usize, bytes);
-        block
+        let plan = self.blocks().plan_alloc(bytes, align_bytes);
+        let agree = |can| self.world.agree_on_alloc(bytes, align_bytes, can);
+        match self.settle(call, plan, (bytes, align_bytes), agree) {
+            Plan::Place(Some(offset)) => {
+                let block = self.address(offset);
+                self.note_block(call, block as usize, bytes);
+                block
+            }
+            Plan::Place(None) | Plan::Stay { .. } => null_mut(),
+        }
+    }
+
+    /// Carries out a plan for a block of so many bytes if all PEs can; else finds a place for it where all
+    /// have room. What was done, on all PEs alike.
+    fn settle(
+        &self,
+        call: Call,
+        plan: Plan,
+        (bytes, align_bytes): (usize, usize),
+        agree: impl FnOnce(bool) -> pelago::Result<bool>,
+    ) -> Plan {
+        let is_held = self.blocks().hold(plan, bytes);
+        let mut done = plan;
+        if !agree(is_held).or_fail(call) {
+            if is_held {
+                self.blocks().give_up(plan);
+            }
+            let team = &self.groups.world.team;
+            done = Plan::Place(self.hold_at_all((bytes, align_bytes), |place| {
+                let told = team.exchange_words("collect", [place.unwrap_or(0) as u64, bytes as u64]);
+                told.or_fail(call).iter().map(|&[place, _]| (place != 0).then_some(place as usize)).collect()
+            }));
+        }
+        self.blocks().carry_out(done, bytes);
+        done
+    }
+
+    /// The highest offset at which all members of a team have room for a block, held at each of them; `None`
+    /// on all if there is none. `tell` exchanges where each has room.
+    ///
+    /// Each member names its highest place below the lowest that was named before, and holds it meanwhile, so
+    /// that other threads leave it alone. If all name the same, that is it. The lowest place falls with every
+    /// round.
+    pub(crate) fn hold_at_all(
+        &self,
+        (bytes, align_bytes): (usize, usize),
+        mut tell: impl FnMut(Option<usize>) -> Vec<Option<usize>>,
+    ) -> Option<usize> {
+        let mut last = usize::MAX;
+        loop {
+            let mut blocks = self.blocks();
+            let place = blocks.own.highest_fit(bytes, align_bytes, last);
+            if let Some(place) = place {
+                assert!(blocks.own.alloc_at(place, bytes), "a fit is free");
+            }
+            drop(blocks);
+            let told = tell(place);
+            if told.iter().all(|&theirs| theirs == place) {
+                return place;
+            }
+            if let Some(place) = place {
+                self.blocks().own.free(place);
+            }
+            // `None` is less than any place.
+            last = told.into_iter().min().flatten()?;
+        }
     }
 
     /// The offset of a block that a call names by its address.
     fn block(&self, call: Call, ptr: *mut c_void) -> usize {
-        let offset = (ptr as usize).wrapping_sub(self.heap.reach().own as usize);
-        match self.blocks().block_bytes(offset) {
-            Some(_) => offset,
-            None => fail(
-                call,
-                format_args!(
-                    "ptr is {ptr:p}, where no block of the symmetric heap begins: it was freed, or \
-                    not allocated by shmem_malloc and its like"
-                ),
-            ),
+        let offset = self.offset(ptr);
+        let mut blocks = self.blocks();
+        if blocks.common().block_bytes(offset).is_some() {
+            return offset;
         }
+        let around = blocks.own.block_around(offset);
+        let is_in_space = around.is_some_and(|start| blocks.common().block_bytes(start).is_none());
+        drop(blocks);
+        let what = match is_in_space {
+            true => "which lies in a space: blocks of a space are given back by shmemx_space_free",
+            false => {
+                "where no block of the symmetric heap begins: it was freed, or not allocated by \
+                 shmem_malloc and its like"
+            }
+        };
+        fail(call, format_args!("ptr is {ptr:p}, {what}"))
+    }
+
+    /// The offset in the heap of an address, which need not lie there.
+    pub(crate) fn offset(&self, ptr: *mut c_void) -> usize {
+        (ptr as usize).wrapping_sub(self.heap.reach().own as usize)
     }
 }

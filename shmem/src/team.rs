@@ -7,6 +7,7 @@
 use crate::abi::{Ctx, TEAM_NUM_CONTEXTS, TeamConfig, TeamHandle, c_int, c_long, c_void};
 use crate::active_set::ActiveSets;
 use crate::context;
+use crate::extension::space;
 use crate::fault::{Call, fail};
 use crate::handles::Handles;
 use crate::hot::Hot;
@@ -29,6 +30,8 @@ pub(crate) struct Team {
     contexts: Mutex<Vec<Ctx>>,
     /// Collective operations under way (an extension).
     pub(crate) requests: AtomicUsize,
+    /// Spaces that were made of it (an extension).
+    pub(crate) spaces: AtomicUsize,
 }
 
 /// What the library keeps for teams and what they do.
@@ -65,13 +68,15 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         context::destroy_all();
+        space::forget_all();
         TEAMS.clear();
     }
 }
 
 impl Team {
     fn new(team: pelago::Team<'static>, num_contexts: c_int) -> Team {
-        Team { team, num_contexts, contexts: Mutex::default(), requests: AtomicUsize::new(0) }
+        let none = || AtomicUsize::new(0);
+        Team { team, num_contexts, contexts: Mutex::default(), requests: none(), spaces: none() }
     }
 
     /// The contexts that end with this team.
@@ -297,6 +302,13 @@ pub(crate) unsafe fn destroy(call: Call, team: TeamHandle) {
         fail(
             call,
             format_args!("{under_way} collective operations of the team are under way: wait for them first"),
+        );
+    }
+    let spaces = find(call, team).spaces.load(Ordering::Relaxed);
+    if spaces != 0 {
+        fail(
+            call,
+            format_args!("{spaces} spaces of the team are left: call shmemx_space_destroy for them first"),
         );
     }
     let contexts = std::mem::take(&mut *find(call, team).contexts());

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, cxx_program, run, run_everywhere, run_with};
+use common::{ROUTES, c_file, cxx_program, run, run_everywhere, run_with};
 
 /// Runs each mistake of a program: its name, and what the message says.
 #[track_caller]
@@ -17,7 +17,7 @@ fn assert_all_refused(file: &str, mistakes: &[(&str, &[&str])]) {
 #[test]
 fn checks_find_nothing_but_mistakes() {
     let checked = [("PELAGO_CHECK", "on")];
-    for file in ["extension", "extension_requests", "extension_memory"] {
+    for file in ["extension", "extension_requests", "extension_memory", "extension_spaces"] {
         run(&c_file(file, &[]), 3, &checked).assert_silent();
     }
     let overlaps = [
@@ -152,6 +152,69 @@ fn exchanges_teams_and_counters_refuse_mistakes() {
             ("ct", &["shmemx_ct_wait", "ct", "not symmetric"]),
             ("ct pe", &["shmemx_putmem_ct", "pe is 2"]),
             ("ct free", &["shmemx_ct_free", "no block of the symmetric heap begins"]),
+        ],
+    );
+}
+
+#[test]
+fn spaces_are_memory_of_one_team() {
+    let program = c_file("extension_spaces", &["-lpthread"]);
+    run_everywhere(&program);
+    run(&program, 4, &[("PELAGO_COUNTERS", "on")]).assert_silent();
+}
+
+#[test]
+fn threads_make_spaces_while_others_allocate() {
+    let program = c_file("extension_spaces", &["-lpthread"]);
+    for variables in ROUTES {
+        for n in [2, 4] {
+            run_with(&program, &["threads"], n, variables).assert_silent();
+        }
+    }
+}
+
+#[test]
+fn spaces_refuse_mistakes() {
+    let no_block = "where no block of the space 0x";
+    assert_all_refused(
+        "extension_spaces",
+        &[
+            ("early", &["shmemx_space_team", "before shmem_init"]),
+            ("place", &["shmemx_space_create", "space is null"]),
+            ("team", &["shmemx_space_create", "team is 0x", "never made"]),
+            ("sizes", &["shmemx_space_create", "of 100 bytes", "of 200 bytes", "All members"]),
+            ("none", &["shmemx_space_malloc", "SHMEMX_SPACE_INVALID"]),
+            ("none calloc", &["shmemx_space_calloc", "SHMEMX_SPACE_INVALID"]),
+            ("none align", &["shmemx_space_align", "SHMEMX_SPACE_INVALID"]),
+            ("none free", &["shmemx_space_free", "SHMEMX_SPACE_INVALID"]),
+            ("none available", &["shmemx_space_available", "SHMEMX_SPACE_INVALID"]),
+            ("none team", &["shmemx_space_team", "SHMEMX_SPACE_INVALID"]),
+            ("garbage", &["shmemx_space_malloc", "space is 0x", "never made"]),
+            ("garbage destroy", &["shmemx_space_destroy", "space is 0x", "never made"]),
+            ("malloc sizes", &["shmemx_space_malloc", "of 100 bytes", "of 200 bytes"]),
+            ("calloc sizes", &["shmemx_space_calloc", "of 100 bytes", "of 200 bytes"]),
+            ("alignments", &["shmemx_space_align", "aligned to 64", "aligned to 128"]),
+            ("alignment", &["shmemx_space_align", "alignment is 48"]),
+            ("calls", &["shmemx_space_malloc of 8 bytes", "shmemx_space_calloc of 8 bytes"]),
+            ("spaces", &["shmemx_space_malloc", "in the space at heap offset"]),
+            ("destroys", &["shmemx_space_destroy", "of the space at heap offset"]),
+            ("free blocks", &["shmemx_space_free", "of the block at heap offset"]),
+            ("free middle", &["shmemx_space_free", "ptr is 0x", no_block]),
+            ("free twice", &["shmemx_space_free", "ptr is 0x", no_block]),
+            ("free of other", &["shmemx_space_free", "ptr is 0x", no_block]),
+            ("free of world", &["shmemx_space_free", "ptr is 0x", no_block]),
+            ("free of private", &["shmemx_space_free", "ptr is 0x", no_block]),
+            ("world free", &["shmem_free", "lies in a space", "shmemx_space_free"]),
+            ("world free middle", &["shmem_free", "lies in a space", "shmemx_space_free"]),
+            ("world realloc", &["shmem_realloc", "lies in a space", "shmemx_space_free"]),
+            ("world sizes", &["shmem_malloc", "alloc(100 bytes", "alloc(200 bytes"]),
+            ("world resizes", &["shmem_realloc", "to 10000 bytes", "to 20000 bytes"]),
+            ("world calls", &["alloc(8 bytes", "resize(array"]),
+            ("team destroyed", &["shmem_team_destroy", "1 spaces of the team are left"]),
+            ("destroyed", &["shmemx_space_malloc", "space is 0x", "was destroyed"]),
+            ("destroyed twice", &["shmemx_space_destroy", "space is 0x", "was destroyed"]),
+            ("after the end", &["shmemx_space_available", "after the last shmem_finalize"]),
+            ("again", &["shmemx_space_available", "space is 0x", "was destroyed"]),
         ],
     );
 }

@@ -58,6 +58,18 @@ api! {
         cmp_values: *const T) -> size_t;
     extra plain "heap_free": crate::extension::heap::free_bytes, () -> size_t;
     extra plain "heap_largest": crate::extension::heap::largest_bytes, () -> size_t;
+    extra plain "space_create": crate::extension::space::create,
+        (team: TeamHandle, bytes: size_t, space: *mut SpaceHandle) -> c_int;
+    extra plain "space_destroy": crate::extension::space::destroy, (space: SpaceHandle);
+    extra plain "space_malloc": crate::extension::space::malloc,
+        (space: SpaceHandle, size: size_t) -> *mut c_void;
+    extra plain "space_calloc": crate::extension::space::calloc,
+        (space: SpaceHandle, count: size_t, size: size_t) -> *mut c_void;
+    extra plain "space_align": crate::extension::space::align,
+        (space: SpaceHandle, alignment: size_t, size: size_t) -> *mut c_void;
+    extra plain "space_free": crate::extension::space::free, (space: SpaceHandle, ptr: *mut c_void);
+    extra plain "space_available": crate::extension::space::available, (space: SpaceHandle) -> size_t;
+    extra plain "space_team": crate::extension::space::team, (space: SpaceHandle) -> TeamHandle;
     extra plain "local_complete": crate::extension::completion::local_complete, (ctx: Ctx);
     extra plain "local_query": crate::extension::completion::local_query, (ctx: Ctx) -> c_int;
     extra_both plain "quiet_test": crate::extension::completion::quiet_test, () -> c_int;

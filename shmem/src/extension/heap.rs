@@ -4,12 +4,14 @@ use crate::abi::size_t;
 use crate::fault::Call;
 use crate::library;
 
-/// `shmemx_heap_free`: bytes of the symmetric heap in free blocks, the same on every PE.
+/// `shmemx_heap_free`: bytes of the symmetric heap in free blocks, the same on every PE
+/// that has no spaces.
 pub(crate) unsafe fn free_bytes(call: Call) -> size_t {
-    library::of(call).blocks().free_bytes()
+    library::of(call).blocks().own.free_bytes()
 }
 
-/// `shmemx_heap_largest`: the most bytes that `shmem_malloc` would find room for now.
+/// `shmemx_heap_largest`: the most bytes that `shmem_malloc` would find room for now, as far as this PE
+/// knows.
 pub(crate) unsafe fn largest_bytes(call: Call) -> size_t {
-    library::of(call).blocks().largest_free_bytes()
+    library::of(call).blocks().own.largest_free_bytes()
 }

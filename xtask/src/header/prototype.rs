@@ -259,6 +259,7 @@ fn c_words(words: &str, element: Option<&str>) -> Result<(String, bool)> {
         "TeamConfig" => "shmem_team_config_t",
         "SessionConfig" => "shmem_ctx_session_config_t",
         "Request" => "shmemx_req_t",
+        "SpaceHandle" => "shmemx_space_t",
         "Counter" => "shmemx_ct_t",
         "ContextCounts" => "shmemx_pcntr_t",
         "ThreadNumber" => "pelago_gettid_t",
