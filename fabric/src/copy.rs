@@ -108,13 +108,17 @@ pub unsafe fn transfer(target: *mut u8, source: *const u8, bytes: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
+    // The compiler aligns the stack in the prologue, but it may move that behind this call, unless the call
+    // needs something of the frame.
+    let mut anchor = MaybeUninit::<usize>::uninit();
     // SAFETY: the C calling convention: three arguments in rdi, rsi, rdx, all caller-saved registers declared
-    // clobbered, the stack aligned by the compiler as `nostack` is absent; memcpy's own demands are the
-    // caller's.
+    // clobbered, the stack aligned by the compiler as `nostack` is absent and the frame is used; memcpy's own
+    // demands are the caller's.
     unsafe {
         std::arch::asm!(
             "call qword ptr [rip + {memcpy}@GOTPCREL]",
             memcpy = sym libc::memcpy,
+            inout("rax") anchor.as_mut_ptr() => _,
             inout("rdi") target => _,
             inout("rsi") source => _,
             inout("rdx") bytes => _,
