@@ -13,8 +13,23 @@ use crate::step::{Step, Work, run_all};
 use crate::workspace::{Package, cargo, metadata};
 use crate::{budget, tidy};
 
-/// What the full tier runs, and the Debian package that brings it.
-const NEEDS: [(&str, &str); 1] = [("mpiexec.hydra", "mpich")];
+/// What the full tier needs, and the Debian package that brings it.
+const NEEDS: [(Need, &str); 5] = [
+    (Need::Program("mpiexec.hydra"), "mpich"),
+    (Need::Program("valgrind"), "valgrind"),
+    (Need::Program("python3"), "python3"),
+    (Need::Python("import ensurepip"), "python3-venv"),
+    (Need::Python("from sysconfig import get_path; open(get_path('include') + '/Python.h')"), "python3-dev"),
+];
+
+/// How one finds out whether something is there.
+#[derive(Clone, Copy, PartialEq)]
+enum Need {
+    /// By its name in PATH.
+    Program(&'static str),
+    /// By a text that Python runs without an error.
+    Python(&'static str),
+}
 
 /// No test waits longer for a PE, in seconds: a hang becomes a failure that says what was waited for.
 const WAIT_LIMIT_SECONDS: &str = "120";
@@ -71,14 +86,11 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
     Ok(command)
 }
 
-/// Installs the packages of the programs that are missing, or says which they are.
+/// Installs the packages that are missing, or says which they are.
 fn install_needs() -> Result<()> {
-    let search_path = std::env::var_os("PATH").unwrap_or_default();
-    let missing = missing_packages(|program| {
-        std::env::split_paths(&search_path).any(|folder| folder.join(program).is_file())
-    });
+    let missing = missing_packages(Need::is_met);
     if missing.is_empty() {
-        println!("every program of the full tier is here");
+        println!("all that the full tier needs is here");
         return Ok(());
     }
     let names = missing.join(" ");
@@ -96,8 +108,23 @@ fn install_needs() -> Result<()> {
     Ok(())
 }
 
-fn missing_packages(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
-    NEEDS.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect()
+impl Need {
+    fn is_met(self) -> bool {
+        match self {
+            Need::Program(name) => {
+                let search_path = std::env::var_os("PATH").unwrap_or_default();
+                std::env::split_paths(&search_path).any(|folder| folder.join(name).is_file())
+            }
+            Need::Python(text) => {
+                let output = Command::new("python3").args(["-c", text]).output();
+                output.is_ok_and(|output| output.status.success())
+            }
+        }
+    }
+}
+
+fn missing_packages(is_met: impl Fn(Need) -> bool) -> Vec<&'static str> {
+    NEEDS.iter().filter(|(need, _)| !is_met(*need)).map(|(_, package)| *package).collect()
 }
 
 #[cfg(test)]
@@ -130,8 +157,16 @@ mod tests {
     }
 
     #[test]
-    fn missing_programs_are_named_by_their_package() {
-        assert_eq!(missing_packages(|_| false), ["mpich"]);
-        assert_eq!(missing_packages(|program| program == "mpiexec.hydra"), [""; 0]);
+    fn what_is_missing_is_named_by_its_package() {
+        let packages = ["mpich", "valgrind", "python3", "python3-venv", "python3-dev"];
+        assert_eq!(missing_packages(|_| false), packages);
+        assert_eq!(missing_packages(|need| need == Need::Program("mpiexec.hydra")), packages[1..]);
+        assert_eq!(missing_packages(|_| true), [""; 0]);
+    }
+
+    #[test]
+    fn needs_are_looked_for() {
+        assert!(Need::Program("sh").is_met() && !Need::Program("no-such-program").is_met());
+        assert!(!Need::Python("import no_such_module").is_met());
     }
 }
