@@ -1,6 +1,7 @@
 //! The functions whose instructions `cargo xtask budget` counts. The protocol is that of the xtask's tracer:
 //! print the probes, then run each once to warm up and once between two breakpoints.
 
+use pelago::am::{Am, Handler, HandlerLock, Handlers};
 use pelago::{Collective, On, ReduceOp, Symmetric, Team, World};
 use std::hint::black_box;
 
@@ -91,12 +92,35 @@ fn all_reduce_alone(
     team.all_reduce(ReduceOp::Sum, target, source)
 }
 
+#[inline(never)]
+fn am_short(am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
+    am.short(0, handler, &[])
+}
+
+#[inline(never)]
+fn am_short_8(am: &Am<'_>, handler: Handler, args: &[u32; 8]) -> pelago::Result<()> {
+    am.short(0, handler, args)
+}
+
+#[inline(never)]
+fn am_poll(am: &Am<'_>) {
+    am.poll();
+}
+
 fn main() -> pelago::Result<()> {
     let world = World::init()?;
+    let mut handlers = Handlers::new();
+    let handler = handlers.add("nothing", |_| ());
+    world.team().serve(handlers, |am| probes(&world, am, handler))?
+}
+
+/// Prints the probes and runs them.
+fn probes(world: &World, am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
     let team = world.team();
     let (target, source) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
     let array = world.alloc_zeroed::<u64>(64)?;
     let on = array.on(0)?;
+    let lock = HandlerLock::new(());
     let probe = |name, address: *const (), call| Probe { name, address: address as usize, call };
     let probes: Vec<Probe<'_>> = vec![
         probe("put_checked", put_checked as _, Box::new(|| drop(black_box(put_checked)(&array, 0, 5, 42)))),
@@ -123,9 +147,9 @@ fn main() -> pelago::Result<()> {
             Box::new(|| drop(black_box(fetch_add_bound)(&on, 5, 42))),
         ),
         probe("add_checked", add_checked as _, Box::new(|| drop(black_box(add_checked)(&array, 0, 5, 42)))),
-        probe("quiet", quiet as _, Box::new(|| black_box(quiet)(&world))),
-        probe("fence", fence as _, Box::new(|| black_box(fence)(&world))),
-        probe("barrier_alone", barrier_alone as _, Box::new(|| black_box(barrier_alone)(&world))),
+        probe("quiet", quiet as _, Box::new(|| black_box(quiet)(world))),
+        probe("fence", fence as _, Box::new(|| black_box(fence)(world))),
+        probe("barrier_alone", barrier_alone as _, Box::new(|| black_box(barrier_alone)(world))),
         probe(
             "team_barrier_alone",
             team_barrier_alone as _,
@@ -140,6 +164,24 @@ fn main() -> pelago::Result<()> {
             "all_reduce_alone",
             all_reduce_alone as _,
             Box::new(|| drop(black_box(all_reduce_alone)(&team, &target, &source))),
+        ),
+        probe("am_poll", am_poll as _, Box::new(|| black_box(am_poll)(am))),
+        // What is sent is not executed at once, as a sender's own look finds nothing either.
+        probe(
+            "am_short",
+            am_short as _,
+            Box::new(|| {
+                let _held = lock.lock();
+                drop(black_box(am_short)(am, handler));
+            }),
+        ),
+        probe(
+            "am_short_8",
+            am_short_8 as _,
+            Box::new(|| {
+                let _held = lock.lock();
+                drop(black_box(am_short_8)(am, handler, &[1; 8]));
+            }),
         ),
     ];
     for probe in &probes {

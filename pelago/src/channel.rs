@@ -244,6 +244,11 @@ impl Channel {
         status
     }
 
+    /// Bytes of the longest message.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.limits.message_bytes
+    }
+
     /// Sends a message; `false` if the provider has no room now.
     pub(crate) fn try_send(&self, pe: Pe, header: u64, payload: &[u8]) -> bool {
         self.call(|net| net.send(pe, header, payload)) != Status::Again

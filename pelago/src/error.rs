@@ -231,6 +231,70 @@ pub enum ErrorKind {
         /// What the other PE calls.
         theirs: String,
     },
+    /// Members whose handlers of active messages differ.
+    #[error(
+        "PE {me}: serve with other handlers than PE {pe}: all members add handlers of the same names in the \
+         same order"
+    )]
+    HandlersDiffer {
+        /// The calling PE.
+        me: Pe,
+        /// The first PE that differs.
+        pe: Pe,
+    },
+    /// An active message to a handler that does not exist.
+    #[error("PE {me}: {operation} names handler {handler}, but its endpoint has {handlers}, numbered from 0")]
+    NoSuchHandler {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The handler's number.
+        handler: u16,
+        /// How many there are.
+        handlers: usize,
+    },
+    /// An active message with too many arguments.
+    #[error("PE {me}: {operation} has {args} arguments, but it can have {max}. Put more into the payload")]
+    TooManyArguments {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// How many.
+        args: usize,
+        /// How many there can be.
+        max: usize,
+    },
+    /// An active message with too long a payload.
+    #[error(
+        "PE {me}: {operation} has a payload of {bytes} bytes, but it can have {max_bytes}. Send a long \
+         message, or several; or raise PELAGO_RING_SIZE"
+    )]
+    MessageTooLong {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Its bytes.
+        bytes: usize,
+        /// How many there can be.
+        max_bytes: usize,
+    },
+    /// An answer to an active message that cannot be answered.
+    #[error(
+        "PE {me}: {operation} by the handler {name:?}: {why}. A request is answered once, an answer never"
+    )]
+    AnswerOutOfPlace {
+        /// The PE that runs the handler.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The handler's name.
+        name: &'static str,
+        /// Why it cannot be.
+        why: &'static str,
+    },
     /// More arrays than the runtime keeps track of.
     #[error("PE {me}: there are {count} symmetric arrays already. Allocate fewer, larger ones, or free some")]
     TooManyArrays {

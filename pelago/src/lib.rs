@@ -32,6 +32,7 @@
 //! orders nothing.
 
 mod agree;
+pub mod am;
 mod amo;
 mod arrays;
 mod barrier;
@@ -56,6 +57,7 @@ mod order;
 mod p2p;
 mod progress;
 mod realm;
+mod restricted;
 mod rma;
 mod route;
 mod segment;

@@ -3,8 +3,8 @@
 //! Invariant: a handler of the provider's events only takes notes; whatever calls the provider again happens
 //! after it, from the outbox. Every wait of this PE makes progress, so a PE that waits serves the others.
 //!
-//! Two messages are the runtime's own: a request for an atomic on this PE's heap, and its answer, which comes
-//! for atomics that fetch nothing as well, as their completion.
+//! Messages are requests for atomics on this PE's heap and their answers, which come for atomics that fetch
+//! nothing as well, as their completion; and active messages, which are noted here and executed later.
 
 use crate::Pe;
 use crate::channel::{Channel, Target};
@@ -18,16 +18,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// What a message is for: the upper byte of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Purpose {
+pub(crate) enum Purpose {
     AtomicRequest = 1,
     AtomicAnswer = 2,
+    /// An active message: see `am`.
+    Active = 3,
+    /// How many active messages of this PE were executed?
+    ActiveAsk = 4,
+    /// So many.
+    ActiveTold = 5,
+}
+
+impl Purpose {
+    /// A header of 56 bits, for this purpose.
+    pub(crate) fn over(self, header: u64) -> u64 {
+        (self as u64) << 56 | header
+    }
 }
 
 /// Payload of a request: offset in the heap, operand, comparison; 8 bytes each.
 const REQUEST_BYTES: usize = 24;
 
 fn header(purpose: Purpose, code: u16, request: u32) -> u64 {
-    (purpose as u64) << 56 | u64::from(code) << 32 | u64::from(request)
+    purpose.over(u64::from(code) << 32 | u64::from(request))
 }
 
 /// An atomic that another PE's processor executes for this one.
@@ -119,8 +132,25 @@ impl World {
         if let Some(net) = &self.net {
             self.progress_net(net);
         }
+        if self.is_busy() {
+            self.drive_all();
+        }
+    }
+
+    /// Whether something is under way that this PE has to move: collective operations, or active messages.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.collectives.is_active() || self.am.is_open()
+    }
+
+    /// Moves it.
+    #[cold]
+    pub(crate) fn drive_all(&self) {
         if self.collectives.is_active() {
             self.drive();
+        }
+        if self.am.is_open() {
+            self.execute_messages();
         }
     }
 
@@ -176,6 +206,18 @@ impl World {
                 self.serve(from, &atomic, word(0)?, request)
             }
             p if p == Purpose::AtomicAnswer as u8 => self.finish(request, word(0)?),
+            p if p == Purpose::Active as u8 => {
+                self.note_active(from, header, payload);
+                Some(())
+            }
+            p if p == Purpose::ActiveAsk as u8 => {
+                self.tell_executed(from);
+                Some(())
+            }
+            p if p == Purpose::ActiveTold as u8 => {
+                self.note_executed(from, word(0)?);
+                Some(())
+            }
             _ => None,
         }
     }
@@ -190,9 +232,14 @@ impl World {
         // SAFETY: the word lies in this PE's heap, aligned, as was checked.
         let old = unsafe { atomic.execute(self.memory.heap(self.my_pe()).add(offset_bytes)) };
         let header = header(Purpose::AtomicAnswer, 0, request);
-        let payload = old.to_le_bytes().to_vec();
-        locked(&self.agenda.outbox).push(Deferred::Message { pe: from, header, payload });
+        self.send_later(from, Purpose::AtomicAnswer, header, old.to_le_bytes().to_vec());
         Some(())
+    }
+
+    /// Notes a message that is sent when there is room.
+    pub(crate) fn send_later(&self, pe: Pe, purpose: Purpose, header: u64, payload: Vec<u8>) {
+        let header = purpose.over(header);
+        locked(&self.agenda.outbox).push(Deferred::Message { pe, header, payload });
     }
 
     /// Takes the answer to a request. `None` if there is no such request.

@@ -48,6 +48,11 @@ impl Memory {
         self.segment.header()
     }
 
+    /// The node's memory.
+    pub(crate) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
     pub(crate) fn blocks(&self) -> &[Block] {
         self.segment.blocks()
     }

@@ -382,8 +382,18 @@ struct Birth {
 
 /// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
 /// counted from a number that no other call has.
-const BIRTHS: [&str; 8] =
-    ["split_strided", "split_list", "split_2d", "split_3d", "split_by", "space", "collect", "to_others"];
+const BIRTHS: [&str; 10] = [
+    "split_strided",
+    "split_list",
+    "split_2d",
+    "split_3d",
+    "split_by",
+    "space",
+    "collect",
+    "to_others",
+    "serve",
+    "the end of serve",
+];
 const FIRST_BIRTH: u64 = 1 << 32;
 
 impl Birth {

@@ -6,6 +6,7 @@
 
 use crate::Pe;
 use crate::channel::{Channel, Target};
+use crate::coll::schedule::Rank;
 use crate::context::Context;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
@@ -143,6 +144,15 @@ impl<'a, T: Element> View<'a, T> {
             Some(reason) => Err(ErrorKind::JobFailed { me, operation, reason }.into()),
             None => Ok(()),
         }
+    }
+
+    /// The rank of a PE of the job, as this array names PEs.
+    pub(crate) fn rank_of(&self, operation: &'static str, pe: Pe) -> Result<Rank> {
+        let rank = self.realm().rank_of(pe);
+        rank.ok_or_else(|| {
+            let (me, n_pes) = (self.world().my_pe(), self.realm().len());
+            ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into()
+        })
     }
 
     pub(crate) fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {

@@ -8,7 +8,7 @@
 
 use crate::Pe;
 use crate::channel::Channel;
-use crate::coll::function;
+use crate::restricted;
 use crate::world::World;
 use pelago_boot::Settings;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
@@ -94,7 +94,7 @@ impl World {
         waiters: Option<&AtomicU32>,
         mut ready: impl FnMut() -> bool,
     ) {
-        match self.collectives.is_active() {
+        match self.is_busy() {
             true => self.wait_driving(awaited, waiters, &mut ready),
             false => self.wait_patiently(awaited, waiters, &mut ready),
         }
@@ -153,7 +153,7 @@ impl World {
     fn wait_driving(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
         self.wait_patiently(awaited, waiters, &mut || {
             ready() || {
-                self.drive();
+                self.drive_all();
                 ready()
             }
         });
@@ -162,7 +162,7 @@ impl World {
     #[cold]
     #[inline(never)]
     fn wait_long(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
-        self.check_function(awaited);
+        self.check_callback(awaited);
         for _ in 0..self.patience.yields {
             if ready() {
                 return;
@@ -178,9 +178,9 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, since, sleeps);
             self.check_hope(awaited, ready);
-            if self.collectives.is_active() {
+            if self.is_busy() {
                 // Another thread of this PE may have started operations since.
-                self.drive();
+                self.drive_all();
             }
             let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
             let is_ready = ready();
@@ -199,7 +199,7 @@ impl World {
     #[cold]
     #[inline(never)]
     fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
-        self.check_function(awaited);
+        self.check_callback(awaited);
         let since = Instant::now();
         let mut rests = 0u32;
         loop {
@@ -218,10 +218,35 @@ impl World {
         }
     }
 
-    /// Fails if this is a barrier that a user's function of a reduction has called.
-    fn check_function(&self, awaited: Awaited) {
+    /// Fails if this is a barrier that a user's function of a reduction has called, or any wait of a handler.
+    fn check_callback(&self, awaited: Awaited) {
         if matches!(awaited, Awaited::Barrier { .. }) {
-            function::forbid(self, "barrier");
+            restricted::forbid(self, "barrier");
+        }
+        restricted::forbid_wait(self, || self.name(awaited));
+    }
+
+    /// Waits inside a handler of active messages, which nothing else may: `serve` is what lets others go on.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wait_in_handler(
+        &self,
+        awaited: Awaited,
+        mut ready: impl FnMut() -> bool,
+        mut serve: impl FnMut(),
+    ) {
+        let since = Instant::now();
+        for looks in 1u32.. {
+            serve();
+            if ready() {
+                return;
+            }
+            self.check_limit(awaited, since);
+            self.check_job(awaited, since, looks);
+            match looks < self.patience.spins {
+                true => spin_once(),
+                false => rustix::thread::sched_yield(),
+            }
         }
     }
 

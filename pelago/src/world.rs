@@ -6,6 +6,7 @@
 
 use crate::Pe;
 use crate::agree::Call;
+use crate::am::hub::Hub;
 use crate::barrier::Barrier;
 use crate::channel::Channel;
 use crate::coll::engine::Collectives;
@@ -87,6 +88,7 @@ pub struct World {
     pub(crate) net: Option<Arc<Channel>>,
     pub(crate) trackers: Trackers,
     pub(crate) agenda: Agenda,
+    pub(crate) am: Hub,
     pub(crate) joined_at: Instant,
     /// Whether all threads of this process belong to this PE, whatever their names.
     pub(crate) bears_threads: bool,
@@ -253,6 +255,7 @@ impl World {
             net: net.map(|net| Arc::new(Channel::new(net))),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
+            am: Hub::default(),
             joined_at: Instant::now(),
             bears_threads: false,
             job: Mutex::new(job),

@@ -27,7 +27,7 @@ struct Budget {
     what: &'static str,
 }
 
-const BUDGETS: [Budget; 8] = [
+const BUDGETS: [Budget; 11] = [
     Budget { probe: "put_checked", instructions: 10, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
     Budget {
@@ -44,6 +44,9 @@ const BUDGETS: [Budget; 8] = [
     Budget { probe: "barrier_alone", instructions: 60, what: "barrier of one PE, which waits for nobody" },
     Budget { probe: "team_barrier_alone", instructions: 60, what: "the same of a team" },
     Budget { probe: "broadcast_alone", instructions: 90, what: "broadcast of 8 bytes, at the root" },
+    Budget { probe: "am_poll", instructions: 15, what: "look for active messages that finds none" },
+    Budget { probe: "am_short", instructions: 120, what: "active message, and a look for others" },
+    Budget { probe: "am_short_8", instructions: 140, what: "the same with 8 arguments" },
 ];
 
 /// The same for the functions of the OpenSHMEM library, as programs call them; the probes stand in

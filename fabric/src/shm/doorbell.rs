@@ -112,6 +112,15 @@ impl Doorbell {
         sleepers.remove(announced.cause);
     }
 
+    /// Wakes who sleeps here for whatever cause.
+    #[inline]
+    pub fn ring_all(&self) {
+        if self.sleeping.load(Ordering::Relaxed) != 0 {
+            self.ring(Cause::Meeting);
+            self.ring(Cause::Data);
+        }
+    }
+
     /// Wakes who sleeps here for this cause. It is woken once: after that a ring costs one load again.
     pub fn ring(&self, cause: Cause) {
         let bit = cause as u32;

@@ -3,7 +3,7 @@
 
 use super::doorbell::{Cause, Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting, Stamp};
-use super::ring::{Cell, Positions, Ring};
+use super::ring::{Cell, Payload, Positions, Ring};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_update, spin_once};
 use loom::model::Builder;
 use loom::sync::Arc;
@@ -34,9 +34,10 @@ impl Inbox {
     }
 
     fn receive_one(&self) -> (usize, u64, Vec<u8>) {
-        let mut buffer = Vec::new();
+        let mut buffer = Payload::default();
         loop {
-            let got = self.ring().receive(&mut buffer, |e, payload| (e.from, e.header, payload.to_vec()));
+            let got =
+                self.ring().receive(&mut buffer, |e, payload| (e.from, e.header, payload.bytes().to_vec()));
             if let Some(message) = got {
                 return message;
             }
@@ -78,6 +79,33 @@ fn loom_ring_is_reused_in_order_with_padding() {
         for (i, payload) in payloads.iter().enumerate() {
             assert_eq!(inbox.receive_one(), (0, i as u64, payload.to_vec()));
         }
+        sender.join().unwrap();
+    });
+}
+
+/// A sender that claims more than it fills, or gives its claim up: the messages around it arrive whole.
+#[test]
+fn loom_ring_takes_claims_that_are_not_filled() {
+    explore(3, || {
+        let inbox = Inbox::new(4);
+        let theirs = Arc::clone(&inbox);
+        let sender = thread::spawn(move || {
+            let claim = || loop {
+                match theirs.ring().claim(60) {
+                    Some(claim) => return claim,
+                    None => spin_once(),
+                }
+            };
+            let claimed = claim();
+            theirs.ring().send_claimed(claimed, 0, 1, &[7], 8);
+            let claimed = claim();
+            theirs.ring().give_up(claimed);
+            while !theirs.ring().send(0, 2, &[5]) {
+                spin_once();
+            }
+        });
+        assert_eq!(inbox.receive_one(), (0, 1, 7u64.to_ne_bytes().to_vec()));
+        assert_eq!(inbox.receive_one(), (0, 2, vec![5]));
         sender.join().unwrap();
     });
 }

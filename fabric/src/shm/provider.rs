@@ -3,7 +3,7 @@
 
 use super::doorbell::Cause;
 use super::handout::{Handout, fetch, nonce_of};
-use super::ring::Envelope;
+use super::ring::{Envelope, Payload};
 use super::segment::{Layout, Segment};
 use crate::amo::{Atomic, AtomicKind, write_word};
 use crate::contract::Provider;
@@ -29,7 +29,7 @@ pub struct Shm {
     /// Start and length of each region, relative to the heap.
     regions: HashMap<Key, (usize, usize)>,
     completions: Cell<Completions>,
-    message: RefCell<Vec<u8>>,
+    message: RefCell<Payload>,
 }
 
 impl Shm {
@@ -229,8 +229,9 @@ impl Provider for Shm {
         let inbox = self.segment().inbox(self.me);
         let mut message = self.message.borrow_mut();
         let mut delivered = 0;
-        let mut deliver = |envelope: Envelope, payload: &[u8]| {
-            handle(Event::Message { from: envelope.from, header: envelope.header, payload });
+        let mut deliver = |envelope: Envelope, payload: &mut Payload| {
+            let (from, header, payload) = (envelope.from, envelope.header, payload.bytes());
+            handle(Event::Message { from, header, payload });
         };
         // No more than a ring's worth at once, so that a flood of small messages cannot hold the caller for
         // ever.

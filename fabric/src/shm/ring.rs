@@ -3,8 +3,11 @@
 //! Invariant: a cell between `head` and `tail` belongs to the producer that claimed it until its stamp equals
 //! its position plus one, then to the consumer; all other cells are free and their stamps are not ahead of
 //! their position. States and proof sketch: README.md beside this file. After D. Vyukov's bounded queue,
-//! extended by messages of several cells, which are claimed at once.
+//! extended by messages of several cells, which are claimed at once. A sender may fill its cells in
+//! place, and may find that it needs fewer than it has claimed.
 
+#[cfg(not(loom))]
+use crate::copy;
 use crate::sync::{AtomicU64, CacheLine, Ordering};
 use crate::types::Pe;
 
@@ -48,6 +51,52 @@ pub struct Ring<'m> {
     cells: &'m [Cell],
 }
 
+/// Room for the payload of one message on its way out of a ring, aligned to words.
+#[derive(Debug, Default)]
+pub struct Payload {
+    words: Vec<u64>,
+    bytes: usize,
+}
+
+impl Payload {
+    /// What was received last.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: so many bytes of the words were written, as `fill` has it.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
+    }
+
+    /// The same in words, the last of which may have bytes that mean nothing.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words[..self.bytes.div_ceil(8)]
+    }
+
+    /// Makes room for `bytes` bytes, which the caller then writes there.
+    fn room(&mut self, bytes: usize) -> *mut u64 {
+        let words = bytes.div_ceil(8);
+        if self.words.len() < words {
+            self.words.resize(words.next_power_of_two(), 0);
+        }
+        self.bytes = bytes;
+        self.words.as_mut_ptr()
+    }
+}
+
+/// Cells that a sender has claimed and not yet filled: all messages behind them wait.
+#[derive(Debug)]
+pub struct Claim {
+    start: u64,
+    cells: u64,
+}
+
+impl Claim {
+    /// Its position, counted in cells since the start.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+}
+
 impl<'m> Ring<'m> {
     /// Looks at a ring. All zero bytes are an empty one.
     ///
@@ -64,35 +113,135 @@ impl<'m> Ring<'m> {
         (self.cells.len() / 2) * CELL_BYTES - HEAD_WORDS * 8
     }
 
+    /// How many cells there are.
+    pub fn capacity(&self) -> u64 {
+        self.cells.len() as u64
+    }
+
+    /// So many cells were received since the start.
+    #[inline]
+    pub fn received(&self) -> u64 {
+        self.positions.head.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing is there for the owner of the inbox to receive.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        let head = self.positions.head.load(Ordering::Relaxed);
+        self.cell(head).words[0].load(Ordering::Relaxed) != head + 1
+    }
+
     /// Sends a message, or says `false` if there is no room for it now.
     ///
     /// # Panics
     /// If the payload is longer than [`Ring::message_bytes`].
     pub fn send(&self, from: Pe, header: u64, payload: &[u8]) -> bool {
-        assert!(payload.len() <= self.message_bytes(), "a message of {} bytes is too long", payload.len());
-        let cells = cells_for(payload.len());
-        let Some((position, skipped)) = self.claim(cells) else { return false };
-        if skipped > 0 {
-            let first = self.cell(position);
-            first.words[1].store(pack(from, PADDING), Ordering::Relaxed);
-            first.words[2].store(skipped, Ordering::Relaxed);
-            // SYNC POINT ring-message: releases the padding's length to the consumer.
-            first.words[0].store(position + 1, Ordering::Release);
+        self.send_words(from, header, &[], payload).is_some()
+    }
+
+    /// Sends a message whose payload is these words and, behind them, these bytes: its position, counted in
+    /// cells since the start; or nothing if there is no room for it now.
+    ///
+    /// # Panics
+    /// If both together are longer than [`Ring::message_bytes`].
+    #[inline]
+    pub fn send_words(&self, from: Pe, header: u64, words: &[u64], payload: &[u8]) -> Option<u64> {
+        let bytes = size_of_val(words) + payload.len();
+        let claim = self.claim(bytes)?;
+        let first = self.cell(claim.start);
+        match words.len() <= WORDS - HEAD_WORDS {
+            true => {
+                for (place, &word) in first.words[HEAD_WORDS..].iter().zip(words) {
+                    place.store(word, Ordering::Relaxed);
+                }
+            }
+            false => {
+                for (i, &word) in words.iter().enumerate() {
+                    self.word(claim.start, i).store(word, Ordering::Relaxed);
+                }
+            }
         }
-        let start = position + skipped;
-        self.write_payload(start, payload);
-        let first = self.cell(start);
-        first.words[1].store(pack(from, payload.len() as u32), Ordering::Relaxed);
+        if !payload.is_empty() {
+            self.write(claim.start, words.len(), payload);
+        }
+        self.publish(&claim, from, header, bytes);
+        Some(claim.start)
+    }
+
+    /// Claims room for a message of at most `bytes` bytes, to be filled in place; nothing if there is no room
+    /// now. The owner of the inbox receives nothing that is sent later before this is sent or given up.
+    ///
+    /// # Panics
+    /// If no message is so long.
+    #[inline]
+    pub fn claim(&self, bytes: usize) -> Option<Claim> {
+        let cells = cells_for(bytes);
+        if bytes > self.message_bytes() {
+            too_long(bytes);
+        }
+        let (position, skipped) = self.reserve(cells)?;
+        if skipped > 0 {
+            self.skip(position, skipped);
+        }
+        Some(Claim { start: position + skipped, cells })
+    }
+
+    /// Where byte `skipped` of the payload of a claimed message goes. The rest follows without a gap.
+    #[cfg(not(loom))]
+    pub fn place(&self, claim: &Claim, skipped: usize) -> *mut u8 {
+        let first: *const AtomicU64 = self.word(claim.start, 0);
+        first.cast::<u8>().wrapping_add(skipped).cast_mut()
+    }
+
+    /// Sends a claimed message of `bytes` bytes, which were written to their [`place`](Ring::place): the
+    /// words at its beginning are these.
+    #[inline]
+    pub fn send_claimed(&self, claim: Claim, from: Pe, header: u64, words: &[u64], bytes: usize) {
+        for (i, &word) in words.iter().enumerate() {
+            self.word(claim.start, i).store(word, Ordering::Relaxed);
+        }
+        let used = cells_for(bytes);
+        debug_assert!(used <= claim.cells, "{bytes} bytes are more than was claimed");
+        if used < claim.cells {
+            self.skip(claim.start + used, claim.cells - used);
+        }
+        self.publish(&claim, from, header, bytes);
+    }
+
+    /// Gives claimed cells up.
+    pub fn give_up(&self, claim: Claim) {
+        self.skip(claim.start, claim.cells);
+    }
+
+    /// Hands a filled message to the consumer.
+    #[inline(always)]
+    fn publish(&self, claim: &Claim, from: Pe, header: u64, bytes: usize) {
+        let first = self.cell(claim.start);
+        first.words[1].store(pack(from, bytes as u32), Ordering::Relaxed);
         first.words[2].store(header, Ordering::Relaxed);
         // SYNC POINT ring-message: releases sender, length, header and payload to the consumer.
-        first.words[0].store(start + 1, Ordering::Release);
-        true
+        first.words[0].store(claim.start + 1, Ordering::Release);
+    }
+
+    /// Marks claimed cells as holding nothing.
+    #[cold]
+    fn skip(&self, position: u64, cells: u64) {
+        let first = self.cell(position);
+        first.words[1].store(pack(0, PADDING), Ordering::Relaxed);
+        first.words[2].store(cells, Ordering::Relaxed);
+        // SYNC POINT ring-message: releases the padding's length to the consumer.
+        first.words[0].store(position + 1, Ordering::Release);
     }
 
     /// Takes the oldest message, if there is one: `read` gets its envelope and its payload, which is copied
     /// out into `buffer` first, and the cells are free again before `read` runs. Only the owner of the inbox
     /// calls this, one thread at a time.
-    pub fn receive<R>(&self, buffer: &mut Vec<u8>, read: impl FnOnce(Envelope, &[u8]) -> R) -> Option<R> {
+    #[inline]
+    pub fn receive<R>(
+        &self,
+        buffer: &mut Payload,
+        read: impl FnOnce(Envelope, &mut Payload) -> R,
+    ) -> Option<R> {
         loop {
             let head = self.positions.head.load(Ordering::Relaxed);
             let first = self.cell(head);
@@ -107,7 +256,7 @@ impl<'m> Ring<'m> {
                 continue;
             }
             let payload_bytes = length as usize;
-            self.read_payload(head, payload_bytes, buffer);
+            self.read(head, payload_bytes, buffer);
             self.release(head, cells_for(payload_bytes));
             return Some(read(Envelope { from, header: word }, buffer));
         }
@@ -115,13 +264,14 @@ impl<'m> Ring<'m> {
 
     /// Reserves `cells` consecutive cells without wrapping: position of the first, and how many cells at the
     /// ring's end are skipped before them.
-    fn claim(&self, cells: u64) -> Option<(u64, u64)> {
+    #[inline]
+    fn reserve(&self, cells: u64) -> Option<(u64, u64)> {
         let capacity = self.cells.len() as u64;
         let mut tail = self.positions.tail.load(Ordering::Relaxed);
         loop {
             // SYNC POINT ring-room: acquires the consumer's reads and clears of the cells before `head`.
             let head = self.positions.head.load(Ordering::Acquire);
-            let to_end = capacity - tail % capacity;
+            let to_end = capacity - (tail & (capacity - 1));
             let skipped = if to_end < cells { to_end } else { 0 };
             // A stale tail can lie behind head; the exchange below then fails and brings a fresh one.
             if (tail + skipped + cells).saturating_sub(head) > capacity {
@@ -150,32 +300,58 @@ impl<'m> Ring<'m> {
         self.positions.head.store(head + count, Ordering::Release);
     }
 
+    #[inline(always)]
     fn cell(&self, position: u64) -> &'m Cell {
         &self.cells[position as usize & (self.cells.len() - 1)]
     }
 
-    /// The words that hold the payload of a message at `start`, in order.
-    fn payload_words(&self, start: u64, bytes: usize) -> impl Iterator<Item = &'m AtomicU64> {
-        let this = *self;
-        (HEAD_WORDS..HEAD_WORDS + bytes.div_ceil(8))
-            .map(move |i| &this.cell(start + (i / WORDS) as u64).words[i % WORDS])
+    /// Word `i` of the payload of the message at `start`. A message does not wrap, so they follow each other
+    /// without a gap.
+    #[inline(always)]
+    fn word(&self, start: u64, i: usize) -> &'m AtomicU64 {
+        let i = HEAD_WORDS + i;
+        &self.cell(start + (i / WORDS) as u64).words[i % WORDS]
     }
 
-    fn write_payload(&self, start: u64, payload: &[u8]) {
-        for (word, chunk) in self.payload_words(start, payload.len()).zip(payload.chunks(8)) {
+    /// Writes the payload from word `skipped` on.
+    #[cfg(not(loom))]
+    fn write(&self, start: u64, skipped: usize, payload: &[u8]) {
+        let target: *const AtomicU64 = self.word(start, skipped);
+        // SAFETY: the message's cells are claimed, so they lie in the ring and nobody else accesses them; the
+        // words of atomics may be written through shared references.
+        unsafe { copy::copy(target.cast::<u8>().cast_mut(), payload.as_ptr(), payload.len()) };
+    }
+
+    #[cfg(loom)]
+    fn write(&self, start: u64, skipped: usize, payload: &[u8]) {
+        for (i, chunk) in payload.chunks(8).enumerate() {
             let mut bytes = [0; 8];
             bytes[..chunk.len()].copy_from_slice(chunk);
-            word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+            self.word(start, skipped + i).store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
         }
     }
 
-    fn read_payload(&self, start: u64, bytes: usize, buffer: &mut Vec<u8>) {
-        buffer.clear();
-        for word in self.payload_words(start, bytes) {
-            buffer.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    #[inline]
+    fn read(&self, start: u64, bytes: usize, buffer: &mut Payload) {
+        let (target, words) = (buffer.room(bytes), bytes.div_ceil(8));
+        #[cfg(not(loom))]
+        if words > WORDS - HEAD_WORDS {
+            let source: *const AtomicU64 = self.word(start, 0);
+            // SAFETY: the message is there, whole and without a gap; the buffer has room for it.
+            unsafe { copy::copy(target.cast(), source.cast(), bytes) };
+            return;
         }
-        buffer.truncate(bytes);
+        for i in 0..words {
+            // SAFETY: the buffer has room for so many words.
+            unsafe { target.add(i).write(self.word(start, i).load(Ordering::Relaxed)) };
+        }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn too_long(bytes: usize) -> ! {
+    panic!("a message of {bytes} bytes is longer than half of the ring")
 }
 
 /// Cells that a message with this payload takes.
@@ -201,7 +377,7 @@ mod tests {
         let cells: [Cell; 8] = Default::default();
         let positions = Positions::default();
         let ring = Ring::new(&positions, &cells);
-        let mut buffer = Vec::new();
+        let mut buffer = Payload::default();
         let mut take = || ring.receive(&mut buffer, |envelope, _| envelope.header);
         // Two cells: payload word 5 is word 0 of cell 1, whose next stamp belongs to position 1 + 8.
         let forged = [0, 0, 0, 0, 0, 1 + 8 + 1u64].map(u64::to_ne_bytes).concat();

@@ -1,7 +1,7 @@
 //! The node's memory: what lies where, and how it is made and mapped.
 //!
 //! ```text
-//! | header | one block a PE | one ring a PE | heap, pool of PE 0 | heap, pool of PE 1 | ...
+//! | header | one block a PE | two rings a PE | heap, pool of PE 0 | heap, pool of PE 1 | ...
 //! ```
 //! What peers reach of a PE is its region: the symmetric heap, which all PEs allocate in alike, and behind it
 //! the pool, which each PE allocates in for itself.
@@ -32,6 +32,9 @@ const HEAP_BYTES_MAX: usize = 1 << 47;
 /// Larger rings are cut to this, so that lengths in a ring fit in 32 bits.
 const RING_BYTES_MAX: usize = 64 << 20;
 
+/// Rings of a PE.
+const RINGS: usize = 2;
+
 /// Words in a PE's notice: what it says of itself to the others when they must agree.
 pub const NOTICE_WORDS: usize = 72;
 /// Words of the bit set of CPUs.
@@ -48,7 +51,7 @@ pub struct Layout {
     pub heap_bytes: usize,
     /// Pool of one PE, in bytes; with the heap a multiple of 16 MiB, unless there are none.
     pub pool_bytes: usize,
-    /// A PE's message ring, in bytes; a power of two.
+    /// Each of a PE's two message rings, in bytes; a power of two.
     pub ring_bytes: usize,
 }
 
@@ -85,13 +88,13 @@ impl Layout {
     }
 
     fn heaps_offset(&self) -> usize {
-        (self.rings_offset() + self.n_pes * self.ring_bytes).next_multiple_of(REGION_ALIGN_BYTES)
+        (self.rings_offset() + RINGS * self.n_pes * self.ring_bytes).next_multiple_of(REGION_ALIGN_BYTES)
     }
 
     /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are right for a
     /// layout that has a size.
     fn total_bytes(&self) -> Option<usize> {
-        let pe_bytes = (size_of::<Block>() + self.ring_bytes).checked_add(self.region_bytes())?;
+        let pe_bytes = (size_of::<Block>() + RINGS * self.ring_bytes).checked_add(self.region_bytes())?;
         let bound = self.n_pes.checked_mul(pe_bytes)?.checked_add(2 * REGION_ALIGN_BYTES)?;
         (bound <= isize::MAX as usize).then(|| self.heaps_offset() + self.n_pes * self.region_bytes())
     }
@@ -147,6 +150,8 @@ pub struct Block {
     pub left: CacheLine<AtomicU32>,
     /// The two ends of its inbox.
     pub inbox: Positions,
+    /// The two ends of its inbox for answers.
+    pub answers: Positions,
     /// What it says when all must agree; two, used in turn.
     pub notices: [CacheLine<[AtomicU64; NOTICE_WORDS]>; 2],
 }
@@ -330,15 +335,23 @@ impl Segment {
 
     /// The inbox of `pe`.
     pub fn inbox(&self, pe: Pe) -> Ring<'_> {
-        let positions = &self.block(pe).inbox;
-        // SAFETY: the layout has a ring of `ring_bytes` bytes for each PE at this offset, page-aligned, made
-        // of atomics; `block` has checked `pe`.
-        let cells = unsafe {
-            let first =
-                self.start.add(self.layout.rings_offset() + pe * self.layout.ring_bytes).cast::<Cell>();
+        Ring::new(&self.block(pe).inbox, self.cells(pe, 0))
+    }
+
+    /// The inbox of `pe` for answers, which whoever waits for room for an answer empties as well.
+    pub fn answers(&self, pe: Pe) -> Ring<'_> {
+        Ring::new(&self.block(pe).answers, self.cells(pe, 1))
+    }
+
+    /// The cells of one of a PE's rings; there is such a PE.
+    fn cells(&self, pe: Pe, ring: usize) -> &[Cell] {
+        let offset_bytes = self.layout.rings_offset() + (RINGS * pe + ring) * self.layout.ring_bytes;
+        // SAFETY: the layout has two rings of `ring_bytes` bytes for each PE at this offset, page-aligned,
+        // made of atomics; the caller vouches for the PE.
+        unsafe {
+            let first = self.start.add(offset_bytes).cast::<Cell>();
             std::slice::from_raw_parts(first.as_ptr(), self.layout.ring_bytes / CELL_BYTES)
-        };
-        Ring::new(positions, cells)
+        }
     }
 
     /// The start of `pe`'s region, that is of its heap.

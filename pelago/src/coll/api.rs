@@ -7,7 +7,6 @@
 
 use super::call::Call;
 use super::direct::Direct;
-use super::function;
 use super::reduction::{Combiner, IntoCombiner};
 use super::request::{NonBlocking, PersistentCalls};
 use super::schedule::Rank;
@@ -15,6 +14,7 @@ use super::shape::{Blocks, Operation};
 use super::span::Span;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
+use crate::restricted;
 use crate::team::Team;
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same
@@ -319,7 +319,7 @@ impl<'w> Team<'w> {
 
     /// How much the memory is used that this PE's scheduled operations of the team synchronise on.
     pub fn sync_counts(&self) -> super::sync_memory::SyncCounts {
-        function::forbid(self.world, "sync_counts");
+        restricted::forbid(self.world, "sync_counts");
         self.core.engine().sync_counts()
     }
 }

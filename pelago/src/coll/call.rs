@@ -2,7 +2,6 @@
 
 use super::direct::{Direct, Places};
 use super::engine::{Operands, Progress};
-use super::function;
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select;
@@ -11,6 +10,7 @@ use super::span::Operand;
 use super::sync_memory::Plan;
 use crate::error::{ErrorKind, Result};
 use crate::realm::Bases;
+use crate::restricted;
 use crate::symmetric::Usage;
 use crate::team::{Team, TeamCore};
 use crate::wait::Awaited;
@@ -366,7 +366,7 @@ impl World {
 
     pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
         if !progress.is_done() {
-            function::forbid(self, operation);
+            restricted::forbid(self, operation);
             let awaited = Awaited::Collective { operation, pe: None };
             self.wait_for_members(awaited, || progress.is_done(), || progress.awaits());
         }

@@ -11,9 +11,9 @@
 //! alike, so results are the same everywhere and do not depend on the form.
 
 use super::block::{BOARD_BYTES, BOARDS, PAGE_BYTES};
-use super::function;
 use super::reduction::Combiner;
 use super::schedule::Rank;
+use crate::restricted::{self, Callback};
 use crate::team::TeamCore;
 use crate::wait::Awaited;
 use crate::world::World;
@@ -58,7 +58,7 @@ impl Direct<'_> {
     fn await_begun(&self, rank: Rank, number: u64) {
         let begun = self.team.begun(rank);
         if !begun.has_reached(number) {
-            function::forbid(self.world, self.operation);
+            restricted::forbid(self.world, self.operation);
             self.world.wait(self.awaits(rank), || begun.has_reached(number));
         }
     }
@@ -101,7 +101,7 @@ impl Direct<'_> {
         match meeting.arrive(self.team.len() as u32, number) {
             true => self.world.ring_sleepers(),
             false => {
-                function::forbid(self.world, self.operation);
+                restricted::forbid(self.world, self.operation);
                 let awaited = Awaited::Collective { operation: self.operation, pe: None };
                 // Who has left before this is over has not come, and cannot come any more.
                 let left = || {
@@ -599,7 +599,7 @@ fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, n
     let board = team.board(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*board.stamp };
-    function::forbid(world, operation);
+    restricted::forbid(world, operation);
     world.wait(Direct { world, team, operation }.awaits(rank), || stamp.has_reached(number));
 }
 
@@ -625,11 +625,11 @@ unsafe fn fold_by_function(
 ) {
     let &Direct { world, team, operation } = direct;
     let number = team.sequence.load(Ordering::Relaxed);
-    function::run(world, operation, || {
+    restricted::run(world, Callback::Function(operation), || {
         // SAFETY: the caller vouches for operands and `into`.
         unsafe { combiner.fold(operands, into, bytes) };
         if team.sequence.load(Ordering::Relaxed) != number {
-            function::forbid(world, "another operation of the team");
+            restricted::forbid(world, "another operation of the team");
         }
     });
 }

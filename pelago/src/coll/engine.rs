@@ -5,7 +5,6 @@
 //! order; one that cannot go on stays where it is and is tried again.
 
 use super::block;
-use super::function;
 use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
 use super::select::Preferences;
@@ -16,6 +15,7 @@ use crate::Pe;
 use crate::channel::Target;
 use crate::error::{ErrorKind, Result};
 use crate::realm::Bases;
+use crate::restricted::{self, Callback};
 use crate::route::Route;
 use crate::symmetric::{InUse, Usage};
 use crate::team::TeamCore;
@@ -244,7 +244,7 @@ impl World {
         operands: Operands,
         usages: [Option<Arc<Usage>>; 2],
     ) -> Result<Arc<Progress>> {
-        function::forbid(self, operation);
+        restricted::forbid(self, operation);
         let progress = Arc::new(Progress::default());
         let mut running = self.collectives.running();
         let scratch = self.take_scratch(team, operation, plan.schedule.scratch_bytes)?;
@@ -407,7 +407,7 @@ impl World {
         value: &[u8],
         values: &mut [u8],
     ) {
-        function::forbid(self, "exchange");
+        restricted::forbid(self, "exchange");
         let (n, ranks) = (team.len(), team.engine().block_ranks);
         let shape = Shape::new(Operation::AllGather, team.my_rank(), n, value.len(), 1);
         let algorithm = find(Operation::AllGather, if n <= 8 { "linear" } else { "bruck" });
@@ -431,7 +431,7 @@ impl World {
 
     /// Whether no operation is under way on a team here, and nothing is to be done for its memory.
     pub(crate) fn is_at_rest(&self, team: &Arc<TeamCore>) -> bool {
-        function::forbid(self, "an end of operations under way");
+        restricted::forbid(self, "an end of operations under way");
         let running = self.collectives.running();
         !running.requests.iter().any(|request| Arc::ptr_eq(&request.team, team))
             && !running.restless.iter().any(|restless| Arc::ptr_eq(restless, team))
@@ -440,7 +440,7 @@ impl World {
     /// Completes what is under way here, whether anybody waits for it or not: others may need it.
     pub(crate) fn finish_collectives(&self) {
         if self.collectives.is_active() {
-            function::forbid(self, "an end of operations under way");
+            restricted::forbid(self, "an end of operations under way");
             let awaited = Awaited::Collective { operation: "the end of the job", pe: None };
             self.wait(awaited, || !self.collectives.is_active());
         }
@@ -532,7 +532,7 @@ impl Request {
                 // SAFETY: the shape says that the places have so many bytes.
                 let combine = || unsafe { combiner.combine(left, right, into, bytes) };
                 match combiner.is_function() {
-                    true => function::run(world, self.operation, combine),
+                    true => restricted::run(world, Callback::Function(self.operation), combine),
                     false => combine(),
                 }
                 true

@@ -18,7 +18,6 @@ pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod direct;
 pub(crate) mod engine;
-pub(crate) mod function;
 pub(crate) mod request;
 pub mod select;
 pub(crate) mod span;

@@ -1,0 +1,123 @@
+//! Answers: what a handler sends back to whoever has sent the request.
+
+use super::long::Long;
+use super::wire::{Head, LONG_WORDS, Words};
+use super::{ARGS_MAX, Handler, Message};
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::view::View;
+use crate::wait::Awaited;
+use pelago_fabric::sync::Ordering;
+
+impl Message<'_> {
+    /// Answers the request without a payload. A request is answered at most once, and an answer never.
+    ///
+    /// # Errors
+    /// If this is an answer, or was answered; if the sender has no such handler, or there are more than 16
+    /// arguments. Nothing is sent then.
+    pub fn answer_short(&self, handler: Handler, args: &[u32]) -> Result<()> {
+        self.answer_medium(handler, args, &[])
+    }
+
+    /// Answers the request with a payload, which may be reused at return.
+    ///
+    /// # Errors
+    /// As [`answer_short`](Message::answer_short), and if the payload is too long.
+    pub fn answer_medium(&self, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
+        let operation = "an answer";
+        self.check_answer(operation, handler, args)?;
+        self.check_bytes(operation, payload.len())?;
+        self.answer(handler, args, None, payload);
+        Ok(())
+    }
+
+    /// Puts data to the sender's part of an array, and answers the request: the handler there sees them.
+    ///
+    /// # Errors
+    /// As [`answer_short`](Message::answer_short), as [`View::put`], and over the net if they are longer than
+    /// a medium payload.
+    pub fn answer_long<T: Element>(
+        &self,
+        handler: Handler,
+        args: &[u32],
+        (array, index): (&View<'_, T>, usize),
+        source: &[T],
+    ) -> Result<()> {
+        let operation = "a long answer";
+        self.check_answer(operation, handler, args)?;
+        let long = Long::new(operation, array, self.from, index, source)?;
+        match self.world.net {
+            None => {
+                array.put(long.rank, index, source)?;
+                self.answer(handler, args, Some(long.words), &[]);
+            }
+            Some(_) => {
+                self.check_bytes(operation, long.bytes.len())?;
+                self.answer(handler, args, Some(long.words), long.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_bytes(&self, operation: &'static str, bytes: usize) -> Result<()> {
+        let (me, max_bytes) = (self.world.my_pe(), self.world.medium_max());
+        match bytes <= max_bytes {
+            true => Ok(()),
+            false => Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into()),
+        }
+    }
+
+    fn check_answer(&self, operation: &'static str, handler: Handler, args: &[u32]) -> Result<()> {
+        let (me, handlers) = (self.world.my_pe(), self.table.entries.len());
+        let kind = match () {
+            () if self.is_answer() => {
+                let (name, why) = (self.handler_name(), "its message is an answer itself");
+                ErrorKind::AnswerOutOfPlace { me, operation, name, why }
+            }
+            () if self.is_answered.get() => {
+                let (name, why) = (self.handler_name(), "it has answered already");
+                ErrorKind::AnswerOutOfPlace { me, operation, name, why }
+            }
+            () if args.len() > ARGS_MAX => {
+                ErrorKind::TooManyArguments { me, operation, args: args.len(), max: ARGS_MAX }
+            }
+            () if usize::from(handler.0) >= handlers => {
+                ErrorKind::NoSuchHandler { me, operation, handler: handler.0, handlers }
+            }
+            () => return Ok(()),
+        };
+        Err(kind.into())
+    }
+
+    fn head_of_answer(&self, handler: Handler, args: &[u32], is_long: bool) -> Head {
+        Head {
+            handler,
+            endpoint: self.head.answers_to,
+            answers_to: 0,
+            args: args.len() as u8,
+            is_answer: true,
+            is_wide: false,
+            is_long,
+        }
+    }
+
+    /// Sends an answer that was checked.
+    fn answer(&self, handler: Handler, args: &[u32], place: Option<[u64; LONG_WORDS]>, payload: &[u8]) {
+        self.is_answered.set(true);
+        let (world, head) = (self.world, self.head_of_answer(handler, args, place.is_some()).pack());
+        let words = Words::new(args, place);
+        // Before it is there to be executed, so that it is never executed more often than sent.
+        self.table.sent.fetch_add(1, Ordering::Relaxed);
+        match world.am.lanes(world) {
+            None => world.answer_over_net(self.from, head, words.as_slice(), payload),
+            Some(lanes) => {
+                let lane = lanes.to(self.from);
+                let send = || lane.answer(lanes.me, head, words.as_slice(), payload);
+                if !send() {
+                    let awaited = Awaited::Room { operation: "an answer", pe: self.from };
+                    world.wait_in_handler(awaited, send, || world.execute_answers(lanes));
+                }
+            }
+        }
+    }
+}

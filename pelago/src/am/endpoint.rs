@@ -1,0 +1,347 @@
+//! An endpoint: handlers of one team, and requests to its members.
+
+use super::hub::Lanes;
+use super::long::Long;
+use super::table::Table;
+use super::wire::{Head, Words};
+use super::{ARGS_MAX, Handler, Handlers, Prepared};
+use crate::coll::schedule::Rank;
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::restricted;
+use crate::team::Team;
+use crate::tracker::Tracker;
+use crate::view::View;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::sync::Ordering;
+use std::sync::Arc;
+
+/// An endpoint of active messages; see [`Team::serve`].
+pub struct Am<'a> {
+    pub(super) world: &'a World,
+    pub(super) table: Arc<Table>,
+    /// This endpoint's number here, for answers, and at each member.
+    pub(super) number: u16,
+    pub(super) numbers: Box<[u16]>,
+    pub(super) lanes: Option<&'a Lanes>,
+}
+
+/// Takes the handlers away before what they borrow is gone, on unwinding as well.
+struct Open<'a> {
+    world: &'a World,
+    number: u16,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.world.am.forget(self.number);
+    }
+}
+
+impl<'w> Team<'w> {
+    /// Runs `work` with an endpoint of active messages. Collective on this team. The handlers may borrow what
+    /// outlives the call. When it returns, all messages of all members, answers included, have been executed.
+    ///
+    /// ```
+    /// use pelago::am::Handlers;
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let (sum, answers) = (AtomicU32::new(0), AtomicU32::new(0));
+    /// let mut handlers = Handlers::new();
+    /// let thanks = handlers.add("thanks", |_| {
+    ///     answers.fetch_add(1, Relaxed);
+    /// });
+    /// let add = handlers.add("add", |message| {
+    ///     sum.fetch_add(message.args()[0], Relaxed);
+    ///     message.answer_short(thanks, &[]).unwrap();
+    /// });
+    /// let right = (world.my_pe() + 1) % 3;
+    /// world.team().serve(handlers, |am| am.short(right, add, &[5]))??;
+    /// assert_eq!((sum.into_inner(), answers.into_inner()), (5, 1));
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the members do not give handlers of the same names in the same order, or do not all make this call.
+    pub fn serve<'env, R>(&self, handlers: Handlers<'env>, work: impl FnOnce(&Am<'_>) -> R) -> Result<R> {
+        let world = self.world;
+        restricted::forbid(world, "serve");
+        let fingerprint = handlers.fingerprint();
+        // SAFETY: `Open` forgets the table before this call returns, whatever happens.
+        let table = Arc::new(unsafe { Table::new(Arc::clone(&self.core), handlers) });
+        let number = world.am.register(&table);
+        let _open = Open { world, number };
+        let told = self.exchange_words("serve", [number.into(), fingerprint])?;
+        if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
+            return Err(ErrorKind::HandlersDiffer { me: world.my_pe(), pe: self.core.pe(rank) }.into());
+        }
+        let numbers = told.iter().map(|&[number, _]| number as u16).collect();
+        let am = Am { world, table, number, numbers, lanes: world.am.lanes(world) };
+        let outcome = work(&am);
+        am.finish(self)?;
+        Ok(outcome)
+    }
+}
+
+impl Am<'_> {
+    /// Sends a request without a payload to the member of this rank. It waits for room, and executes what
+    /// arrives meanwhile; and after each request this PE looks whether something has arrived.
+    ///
+    /// # Errors
+    /// If there is no such member or handler, or there are more than 16 arguments; nothing is sent then.
+    #[inline]
+    pub fn short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
+        self.medium(to, handler, args, &[])
+    }
+
+    /// Sends a request with a payload of up to [`medium_max`](Am::medium_max) bytes, which the handler finds
+    /// in a buffer of the runtime. The payload may be reused at return.
+    ///
+    /// # Errors
+    /// As [`short`](Am::short), and if the payload is too long.
+    #[inline]
+    pub fn medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
+        if !self.try_request("an active message", to, handler, args, payload)? {
+            self.request_slowly(to, handler, args, payload)?;
+        }
+        self.look();
+        Ok(())
+    }
+
+    /// As [`short`](Am::short), but if there is no room now, nothing is sent and the answer is `false`
+    /// (GASNet's immediate mode).
+    ///
+    /// # Errors
+    /// As [`short`](Am::short).
+    #[inline]
+    pub fn try_short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<bool> {
+        self.try_medium(to, handler, args, &[])
+    }
+
+    /// As [`medium`](Am::medium), but if there is no room now, nothing is sent and the answer is `false`.
+    ///
+    /// # Errors
+    /// As [`medium`](Am::medium).
+    #[inline]
+    pub fn try_medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<bool> {
+        let is_sent = self.try_request("an active message", to, handler, args, payload)?;
+        self.look();
+        Ok(is_sent)
+    }
+
+    /// Puts data to the elements from `index` on of the target's part of an array, and sends a request whose
+    /// handler sees them there ([`Message::elements`](super::Message::elements)). The source may be reused at
+    /// return.
+    ///
+    /// # Errors
+    /// As [`short`](Am::short), and as [`View::put`].
+    pub fn long<T: Element>(
+        &self,
+        to: Rank,
+        handler: Handler,
+        args: &[u32],
+        (array, index): (&View<'_, T>, usize),
+        source: &[T],
+    ) -> Result<()> {
+        let operation = "a long active message";
+        self.check(operation, to, handler, args)?;
+        let long = Long::new(operation, array, self.table.pe(to), index, source)?;
+        // Over the net a message that brings its data is cheaper than a put and the word that it is complete.
+        let travels_along = self.lanes.is_none() && long.bytes.len() <= self.medium_max();
+        let data = if travels_along { long.bytes } else { &[] };
+        if !travels_along {
+            self.put_and_complete(operation, array, (long.rank, index), source)?;
+        }
+        let (head, words) = (self.head(to, handler, args, true), Words::new(args, Some(long.words)));
+        if !self.send(to, head, &words, data) {
+            self.world.wait(self.room(to), || self.send(to, head, &words, data));
+        }
+        self.look();
+        Ok(())
+    }
+
+    /// Room for a request whose payload is written in place: of at least one and at most `most` bytes, of
+    /// which less may be used. Until it is sent or dropped, the target executes nothing that is sent to it
+    /// later: fill it at once, and wait for nothing meanwhile.
+    ///
+    /// # Errors
+    /// If there is no such member, or no message is so long.
+    pub fn prepare(&self, to: Rank, most: usize) -> Result<Prepared<'_>> {
+        self.check_rank("prepare", to)?;
+        self.check_bytes("prepare", most)?;
+        Ok(Prepared::new(self, to, most))
+    }
+
+    /// Executes what has arrived, and makes progress. Every call that waits does so as well.
+    #[inline]
+    pub fn poll(&self) {
+        match self.lanes {
+            Some(_) => self.look(),
+            None => self.world.progress(),
+        }
+    }
+
+    /// Bytes of the longest payload of a medium message.
+    pub fn medium_max(&self) -> usize {
+        self.world.medium_max()
+    }
+
+    /// The number of this PE in the team.
+    pub fn my_rank(&self) -> Rank {
+        self.table.team.my_rank()
+    }
+
+    /// The number of members.
+    pub fn n_pes(&self) -> usize {
+        self.table.pes.len()
+    }
+
+    /// Looks whether something has arrived.
+    #[inline(always)]
+    pub(super) fn look(&self) {
+        match self.lanes {
+            Some(lanes) if lanes.is_idle() => (),
+            Some(_) => self.world.execute_messages(),
+            None => self.world.progress(),
+        }
+    }
+
+    /// Sends a request if there is room.
+    #[inline(always)]
+    fn try_request(
+        &self,
+        operation: &'static str,
+        to: Rank,
+        handler: Handler,
+        args: &[u32],
+        payload: &[u8],
+    ) -> Result<bool> {
+        self.check(operation, to, handler, args)?;
+        if !payload.is_empty() {
+            self.check_bytes(operation, payload.len())?;
+        }
+        Ok(self.send(to, self.head(to, handler, args, false), &Words::new(args, None), payload))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn request_slowly(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
+        let (head, words) = (self.head(to, handler, args, false), Words::new(args, None));
+        self.world.wait(self.room(to), || self.send(to, head, &words, payload));
+        Ok(())
+    }
+
+    /// Puts the data of a long message. On mapped memory the message that follows releases them; over the net
+    /// they are complete at return.
+    fn put_and_complete<T: Element>(
+        &self,
+        operation: &'static str,
+        array: &View<'_, T>,
+        (rank, index): (Rank, usize),
+        source: &[T],
+    ) -> Result<()> {
+        if self.lanes.is_some() {
+            return array.put(rank, index, source);
+        }
+        let mut outcome = Ok(());
+        self.world.track((operation, array.realm().pe(rank)), Tracker::is_done, |tracker| {
+            // SAFETY: the source is borrowed until the tracker has counted the put as done.
+            outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(tracker)) };
+        });
+        outcome
+    }
+
+    /// Sends a request that was checked; `false` if there is no room now.
+    #[inline(always)]
+    fn send(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) -> bool {
+        let pe = self.table.pe(to);
+        let is_sent = match self.lanes {
+            Some(lanes) => lanes.to(pe).request(lanes.me, head.pack(), words.as_slice(), payload),
+            None => self.world.request_over_net(pe, head.pack(), words.as_slice(), payload),
+        };
+        if is_sent {
+            // Nobody else counts it yet, as this PE has not come to the end of `serve`.
+            self.table.sent.fetch_add(1, Ordering::Relaxed);
+        }
+        is_sent
+    }
+
+    #[inline(always)]
+    pub(super) fn head(&self, to: Rank, handler: Handler, args: &[u32], is_long: bool) -> Head {
+        Head {
+            handler,
+            endpoint: self.numbers[to],
+            answers_to: self.number,
+            args: args.len() as u8,
+            is_answer: false,
+            is_wide: false,
+            is_long,
+        }
+    }
+
+    pub(super) fn room(&self, to: Rank) -> Awaited {
+        Awaited::Room { operation: "an active message", pe: self.table.pe(to) }
+    }
+
+    /// Makes sure that a request can be sent at all.
+    #[inline(always)]
+    pub(super) fn check(
+        &self,
+        operation: &'static str,
+        to: Rank,
+        handler: Handler,
+        args: &[u32],
+    ) -> Result<()> {
+        restricted::forbid(self.world, operation);
+        let (n, handlers) = (self.table.pes.len(), self.table.entries.len());
+        if to >= n || usize::from(handler.0) >= handlers || args.len() > ARGS_MAX {
+            return Err(self.refused(operation, to, handler, args.len()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
+        self.check(operation, to, Handler(0), &[])
+    }
+
+    #[inline]
+    pub(super) fn check_bytes(&self, operation: &'static str, bytes: usize) -> Result<()> {
+        let max_bytes = self.medium_max();
+        if bytes > max_bytes {
+            return Err(
+                ErrorKind::MessageTooLong { me: self.world.my_pe(), operation, bytes, max_bytes }.into()
+            );
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refused(&self, operation: &'static str, to: Rank, handler: Handler, args: usize) -> crate::Error {
+        let (me, n_pes, handlers) = (self.world.my_pe(), self.table.pes.len(), self.table.entries.len());
+        match () {
+            () if to >= n_pes => ErrorKind::PeOutOfRange { me, operation, pe: to, n_pes },
+            () if args > ARGS_MAX => ErrorKind::TooManyArguments { me, operation, args, max: ARGS_MAX },
+            () => ErrorKind::NoSuchHandler { me, operation, handler: handler.0, handlers },
+        }
+        .into()
+    }
+
+    /// Waits until all messages of all members are executed.
+    ///
+    /// Source: F. Mattern, Algorithms for Distributed Termination Detection (the four counters).
+    fn finish(&self, team: &Team<'_>) -> Result<()> {
+        let mut before = None;
+        loop {
+            self.look();
+            let told = team.exchange_words("the end of serve", self.table.counts())?;
+            let sum = |i: usize| told.iter().map(|counts| counts[i]).sum::<u64>();
+            let now = (sum(0), sum(1));
+            // Of two looks that see the same nothing has happened in between.
+            if now.0 == now.1 && before == Some(now) {
+                return Ok(());
+            }
+            before = Some(now);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a world keeps for active messages: the open endpoints, the ways to other PEs, and what has arrived.
+//!
+//! Invariant: handlers for requests run under the lock of `requests`, those for answers under that of
+//! `answers`, so at most one of each kind runs on a PE, and an endpoint that both locks have let go of runs
+//! no more. A thread that holds `requests` may take `answers`, never the other way round.
+
+use super::lane::Lane;
+use super::net::Peers;
+use super::table::Table;
+use super::wire::OVERHEAD_BYTES;
+use crate::world::World;
+use pelago_fabric::shm::Segment;
+use pelago_fabric::shm::ring::Payload;
+use pelago_fabric::sync::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+/// Requests that a PE may have under way over the net to each other PE.
+pub(crate) const WINDOW: u64 = 64;
+
+/// All of it.
+#[derive(Default)]
+pub(crate) struct Hub {
+    /// How many endpoints are open. While there are none nothing arrives, and nobody looks.
+    open: AtomicU32,
+    /// The way to each PE, if they are mapped.
+    lanes: OnceLock<Lanes>,
+    pub(super) requests: Mutex<Inbox>,
+    pub(super) answers: Mutex<Inbox>,
+    pub(super) peers: Peers,
+}
+
+/// The way to each PE, and to this one.
+pub(super) struct Lanes {
+    lanes: Box<[Lane]>,
+    pub(super) me: usize,
+    /// What the ways lead into.
+    _segment: Arc<Segment>,
+}
+
+impl Lanes {
+    #[inline(always)]
+    pub(super) fn to(&self, pe: usize) -> &Lane {
+        &self.lanes[pe]
+    }
+
+    /// Whether nothing has arrived for this PE.
+    #[inline(always)]
+    pub(super) fn is_idle(&self) -> bool {
+        let own = &self.lanes[self.me];
+        own.requests().is_empty() && own.answers().is_empty()
+    }
+}
+
+/// What the one who executes messages needs.
+#[derive(Default)]
+pub(super) struct Inbox {
+    pub(super) payload: Payload,
+    /// The endpoints by number.
+    pub(super) tables: Vec<Option<Arc<Table>>>,
+}
+
+impl Inbox {
+    fn set(&mut self, number: usize, table: Option<Arc<Table>>) {
+        if self.tables.len() <= number {
+            self.tables.resize(number + 1, None);
+        }
+        self.tables[number] = table;
+    }
+}
+
+/// An inbox, if no other thread is at it.
+pub(super) fn try_lock(inbox: &Mutex<Inbox>) -> Option<MutexGuard<'_, Inbox>> {
+    match inbox.try_lock() {
+        Ok(inbox) => Some(inbox),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl World {
+    /// Bytes of the longest payload of a medium message.
+    pub(super) fn medium_max(&self) -> usize {
+        let message_bytes = match self.am.lanes(self) {
+            Some(lanes) => lanes.to(lanes.me).message_bytes(),
+            None => self.net_channel().message_bytes(),
+        };
+        message_bytes - OVERHEAD_BYTES
+    }
+}
+
+impl Hub {
+    /// Whether messages may arrive.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed) != 0
+    }
+
+    /// The ways to other PEs, if all are mapped; made when they are first asked for.
+    pub(super) fn lanes(&self, world: &World) -> Option<&Lanes> {
+        if world.net.is_some() {
+            return None;
+        }
+        Some(self.lanes.get_or_init(|| {
+            let segment = Arc::clone(world.memory.segment());
+            let n = world.n_pes();
+            // SAFETY: the segment is kept beside the lanes.
+            let lanes = (0..n).map(|pe| unsafe { Lane::new(&segment, pe, n) }).collect();
+            Lanes { lanes, me: world.my_pe(), _segment: segment }
+        }))
+    }
+
+    /// Opens an endpoint: its number.
+    pub(super) fn register(&self, table: &Arc<Table>) -> u16 {
+        let (mut requests, mut answers) = (lock(&self.requests), lock(&self.answers));
+        let free = requests.tables.iter().position(Option::is_none).unwrap_or(requests.tables.len());
+        let number = u16::try_from(free).expect("a PE has at most 65536 endpoints open");
+        requests.set(free, Some(Arc::clone(table)));
+        answers.set(free, Some(Arc::clone(table)));
+        self.open.fetch_add(1, Ordering::Relaxed);
+        number
+    }
+
+    /// Closes an endpoint: none of its handlers runs any more.
+    pub(super) fn forget(&self, number: u16) {
+        let (mut requests, mut answers) = (lock(&self.requests), lock(&self.answers));
+        requests.set(number.into(), None);
+        answers.set(number.into(), None);
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,77 @@
+//! Locks that handlers and other code of a PE may take (GASNet: handler-safe locks).
+//!
+//! Invariant: a thread that holds such a lock executes no handlers and waits for no PE, so a handler that
+//! waits for the lock waits for a thread that goes on.
+
+use crate::restricted;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Something that handlers of active messages and the rest of the program share. While a thread holds it, no
+/// handler runs on that thread, and a wait for another PE is an error that says so.
+///
+/// ```
+/// use pelago::am::{HandlerLock, Handlers};
+/// # pelago::spmd(2, |world| -> pelago::Result<()> {
+/// let seen = HandlerLock::new(Vec::new());
+/// let mut handlers = Handlers::new();
+/// let note = handlers.add("note", |message| seen.lock().push(message.from()));
+/// world.team().serve(handlers, |am| am.short(1 - world.my_pe(), note, &[]))??;
+/// assert_eq!(*seen.lock(), [1 - world.my_pe()]);
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+#[derive(Debug, Default)]
+pub struct HandlerLock<T>(Mutex<T>);
+
+/// Access to what a [`HandlerLock`] holds.
+#[derive(Debug)]
+pub struct HandlerGuard<'a, T>(MutexGuard<'a, T>);
+
+impl<T> HandlerLock<T> {
+    /// A lock that nobody holds.
+    pub fn new(value: T) -> HandlerLock<T> {
+        HandlerLock(Mutex::new(value))
+    }
+
+    /// Waits until no other thread of this PE holds it.
+    pub fn lock(&self) -> HandlerGuard<'_, T> {
+        restricted::hold(true);
+        HandlerGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes it if nobody holds it.
+    pub fn try_lock(&self) -> Option<HandlerGuard<'_, T>> {
+        let guard = match self.0.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        restricted::hold(true);
+        Some(HandlerGuard(guard))
+    }
+
+    /// What it holds, when nobody shares it any more.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Drop for HandlerGuard<'_, T> {
+    fn drop(&mut self) {
+        restricted::hold(false);
+    }
+}
+
+impl<T> Deref for HandlerGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for HandlerGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}

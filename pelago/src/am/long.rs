@@ -1,0 +1,39 @@
+//! What a long message is about: elements of an array of the receiver.
+
+use crate::Pe;
+use crate::coll::schedule::Rank;
+use crate::element::Element;
+use crate::error::Result;
+use crate::view::View;
+
+use super::wire::LONG_WORDS;
+
+/// Elements that are put to a PE's part of an array.
+pub(super) struct Long<'a> {
+    /// The PE, as the array has it.
+    pub(super) rank: Rank,
+    /// What the message says of them.
+    pub(super) words: [u64; LONG_WORDS],
+    /// The elements, as they travel.
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> Long<'a> {
+    /// # Errors
+    /// If the PE has no part of the array, or no such elements.
+    pub(super) fn new<T: Element>(
+        operation: &'static str,
+        array: &View<'_, T>,
+        pe: Pe,
+        index: usize,
+        source: &'a [T],
+    ) -> Result<Long<'a>> {
+        let rank = array.rank_of(operation, pe)?;
+        array.check(operation, rank, index, source.len())?;
+        let offset_bytes =
+            array.net_target(operation, rank, index).map_or(0, |(_, target)| target.offset_bytes);
+        // SAFETY: elements have no padding and any bytes are fine, as `Element` promises.
+        let bytes = unsafe { std::slice::from_raw_parts(source.as_ptr().cast(), size_of_val(source)) };
+        Ok(Long { rank, words: [index as u64, source.len() as u64, offset_bytes as u64], bytes })
+    }
+}

@@ -1,0 +1,76 @@
+//! A message, as its handler sees it.
+
+use super::Handler;
+use super::table::Table;
+use super::wire::Head;
+use crate::Pe;
+use crate::coll::schedule::Rank;
+use crate::world::World;
+use std::cell::Cell;
+use std::ops::Range;
+
+/// A message on its arrival: who has sent it, and what it brings. It is gone when the handler returns.
+pub struct Message<'m> {
+    pub(super) world: &'m World,
+    pub(super) table: &'m Table,
+    pub(super) head: Head,
+    pub(super) from: Pe,
+    /// Arguments, where a long message's data are, and bytes.
+    pub(super) words: &'m [u64],
+    pub(super) bytes: usize,
+    pub(super) is_answered: Cell<bool>,
+}
+
+impl Message<'_> {
+    /// The rank of the sender in the endpoint's team.
+    pub fn from(&self) -> Rank {
+        self.table.team.members().rank_of(self.from).expect("only members have the endpoint's number")
+    }
+
+    /// The arguments.
+    #[inline]
+    pub fn args(&self) -> &[u32] {
+        // SAFETY: so many arguments were found to be there, two in each of the first words.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.head.args.into()) }
+    }
+
+    /// The payload; empty unless the message is a medium one.
+    #[inline]
+    pub fn payload(&self) -> &[u8] {
+        if self.head.is_long { &[] } else { self.data() }
+    }
+
+    /// What is behind the words.
+    #[inline]
+    pub(super) fn data(&self) -> &[u8] {
+        let skipped = self.head.words();
+        // SAFETY: all words were received, and so many bytes of them mean something.
+        unsafe {
+            std::slice::from_raw_parts(self.words.as_ptr().add(skipped).cast(), self.bytes - 8 * skipped)
+        }
+    }
+
+    /// The elements that a long message has put to this PE's part of the array that sender and handler have
+    /// agreed on; `None` if it is no long message.
+    pub fn elements(&self) -> Option<Range<usize>> {
+        let at = self.head.arg_words();
+        self.head.is_long.then(|| {
+            let (index, count) = (self.words[at] as usize, self.words[at + 1] as usize);
+            index..index.saturating_add(count)
+        })
+    }
+
+    /// Whether this is an answer, which cannot be answered.
+    pub fn is_answer(&self) -> bool {
+        self.head.is_answer
+    }
+
+    /// The handler that the message names.
+    pub fn handler(&self) -> Handler {
+        self.head.handler
+    }
+
+    pub(super) fn handler_name(&self) -> &'static str {
+        self.table.entry(self.head.handler).map_or("", |entry| entry.name)
+    }
+}

@@ -1,0 +1,41 @@
+//! Active messages: a message runs a handler at its target. Requests carry up to 16 arguments of 32 bits
+//! (short), bytes as well (medium), or data that were put to an array of the target before (long); a handler
+//! may answer its request once.
+//!
+//! Invariant: every message is executed exactly once, on a thread of its target that waits in the runtime,
+//! sends or polls. No PE stores more for another than was agreed on: a PE's messages lie in two rings of
+//! `PELAGO_RING_SIZE` bytes, one for requests and one for answers, and over the net a PE has at most
+//! [`hub::WINDOW`] requests under way to each other. Who waits for room executes what has arrived meanwhile,
+//! and who waits for room for an answer executes answers; as their handlers send nothing, somebody always
+//! can go on.
+//!
+//! Source: D. Bonachea and P. Hargrove, GASNet Specification, and the AM interface of GASNet-EX; the two
+//! rings after T. von Eicken et al., Active Messages: a Mechanism for Integrated Communication and
+//! Computation.
+
+mod answer;
+mod endpoint;
+pub(crate) mod hub;
+mod lane;
+mod lock;
+mod long;
+mod message;
+mod net;
+mod poll;
+mod prepared;
+mod table;
+mod wire;
+
+pub use endpoint::Am;
+pub use lock::{HandlerGuard, HandlerLock};
+pub use message::Message;
+pub use prepared::Prepared;
+pub use table::Handlers;
+
+/// The most arguments that a message carries.
+pub const ARGS_MAX: usize = 16;
+
+/// The number of a handler: its place among those of its endpoint, the same at every member. See
+/// [`Handlers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Handler(pub u16);

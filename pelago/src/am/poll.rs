@@ -1,0 +1,109 @@
+//! Executing what has arrived.
+
+use super::Message;
+use super::hub::{Inbox, Lanes, try_lock};
+use super::table::Table;
+use super::wire::Head;
+use crate::Pe;
+use crate::restricted::{self, Callback};
+use crate::world::World;
+use pelago_fabric::shm::ring::Ring;
+use pelago_fabric::sync::Ordering;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// Requests that are executed at once, so that a flood cannot hold a thread for ever.
+const BATCH: usize = 64;
+
+impl World {
+    /// Executes what has arrived, unless another thread does, or this one must not now.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn execute_messages(&self) {
+        if !restricted::may_run_handlers() {
+            return;
+        }
+        match self.am.lanes(self) {
+            Some(lanes) => {
+                self.execute_answers(lanes);
+                let Some(mut inbox) = try_lock(&self.am.requests) else { return };
+                let ring = lanes.to(lanes.me).requests();
+                for _ in 0..BATCH {
+                    if !self.execute_next(ring, &mut inbox) {
+                        return;
+                    }
+                    self.execute_answers(lanes);
+                }
+            }
+            None => self.execute_arrived(BATCH),
+        }
+    }
+
+    /// Executes the answers that have arrived, unless another thread does.
+    #[inline]
+    pub(super) fn execute_answers(&self, lanes: &Lanes) {
+        let ring = lanes.to(lanes.me).answers();
+        if !ring.is_empty()
+            && let Some(mut inbox) = try_lock(&self.am.answers)
+        {
+            while self.execute_next(ring, &mut inbox) {}
+        }
+    }
+
+    /// Executes the oldest message of a ring, if there is one.
+    fn execute_next(&self, ring: &Ring<'_>, inbox: &mut Inbox) -> bool {
+        let Inbox { payload, tables } = inbox;
+        let arrived = ring.receive(payload, |envelope, _| envelope);
+        let Some(envelope) = arrived else { return false };
+        self.execute(tables, envelope.from, envelope.header, payload.words(), payload.bytes().len());
+        true
+    }
+
+    /// Runs the handler that a message names.
+    pub(super) fn execute(
+        &self,
+        tables: &[Option<Arc<Table>>],
+        from: Pe,
+        header: u64,
+        words: &[u64],
+        bytes: usize,
+    ) {
+        let head = Head::unpack(header).filter(|head| 8 * head.words() <= bytes);
+        let Some(head) = head else { self.refuse(from, "makes no sense") };
+        let table = tables.get(usize::from(head.endpoint)).and_then(Option::as_deref);
+        let Some(table) = table else { self.refuse(from, "is for an endpoint that is not open") };
+        let Some(entry) = table.entry(head.handler) else {
+            let (number, count) = (head.handler.0, table.entries.len());
+            self.refuse(from, &format!("names handler {number}, but its endpoint has {count}"));
+        };
+        let message = Message { world: self, table, head, from, words, bytes, is_answered: Cell::new(false) };
+        let data = message.data();
+        if head.is_long && !data.is_empty() && self.place_data(words[head.words() - 1], data).is_none() {
+            self.refuse(from, "brings data for a place that this PE does not have");
+        }
+        restricted::run(self, Callback::Handler(entry.name), || {
+            let before = self.collective_numbers(table);
+            (entry.function)(&message);
+            if self.collective_numbers(table) != before {
+                restricted::forbid(self, "a collective operation");
+            }
+        });
+        table.executed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Change with each collective operation of the world or of an endpoint's team, also of those that need
+    /// not wait.
+    fn collective_numbers(&self, table: &Table) -> [u64; 2] {
+        [self.barrier.round(), table.team.sequence.load(Ordering::Relaxed)]
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse(&self, from: Pe, why: &str) -> ! {
+        let me = self.my_pe();
+        self.fail(&format!(
+            "PE {me}: an active message of PE {from} {why}. Do all members run the same program, and is \
+             nothing sent outside `serve`?"
+        ))
+    }
+}

@@ -1,0 +1,114 @@
+//! Requests whose payload is written in place (GASNet: negotiated payload).
+
+use super::wire::{ARG_WORDS_MAX, Head, Words};
+use super::{Am, Handler};
+use crate::coll::schedule::Rank;
+use crate::error::{ErrorKind, Result};
+use pelago_fabric::shm::ring::Claim;
+use pelago_fabric::sync::Ordering;
+
+/// Room for a request; see [`Am::prepare`]. Dropping it gives the request up.
+///
+/// ```
+/// use pelago::am::{HandlerLock, Handlers};
+/// # pelago::spmd(2, |world| -> pelago::Result<()> {
+/// let seen = HandlerLock::new(Vec::new());
+/// let mut handlers = Handlers::new();
+/// let note = handlers.add("note", |message| seen.lock().extend_from_slice(message.payload()));
+/// world.team().serve(handlers, |am| {
+///     let mut request = am.prepare(1 - am.my_rank(), 100)?;
+///     request.payload()[..3].copy_from_slice(b"abc");
+///     request.send(note, &[], 3)
+/// })??;
+/// assert_eq!(seen.into_inner(), b"abc");
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+pub struct Prepared<'a> {
+    am: &'a Am<'a>,
+    to: Rank,
+    most: usize,
+    place: Option<Place>,
+}
+
+/// Where the payload is written.
+enum Place {
+    /// In the target's ring.
+    Ring(Claim),
+    /// In a buffer, for the net.
+    Buffer(Vec<u8>),
+}
+
+/// Bytes of arguments before the payload, whose number is not known when the room is claimed.
+const WIDE_BYTES: usize = 8 * ARG_WORDS_MAX;
+
+impl<'a> Prepared<'a> {
+    /// Waits for room for a request of at most `most` bytes, which fit.
+    pub(super) fn new(am: &'a Am<'_>, to: Rank, most: usize) -> Prepared<'a> {
+        let place = match am.lanes {
+            None => Place::Buffer(vec![0; most]),
+            Some(lanes) => {
+                let lane = lanes.to(am.table.pe(to));
+                let mut claim = lane.claim(WIDE_BYTES + most);
+                if claim.is_none() {
+                    am.world.wait(am.room(to), || {
+                        if claim.is_none() {
+                            claim = lane.claim(WIDE_BYTES + most);
+                        }
+                        claim.is_some()
+                    });
+                }
+                Place::Ring(claim.expect("a wait ends when there is room"))
+            }
+        };
+        Prepared { am, to, most, place: Some(place) }
+    }
+
+    /// Where the payload is to be written; what is there before means nothing.
+    pub fn payload(&mut self) -> &mut [u8] {
+        match &mut self.place {
+            Some(Place::Ring(claim)) => {
+                let lanes = self.am.lanes.expect("a claim in a ring is one of a lane");
+                let start = lanes.to(self.am.table.pe(self.to)).requests().place(claim, WIDE_BYTES);
+                // SAFETY: the claimed cells belong to this PE alone until they are sent, and have room for so
+                // many bytes; shared memory is initialised.
+                unsafe { std::slice::from_raw_parts_mut(start, self.most) }
+            }
+            Some(Place::Buffer(buffer)) => buffer,
+            None => &mut [],
+        }
+    }
+
+    /// Sends the request with the first `bytes` bytes of the payload.
+    ///
+    /// # Errors
+    /// If there is no such handler, there are more than 16 arguments, or so many bytes were not asked for;
+    /// the request is given up then.
+    pub fn send(mut self, handler: Handler, args: &[u32], bytes: usize) -> Result<()> {
+        let (am, to, operation) = (self.am, self.to, "a prepared active message");
+        am.check(operation, to, handler, args)?;
+        if bytes > self.most {
+            let (me, max_bytes) = (am.world.my_pe(), self.most);
+            return Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into());
+        }
+        match (self.place.take(), am.lanes) {
+            (Some(Place::Ring(claim)), Some(lanes)) => {
+                let head = Head { is_wide: true, ..am.head(to, handler, args, false) };
+                let (lane, words) = (lanes.to(am.table.pe(to)), Words::new(args, None));
+                am.table.sent.fetch_add(1, Ordering::Relaxed);
+                lane.send_claimed(claim, lanes.me, head.pack(), words.as_slice(), WIDE_BYTES + bytes);
+                am.look();
+                Ok(())
+            }
+            (Some(Place::Buffer(buffer)), _) => am.medium(to, handler, args, &buffer[..bytes]),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        if let (Some(Place::Ring(claim)), Some(lanes)) = (self.place.take(), self.am.lanes) {
+            lanes.to(self.am.table.pe(self.to)).requests().give_up(claim);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The handlers of an endpoint.
+
+use super::{Handler, Message};
+use crate::Pe;
+use crate::team::TeamCore;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::mem::transmute;
+use std::sync::Arc;
+
+/// Handlers of active messages, numbered from 0 in the order in which they are added. All members of a team
+/// add the same names in the same order; what a handler does may differ.
+///
+/// A handler runs on a thread of its PE that waits, sends or polls, one at a time on a PE; a handler for
+/// answers may run while one for requests waits for room for its answer. It must not wait: it may compute,
+/// read and write memory of its own PE, take a [`HandlerLock`](super::HandlerLock), and answer its message
+/// once. Requests, collective calls and waits in it end the job with words that say so.
+#[derive(Default)]
+pub struct Handlers<'env> {
+    entries: Vec<Entry<'env>>,
+}
+
+type Function<'env> = Box<dyn Fn(&Message<'_>) + Send + Sync + 'env>;
+
+pub(super) struct Entry<'env> {
+    pub(super) name: &'static str,
+    pub(super) function: Function<'env>,
+}
+
+impl<'env> Handlers<'env> {
+    /// No handlers yet.
+    pub fn new() -> Handlers<'env> {
+        Handlers::default()
+    }
+
+    /// Adds a handler.
+    ///
+    /// # Panics
+    /// If there are 65536 already, or one of this name.
+    pub fn add(
+        &mut self,
+        name: &'static str,
+        function: impl Fn(&Message<'_>) + Send + Sync + 'env,
+    ) -> Handler {
+        assert!(!self.entries.iter().any(|entry| entry.name == name), "two handlers are called {name:?}");
+        let number = u16::try_from(self.entries.len()).expect("an endpoint has at most 65536 handlers");
+        self.entries.push(Entry { name, function: Box::new(function) });
+        Handler(number)
+    }
+
+    /// The number of the handler of this name.
+    pub fn find(&self, name: &str) -> Option<Handler> {
+        self.entries.iter().position(|entry| entry.name == name).map(|i| Handler(i as u16))
+    }
+
+    /// The same for the same names in the same order.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let bytes = self.entries.iter().flat_map(|entry| entry.name.bytes().chain([0]));
+        // FNV-1a.
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+}
+
+/// What a PE keeps of an endpoint that is open.
+pub(super) struct Table {
+    pub(super) team: Arc<TeamCore>,
+    pub(super) entries: Vec<Entry<'static>>,
+    /// The PE of each member.
+    pub(super) pes: Box<[u32]>,
+    /// Messages that this PE has sent by it, answers included, and executed.
+    pub(super) sent: AtomicU64,
+    pub(super) executed: AtomicU64,
+}
+
+impl Table {
+    /// # Safety
+    /// The table is forgotten before anything that the handlers borrow.
+    pub(super) unsafe fn new(team: Arc<TeamCore>, handlers: Handlers<'_>) -> Table {
+        // SAFETY: only the lifetime changes; the caller vouches for it.
+        let entries = unsafe { transmute::<Vec<Entry<'_>>, Vec<Entry<'static>>>(handlers.entries) };
+        let pes = (0..team.len()).map(|rank| team.pe(rank) as u32).collect();
+        Table { team, entries, pes, sent: AtomicU64::new(0), executed: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, handler: Handler) -> Option<&Entry<'static>> {
+        self.entries.get(usize::from(handler.0))
+    }
+
+    pub(super) fn pe(&self, rank: usize) -> Pe {
+        self.pes[rank] as Pe
+    }
+
+    /// How many messages were sent, and how many executed, so far.
+    pub(super) fn counts(&self) -> [u64; 2] {
+        [self.sent.load(Ordering::Relaxed), self.executed.load(Ordering::Relaxed)]
+    }
+}

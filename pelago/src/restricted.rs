@@ -1,0 +1,101 @@
+//! Code of the user that the runtime calls, functions of reductions and handlers of active messages: what it
+//! must not call, and what becomes of its panics.
+//!
+//! Invariant: a thread that runs such code does not wait for other PEs meanwhile, as those that it would wait
+//! for may wait for the outcome, and the runtime's locks may be held. A panic is this PE's failure, whoever
+//! catches it: the others cannot be told that they get no result.
+
+use crate::join::panic_text;
+use crate::world::World;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What calls the code, and how it is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callback {
+    /// The function of an operation.
+    Function(&'static str),
+    /// A handler of active messages.
+    Handler(&'static str),
+}
+
+thread_local! {
+    /// What this thread runs.
+    static RUNNING: Cell<Option<Callback>> = const { Cell::new(None) };
+    /// How many [`HandlerLock`](crate::HandlerLock)s this thread holds.
+    static HELD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs what calls the user's code.
+pub(crate) fn run(world: &World, callback: Callback, work: impl FnOnce()) {
+    let before = RUNNING.replace(Some(callback));
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    RUNNING.set(before);
+    if let Err(payload) = outcome {
+        let (me, text) = (world.my_pe(), panic_text(payload.as_ref()));
+        world.record_failure(&format!("PE {me}: {callback} has panicked: {text}"));
+        resume_unwind(payload);
+    }
+}
+
+/// Makes sure that no code that the runtime calls makes this call, which waits for other PEs.
+#[inline]
+pub(crate) fn forbid(world: &World, called: &'static str) {
+    if let Some(callback) = RUNNING.get() {
+        fail(world, callback, called);
+    }
+}
+
+/// The same of a wait, which must not be while a lock for handlers is held either.
+pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
+    if HELD.get() > 0 {
+        let (me, awaited) = (world.my_pe(), awaited());
+        world.fail(&format!(
+            "PE {me}: waits for {awaited} while it holds a HandlerLock, which a handler may wait for. Let \
+             the lock go first"
+        ));
+    }
+    if let Some(Callback::Handler(name)) = RUNNING.get() {
+        let (me, awaited) = (world.my_pe(), awaited());
+        world.fail(&format!(
+            "PE {me}: the handler {name:?} waits for {awaited}. A handler may answer, compute and take \
+             notes, for what waits to be done when it has returned"
+        ));
+    }
+}
+
+/// Counts a lock for handlers that this thread holds from now on, or not any more.
+pub(crate) fn hold(holds: bool) {
+    HELD.set(if holds { HELD.get() + 1 } else { HELD.get() - 1 });
+}
+
+/// Whether handlers may run on this thread: not inside another, nor while it holds one of their locks.
+pub(crate) fn may_run_handlers() -> bool {
+    HELD.get() == 0 && RUNNING.get().is_none()
+}
+
+#[cold]
+#[inline(never)]
+fn fail(world: &World, callback: Callback, called: &'static str) -> ! {
+    let me = world.my_pe();
+    match callback {
+        Callback::Function(operation) => world.fail(&format!(
+            "PE {me}: the function of {operation} calls {called}, which waits for PEs that may wait for the \
+             function's result. Let it compute from its two operands alone, and call {called} before or \
+             after {operation}"
+        )),
+        Callback::Handler(name) => world.fail(&format!(
+            "PE {me}: the handler {name:?} calls {called}, which a handler must not: it may answer the \
+             message once, compute and take notes. Do it when the handler has returned"
+        )),
+    }
+}
+
+impl std::fmt::Display for Callback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Callback::Function(operation) => write!(f, "the function of {operation}"),
+            Callback::Handler(name) => write!(f, "the handler {name:?} of active messages"),
+        }
+    }
+}
