@@ -46,6 +46,12 @@ pub(crate) fn forbid(world: &World, called: &'static str) {
     }
 }
 
+/// Whether this thread runs no such code.
+#[inline(always)]
+pub(crate) fn is_free() -> bool {
+    RUNNING.get().is_none()
+}
+
 /// The same of a wait, which must not be while a lock for handlers is held either.
 pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
     if HELD.get() > 0 {

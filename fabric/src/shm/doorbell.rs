@@ -116,9 +116,15 @@ impl Doorbell {
     #[inline]
     pub fn ring_all(&self) {
         if self.sleeping.load(Ordering::Relaxed) != 0 {
-            self.ring(Cause::Meeting);
-            self.ring(Cause::Data);
+            self.ring_sleepers();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ring_sleepers(&self) {
+        self.ring(Cause::Meeting);
+        self.ring(Cause::Data);
     }
 
     /// Wakes who sleeps here for this cause. It is woken once: after that a ring costs one load again.

@@ -16,6 +16,8 @@ pub const CELL_BYTES: usize = 64;
 const WORDS: usize = CELL_BYTES / 8;
 /// Words of a message's first cell that are not payload: stamp, sender and length, header.
 const HEAD_WORDS: usize = 3;
+/// Half words of payload that fit in a cell.
+pub const HALVES: usize = 2 * (WORDS - HEAD_WORDS);
 /// Payload length that marks cells skipped at the end of the ring.
 const PADDING: u32 = u32::MAX;
 
@@ -127,8 +129,15 @@ impl<'m> Ring<'m> {
     /// Whether nothing is there for the owner of the inbox to receive.
     #[inline]
     pub fn is_empty(&self) -> bool {
+        let (stamp, expected) = self.next_stamp();
+        stamp.load(Ordering::Relaxed) != expected
+    }
+
+    /// Where the stamp of the next message comes to be, and what it is then.
+    #[inline]
+    pub fn next_stamp(&self) -> (&'m AtomicU64, u64) {
         let head = self.positions.head.load(Ordering::Relaxed);
-        self.cell(head).words[0].load(Ordering::Relaxed) != head + 1
+        (&self.cell(head).words[0], head + 1)
     }
 
     /// Sends a message, or says `false` if there is no room for it now.
@@ -137,6 +146,31 @@ impl<'m> Ring<'m> {
     /// If the payload is longer than [`Ring::message_bytes`].
     pub fn send(&self, from: Pe, header: u64, payload: &[u8]) -> bool {
         self.send_words(from, header, &[], payload).is_some()
+    }
+
+    /// Sends a message of at most [`HALVES`] half words: its position, counted in cells since the start; or
+    /// nothing if there is no room for it now.
+    #[inline(always)]
+    pub fn send_halves(&self, from: Pe, header: u64, halves: &[u32]) -> Option<u64> {
+        debug_assert!(halves.len() <= HALVES, "{} half words do not fit in a cell", halves.len());
+        let position = self.reserve_one()?;
+        let first = self.cell(position);
+        let pairs = halves.len() / 2;
+        for (i, word) in first.words[HEAD_WORDS..].iter().enumerate().take(pairs) {
+            // SAFETY: two halves from there on are in the slice; they are a word, whatever their values.
+            let pair = unsafe { halves.as_ptr().add(2 * i).cast::<u64>().read_unaligned() };
+            word.store(pair, Ordering::Relaxed);
+        }
+        if let (true, Some(&last)) = (halves.len() % 2 == 1, halves.last()) {
+            // SAFETY: a word is two halves, whatever their values.
+            let pair = unsafe { std::mem::transmute::<[u32; 2], u64>([last, 0]) };
+            first.words[HEAD_WORDS + pairs].store(pair, Ordering::Relaxed);
+        }
+        first.words[1].store(pack(from, 8 * halves.len().div_ceil(2) as u32), Ordering::Relaxed);
+        first.words[2].store(header, Ordering::Relaxed);
+        // SYNC POINT ring-message: releases sender, length, header and payload to the consumer.
+        first.words[0].store(position + 1, Ordering::Release);
+        Some(position)
     }
 
     /// Sends a message whose payload is these words and, behind them, these bytes: its position, counted in
@@ -262,6 +296,26 @@ impl<'m> Ring<'m> {
         }
     }
 
+    /// Reserves one cell, which is anywhere.
+    #[inline(always)]
+    fn reserve_one(&self) -> Option<u64> {
+        let capacity = self.cells.len() as u64;
+        let mut tail = self.positions.tail.load(Ordering::Relaxed);
+        loop {
+            // SYNC POINT ring-room: acquires the consumer's reads and clears of the cells before `head`.
+            let head = self.positions.head.load(Ordering::Acquire);
+            // Signed, as a stale tail can lie behind head; the exchange below then fails.
+            if tail.wrapping_sub(head) as i64 >= capacity as i64 {
+                return None;
+            }
+            let order = Ordering::Relaxed;
+            match self.positions.tail.compare_exchange_weak(tail, tail + 1, order, order) {
+                Ok(_) => return Some(tail),
+                Err(now) => tail = now,
+            }
+        }
+    }
+
     /// Reserves `cells` consecutive cells without wrapping: position of the first, and how many cells at the
     /// ring's end are skipped before them.
     #[inline]
@@ -302,7 +356,8 @@ impl<'m> Ring<'m> {
 
     #[inline(always)]
     fn cell(&self, position: u64) -> &'m Cell {
-        &self.cells[position as usize & (self.cells.len() - 1)]
+        // SAFETY: the number of cells is a power of two, as `new` makes sure, so the mask leaves an index.
+        unsafe { self.cells.get_unchecked(position as usize & (self.cells.len() - 1)) }
     }
 
     /// Word `i` of the payload of the message at `start`. A message does not wrap, so they follow each other

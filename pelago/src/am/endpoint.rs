@@ -1,6 +1,7 @@
 //! An endpoint: handlers of one team, and requests to its members.
 
 use super::hub::Lanes;
+use super::lane::Lane;
 use super::long::Long;
 use super::table::Table;
 use super::wire::{Head, Words};
@@ -14,6 +15,7 @@ use crate::tracker::Tracker;
 use crate::view::View;
 use crate::wait::Awaited;
 use crate::world::World;
+use pelago_fabric::shm::ring::HALVES;
 use pelago_fabric::sync::Ordering;
 use std::sync::Arc;
 
@@ -21,10 +23,17 @@ use std::sync::Arc;
 pub struct Am<'a> {
     pub(super) world: &'a World,
     pub(super) table: Arc<Table>,
-    /// This endpoint's number here, for answers, and at each member.
-    pub(super) number: u16,
-    pub(super) numbers: Box<[u16]>,
+    members: Box<[Member<'a>]>,
+    handlers: usize,
     pub(super) lanes: Option<&'a Lanes>,
+}
+
+/// What is needed to send to a member.
+struct Member<'a> {
+    /// The way, if the member is mapped.
+    lane: Option<&'a Lane>,
+    /// The parts of the header that are the same for all messages to it.
+    header: u64,
 }
 
 /// Takes the handlers away before what they borrow is gone, on unwinding as well.
@@ -76,8 +85,13 @@ impl<'w> Team<'w> {
         if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
             return Err(ErrorKind::HandlersDiffer { me: world.my_pe(), pe: self.core.pe(rank) }.into());
         }
-        let numbers = told.iter().map(|&[number, _]| number as u16).collect();
-        let am = Am { world, table, number, numbers, lanes: world.am.lanes(world) };
+        let (lanes, handlers) = (world.am.lanes(world), table.entries.len());
+        let member = |(&[theirs, _], &pe): (&[u64; 2], &u32)| Member {
+            lane: lanes.map(|lanes| lanes.to(pe as usize)),
+            header: Head::request(theirs as u16, number).pack(),
+        };
+        let members = told.iter().zip(&table.pes).map(member).collect();
+        let am = Am { world, table, members, handlers, lanes };
         let outcome = work(&am);
         am.finish(self)?;
         Ok(outcome)
@@ -92,7 +106,28 @@ impl Am<'_> {
     /// If there is no such member or handler, or there are more than 16 arguments; nothing is sent then.
     #[inline]
     pub fn short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
-        self.medium(to, handler, args, &[])
+        if !self.short_at_once(to, handler, args) {
+            return self.medium(to, handler, args, &[]);
+        }
+        self.look();
+        Ok(())
+    }
+
+    /// Sends a short request if all is as it mostly is: the member mapped, room there, a few arguments.
+    #[inline(always)]
+    fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> bool {
+        let (Some(lanes), Some(member)) = (self.lanes, self.members.get(to)) else { return false };
+        let Some(lane) = member.lane else { return false };
+        if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !restricted::is_free() {
+            return false;
+        }
+        let header = Head::with(member.header, handler, args.len());
+        let is_sent = lane.request_short(lanes.me, header, args);
+        if is_sent {
+            // Nobody else counts it yet, as this PE has not come to the end of `serve`.
+            self.table.sent.fetch_add(1, Ordering::Relaxed);
+        }
+        is_sent
     }
 
     /// Sends a request with a payload of up to [`medium_max`](Am::medium_max) bytes, which the handler finds
@@ -100,7 +135,6 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`short`](Am::short), and if the payload is too long.
-    #[inline]
     pub fn medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
         if !self.try_request("an active message", to, handler, args, payload)? {
             self.request_slowly(to, handler, args, payload)?;
@@ -114,7 +148,6 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`short`](Am::short).
-    #[inline]
     pub fn try_short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<bool> {
         self.try_medium(to, handler, args, &[])
     }
@@ -123,7 +156,6 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`medium`](Am::medium).
-    #[inline]
     pub fn try_medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<bool> {
         let is_sent = self.try_request("an active message", to, handler, args, payload)?;
         self.look();
@@ -176,10 +208,7 @@ impl Am<'_> {
     /// Executes what has arrived, and makes progress. Every call that waits does so as well.
     #[inline]
     pub fn poll(&self) {
-        match self.lanes {
-            Some(_) => self.look(),
-            None => self.world.progress(),
-        }
+        self.look();
     }
 
     /// Bytes of the longest payload of a medium message.
@@ -203,8 +232,14 @@ impl Am<'_> {
         match self.lanes {
             Some(lanes) if lanes.is_idle() => (),
             Some(_) => self.world.execute_messages(),
-            None => self.world.progress(),
+            None => self.progress(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn progress(&self) {
+        self.world.progress();
     }
 
     /// Sends a request if there is room.
@@ -269,15 +304,8 @@ impl Am<'_> {
 
     #[inline(always)]
     pub(super) fn head(&self, to: Rank, handler: Handler, args: &[u32], is_long: bool) -> Head {
-        Head {
-            handler,
-            endpoint: self.numbers[to],
-            answers_to: self.number,
-            args: args.len() as u8,
-            is_answer: false,
-            is_wide: false,
-            is_long,
-        }
+        let header = Head::with(self.members[to].header, handler, args.len());
+        Head { is_long, ..Head::unpack(header).expect("what was packed") }
     }
 
     pub(super) fn room(&self, to: Rank) -> Awaited {

@@ -10,8 +10,8 @@ use super::table::Table;
 use super::wire::OVERHEAD_BYTES;
 use crate::world::World;
 use pelago_fabric::shm::Segment;
-use pelago_fabric::shm::ring::Payload;
-use pelago_fabric::sync::{AtomicU32, Ordering};
+use pelago_fabric::shm::ring::{Payload, Ring};
+use pelago_fabric::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// Requests that a PE may have under way over the net to each other PE.
@@ -33,6 +33,8 @@ pub(crate) struct Hub {
 pub(super) struct Lanes {
     lanes: Box<[Lane]>,
     pub(super) me: usize,
+    /// What the next request changes when it has arrived, and the next answer.
+    watches: [Watch; 2],
     /// What the ways lead into.
     _segment: Arc<Segment>,
 }
@@ -43,11 +45,46 @@ impl Lanes {
         &self.lanes[pe]
     }
 
-    /// Whether nothing has arrived for this PE.
+    /// Whether nothing has arrived for this PE. While another thread receives, it may be wrong.
     #[inline(always)]
     pub(super) fn is_idle(&self) -> bool {
+        !self.watches[0].has_come() && !self.watches[1].has_come()
+    }
+
+    /// The rings of this PE, with what is to be watched of each: requests, and answers.
+    pub(super) fn own(&self) -> [(&Ring<'static>, &Watch); 2] {
         let own = &self.lanes[self.me];
-        own.requests().is_empty() && own.answers().is_empty()
+        [(own.requests(), &self.watches[0]), (own.answers(), &self.watches[1])]
+    }
+}
+
+/// The stamp that the next message of a ring brings, so that a look costs as little as can be. It is set by
+/// whoever has received the one before.
+pub(super) struct Watch {
+    stamp: AtomicPtr<AtomicU64>,
+    expected: AtomicU64,
+}
+
+impl Watch {
+    fn new(ring: &Ring<'static>) -> Watch {
+        let watch = Watch { stamp: AtomicPtr::default(), expected: AtomicU64::new(0) };
+        watch.set(ring);
+        watch
+    }
+
+    /// Watches for the next message of the ring.
+    #[inline]
+    pub(super) fn set(&self, ring: &Ring<'static>) {
+        let (stamp, expected) = ring.next_stamp();
+        self.stamp.store(std::ptr::from_ref(stamp).cast_mut(), Ordering::Relaxed);
+        self.expected.store(expected, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn has_come(&self) -> bool {
+        let expected = self.expected.load(Ordering::Relaxed);
+        // SAFETY: it is a word of a ring of the segment that is kept beside this, and accessed as an atomic.
+        unsafe { (*self.stamp.load(Ordering::Relaxed)).load(Ordering::Relaxed) == expected }
     }
 }
 
@@ -108,8 +145,10 @@ impl Hub {
             let segment = Arc::clone(world.memory.segment());
             let n = world.n_pes();
             // SAFETY: the segment is kept beside the lanes.
-            let lanes = (0..n).map(|pe| unsafe { Lane::new(&segment, pe, n) }).collect();
-            Lanes { lanes, me: world.my_pe(), _segment: segment }
+            let lanes: Box<[Lane]> = (0..n).map(|pe| unsafe { Lane::new(&segment, pe, n) }).collect();
+            let own = &lanes[world.my_pe()];
+            let watches = [Watch::new(own.requests()), Watch::new(own.answers())];
+            Lanes { lanes, me: world.my_pe(), watches, _segment: segment }
         }))
     }
 

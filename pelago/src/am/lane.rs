@@ -68,6 +68,18 @@ impl Lane {
         true
     }
 
+    /// Sends a request of a few arguments and nothing else; `false` if there is no room for it now.
+    #[inline(always)]
+    pub(super) fn request_short(&self, me: Pe, header: u64, args: &[u32]) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        let Some(position) = self.requests.send_halves(me, header, args) else { return false };
+        self.count(position, 0);
+        self.wake();
+        true
+    }
+
     /// Claims room for a request of at most so many bytes; nothing if there is none now.
     pub(super) fn claim(&self, bytes: usize) -> Option<Claim> {
         if self.is_open() { self.requests.claim(bytes) } else { None }
@@ -92,13 +104,13 @@ impl Lane {
     }
 
     /// Whether this PE's window has room.
-    #[inline]
+    #[inline(always)]
     fn is_open(&self) -> bool {
         self.gate.load(Ordering::Relaxed) <= self.requests.received()
     }
 
     /// Counts a request at this position against the window.
-    #[inline]
+    #[inline(always)]
     fn count(&self, position: u64, bytes: usize) {
         let used = self.used.load(Ordering::Relaxed) + 1 + (bytes / CELL_BYTES) as u32;
         self.used.store(used, Ordering::Relaxed);
@@ -109,6 +121,7 @@ impl Lane {
 
     /// Goes on to the other half of the window, for which what was sent in it before must be gone.
     #[cold]
+    #[inline(never)]
     fn turn(&self, position: u64) {
         self.gate.store(self.mark.swap(position + 1, Ordering::Relaxed), Ordering::Relaxed);
         self.used.store(0, Ordering::Relaxed);

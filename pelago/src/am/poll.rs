@@ -1,7 +1,7 @@
 //! Executing what has arrived.
 
 use super::Message;
-use super::hub::{Inbox, Lanes, try_lock};
+use super::hub::{Inbox, Lanes, Watch, try_lock};
 use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
@@ -20,16 +20,20 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn execute_messages(&self) {
-        if !restricted::may_run_handlers() {
-            return;
+        if restricted::may_run_handlers() {
+            self.execute_some();
         }
+    }
+
+    #[inline(never)]
+    fn execute_some(&self) {
         match self.am.lanes(self) {
             Some(lanes) => {
                 self.execute_answers(lanes);
                 let Some(mut inbox) = try_lock(&self.am.requests) else { return };
-                let ring = lanes.to(lanes.me).requests();
+                let own = lanes.own()[0];
                 for _ in 0..BATCH {
-                    if !self.execute_next(ring, &mut inbox) {
+                    if !self.execute_next(own, &mut inbox) {
                         return;
                     }
                     self.execute_answers(lanes);
@@ -42,18 +46,19 @@ impl World {
     /// Executes the answers that have arrived, unless another thread does.
     #[inline]
     pub(super) fn execute_answers(&self, lanes: &Lanes) {
-        let ring = lanes.to(lanes.me).answers();
-        if !ring.is_empty()
+        let own = lanes.own()[1];
+        if !own.0.is_empty()
             && let Some(mut inbox) = try_lock(&self.am.answers)
         {
-            while self.execute_next(ring, &mut inbox) {}
+            while self.execute_next(own, &mut inbox) {}
         }
     }
 
     /// Executes the oldest message of a ring, if there is one.
-    fn execute_next(&self, ring: &Ring<'_>, inbox: &mut Inbox) -> bool {
+    fn execute_next(&self, (ring, watch): (&Ring<'static>, &Watch), inbox: &mut Inbox) -> bool {
         let Inbox { payload, tables } = inbox;
         let arrived = ring.receive(payload, |envelope, _| envelope);
+        watch.set(ring);
         let Some(envelope) = arrived else { return false };
         self.execute(tables, envelope.from, envelope.header, payload.words(), payload.bytes().len());
         true

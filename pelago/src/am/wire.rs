@@ -33,6 +33,18 @@ pub(super) const LONG_WORDS: usize = 3;
 pub(super) const OVERHEAD_BYTES: usize = (ARG_WORDS_MAX + LONG_WORDS) * 8;
 
 impl Head {
+    /// That of requests to the endpoint of this number, whose answers go to that of another.
+    pub(super) fn request(endpoint: u16, answers_to: u16) -> Head {
+        let (is_answer, is_wide, is_long) = (false, false, false);
+        Head { handler: Handler(0), endpoint, answers_to, args: 0, is_answer, is_wide, is_long }
+    }
+
+    /// A packed request with this handler and so many arguments.
+    #[inline(always)]
+    pub(super) fn with(request: u64, handler: Handler, args: usize) -> u64 {
+        request | u64::from(handler.0) | (args as u64) << 48
+    }
+
     #[inline(always)]
     pub(super) fn pack(self) -> u64 {
         let flags = self.args
