@@ -114,15 +114,43 @@ fn main() -> pelago::Result<()> {
     world.team().serve(handlers, |am| probes(&world, am, handler))?
 }
 
+fn probe<'a>(name: &'static str, address: *const (), call: Box<dyn Fn() + 'a>) -> Probe<'a> {
+    Probe { name, address: address as usize, call }
+}
+
+/// The probes of active messages.
+fn am_probes<'a>(am: &'a Am<'a>, handler: Handler) -> [Probe<'a>; 3] {
+    // While it is held, what is sent is not executed: a sender's own look finds nothing either.
+    [
+        probe("am_poll", am_poll as _, Box::new(|| black_box(am_poll)(am))),
+        probe(
+            "am_short",
+            am_short as _,
+            Box::new(move || {
+                let lock = HandlerLock::new(());
+                let _held = lock.lock();
+                drop(black_box(am_short)(am, handler));
+            }),
+        ),
+        probe(
+            "am_short_8",
+            am_short_8 as _,
+            Box::new(move || {
+                let lock = HandlerLock::new(());
+                let _held = lock.lock();
+                drop(black_box(am_short_8)(am, handler, &[1; 8]));
+            }),
+        ),
+    ]
+}
+
 /// Prints the probes and runs them.
 fn probes(world: &World, am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
     let team = world.team();
     let (target, source) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
     let array = world.alloc_zeroed::<u64>(64)?;
     let on = array.on(0)?;
-    let lock = HandlerLock::new(());
-    let probe = |name, address: *const (), call| Probe { name, address: address as usize, call };
-    let probes: Vec<Probe<'_>> = vec![
+    let mut probes: Vec<Probe<'_>> = vec![
         probe("put_checked", put_checked as _, Box::new(|| drop(black_box(put_checked)(&array, 0, 5, 42)))),
         probe(
             "put_slice_checked",
@@ -165,25 +193,8 @@ fn probes(world: &World, am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
             all_reduce_alone as _,
             Box::new(|| drop(black_box(all_reduce_alone)(&team, &target, &source))),
         ),
-        probe("am_poll", am_poll as _, Box::new(|| black_box(am_poll)(am))),
-        // What is sent is not executed at once, as a sender's own look finds nothing either.
-        probe(
-            "am_short",
-            am_short as _,
-            Box::new(|| {
-                let _held = lock.lock();
-                drop(black_box(am_short)(am, handler));
-            }),
-        ),
-        probe(
-            "am_short_8",
-            am_short_8 as _,
-            Box::new(|| {
-                let _held = lock.lock();
-                drop(black_box(am_short_8)(am, handler, &[1; 8]));
-            }),
-        ),
     ];
+    probes.extend(am_probes(am, handler));
     for probe in &probes {
         println!("probe {} {:x}", probe.name, probe.address);
     }
