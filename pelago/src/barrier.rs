@@ -25,6 +25,8 @@ const COUNTER_FORM: u32 = 1;
 const DISSEMINATION_FORM: u32 = 2;
 /// This PE has failed or given up: it must not be taken for one that arrives.
 const CLOSED_FORM: u32 = 3;
+/// This PE is between notify and wait of a split-phase barrier, where there is no other meeting.
+const SPLIT_FORM: u32 = 4;
 
 /// A PE's place in the sequence of barriers.
 #[derive(Debug)]
@@ -68,6 +70,20 @@ impl Barrier {
         self.form.store(CLOSED_FORM, Ordering::Relaxed);
     }
 
+    /// Until `end_split` no barrier can be entered; the form to give back then, or `None` if this is so already.
+    pub(crate) fn begin_split(&self) -> Option<u32> {
+        let form = self.form.load(Ordering::Relaxed);
+        let is_open = form < CLOSED_FORM;
+        // A PE that is closed meanwhile, by another thread, stays so.
+        let swap = |new| self.form.compare_exchange(form, new, Ordering::Relaxed, Ordering::Relaxed);
+        (is_open && swap(SPLIT_FORM).is_ok()).then_some(form)
+    }
+
+    /// Barriers can be entered again.
+    pub(crate) fn end_split(&self, form: u32) {
+        let _ = self.form.compare_exchange(SPLIT_FORM, form, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.form.load(Ordering::Relaxed) == CLOSED_FORM
     }
@@ -94,6 +110,11 @@ impl World {
             FLAGS_FORM => self.barrier_flags(round),
             COUNTER_FORM => self.barrier_counter(round),
             DISSEMINATION_FORM => self.barrier_dissemination(round),
+            SPLIT_FORM => self.fail(&format!(
+                "PE {}: a barrier, or a call that is one, between notify and wait of a split-phase barrier. \
+                 Wait first",
+                self.my_pe()
+            )),
             _ => self.give_up("a barrier after this PE has failed"),
         }
     }

@@ -374,6 +374,78 @@ pub enum ErrorKind {
         /// The PE where the queue of the lock ends.
         home: Pe,
     },
+    /// Elements outside a shared array.
+    #[error(
+        "PE {me}: {operation} of {count} elements at index {index} lies outside the shared array, which has \
+         {len} elements"
+    )]
+    SharedOutOfRange {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// First element, counted from 0 over all PEs.
+        index: usize,
+        /// Number of elements.
+        count: usize,
+        /// Elements of the array on all PEs together.
+        len: usize,
+    },
+    /// A shared array that cannot be made or used so.
+    #[error("PE {me}: {operation} refused: {reason}")]
+    BadShared {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A semaphore that cannot be used so.
+    #[error("PE {me}: {operation} of semaphore {index} of PE {pe} refused: {reason}")]
+    BadSemaphore {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The PE, or its rank in a team, that the semaphore has affinity to.
+        pe: Pe,
+        /// The number of the semaphore on that PE.
+        index: usize,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A split-phase barrier whose calls do not follow each other.
+    #[error("PE {me}: {operation} refused in phase {phase} of a split-phase barrier: {reason}")]
+    BadPhase {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Number of the phase, counted from 1.
+        phase: u64,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// PEs that came to a split-phase barrier with different values.
+    #[error(
+        "PE {me}: the PEs disagree in phase {phase} of a split-phase barrier: PE {pe} says {value}, PE \
+         {other_pe} says {other_value}. All PEs that give a value must give the same"
+    )]
+    PhaseMismatch {
+        /// The calling PE.
+        me: Pe,
+        /// Number of the phase, counted from 1.
+        phase: u64,
+        /// A PE with the least value.
+        pe: Pe,
+        /// Its value.
+        value: u64,
+        /// A PE with the greatest value.
+        other_pe: Pe,
+        /// Its value.
+        other_value: u64,
+    },
     /// The job is failing; operations are refused.
     #[error("PE {me}: {operation} refused: the job has failed ({reason})")]
     JobFailed {

@@ -67,6 +67,7 @@ mod spmd;
 mod symmetric;
 mod team;
 mod tracker;
+pub mod upc;
 mod view;
 mod vis;
 mod wait;

@@ -103,6 +103,11 @@ impl Realm {
         }
     }
 
+    /// The team of a space; `None` for the world.
+    pub(crate) fn team(&self) -> Option<&Arc<TeamCore>> {
+        self.team.as_ref()
+    }
+
     /// The number of members.
     pub(crate) fn len(&self) -> usize {
         self.members.len()

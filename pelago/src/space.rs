@@ -44,6 +44,15 @@ impl<'w> Space<'w> {
         Space { world, realm }
     }
 
+    pub(crate) fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// The members and their memory.
+    pub(crate) fn realm(&self) -> &Realm {
+        &self.realm
+    }
+
     /// Allocates an array of `len` elements in every member's memory, the contents unspecified. Collective on
     /// the team; complete with a barrier of the team.
     ///

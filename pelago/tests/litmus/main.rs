@@ -18,3 +18,4 @@ mod message_passing;
 mod overwriting;
 mod signalling;
 mod store_buffering;
+mod strict;

@@ -1,0 +1,63 @@
+//! The shapes of Unified Parallel C: shared arrays and pointers into them, semaphores, the split-phase barrier,
+//! strict accesses. A chapter of its own, docs/upc.md, says what of UPC is here and by which name.
+//!
+//! Invariant: all of it stands on the one-sided operations, the waits and the collective operations of the
+//! other modules, and so works over whatever carries those. Sources: UPC Language Specifications 1.3; the
+//! slides "GASNet and Berkeley UPC on BlueGene/P" (semaphores, memput_signal).
+
+mod bulk;
+mod layout;
+mod pointer;
+mod semaphore;
+mod semaphore_kind;
+mod shared_array;
+mod signalling_put;
+mod split_barrier;
+mod strict;
+
+pub use layout::{Affine, BlockSize, Layout};
+pub use pointer::SharedPointer;
+pub use semaphore::{Semaphore, Semaphores};
+pub use semaphore_kind::SemaphoreKind;
+pub use shared_array::SharedArray;
+pub use split_barrier::SplitBarrier;
+pub use strict::Strict;
+
+use crate::error::{ErrorKind, Result};
+use crate::realm::Realm;
+use crate::team::Team;
+use crate::world::World;
+use std::sync::Arc;
+
+/// The team of the PEs of a realm: that of a space, or all.
+fn team_of<'w>(world: &'w World, realm: &Realm) -> Team<'w> {
+    match realm.team() {
+        None => world.team(),
+        Some(core) => Team { world, core: Arc::clone(core) },
+    }
+}
+
+/// Makes sure that all PEs of the realm make this call with these words; `say` puts a PE's into words.
+fn agree_on(
+    world: &World,
+    realm: &Realm,
+    operation: &'static str,
+    words: [u64; 2],
+    say: impl Fn([u64; 2]) -> String,
+) -> Result<()> {
+    let team = team_of(world, realm);
+    let all = team.exchange_words("collect", words)?;
+    let Some(rank) = all.iter().position(|&theirs| theirs != words) else { return Ok(()) };
+    let (me, pe) = (world.my_pe(), realm.pe(rank));
+    let reason = format!(
+        "PE {pe} asks for {}, PE {me} for {}. All PEs must ask for the same",
+        say(all[rank]),
+        say(words)
+    );
+    Err(ErrorKind::BadShared { me, operation, reason }.into())
+}
+
+/// The examples of the chapter, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/upc.md")]
+struct Chapter;

@@ -1,0 +1,282 @@
+//! The split-phase barrier: a PE notifies that it has come, does something else, and waits for the others.
+//!
+//! Each phase is one all-reduce that is started by notify: of the least and the greatest value that PEs have
+//! given, and who gave them. Its end says that all have come, and the two values differ if any two do.
+//!
+//! Invariant: a PE's notifies and waits take turns; between them it makes no other collective call (those that
+//! are barriers of the world are told, by the barrier's form). What a PE has started before it notifies is
+//! complete when any PE has waited. Every PE finds the same result, so a mismatch is found by all. Source: UPC
+//! Language Specifications 1.3, section 6.6.1 (`upc_notify`, `upc_wait`, `upc_barrier`).
+
+use crate::coll::request::Request;
+use crate::error::{ErrorKind, Result};
+use crate::realm::Realm;
+use crate::space::Space;
+use crate::symmetric::Symmetric;
+use crate::team::Team;
+use crate::world::World;
+use crate::{Collective, Element, Pe};
+use pelago_fabric::sync::{Ordering, fence};
+use std::cell::{Cell, RefCell};
+
+/// A barrier in two halves: see [`World::split_barrier`]. One thread of a PE has it.
+pub struct SplitBarrier<'w> {
+    team: Team<'w>,
+    /// Whether its members are all PEs, so that the world's barrier is closed meanwhile.
+    is_world: bool,
+    /// Element 0: what this PE says; element 1: what all say.
+    claims: [Symmetric<'w, Claim>; 2],
+    phase: Cell<u64>,
+    /// Between notify and wait: the all-reduce.
+    arriving: RefCell<Option<Request<'w>>>,
+    /// The form of the world's barrier, while it is closed.
+    form: Cell<Option<u32>>,
+}
+
+/// The least and the greatest value that some PEs have given; nothing if none has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+struct Claim {
+    is_any: u64,
+    least: u64,
+    least_pe: u64,
+    greatest: u64,
+    greatest_pe: u64,
+}
+
+// SAFETY: five numbers of one type, declared `repr(C)`: no padding, every bit pattern valid.
+unsafe impl Element for Claim {}
+
+impl Claim {
+    fn of(pe: Pe, value: Option<u64>) -> Claim {
+        let (is_any, value, pe) = (u64::from(value.is_some()), value.unwrap_or(0), pe as u64);
+        Claim { is_any, least: value, least_pe: pe, greatest: value, greatest_pe: pe }
+    }
+
+    /// What both say together. Which of two PEs with one value is named does not depend on the order.
+    fn join(self, other: Claim) -> Claim {
+        match (self.is_any, other.is_any) {
+            (0, _) => other,
+            (_, 0) => self,
+            _ => {
+                let (least, least_pe) = (self.least, self.least_pe).min((other.least, other.least_pe));
+                // Of equals the lowest PE.
+                let key = |claim: Claim| (claim.greatest, !claim.greatest_pe);
+                let (greatest, pe) = key(self).max(key(other));
+                Claim { is_any: 1, least, least_pe, greatest, greatest_pe: !pe }
+            }
+        }
+    }
+}
+
+impl World {
+    /// Makes a split-phase barrier of all PEs. Collective.
+    ///
+    /// ```
+    /// # pelago::spmd(4, |world| -> pelago::Result<()> {
+    /// let barrier = world.split_barrier()?;
+    /// let inbox = world.alloc_zeroed::<u64>(1)?;
+    /// for step in 1..=3 {
+    ///     inbox.p((world.my_pe() + 1) % 4, 0, step)?;
+    ///     barrier.notify()?;
+    ///     // ... compute something that needs nobody ...
+    ///     barrier.wait()?;
+    ///     assert_eq!(inbox.local().get(0), step);
+    ///     barrier.notify_with(step)?; // with a value, which all must give
+    ///     barrier.wait_with(step)?;
+    /// }
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the heap has no room for a few words.
+    pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
+        SplitBarrier::new(self, &self.realm, || self.alloc_zeroed(1))
+    }
+}
+
+impl Space<'_> {
+    /// Makes a split-phase barrier of the members of the team. Collective on the team. It does not tell of other
+    /// collective calls between notify and wait.
+    ///
+    /// # Errors
+    /// If the space has no room for a few words.
+    pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
+        SplitBarrier::new(self.world(), self.realm(), || self.alloc_zeroed(1))
+    }
+}
+
+impl<'w> SplitBarrier<'w> {
+    fn new(
+        world: &'w World,
+        realm: &Realm,
+        alloc: impl Fn() -> Result<Symmetric<'w, Claim>>,
+    ) -> Result<SplitBarrier<'w>> {
+        Ok(SplitBarrier {
+            team: super::team_of(world, realm),
+            is_world: realm.is_world(),
+            claims: [alloc()?, alloc()?],
+            phase: Cell::new(0),
+            arriving: RefCell::new(None),
+            form: Cell::new(None),
+        })
+    }
+
+    /// Says that this PE has come, having completed all that it has started, and goes on (UPC's `upc_notify`).
+    /// The PE's next call on this barrier is a wait, and until then it makes no other collective call. Other PEs
+    /// get on only while this one comes to the runtime: to a wait, a test, [`progress`](World::progress).
+    ///
+    /// # Errors
+    /// If this PE has notified already.
+    pub fn notify(&self) -> Result<()> {
+        self.notify_as("notify", None)
+    }
+
+    /// As [`notify`](Self::notify), with a value that must be that of all PEs that give one (UPC's `upc_notify`
+    /// with an expression).
+    ///
+    /// # Errors
+    /// As [`notify`](Self::notify). That another PE gave another value is told by the wait.
+    pub fn notify_with(&self, value: u64) -> Result<()> {
+        self.notify_as("notify_with", Some(value))
+    }
+
+    /// Waits until all PEs have notified; what they had started before is complete then (UPC's `upc_wait`).
+    ///
+    /// # Errors
+    /// If this PE has not notified, or two PEs gave different values: every PE is told so, and the phase is over.
+    ///
+    /// # Panics
+    /// If a PE that has not come has left the job or failed.
+    pub fn wait(&self) -> Result<()> {
+        self.wait_as("wait", None)
+    }
+
+    /// As [`wait`](Self::wait), with a value that must be that of all notifies that gave one.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), and if a notify gave another value; the phase is over all the same.
+    pub fn wait_with(&self, value: u64) -> Result<()> {
+        self.wait_as("wait_with", Some(value))
+    }
+
+    /// Makes progress, and says whether all PEs have notified; if so the phase is over, as after
+    /// [`wait`](Self::wait) (Berkeley UPC's `bupc_try_wait`).
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn try_wait(&self) -> Result<bool> {
+        self.try_wait_as("try_wait", None)
+    }
+
+    /// As [`try_wait`](Self::try_wait), with a value as [`wait_with`](Self::wait_with) has it.
+    ///
+    /// # Errors
+    /// As [`wait_with`](Self::wait_with).
+    pub fn try_wait_with(&self, value: u64) -> Result<bool> {
+        self.try_wait_as("try_wait_with", Some(value))
+    }
+
+    fn notify_as(&self, operation: &'static str, value: Option<u64>) -> Result<()> {
+        if self.arriving.borrow().is_some() {
+            let reason = "this PE has notified already. Wait before the next notify";
+            return Err(self.misuse(operation, reason));
+        }
+        let world = self.team.world();
+        world.quiet();
+        if self.is_world {
+            let Some(form) = world.barrier.begin_split() else {
+                let reason = "another split-phase barrier is between notify and wait, or this PE has failed";
+                return Err(self.misuse(operation, reason));
+            };
+            self.form.set(Some(form));
+        }
+        self.phase.set(self.phase.get() + 1);
+        let [mine, all] = &self.claims;
+        mine.local().set(0, Claim::of(world.my_pe(), value));
+        let started = self.team.nonblocking().all_reduce(Claim::join, all, mine);
+        let request = started.inspect_err(|_| self.reopen())?;
+        // SAFETY: the arrays are this barrier's own, which keeps them for as long as the request, and the
+        // operation itself keeps what it works on in use until it is over, whatever is dropped; the world and
+        // the team's memory outlive 'w.
+        let request = unsafe { std::mem::transmute::<Request<'_>, Request<'w>>(request) };
+        self.arriving.replace(Some(request));
+        Ok(())
+    }
+
+    fn wait_as(&self, operation: &'static str, value: Option<u64>) -> Result<()> {
+        let request = self.arriving.take().ok_or_else(|| self.not_notified(operation))?;
+        request.wait();
+        self.finish(value)
+    }
+
+    fn try_wait_as(&self, operation: &'static str, value: Option<u64>) -> Result<bool> {
+        let is_over = self.arriving.borrow().as_ref().map(Request::test);
+        if !is_over.ok_or_else(|| self.not_notified(operation))? {
+            return Ok(false);
+        }
+        self.arriving.take();
+        self.finish(value).map(|()| true)
+    }
+
+    /// Ends a phase in which all have come, and compares what they said.
+    fn finish(&self, value: Option<u64>) -> Result<()> {
+        // SYNC POINT put-order: acquires what the others completed before they notified.
+        fence(Ordering::SeqCst);
+        self.reopen();
+        let (me, phase) = (self.team.world().my_pe(), self.phase.get());
+        let mismatch = |pe: u64, value: u64, other_pe: u64, other_value: u64| {
+            let (pe, other_pe) = (pe as Pe, other_pe as Pe);
+            Err(ErrorKind::PhaseMismatch { me, phase, pe, value, other_pe, other_value }.into())
+        };
+        let claim = self.claims[1].local().get(0);
+        if claim.is_any != 0 && claim.least != claim.greatest {
+            return mismatch(claim.least_pe, claim.least, claim.greatest_pe, claim.greatest);
+        }
+        match value {
+            Some(value) if claim.is_any != 0 && claim.least != value => {
+                mismatch(claim.least_pe, claim.least, me as u64, value)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn reopen(&self) {
+        if let Some(form) = self.form.take() {
+            self.team.world().barrier.end_split(form);
+        }
+    }
+
+    fn not_notified(&self, operation: &'static str) -> crate::Error {
+        self.misuse(operation, "this PE has not notified. Notify first, and wait once for each notify")
+    }
+
+    fn misuse(&self, operation: &'static str, reason: &str) -> crate::Error {
+        let (me, phase) = (self.team.world().my_pe(), self.phase.get());
+        ErrorKind::BadPhase { me, operation, phase, reason: reason.to_owned() }.into()
+    }
+}
+
+impl Drop for SplitBarrier<'_> {
+    fn drop(&mut self) {
+        self.reopen();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_join_in_any_order() {
+        let claims = [(0, None), (1, Some(5)), (2, Some(5)), (3, Some(3)), (4, None), (5, Some(5)), (6, Some(3))];
+        let claims = claims.map(|(pe, value)| Claim::of(pe, value));
+        let forward = claims.into_iter().reduce(Claim::join).unwrap();
+        let backward = claims.into_iter().rev().reduce(Claim::join).unwrap();
+        let halves = claims[..4].iter().copied().reduce(Claim::join).unwrap();
+        let halves = claims[4..].iter().copied().fold(halves, Claim::join);
+        let expected = Claim { is_any: 1, least: 3, least_pe: 3, greatest: 5, greatest_pe: 1 };
+        assert_eq!([forward, backward, halves], [expected; 3]);
+        assert_eq!(Claim::of(1, None).join(Claim::of(2, None)).is_any, 0);
+    }
+}

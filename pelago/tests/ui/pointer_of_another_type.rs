@@ -1,0 +1,12 @@
+//! A pointer to shared numbers of one type is none to those of another, unless it is cast.
+
+use pelago::upc::BlockSize;
+
+fn main() {
+    pelago::spmd(1, |world| {
+        let words = world.shared_array::<u32>(4, BlockSize::Cyclic).unwrap();
+        let bytes = world.shared_array::<u8>(4, BlockSize::Cyclic).unwrap();
+        bytes.index_of(words.pointer(0).unwrap()).unwrap();
+    })
+    .unwrap();
+}
