@@ -11,6 +11,7 @@ mod job;
 mod page;
 mod rate;
 mod rma;
+mod semaphore;
 mod signals;
 mod start;
 mod sync_memory;
@@ -68,6 +69,12 @@ Examples:
   pelago bench signals --html s.html     the curves as well
   pelago bench signals --json            one JSON object a measurement";
 
+const SEMAPHORE_EXAMPLES: &str = "\
+Examples:
+  pelago bench semaphore                 posts and waits, and puts that post, of 8 B to 64 KiB
+  pelago bench semaphore --html s.html   the curves as well
+  pelago bench semaphore --json          one JSON object a measurement";
+
 const RATE_EXAMPLES: &str = "\
 Examples:
   pelago bench rate                      messages a second, for 8 B to 4 KiB
@@ -124,6 +131,19 @@ enum Suite {
     /// PEs 0 and 1 send each other the same bytes in turn; shown is half a round trip.
     #[command(after_help = SIGNALS_EXAMPLES)]
     Signals {
+        #[command(flatten)]
+        job: Job,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Semaphores: posts, waits, and puts that post
+    ///
+    /// PEs 0 and 1 post and wait in turn, for four kinds of semaphores; PE 0 posts and PE 1 waits; and
+    /// memput_signal stands beside put_signal and put, fence and flag.
+    #[command(after_help = SEMAPHORE_EXAMPLES)]
+    Semaphore {
         #[command(flatten)]
         job: Job,
         #[command(flatten)]
@@ -211,6 +231,9 @@ impl Bench {
             }
             Some(Suite::Signals { job, binding, output }) => {
                 signals::TOPIC.measure(job.n, &binding, &output)?;
+            }
+            Some(Suite::Semaphore { job, binding, output }) => {
+                semaphore::TOPIC.measure(job.n, &binding, &output)?;
             }
             Some(Suite::Rate { job, binding, output }) => rate::TOPIC.measure(job.n, &binding, &output)?,
             Some(Suite::Coll { most: n, binding, output }) => {

@@ -37,6 +37,7 @@ mod plan;
 mod rate;
 mod record;
 mod rma;
+mod semaphores;
 mod signals;
 mod stats;
 mod suite;
@@ -85,6 +86,8 @@ enum What {
     Contention,
     /// Puts with a signal between PEs 0 and 1, beside puts, a fence and a flag
     Signals,
+    /// Posts and waits between PEs 0 and 1, and puts that post
+    Semaphores,
     /// Windows of non-blocking puts from PE 0 to PE 1
     Rate,
     /// Threads of PE 0 that put and add in PE 1's memory
@@ -130,6 +133,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Atomics => atomics::all(world, effort, &mut sink)?,
             What::Contention => contention::all(world, effort, &mut sink)?,
             What::Signals => signals::all(world, &signals::Plan::of(effort), &mut sink)?,
+            What::Semaphores => semaphores::all(world, &semaphores::Plan::of(effort), &mut sink)?,
             What::Rate => rate::all(world, &rate::Plan::of(effort), &mut sink)?,
             What::Threads => threads::all(world, effort_of, &mut sink)?,
             What::Coll(options) => {
@@ -185,8 +189,18 @@ mod tests {
         let args = parse("pairs put --bytes 4096 --output x").unwrap_or_else(|error| panic!("{error}"));
         assert!(matches!(args.what, What::Pairs { comparison: Comparison::Put { bytes: 4096 }, count: 11 }));
         assert_eq!(args.output, Some("x".into()));
-        let suites =
-            ["rma", "barrier", "atomics", "contention", "signals", "rate", "threads", "coll", "compute"];
+        let suites = [
+            "rma",
+            "barrier",
+            "atomics",
+            "contention",
+            "signals",
+            "semaphores",
+            "rate",
+            "threads",
+            "coll",
+            "compute",
+        ];
         for suite in suites {
             let args = parse(&format!("{suite} --quick"));
             assert!(args.is_ok_and(|args| args.quick && args.output.is_none()), "{suite}");

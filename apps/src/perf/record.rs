@@ -28,6 +28,12 @@ pub enum Bench {
     Contention,
     /// PEs 0 and 1 send each other the same bytes in turn, and read what has come.
     Signal,
+    /// PEs 0 and 1 post each other's semaphore in turn.
+    SemaphoreRoundTrip,
+    /// PE 0 posts a semaphore of PE 1 again and again, which takes one after the other.
+    SemaphoreRate,
+    /// As `signal`, where the data are followed by a post, or by what stands beside it.
+    MemputSignal,
     /// Windows of non-blocking puts from PE 0 to PE 1, each completed before the next.
     Rate,
     /// Threads of PE 0 at the same time on PE 1's memory; the rate of all together.
@@ -77,6 +83,16 @@ pub enum Operation {
     PutSignal,
     /// `put`, `fence`, and `p` of a flag, or the latter alone where there are no bytes; half a round trip.
     PutFlag,
+    /// `memput_signal` and `wait`; half a round trip.
+    MemputSignal,
+    /// `post` and `wait` of an integer semaphore for one producer and one consumer.
+    PostOneToOne,
+    /// The same, for many producers and one consumer.
+    PostManyToOne,
+    /// The same, for many of both.
+    PostManyToMany,
+    /// `post` and `wait` of a boolean semaphore for many of both.
+    PostFlag,
     /// `broadcast`.
     Broadcast,
     /// `scatter`.

@@ -44,7 +44,7 @@ pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
 }
 
 /// The memory that the two PEs write to each other.
-struct Exchange<'w> {
+pub(super) struct Exchange<'w> {
     data: Symmetric<'w, u64>,
     word: Symmetric<'w, u64>,
     private: RefCell<Vec<u64>>,
@@ -53,7 +53,7 @@ struct Exchange<'w> {
 
 impl<'w> Exchange<'w> {
     /// Collective: memory for messages of up to `bytes_max`.
-    fn new(world: &'w World, bytes_max: usize) -> pelago::Result<Self> {
+    pub(super) fn new(world: &'w World, bytes_max: usize) -> pelago::Result<Self> {
         let words = (bytes_max / size_of::<u64>()).max(1);
         Ok(Exchange {
             data: world.alloc_zeroed(words)?,
@@ -64,7 +64,7 @@ impl<'w> Exchange<'w> {
     }
 
     /// Rounds of: PE 0 sends, PE 1 receives and sends, PE 0 receives.
-    fn rounds<'a>(&'a self, kind: Operation, bytes: usize) -> Part<'a> {
+    pub(super) fn rounds<'a>(&'a self, kind: Operation, bytes: usize) -> Part<'a> {
         let words = bytes / size_of::<u64>();
         let send = move |to| match (kind, words) {
             (Operation::PutSignal, 0) => self.signal(to),

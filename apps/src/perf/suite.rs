@@ -110,10 +110,10 @@ fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
         Bench::Bandwidth | Bench::Flood => {
             vec![record(operation, Unit::GigabytesPerSecond, &|ns| moved_bytes / ns)]
         }
-        Bench::AtomicRate | Bench::Rate => {
+        Bench::AtomicRate | Bench::Rate | Bench::SemaphoreRate => {
             vec![record(operation, Unit::MillionsPerSecond, &|ns| operations * 1e3 / ns)]
         }
-        Bench::Signal => vec![record(operation, Unit::Nanoseconds, &|ns| ns / 2.0)],
+        Bench::Signal | Bench::MemputSignal => vec![record(operation, Unit::Nanoseconds, &|ns| ns / 2.0)],
         Bench::PingAck => vec![
             record(Operation::RoundTrip, Unit::Nanoseconds, &|ns| ns),
             record(Operation::OneWay, Unit::Nanoseconds, &|ns| ns / 2.0),
