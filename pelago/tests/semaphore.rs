@@ -271,7 +271,8 @@ fn tries(world: &World) {
 
 /// Semaphores of a team name its PEs by rank.
 fn in_a_space(world: &World) {
-    let team = world.team().split_by(Some(world.my_pe() as u64 % 2), -(world.my_pe() as i64)).unwrap().unwrap();
+    let team =
+        world.team().split_by(Some(world.my_pe() as u64 % 2), -(world.my_pe() as i64)).unwrap().unwrap();
     let space = team.space(1 << 16).unwrap();
     let (me, other) = (team.my_rank(), 1 - team.my_rank());
     for kind in kinds() {
@@ -346,13 +347,18 @@ fn misuse_is_told() {
             assert!(reason(count.post_n(n).unwrap_err()).contains("the greatest value"));
             assert!(reason(count.wait_n(n).unwrap_err()).contains("the greatest value"));
             assert!(reason(count.try_wait_n(n).unwrap_err()).contains("the greatest value"));
-            assert!(reason(count.memput_signal(&data, 0, &[1], n).unwrap_err()).contains("the greatest value"));
+            assert!(
+                reason(count.memput_signal(&data, 0, &[1], n).unwrap_err()).contains("the greatest value")
+            );
         }
         assert!(reason(counts.at(0, 2).unwrap_err()).contains("there are 2 on each PE"));
         assert!(matches!(counts.at(2, 0).unwrap_err().kind(), ErrorKind::PeOutOfRange { pe: 2, .. }));
         assert!(count.memput_signal(&data, 3, &[1, 2], 1).unwrap_err().to_string().contains("3 on PE"));
-        for kind in [INTEGER.single_consumer(), BOOLEAN.single_consumer(), INTEGER.single_consumer().single_producer()]
-        {
+        for kind in [
+            INTEGER.single_consumer(),
+            BOOLEAN.single_consumer(),
+            INTEGER.single_consumer().single_producer(),
+        ] {
             let semaphores = world.semaphores(1, kind).unwrap();
             let theirs = semaphores.at(other, 0).unwrap();
             assert!(reason(theirs.wait().unwrap_err()).contains("single consumer"));
@@ -442,7 +448,8 @@ fn a_wait_in_vain_is_told() {
 #[test]
 fn a_post_wakes_who_sleeps() {
     spmd(2, |world| {
-        for kind in [INTEGER, BOOLEAN, INTEGER.single_consumer(), INTEGER.single_consumer().single_producer()] {
+        for kind in [INTEGER, BOOLEAN, INTEGER.single_consumer(), INTEGER.single_consumer().single_producer()]
+        {
             let semaphores = world.semaphores(1, kind).unwrap();
             let (mine, theirs) = (semaphores.at(0, 0).unwrap(), semaphores.at(1, 0).unwrap());
             for _ in 0..5 {

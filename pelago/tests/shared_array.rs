@@ -180,8 +180,7 @@ fn pointers_lead_to_elements(world: &World) {
     }
     // Element by element round the PEs, in an array dealt in blocks of 4.
     let cyclic = array.pointer(0).unwrap().cast::<u32>(1);
-    let walked: Vec<u32> =
-        (0..6).map(|i| array.get(array.index_of(cyclic + i).unwrap()).unwrap()).collect();
+    let walked: Vec<u32> = (0..6).map(|i| array.get(array.index_of(cyclic + i).unwrap()).unwrap()).collect();
     assert_eq!(walked, [0, 4, 8, 1, 5, 9]);
     let own = array.pointer(5).unwrap().cast::<u32>(0);
     assert_eq!(array.index_of(own + 3).unwrap(), 16, "on in the memory of PE 1");
@@ -230,7 +229,10 @@ fn what_is_wrong_is_said() {
         assert_eq!(text(array.strict_get(10).unwrap_err()), outside("strict_get", 1, 10));
         assert_eq!(text(array.strict_put(11, 0).unwrap_err()), outside("strict_put", 1, 11));
         assert_eq!(text(array.memput(8, &[1; 3]).unwrap_err()), outside("memput", 3, 8));
-        assert_eq!(text(array.memget(usize::MAX, &mut [0; 2]).unwrap_err()), outside("memget", 2, usize::MAX));
+        assert_eq!(
+            text(array.memget(usize::MAX, &mut [0; 2]).unwrap_err()),
+            outside("memget", 2, usize::MAX)
+        );
         assert_eq!(text(array.memset(9..11, 1).unwrap_err()), outside("memset", 2, 9));
         #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
         let reversed = array.memset(5..2, 1);
@@ -250,7 +252,10 @@ fn what_is_wrong_is_said() {
         let none = world.shared_array::<u32>(10, BlockSize::Of(0)).unwrap_err();
         assert!(matches!(none.kind(), ErrorKind::BadShared { operation: "shared_array", .. }), "{none}");
         let huge = world.shared_array::<u64>(usize::MAX, BlockSize::Cyclic).unwrap_err();
-        assert!(matches!(huge.kind(), ErrorKind::TooLarge { .. } | ErrorKind::HeapExhausted { .. }), "{huge}");
+        assert!(
+            matches!(huge.kind(), ErrorKind::TooLarge { .. } | ErrorKind::HeapExhausted { .. }),
+            "{huge}"
+        );
         world.barrier();
         assert!(array.forall().all(|(_, value)| value == 0), "nothing of all this was written");
     };

@@ -144,11 +144,8 @@ fn out_of_turn(world: &World) {
 /// A barrier of the world in between ends the job with words, and so does what contains one.
 #[test]
 fn a_meeting_in_between_is_told() {
-    let meetings: [fn(&World); 3] = [
-        |world| world.barrier(),
-        |world| drop(world.alloc::<u8>(1)),
-        |world| drop(world.reclaim()),
-    ];
+    let meetings: [fn(&World); 3] =
+        [|world| world.barrier(), |world| drop(world.alloc::<u8>(1)), |world| drop(world.reclaim())];
     for meeting in meetings {
         for is_simulated in [false, true] {
             let job = Spmd::new(2);

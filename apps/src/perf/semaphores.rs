@@ -2,8 +2,6 @@
 //! puts with a signal and puts, a fence and a flag. Invariant: who receives data reads them before it answers;
 //! a block of posts one way ends when PE 1 has said that it has taken the last.
 
-use std::cell::RefCell;
-
 use anyhow::Result;
 use pelago::prelude::*;
 use pelago::upc::{SemaphoreKind, Semaphores};
@@ -44,7 +42,8 @@ impl Plan {
 pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
     let sets = KINDS.map(|(operation, kind)| (operation, world.semaphores(1, kind)));
     let bytes_max = plan.bytes.iter().copied().max().unwrap_or(0);
-    let (exchange, slabs) = (Exchange::new(world, bytes_max)?, Slabs::new(world, bytes_max)?);
+    let exchange = Exchange::new(world, bytes_max)?;
+    let full = world.semaphores(1, KINDS[0].1)?;
     let mut suite = Suite::new(world, plan.effort);
     for bench in [Bench::SemaphoreRoundTrip, Bench::SemaphoreRate] {
         let mut trial = Vec::new();
@@ -64,7 +63,7 @@ pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
         let label = |operation| suite.label(Bench::MemputSignal, operation, bytes);
         let others = [Operation::PutSignal, Operation::PutFlag];
         let others = others.map(|operation| (label(operation), exchange.rounds(operation, bytes)));
-        let ours = (label(Operation::MemputSignal), slabs.rounds(bytes));
+        let ours = (label(Operation::MemputSignal), rounds(&exchange, &full, bytes));
         suite.add([ours].into_iter().chain(others));
     }
     suite.run(sink)
@@ -108,48 +107,27 @@ fn one_way<'a>(world: &World, set: &'a Semaphores<'_>) -> Part<'a> {
     }
 }
 
-/// Memory that the two PEs put to each other, with a semaphore each.
-struct Slabs<'w> {
-    data: Symmetric<'w, u64>,
-    full: Semaphores<'w>,
-    private: RefCell<Vec<u64>>,
-}
-
-impl<'w> Slabs<'w> {
-    /// Collective: memory for messages of up to `bytes_max`.
-    fn new(world: &'w World, bytes_max: usize) -> pelago::Result<Self> {
-        let words = (bytes_max / size_of::<u64>()).max(1);
-        let kind = SemaphoreKind::integer().single_producer().single_consumer();
-        Ok(Slabs {
-            data: world.alloc_zeroed(words)?,
-            full: world.semaphores(1, kind)?,
-            private: RefCell::new(vec![0; words]),
-        })
+/// Rounds of: PE 0 sends and posts, PE 1 receives and sends, PE 0 receives; in the memory of the other ways.
+fn rounds<'a>(exchange: &'a Exchange<'_>, full: &'a Semaphores<'_>, bytes: usize) -> Part<'a> {
+    let (words, me) = (bytes / size_of::<u64>(), exchange.data.world().my_pe());
+    if me > 1 {
+        return rest();
     }
-
-    /// Rounds of: PE 0 sends, PE 1 receives and sends, PE 0 receives.
-    fn rounds<'a>(&'a self, bytes: usize) -> Part<'a> {
-        let words = bytes / size_of::<u64>();
-        let me = self.data.world().my_pe();
-        if me > 1 {
-            return rest();
-        }
-        Box::new(move |count| {
-            let (there, here) = (self.full.at(1 - me, 0)?, self.full.at(me, 0)?);
-            let mut private = self.private.borrow_mut();
-            for _ in 0..count {
-                if me == 0 {
-                    there.memput_signal(&self.data, 0, &private[..words], 1)?;
-                }
-                here.wait()?;
-                self.data.local().read(0, &mut private[..words]);
-                if me == 1 {
-                    there.memput_signal(&self.data, 0, &private[..words], 1)?;
-                }
+    Box::new(move |count| {
+        let (there, here) = (full.at(1 - me, 0)?, full.at(me, 0)?);
+        let mut private = exchange.private.borrow_mut();
+        for _ in 0..count {
+            if me == 0 {
+                there.memput_signal(&exchange.data, 0, &private[..words], 1)?;
             }
-            Ok(())
-        })
-    }
+            here.wait()?;
+            exchange.data.local().read(0, &mut private[..words]);
+            if me == 1 {
+                there.memput_signal(&exchange.data, 0, &private[..words], 1)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -163,20 +141,18 @@ mod tests {
     fn posts_are_all_taken_and_data_go_there_and_back() {
         let seen = spmd(3, |world| {
             let sets: Vec<_> = KINDS.iter().map(|(_, kind)| world.semaphores(1, *kind).unwrap()).collect();
-            let slabs = Slabs::new(world, 512).unwrap();
+            let exchange = Exchange::new(world, 512).unwrap();
             if world.my_pe() == 0 {
-                slabs.private.borrow_mut().fill(7);
+                exchange.private.borrow_mut().fill(7);
             }
             let mut parts: Vec<_> = sets.iter().map(|set| round_trips(world, set)).collect();
             parts.extend(sets[..3].iter().map(|set| one_way(world, set)));
-            parts.push(slabs.rounds(512));
-            conduct(world, &mut parts, |leader| {
-                (0..8).try_for_each(|part| leader.play(part, 10).map(drop))
-            })
-            .unwrap();
+            parts.push(rounds(&exchange, &sets[0], 512));
+            conduct(world, &mut parts, |leader| (0..8).try_for_each(|part| leader.play(part, 10).map(drop)))
+                .unwrap();
             drop(parts);
             let is_left = |set: &Semaphores<'_>| set.at(world.my_pe(), 0).unwrap().try_wait().unwrap();
-            (sets.iter().any(is_left), slabs.data.local().get(63))
+            (sets.iter().any(is_left), exchange.data.local().get(63))
         });
         assert_eq!(seen.unwrap(), [(false, 7), (false, 7), (false, 0)]);
     }

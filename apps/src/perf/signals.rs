@@ -45,9 +45,9 @@ pub(super) fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
 
 /// The memory that the two PEs write to each other.
 pub(super) struct Exchange<'w> {
-    data: Symmetric<'w, u64>,
+    pub(super) data: Symmetric<'w, u64>,
     word: Symmetric<'w, u64>,
-    private: RefCell<Vec<u64>>,
+    pub(super) private: RefCell<Vec<u64>>,
     round: Cell<u64>,
 }
 

@@ -108,17 +108,15 @@ mod tests {
             add(Bench::SemaphoreRoundTrip, operation, 0, Unit::Nanoseconds, 200.0);
         }
         add(Bench::SemaphoreRate, Operation::PostManyToOne, 0, Unit::MillionsPerSecond, 20.0);
-        let ways = [
-            (Operation::MemputSignal, 50.0),
-            (Operation::PutSignal, 40.0),
-            (Operation::PutFlag, 100.0),
-        ];
+        let ways =
+            [(Operation::MemputSignal, 50.0), (Operation::PutSignal, 40.0), (Operation::PutFlag, 100.0)];
         for (operation, ns) in ways {
             add(Bench::MemputSignal, operation, 8, Unit::Nanoseconds, ns);
             add(Bench::MemputSignal, operation, 65_536, Unit::Nanoseconds, 100.0 * ns);
         }
         let (tables, page) = shown(&TOPIC, &records, 1);
-        let many_to_one = ["integer, many producers, 1 consumer", "100", "200", "2000", "10.0", "20.0", "200"];
+        let many_to_one =
+            ["integer, many producers, 1 consumer", "100", "200", "2000", "10.0", "20.0", "200"];
         assert_row(&tables, &many_to_one);
         assert_row(&tables, &["boolean, many of both", "100", "200", "2000"]);
         assert_row(&tables, &["8 B", "25.0", "50.0", "500", "40.0", "100", "1.250", "0.500"]);

@@ -73,7 +73,12 @@ impl Layout {
             BlockSize::Even | BlockSize::Indefinite => len.max(1),
         };
         let (is_sound, is_indefinite) = (block > 0 && n_pes > 0, block_size == BlockSize::Indefinite);
-        is_sound.then(|| Layout { len, block: Divisor::new(block), n_pes: Divisor::new(n_pes), is_indefinite })
+        is_sound.then(|| Layout {
+            len,
+            block: Divisor::new(block),
+            n_pes: Divisor::new(n_pes),
+            is_indefinite,
+        })
     }
 
     /// Elements in all.

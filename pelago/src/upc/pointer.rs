@@ -214,7 +214,8 @@ impl<T: Element> PartialOrd for SharedPointer<T> {
 
 impl<T> fmt::Debug for SharedPointer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (element, SharedPointer { thread, phase, address, block, .. }) = (std::any::type_name::<T>(), self);
+        let (element, SharedPointer { thread, phase, address, block, .. }) =
+            (std::any::type_name::<T>(), self);
         write!(f, "SharedPointer<{element}>(thread {thread}, phase {phase} of {block}, byte {address})")
     }
 }

@@ -350,7 +350,8 @@ impl Semaphore<'_> {
         if value < n {
             return Ok(false);
         }
-        taken.set(taken.get().wrapping_add(n) & if set.kind.has_one_producer { TOTAL_MASK } else { u64::MAX });
+        // Beyond the bits of a total it is not looked at.
+        taken.set(taken.get().wrapping_add(n));
         Ok(true)
     }
 
@@ -424,7 +425,8 @@ impl Semaphore<'_> {
     fn check_value(&self, operation: &'static str, value: u64) -> Result<()> {
         let max = Semaphores::MAX;
         if value > max {
-            let reason = format!("its value has grown to {value}, beyond {max}: it is posted more than waited for");
+            let reason =
+                format!("its value has grown to {value}, beyond {max}: it is posted more than waited for");
             return Err(self.refuse(operation, &reason));
         }
         Ok(())

@@ -58,7 +58,9 @@ impl Space<'_> {
     /// # Errors
     /// As [`World::shared_array`].
     pub fn shared_array<T: Element>(&self, len: usize, block_size: BlockSize) -> Result<SharedArray<'_, T>> {
-        SharedArray::new(self.world(), self.realm(), (len, block_size), |part_len| self.alloc_zeroed(part_len))
+        SharedArray::new(self.world(), self.realm(), (len, block_size), |part_len| {
+            self.alloc_zeroed(part_len)
+        })
     }
 }
 

@@ -127,13 +127,7 @@ impl<T: Element> SharedArray<'_, T> {
     ///
     /// # Errors
     /// As [`Semaphore::memput_signal`], and if the elements do not lie so.
-    pub fn memput_signal(
-        &self,
-        index: usize,
-        source: &[T],
-        semaphore: &Semaphore<'_>,
-        n: u64,
-    ) -> Result<()> {
+    pub fn memput_signal(&self, index: usize, source: &[T], semaphore: &Semaphore<'_>, n: u64) -> Result<()> {
         let operation = "memput_signal";
         self.check(operation, index, source.len())?;
         let (owner, local) = self.layout().locate(index);

@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn claims_join_in_any_order() {
-        let claims = [(0, None), (1, Some(5)), (2, Some(5)), (3, Some(3)), (4, None), (5, Some(5)), (6, Some(3))];
+        let claims =
+            [(0, None), (1, Some(5)), (2, Some(5)), (3, Some(3)), (4, None), (5, Some(5)), (6, Some(3))];
         let claims = claims.map(|(pe, value)| Claim::of(pe, value));
         let forward = claims.into_iter().reduce(Claim::join).unwrap();
         let backward = claims.into_iter().rev().reduce(Claim::join).unwrap();
