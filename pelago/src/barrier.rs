@@ -70,7 +70,8 @@ impl Barrier {
         self.form.store(CLOSED_FORM, Ordering::Relaxed);
     }
 
-    /// Until `end_split` no barrier can be entered; the form to give back then, or `None` if this is so already.
+    /// Until `end_split` no barrier can be entered; the form to give back then, or `None` if this is so
+    /// already.
     pub(crate) fn begin_split(&self) -> Option<u32> {
         let form = self.form.load(Ordering::Relaxed);
         let is_open = form < CLOSED_FORM;

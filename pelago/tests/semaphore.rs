@@ -17,6 +17,7 @@ everywhere! {
     without_waiting_for_the_source(2): without_waiting_for_the_source;
     bounded_buffer(2): bounded_buffer;
     tries(3): tries;
+    locks(4): locks;
     in_a_space(4): in_a_space;
     shared_slabs(3): shared_slabs;
 }
@@ -150,8 +151,8 @@ fn seen_on_a_third(world: &World) {
     }
 }
 
-/// memput_signal: the source may be reused at once, and the data are there when the wait returns. Posts and puts
-/// that signal are counted together.
+/// memput_signal: the source may be reused at once, and the data are there when the wait returns. Posts and
+/// puts that signal are counted together.
 fn data_before_the_post(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let data = world.alloc_zeroed::<u64>(200).unwrap();
@@ -265,6 +266,31 @@ fn tries(world: &World) {
         (0..3).for_each(|_| flags.at((me + 1) % n, 0).unwrap().post().unwrap());
         world.barrier();
         assert!(mine.try_wait().unwrap() && !mine.try_wait().unwrap(), "{kind:?}");
+        world.barrier();
+    }
+}
+
+/// A semaphore for many, of value 1, is a lock: who has taken it is alone.
+fn locks(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let count = world.alloc_zeroed::<u64>(1).unwrap();
+    for (turn, kind) in [INTEGER, BOOLEAN].into_iter().enumerate() {
+        let semaphores = world.semaphores(1, kind).unwrap();
+        let semaphore = semaphores.at(n - 1, 0).unwrap();
+        if me == 0 {
+            semaphore.post().unwrap();
+        }
+        let rounds = common::rounds(world, 2000, 10);
+        for round in 0..rounds {
+            match round % 2 {
+                0 => semaphore.wait().unwrap(),
+                _ => while !semaphore.try_wait().unwrap() {},
+            }
+            count.p(0, 0, count.g(0, 0).unwrap() + 1).unwrap();
+            semaphore.post().unwrap();
+        }
+        world.barrier();
+        assert_eq!(count.g(0, 0).unwrap(), (turn as u64 + 1) * rounds * n as u64, "{kind:?}");
         world.barrier();
     }
 }

@@ -1,5 +1,5 @@
-//! Shared arrays against a model that every PE keeps: layout, single elements, bulk transfers across blocks and
-//! owners, pointers; and what is refused.
+//! Shared arrays against a model that every PE keeps: layout, single elements, bulk transfers across blocks
+//! and owners, pointers; and what is refused.
 
 mod common;
 
@@ -220,8 +220,8 @@ fn what_is_wrong_is_said() {
         let text = |error: pelago::Error| error.to_string();
         let outside = |call: &str, count, index| {
             format!(
-                "PE {me}: {call} of {count} elements at index {index} lies outside the shared array, which has \
-                 10 elements"
+                "PE {me}: {call} of {count} elements at index {index} lies outside the shared array, which \
+                 has 10 elements"
             )
         };
         assert_eq!(text(array.get(10).unwrap_err()), outside("get", 1, 10));

@@ -1,5 +1,5 @@
-//! The split-phase barrier: nobody's wait ends before everybody has notified, what was put before is complete,
-//! values are compared at every PE, and calls out of turn are refused.
+//! The split-phase barrier: nobody's wait ends before everybody has notified, what was put before is
+//! complete, values are compared at every PE, and calls out of turn are refused.
 
 mod common;
 

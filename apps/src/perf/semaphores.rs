@@ -1,6 +1,6 @@
 //! Semaphores between PEs 0 and 1: round trips of posts and waits, posts one way, and puts that post, beside
-//! puts with a signal and puts, a fence and a flag. Invariant: who receives data reads them before it answers;
-//! a block of posts one way ends when PE 1 has said that it has taken the last.
+//! puts with a signal and puts, a fence and a flag. Invariant: who receives data reads them before it
+//! answers; a block of posts one way ends when PE 1 has said that it has taken the last.
 
 use anyhow::Result;
 use pelago::prelude::*;

@@ -1,6 +1,6 @@
-//! `bench semaphore`: what a post and its wait take, by the kind of the semaphore, and a put that posts beside a
-//! put with a signal and a put, a fence and a flag. Invariant: what stands in one row or table was measured in
-//! turn.
+//! `bench semaphore`: what a post and its wait take, by the kind of the semaphore, and a put that posts
+//! beside a put with a signal and a put, a fence and a flag. Invariant: what stands in one row or table was
+//! measured in turn.
 
 use pelago_apps::perf::{Bench, Operation, Record};
 

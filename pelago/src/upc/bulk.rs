@@ -1,8 +1,8 @@
 //! Bulk transfers of shared arrays: any range of indices, across blocks and owners.
 //!
-//! Invariant: what a PE has of a range is one range of its part, so a transfer touches each PE once: between PEs
-//! that map each other block by block, over the net as one message, which is packed or unpacked here. A range of
-//! fewer blocks than PEs goes block by block. Source: UPC Language Specifications 1.3, section 7.2.5
+//! Invariant: what a PE has of a range is one range of its part, so a transfer touches each PE once: between
+//! PEs that map each other block by block, over the net as one message, which is packed or unpacked here. A
+//! range of fewer blocks than PEs goes block by block. Source: UPC Language Specifications 1.3, section 7.2.5
 //! (`upc_memcpy`, `upc_memget`, `upc_memput`, `upc_memset`), which know no layout: there a block is the most.
 
 use super::shared_array::SharedArray;

@@ -1,7 +1,7 @@
 //! Block-cyclic layout: which PE has an element of a shared array, and where in its part. Pure arithmetic.
 //!
-//! Invariant: blocks of one size are dealt to the PEs in turn, block b to PE b mod n; the blocks of a PE lie in
-//! its part one after the other, so that what a PE has of any range of indices is one range of its part.
+//! Invariant: blocks of one size are dealt to the PEs in turn, block b to PE b mod n; the blocks of a PE lie
+//! in its part one after the other, so that what a PE has of any range of indices is one range of its part.
 //! Source: UPC Language Specifications 1.3, sections 6.5.1 and 7.2.3.
 
 use crate::Pe;
@@ -179,8 +179,8 @@ impl Layout {
     }
 }
 
-/// The elements of a shared array that one PE has: their index and their place in that PE's part. It goes from
-/// block to block, and divides nothing on the way.
+/// The elements of a shared array that one PE has: their index and their place in that PE's part. It goes
+/// from block to block, and divides nothing on the way.
 #[derive(Clone, Debug)]
 pub struct Affine {
     index: usize,

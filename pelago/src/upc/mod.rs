@@ -1,5 +1,5 @@
-//! The shapes of Unified Parallel C: shared arrays and pointers into them, semaphores, the split-phase barrier,
-//! strict accesses. A chapter of its own, docs/upc.md, says what of UPC is here and by which name.
+//! The shapes of Unified Parallel C: shared arrays and pointers into them, semaphores, the split-phase
+//! barrier, strict accesses. A chapter of its own, docs/upc.md, says what of UPC is here and by which name.
 //!
 //! Invariant: all of it stands on the one-sided operations, the waits and the collective operations of the
 //! other modules, and so works over whatever carries those. Sources: UPC Language Specifications 1.3; the

@@ -1,8 +1,9 @@
 //! Pointers to shared elements: thread, phase and address, and their arithmetic.
 //!
-//! Invariant: a pointer is a number of three parts and no permission: what it names is looked up, and checked,
-//! by the array that it is used with. Source: UPC Language Specifications 1.3, sections 6.4.2 and 6.4.3 (pointer
-//! arithmetic, casts), 7.2.3 (`upc_threadof`, `upc_phaseof`, `upc_addrfield`, `upc_resetphase`).
+//! Invariant: a pointer is a number of three parts and no permission: what it names is looked up, and
+//! checked, by the array that it is used with. Source: UPC Language Specifications 1.3, sections 6.4.2 and
+//! 6.4.3 (pointer arithmetic, casts), 7.2.3 (`upc_threadof`, `upc_phaseof`, `upc_addrfield`,
+//! `upc_resetphase`).
 
 use super::layout::Layout;
 use crate::Pe;
@@ -15,8 +16,8 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 /// A pointer to an element of a [`SharedArray`](super::SharedArray), as UPC has it.
 ///
 /// `pointer + i` is the pointer to the element i further on in a layout of the pointer's block size, whatever
-/// the array's own; so a cast to another block size walks an array in another order. Pointers of one block size
-/// are compared and subtracted by that order; two that name one place are equal, whatever their phase.
+/// the array's own; so a cast to another block size walks an array in another order. Pointers of one block
+/// size are compared and subtracted by that order; two that name one place are equal, whatever their phase.
 ///
 /// ```
 /// use pelago::upc::BlockSize;
@@ -87,8 +88,8 @@ impl<T: Element> SharedPointer<T> {
         SharedPointer { phase: 0, ..self }
     }
 
-    /// The same place as elements of another type in blocks of `block` elements, 0 for none. The phase is reset,
-    /// unless type and block size stay the same.
+    /// The same place as elements of another type in blocks of `block` elements, 0 for none. The phase is
+    /// reset, unless type and block size stay the same.
     pub fn cast<U: Element>(self, block: usize) -> SharedPointer<U> {
         let is_same = block == self.block && std::any::TypeId::of::<T>() == std::any::TypeId::of::<U>();
         let SharedPointer { thread, address, n_pes, .. } = self;
@@ -121,8 +122,8 @@ impl<T: Element> SharedPointer<T> {
     }
 
     /// How many elements this is further on than `other`: what leads from there to here. `None` if nothing
-    /// does: pointers of different block sizes, to different PEs where there are no blocks, or whose blocks do
-    /// not begin at whole blocks of each other.
+    /// does: pointers of different block sizes, to different PEs where there are no blocks, or whose blocks
+    /// do not begin at whole blocks of each other.
     pub fn checked_sub(self, other: SharedPointer<T>) -> Option<isize> {
         if (self.block, self.n_pes) != (other.block, other.n_pes) {
             return None;

@@ -1,8 +1,8 @@
 //! Semaphores: who waits sees what the poster did before it posted.
 //!
-//! A semaphore has two words on the PE that it has affinity to. `COUNT` is changed by atomics only. `POSTED` is
-//! put by a single producer: all that it has posted, and who it is. A single consumer keeps to itself what it
-//! has taken, `taken`; many consumers take from `COUNT`.
+//! A semaphore has two words on the PE that it has affinity to. `COUNT` is changed by atomics only. `POSTED`
+//! is put by a single producer: all that it has posted, and who it is. A single consumer keeps to itself what
+//! it has taken, `taken`; many consumers take from `COUNT`.
 //!
 //! ```text
 //!                        value                       post n                    take n
@@ -15,8 +15,8 @@
 //! Of a boolean one for one consumer every post counts all the same, and a wait takes all of them.
 //!
 //! Invariant: a post is issued after what this PE has started is complete, and a wait that succeeds acquires;
-//! between two puts of `POSTED` the first is complete, so the word never falls behind. Every wait makes progress.
-//! Source: the slides "GASNet and Berkeley UPC on BlueGene/P", appendix (UPC Semaphore).
+//! between two puts of `POSTED` the first is complete, so the word never falls behind. Every wait makes
+//! progress. Source: the slides "GASNet and Berkeley UPC on BlueGene/P", appendix (UPC Semaphore).
 
 use super::semaphore_kind::SemaphoreKind;
 use crate::Pe;
@@ -66,8 +66,8 @@ pub struct Semaphore<'s> {
 }
 
 impl World {
-    /// Makes semaphores of one kind, `count` with affinity to each PE, all of value 0. Collective; complete with
-    /// a barrier.
+    /// Makes semaphores of one kind, `count` with affinity to each PE, all of value 0. Collective; complete
+    /// with a barrier.
     ///
     /// ```
     /// use pelago::upc::SemaphoreKind;
@@ -202,8 +202,8 @@ impl Semaphore<'_> {
         self.wait_as("wait", 1)
     }
 
-    /// Waits until the value is at least `n`, and takes so much of it. A fence afterwards: what the posters did
-    /// before is visible. Waiters are served in no particular order.
+    /// Waits until the value is at least `n`, and takes so much of it. A fence afterwards: what the posters
+    /// did before is visible. Waiters are served in no particular order.
     ///
     /// # Errors
     /// If the semaphore is boolean or not for this PE to wait for, `n` exceeds [`Semaphores::MAX`], the value
@@ -415,8 +415,8 @@ impl Semaphore<'_> {
 
     fn check_consumer(&self, operation: &'static str) -> Result<()> {
         if self.set.kind.has_one_consumer && !self.is_own() {
-            let reason = "it has a single consumer, the PE that it has affinity to. Let that one wait, or make \
-                          it for many consumers";
+            let reason = "it has a single consumer, the PE that it has affinity to. Let that one wait, or \
+                          make it for many consumers";
             return Err(self.refuse(operation, reason));
         }
         Ok(())

@@ -3,7 +3,8 @@
 
 /// What a semaphore counts, and how many PEs post and wait: the fewer, the cheaper. Made from
 /// [`integer`](SemaphoreKind::integer) or [`boolean`](SemaphoreKind::boolean), with
-/// [`single_producer`](SemaphoreKind::single_producer) and [`single_consumer`](SemaphoreKind::single_consumer).
+/// [`single_producer`](SemaphoreKind::single_producer) and
+/// [`single_consumer`](SemaphoreKind::single_consumer).
 ///
 /// | counts | producer | consumer | a post is | a successful wait is |
 /// |---|---|---|---|---|
@@ -12,9 +13,9 @@
 /// | integer | any | multiple | an atomic add | an atomic fetch and a compare-and-swap |
 /// | boolean | any | multiple | an atomic set to 1 | an atomic fetch and a swap with 0 |
 ///
-/// A single consumer is the PE that the semaphore has affinity to: it keeps to itself how much it has taken, so
-/// that nothing is written back. `memput_signal` is an atomic of the same kind after the data, and an atomic add
-/// where a post is a put.
+/// A single consumer is the PE that the semaphore has affinity to: it keeps to itself how much it has taken,
+/// so that nothing is written back. `memput_signal` is an atomic of the same kind after the data, and an
+/// atomic add where a post is a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SemaphoreKind {
     pub(super) is_boolean: bool,
@@ -28,8 +29,8 @@ impl SemaphoreKind {
         SemaphoreKind { is_boolean: false, has_one_producer: false, has_one_consumer: false }
     }
 
-    /// A semaphore that has been posted or not; posts before the next wait count as one. Any number of PEs post
-    /// and wait (UPC's `UPC_SEM_BOOLEAN`).
+    /// A semaphore that has been posted or not; posts before the next wait count as one. Any number of PEs
+    /// post and wait (UPC's `UPC_SEM_BOOLEAN`).
     pub const fn boolean() -> SemaphoreKind {
         SemaphoreKind { is_boolean: true, ..SemaphoreKind::integer() }
     }

@@ -1,8 +1,8 @@
 //! Shared arrays: one array over all PEs, its elements dealt to them block by block, named by one index.
 //!
-//! Invariant: every access is checked against the array's length and then against the part that it falls into;
-//! an element has affinity to one PE, as its layout says, for as long as the array lives. Source: UPC Language
-//! Specifications 1.3, sections 6.5 (shared arrays), 6.6.2 (`upc_forall`).
+//! Invariant: every access is checked against the array's length and then against the part that it falls
+//! into; an element has affinity to one PE, as its layout says, for as long as the array lives. Source: UPC
+//! Language Specifications 1.3, sections 6.5 (shared arrays), 6.6.2 (`upc_forall`).
 
 use super::layout::{Affine, BlockSize, Layout};
 use super::pointer::SharedPointer;
@@ -104,8 +104,9 @@ impl<'w, T: Element> SharedArray<'w, T> {
         &self.layout
     }
 
-    /// The parts of the PEs as a symmetric array, for all that one-sided operations can do: element `local` of
-    /// PE `owner`, where [`Layout::locate`] says both. A part may end with room that belongs to no element.
+    /// The parts of the PEs as a symmetric array, for all that one-sided operations can do: element `local`
+    /// of PE `owner`, where [`Layout::locate`] says both. A part may end with room that belongs to no
+    /// element.
     pub fn parts(&self) -> &View<'w, T> {
         &self.parts
     }

@@ -8,9 +8,9 @@
 //! | `memput_signal_within` | nothing; the region keeps the source borrowed | sees the data |
 //! | `memput_signal_async` | nothing; the caller keeps the source | sees the data; may tell the initiator |
 //!
-//! None is a fence: of the initiator's other accesses the post says nothing. The initiator is told nothing of the
-//! arrival; a quiet completes it as it does a put. Source: the slides "GASNet and Berkeley UPC on BlueGene/P",
-//! appendix (UPC Semaphore, Memput).
+//! None is a fence: of the initiator's other accesses the post says nothing. The initiator is told nothing of
+//! the arrival; a quiet completes it as it does a put. Source: the slides "GASNet and Berkeley UPC on
+//! BlueGene/P", appendix (UPC Semaphore, Memput).
 
 use super::semaphore::{COUNT, Semaphore};
 use super::shared_array::SharedArray;
@@ -21,9 +21,9 @@ use crate::signal::SignalOp;
 use crate::view::View;
 
 impl Semaphore<'_> {
-    /// Puts `source` to the elements from `index` on, on the PE that the semaphore has affinity to, and adds `n`
-    /// to the semaphore when they are there. Returns as soon as the source may be reused, which may be before the
-    /// data arrive.
+    /// Puts `source` to the elements from `index` on, on the PE that the semaphore has affinity to, and adds
+    /// `n` to the semaphore when they are there. Returns as soon as the source may be reused, which may be
+    /// before the data arrive.
     ///
     /// ```
     /// use pelago::upc::SemaphoreKind;
@@ -74,15 +74,15 @@ impl Semaphore<'_> {
         Ok(())
     }
 
-    /// As [`memput_signal`](Self::memput_signal), but may return while the source is still in use, and leaves it
-    /// to the caller (UPC's `upc_memput_signal_async`).
+    /// As [`memput_signal`](Self::memput_signal), but may return while the source is still in use, and leaves
+    /// it to the caller (UPC's `upc_memput_signal_async`).
     ///
     /// # Errors
     /// As [`memput_signal`](Self::memput_signal).
     ///
     /// # Safety
-    /// The source is not written, moved or freed before a [`quiet`](crate::World::quiet) has returned, or before
-    /// this PE has heard, by something that acquires, from the PE that has waited for this post.
+    /// The source is not written, moved or freed before a [`quiet`](crate::World::quiet) has returned, or
+    /// before this PE has heard, by something that acquires, from the PE that has waited for this post.
     pub unsafe fn memput_signal_async<T: Element>(
         &self,
         array: &View<'_, T>,
@@ -91,8 +91,8 @@ impl Semaphore<'_> {
         n: u64,
     ) -> Result<()> {
         let op = self.signal("memput_signal_async", array, n)?;
-        // SAFETY: the caller keeps the source as it is until the data are delivered, which is when the semaphore
-        // is posted, or the world quiet.
+        // SAFETY: the caller keeps the source as it is until the data are delivered, which is when the
+        // semaphore is posted, or the world quiet.
         unsafe {
             array.put_signal_nbi(self.owner, index, source, self.set.words(), self.word(COUNT), op)?;
         }
@@ -110,8 +110,8 @@ impl Semaphore<'_> {
         let (pe, realm) = (words.realm().pe(self.owner), array.realm());
         if realm.len() <= self.owner || realm.pe(self.owner) != pe {
             let reason = format!(
-                "the array has no part on PE {pe} of the same rank {}. Allocate both in the world, or both in \
-                 one space",
+                "the array has no part on PE {pe} of the same rank {}. Allocate both in the world, or both \
+                 in one space",
                 self.owner
             );
             return Err(self.refuse(operation, &reason));
@@ -123,7 +123,8 @@ impl Semaphore<'_> {
 
 impl<T: Element> SharedArray<'_, T> {
     /// Puts `source` to the elements from `index` on and posts `n` to a semaphore when they are there: as
-    /// [`Semaphore::memput_signal`]. The elements lie in one block, of the PE that the semaphore has affinity to.
+    /// [`Semaphore::memput_signal`]. The elements lie in one block, of the PE that the semaphore has affinity
+    /// to.
     ///
     /// # Errors
     /// As [`Semaphore::memput_signal`], and if the elements do not lie so.
@@ -135,8 +136,8 @@ impl<T: Element> SharedArray<'_, T> {
         let is_together = last == (owner, local + source.len().saturating_sub(1));
         if owner != semaphore.threadof() || !is_together {
             let reason = format!(
-                "{} elements from {index} on do not all lie together on PE {}, which the semaphore has affinity \
-                 to. Put a block at a time, and post a semaphore of its owner",
+                "{} elements from {index} on do not all lie together on PE {}, which the semaphore has \
+                 affinity to. Put a block at a time, and post a semaphore of its owner",
                 source.len(),
                 semaphore.threadof()
             );

@@ -3,10 +3,10 @@
 //! Each phase is one all-reduce that is started by notify: of the least and the greatest value that PEs have
 //! given, and who gave them. Its end says that all have come, and the two values differ if any two do.
 //!
-//! Invariant: a PE's notifies and waits take turns; between them it makes no other collective call (those that
-//! are barriers of the world are told, by the barrier's form). What a PE has started before it notifies is
-//! complete when any PE has waited. Every PE finds the same result, so a mismatch is found by all. Source: UPC
-//! Language Specifications 1.3, section 6.6.1 (`upc_notify`, `upc_wait`, `upc_barrier`).
+//! Invariant: a PE's notifies and waits take turns; between them it makes no other collective call (those
+//! that are barriers of the world are told, by the barrier's form). What a PE has started before it notifies
+//! is complete when any PE has waited. Every PE finds the same result, so a mismatch is found by all. Source:
+//! UPC Language Specifications 1.3, section 6.6.1 (`upc_notify`, `upc_wait`, `upc_barrier`).
 
 use crate::coll::request::Request;
 use crate::error::{ErrorKind, Result};
@@ -96,8 +96,8 @@ impl World {
 }
 
 impl Space<'_> {
-    /// Makes a split-phase barrier of the members of the team. Collective on the team. It does not tell of other
-    /// collective calls between notify and wait.
+    /// Makes a split-phase barrier of the members of the team. Collective on the team. It does not tell of
+    /// other collective calls between notify and wait.
     ///
     /// # Errors
     /// If the space has no room for a few words.
@@ -122,9 +122,10 @@ impl<'w> SplitBarrier<'w> {
         })
     }
 
-    /// Says that this PE has come, having completed all that it has started, and goes on (UPC's `upc_notify`).
-    /// The PE's next call on this barrier is a wait, and until then it makes no other collective call. Other PEs
-    /// get on only while this one comes to the runtime: to a wait, a test, [`progress`](World::progress).
+    /// Says that this PE has come, having completed all that it has started, and goes on (UPC's
+    /// `upc_notify`). The PE's next call on this barrier is a wait, and until then it makes no other
+    /// collective call. Other PEs get on only while this one comes to the runtime: to a wait, a test,
+    /// [`progress`](World::progress).
     ///
     /// # Errors
     /// If this PE has notified already.
@@ -132,8 +133,8 @@ impl<'w> SplitBarrier<'w> {
         self.notify_as("notify", None)
     }
 
-    /// As [`notify`](Self::notify), with a value that must be that of all PEs that give one (UPC's `upc_notify`
-    /// with an expression).
+    /// As [`notify`](Self::notify), with a value that must be that of all PEs that give one (UPC's
+    /// `upc_notify` with an expression).
     ///
     /// # Errors
     /// As [`notify`](Self::notify). That another PE gave another value is told by the wait.
@@ -144,7 +145,8 @@ impl<'w> SplitBarrier<'w> {
     /// Waits until all PEs have notified; what they had started before is complete then (UPC's `upc_wait`).
     ///
     /// # Errors
-    /// If this PE has not notified, or two PEs gave different values: every PE is told so, and the phase is over.
+    /// If this PE has not notified, or two PEs gave different values: every PE is told so, and the phase is
+    /// over.
     ///
     /// # Panics
     /// If a PE that has not come has left the job or failed.

@@ -23,8 +23,8 @@ impl<T: Element> View<'_, T> {
     /// accesses, stays on its side of each of its strict ones. So flags and turns can be programmed with them
     /// as on paper. Each one completes all that this PE has started; that makes them slow over a net.
     ///
-    /// Relaxed accesses through a [`Context`](crate::Context) are not ordered by them. Elements are numbers of
-    /// up to 8 bytes: of others nothing more than of puts and gets is promised.
+    /// Relaxed accesses through a [`Context`](crate::Context) are not ordered by them. Elements are numbers
+    /// of up to 8 bytes: of others nothing more than of puts and gets is promised.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {

@@ -10,6 +10,8 @@ litmus! {
     dekker_on_a_third(3): dekker_on_a_third;
     message_passing(3): message_passing;
     two_writers(3): two_writers;
+    relaxed_before_a_strict_write(3): relaxed_before_a_strict_write;
+    relaxed_before_a_strict_read(2): relaxed_before_a_strict_read;
 }
 
 fn write(words: &View<'_, u64>, trial: &Trial, pe: usize, index: usize, value: u64) {
@@ -28,14 +30,19 @@ fn read(words: &View<'_, u64>, trial: &Trial, pe: usize, index: usize) -> u64 {
 
 /// Each of PEs 0 and 1 announces itself and looks at the other: not both find nobody.
 fn dekker(world: &World, trial: &Trial) -> Sightings {
-    announce(world, trial, |me| 1 - me)
+    announce(world, trial, |me| 1 - me, false)
 }
 
 fn dekker_on_a_third(world: &World, trial: &Trial) -> Sightings {
-    announce(world, trial, |_| 2)
+    announce(world, trial, |_| 2, false)
 }
 
-fn announce(world: &World, trial: &Trial, place: impl Fn(usize) -> usize) -> Sightings {
+/// The same with relaxed writes: a strict read comes after them all the same.
+fn relaxed_before_a_strict_read(world: &World, trial: &Trial) -> Sightings {
+    announce(world, trial, |me| 1 - me, true)
+}
+
+fn announce(world: &World, trial: &Trial, place: impl Fn(usize) -> usize, writes_relaxed: bool) -> Sightings {
     let me = world.my_pe();
     let words = world.alloc_zeroed::<u64>(2 * trial.slots).unwrap();
     let answers = world.alloc_zeroed::<u64>(trial.slots).unwrap();
@@ -44,7 +51,10 @@ fn announce(world: &World, trial: &Trial, place: impl Fn(usize) -> usize) -> Sig
     for batch in trial.batches() {
         if me < 2 {
             for (slot, answer) in mine.iter_mut().enumerate() {
-                write(&words, trial, place(me), 2 * slot + me, batch);
+                match writes_relaxed {
+                    true => words.p(place(me), 2 * slot + me, batch).unwrap(),
+                    false => write(&words, trial, place(me), 2 * slot + me, batch),
+                }
                 *answer = read(&words, trial, place(1 - me), 2 * slot + 1 - me);
             }
         }
@@ -66,12 +76,24 @@ fn announce(world: &World, trial: &Trial, place: impl Fn(usize) -> usize) -> Sig
 
 /// PE 0 writes a word of PE 1 and a flag of PE 2, by which PE 1 knows that its word has come.
 fn message_passing(world: &World, trial: &Trial) -> Sightings {
+    pass(world, trial, false)
+}
+
+/// The same with a relaxed write of the data: a strict write of the flag comes after it all the same.
+fn relaxed_before_a_strict_write(world: &World, trial: &Trial) -> Sightings {
+    pass(world, trial, true)
+}
+
+fn pass(world: &World, trial: &Trial, writes_relaxed: bool) -> Sightings {
     let data = world.alloc_zeroed::<u64>(trial.slots).unwrap();
     let flag = world.alloc_zeroed::<u64>(trial.slots).unwrap();
     let mut seen = Sightings::default();
     trial.rounds(world, |slot, batch| match world.my_pe() {
         0 => {
-            write(&data, trial, 1, slot, batch);
+            match writes_relaxed {
+                true => data.p(1, slot, batch).unwrap(),
+                false => write(&data, trial, 1, slot, batch),
+            }
             write(&flag, trial, 2, slot, batch);
         }
         1 => {
