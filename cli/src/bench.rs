@@ -19,6 +19,7 @@ pub mod table;
 mod text;
 mod threads;
 mod topic;
+mod vis;
 
 use std::process::ExitCode;
 
@@ -79,6 +80,12 @@ const RATE_EXAMPLES: &str = "\
 Examples:
   pelago bench rate                      messages a second, for 8 B to 4 KiB
   pelago bench rate --html r.html        the curves as well";
+
+const VIS_EXAMPLES: &str = "\
+Examples:
+  pelago bench vis                       blocks of 8 B to 512 B, 4 to 256 of them
+  PELAGO_ROUTE=net pelago bench vis      the same over the net, where short blocks are packed
+  pelago bench vis --html v.html         the curves as well";
 
 const COLL_EXAMPLES: &str = "\
 Examples:
@@ -164,6 +171,19 @@ enum Suite {
         #[command(flatten)]
         output: Output,
     },
+    /// Scattered transfers: strided, indexed and vector puts and gets
+    ///
+    /// PE 0 moves blocks with gaps between its memory and PE 1's; beside them stand one contiguous transfer
+    /// of the same bytes, and a transfer for each block.
+    #[command(after_help = VIS_EXAMPLES)]
+    Vis {
+        #[command(flatten)]
+        job: Job,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Collective operations of all PEs
     ///
     /// For 2, 4, 8 PEs and so on, blocks of 8 B to 4 MiB: what each PE contributes, or sends to each one.
@@ -236,6 +256,7 @@ impl Bench {
                 semaphore::TOPIC.measure(job.n, &binding, &output)?;
             }
             Some(Suite::Rate { job, binding, output }) => rate::TOPIC.measure(job.n, &binding, &output)?,
+            Some(Suite::Vis { job, binding, output }) => vis::TOPIC.measure(job.n, &binding, &output)?,
             Some(Suite::Coll { most: n, binding, output }) => {
                 coll::TOPIC.measure(most(n), &binding, &output)?;
             }

@@ -2,8 +2,9 @@
 //! print the probes, then run each once to warm up and once between two breakpoints.
 
 use pelago::am::{Am, Handler, HandlerLock, Handlers};
-use pelago::{Collective, On, ReduceOp, Symmetric, Team, World};
+use pelago::{Collective, Dimension, Indexed, On, ReduceOp, Strided, Symmetric, Team, World};
 use std::hint::black_box;
+use std::ops::Range;
 
 /// A probe: its name, the address of the function that is counted, and a call of it.
 struct Probe<'a> {
@@ -52,6 +53,39 @@ fn fetch_add_bound(on: &On<'_, u64>, index: usize, value: u64) -> pelago::Result
 #[inline(never)]
 fn add_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
     array.add(pe, index, value)
+}
+
+/// 16 words of 8 bytes, every second one, to every third place; the compiler knows none of this.
+#[inline(never)]
+fn put_strided_16(
+    array: &Symmetric<'_, u64>,
+    pe: usize,
+    source: &[u64],
+    shape: &Strided,
+) -> pelago::Result<()> {
+    array.put_strided(pe, 5, source, shape)
+}
+
+/// The same, of two dimensions.
+#[inline(never)]
+fn put_dimensions_16(
+    array: &Symmetric<'_, u64>,
+    pe: usize,
+    source: &[u64],
+    shape: &[Dimension],
+) -> pelago::Result<()> {
+    array.put_strided(pe, 5, source, shape)
+}
+
+/// 16 words of 8 bytes to a list of places.
+#[inline(never)]
+fn put_indexed_16(
+    array: &Symmetric<'_, u64>,
+    pe: usize,
+    source: &[u64],
+    indices: &[usize],
+) -> pelago::Result<()> {
+    array.put_indexed(pe, source, &Indexed::elements(indices))
 }
 
 #[inline(never)]
@@ -107,15 +141,58 @@ fn am_poll(am: &Am<'_>) {
     am.poll();
 }
 
+/// 16 ranges of one word of 8 bytes each, from one slice.
+#[inline(never)]
+fn put_vector_16(
+    array: &Symmetric<'_, u64>,
+    pe: usize,
+    ranges: &[Range<usize>],
+    sources: &[&[u64]],
+) -> pelago::Result<()> {
+    array.put_vector(pe, ranges, sources)
+}
+
+fn probe<'a>(name: &'static str, address: *const (), call: Box<dyn Fn() + 'a>) -> Probe<'a> {
+    Probe { name, address: address as usize, call }
+}
+
+/// The probes of scattered transfers.
+fn scattered<'a>(array: &'a Symmetric<'_, u64>) -> [Probe<'a>; 4] {
+    let words = [7; 32];
+    let column = Strided { array_stride: 3, slice_stride: 2, ..Strided::elements(16) };
+    let rows = [(12, 8), (3, 2)];
+    let rows = rows.map(|(array_stride, slice_stride)| Dimension { count: 4, array_stride, slice_stride });
+    let indices: [usize; 16] = std::array::from_fn(|i| i * 23 % 64);
+    let ranges = indices.map(|index| index..index + 1);
+    [
+        probe(
+            "put_strided_16",
+            put_strided_16 as _,
+            Box::new(move || drop(black_box(put_strided_16)(array, 0, &words, &column))),
+        ),
+        probe(
+            "put_dimensions_16",
+            put_dimensions_16 as _,
+            Box::new(move || drop(black_box(put_dimensions_16)(array, 0, &words, &rows))),
+        ),
+        probe(
+            "put_indexed_16",
+            put_indexed_16 as _,
+            Box::new(move || drop(black_box(put_indexed_16)(array, 0, &words[..16], &indices))),
+        ),
+        probe(
+            "put_vector_16",
+            put_vector_16 as _,
+            Box::new(move || drop(black_box(put_vector_16)(array, 0, &ranges, &[&words[..16]]))),
+        ),
+    ]
+}
+
 fn main() -> pelago::Result<()> {
     let world = World::init()?;
     let mut handlers = Handlers::new();
     let handler = handlers.add("nothing", |_| ());
     world.team().serve(handlers, |am| probes(&world, am, handler))?
-}
-
-fn probe<'a>(name: &'static str, address: *const (), call: Box<dyn Fn() + 'a>) -> Probe<'a> {
-    Probe { name, address: address as usize, call }
 }
 
 /// The probes of active messages.
@@ -195,6 +272,7 @@ fn probes(world: &World, am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
         ),
     ];
     probes.extend(am_probes(am, handler));
+    probes.extend(scattered(&array));
     for probe in &probes {
         println!("probe {} {:x}", probe.name, probe.address);
     }

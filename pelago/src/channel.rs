@@ -171,6 +171,7 @@ impl Channel {
         self.admit(world, target);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
             self.puts.fetch_add(1, Ordering::Relaxed);
+            world.tally.add(|counts| counts.net_puts += 1);
             let announces_sent = piece > self.limits.inject_bytes;
             tracker.begin(announces_sent);
             let status = self.issue(world, target, |net| {
@@ -207,6 +208,7 @@ impl Channel {
         self.admit(world, source);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
             self.gets.fetch_add(1, Ordering::Relaxed);
+            world.tally.add(|counts| counts.net_gets += 1);
             tracker.begin(false);
             let status = self.issue(world, source, |net| {
                 // SAFETY: the caller vouches for the range and the place of the data.

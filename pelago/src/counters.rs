@@ -20,6 +20,12 @@ pub struct Counters {
     pub collectives: u64,
     /// Barriers passed, those inside other collective calls as well.
     pub barriers: u64,
+    /// Puts given to the fabric: those over the net, the pieces of long ones each, and the runtime's own.
+    pub net_puts: u64,
+    /// Gets given to the fabric, in the same way.
+    pub net_gets: u64,
+    /// Messages over the net in which scattered data were packed, or asked for.
+    pub parcels: u64,
 }
 
 /// The counters of a running world; nothing is counted unless they are on.

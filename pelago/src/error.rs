@@ -105,6 +105,16 @@ pub enum ErrorKind {
         /// Elements of the slice.
         len: usize,
     },
+    /// A transfer of scattered elements that cannot be done so.
+    #[error("PE {me}: {operation} refused: {reason}")]
+    BadPattern {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
     /// The symmetric heap has no block of this size.
     #[error(
         "PE {me}: {operation} of {asked_bytes} bytes a PE failed: the symmetric heap has {free_bytes} of \

@@ -106,7 +106,7 @@ pub use spmd::{Spmd, SpmdError, spmd};
 pub use symmetric::Symmetric;
 pub use team::Team;
 pub use view::View;
-pub use vis::Strided;
+pub use vis::{Dimension, Indexed, Shape, Strided};
 pub use world::World;
 
 /// The examples of the README, as tests.

@@ -12,7 +12,6 @@ use crate::error::{ErrorKind, Result};
 use crate::signal::{Signal, SignalOp};
 use crate::tracker::Tracker;
 use crate::view::View;
-use crate::vis::Strided;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::{Atomic, AtomicOp};
@@ -184,42 +183,6 @@ impl<'scope> Region<'scope> {
         unsafe { array.get_tracked("get", pe, index, target, tracker) }
     }
 
-    /// Starts a strided put, as [`View::put_strided`]. The source is in use until the scope ends.
-    ///
-    /// # Errors
-    /// As [`View::put_strided`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
-    pub fn put_strided<T: Element>(
-        &self,
-        array: &'scope View<'_, T>,
-        pe: Pe,
-        index: usize,
-        source: &'scope [T],
-        strided: &Strided,
-    ) -> Result<()> {
-        let tracker = self.tracker_for("put_strided", array)?;
-        // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_strided_tracked("put_strided", (pe, index), source, strided, tracker) }
-    }
-
-    /// Starts a strided get, as [`View::get_strided`]. The data are there when the scope ends.
-    ///
-    /// # Errors
-    /// As [`View::get_strided`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
-    pub fn get_strided<T: Element>(
-        &self,
-        array: &'scope View<'_, T>,
-        pe: Pe,
-        index: usize,
-        target: &'scope mut [T],
-        strided: &Strided,
-    ) -> Result<()> {
-        let tracker = self.tracker_for("get_strided", array)?;
-        // SAFETY: the target is borrowed until the scope has completed everything.
-        unsafe { array.get_strided_tracked("get_strided", (pe, index), target, strided, tracker) }
-    }
-
     /// Starts a put with its signal, as [`View::put_signal`]. The source is in use until the scope ends.
     ///
     /// ```
@@ -278,7 +241,7 @@ impl<'scope> Region<'scope> {
 
     /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations
     /// it would not count.
-    fn tracker_for<T: Element>(
+    pub(crate) fn tracker_for<T: Element>(
         &self,
         operation: &'static str,
         array: &View<'_, T>,
@@ -372,12 +335,10 @@ impl<T: Element> View<'_, T> {
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn put_nb(&self, pe: Pe, index: usize, source: Vec<T>) -> Result<Transfer<'_, T>> {
-        let transfer = Transfer::new(self.world(), source, true);
-        // SAFETY: the transfer owns the source and frees it only after it is sent.
-        unsafe {
-            self.put_tracked("put_nb", pe, index, transfer.buffer(), transfer.region.tracker.as_ref())?
-        };
-        Ok(transfer)
+        Transfer::of_put(self.world(), source, |source, tracker| {
+            // SAFETY: the transfer owns the source and frees it only after it is sent.
+            unsafe { self.put_tracked("put_nb", pe, index, source, tracker) }
+        })
     }
 
     /// Starts a get into a buffer that the operation owns until it is complete.
@@ -385,14 +346,10 @@ impl<T: Element> View<'_, T> {
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn get_nb(&self, pe: Pe, index: usize, target: Vec<T>) -> Result<Transfer<'_, T>> {
-        let transfer = Transfer::new(self.world(), target, false);
-        let tracker = transfer.region.tracker.as_ref();
-        // SAFETY: the transfer owns the target and gives it out only after the get is complete.
-        unsafe {
-            let target = std::slice::from_raw_parts_mut(transfer.start, transfer.len);
-            self.get_tracked("get_nb", pe, index, target, tracker)?;
-        }
-        Ok(transfer)
+        Transfer::of_get(self.world(), target, |target, tracker| {
+            // SAFETY: the transfer owns the target and gives it out only after the get is complete.
+            unsafe { self.get_tracked("get_nb", pe, index, target, tracker) }
+        })
     }
 }
 
@@ -415,9 +372,32 @@ impl<'a, T: Element> Transfer<'a, T> {
         Transfer { region: Region::open(world), start, len, capacity, is_put }
     }
 
-    fn buffer(&self) -> &[T] {
+    /// A put that `start` starts from the buffer. It is done with it when the tracker says that it is sent,
+    /// or at once if it was given none.
+    pub(crate) fn of_put(
+        world: &'a World,
+        source: Vec<T>,
+        start: impl FnOnce(&[T], Option<&Tracker>) -> Result<()>,
+    ) -> Result<Transfer<'a, T>> {
+        let transfer = Transfer::new(world, source, true);
         // SAFETY: these are the parts of a vector, which nobody writes to while it is the source of a put.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+        let source = unsafe { std::slice::from_raw_parts(transfer.start, transfer.len) };
+        start(source, transfer.region.tracker.as_ref())?;
+        Ok(transfer)
+    }
+
+    /// A get that `start` starts into the buffer. It is complete when the tracker says that it is done, or at
+    /// once if it was given none.
+    pub(crate) fn of_get(
+        world: &'a World,
+        target: Vec<T>,
+        start: impl FnOnce(&mut [T], Option<&Tracker>) -> Result<()>,
+    ) -> Result<Transfer<'a, T>> {
+        let transfer = Transfer::new(world, target, false);
+        // SAFETY: these are the parts of a vector, which nobody else touches before the get is complete.
+        let target = unsafe { std::slice::from_raw_parts_mut(transfer.start, transfer.len) };
+        start(target, transfer.region.tracker.as_ref())?;
+        Ok(transfer)
     }
 
     /// The buffer; the operation must be done with it.

@@ -3,16 +3,18 @@
 //! Invariant: a handler of the provider's events only takes notes; whatever calls the provider again happens
 //! after it, from the outbox. Every wait of this PE makes progress, so a PE that waits serves the others.
 //!
-//! Messages are requests for atomics on this PE's heap and their answers, which come for atomics that fetch
-//! nothing as well, as their completion; and active messages, which are noted here and executed later.
+//! Messages are requests for an atomic on this PE's heap, or to scatter or gather a parcel there
+//! (`vis/parcel.rs`), and their answers, which come for what fetches nothing as well, as its completion; and
+//! active messages (`am`), which are noted here and executed later.
 
 use crate::Pe;
 use crate::channel::{Channel, Target};
 use crate::route::Executor;
 use crate::tracker::Tracker;
+use crate::vis::parcel::{self, Home, Parcel};
 use crate::world::World;
 use pelago_fabric::amo::write_word;
-use pelago_fabric::{Atomic, AtomicKind, Event, Status, Token};
+use pelago_fabric::{Atomic, AtomicKind, Event, Status, Token, copy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a message is for: the upper byte of its header.
@@ -21,12 +23,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub(crate) enum Purpose {
     AtomicRequest = 1,
     AtomicAnswer = 2,
+    ScatterRequest = 3,
+    GatherRequest = 4,
+    ParcelAnswer = 5,
     /// An active message: see `am`.
-    Active = 3,
+    Active = 6,
     /// How many active messages of this PE were executed?
-    ActiveAsk = 4,
+    ActiveAsk = 7,
     /// So many.
-    ActiveTold = 5,
+    ActiveTold = 8,
 }
 
 impl Purpose {
@@ -36,6 +41,10 @@ impl Purpose {
     }
 }
 
+/// Parcels of a PE that may be under way at a time. The answers that a PE owes, which wait in its outbox for
+/// room, are bounded by this many from each of the others.
+const PARCELS_MAX: usize = 64;
+
 /// Payload of a request: offset in the heap, operand, comparison; 8 bytes each.
 const REQUEST_BYTES: usize = 24;
 
@@ -43,12 +52,19 @@ fn header(purpose: Purpose, code: u16, request: u32) -> u64 {
     purpose.over(u64::from(code) << 32 | u64::from(request))
 }
 
-/// An atomic that another PE's processor executes for this one.
+/// What another PE's processor does for this one.
 struct Request {
-    kind: AtomicKind,
-    fetched: *mut u8,
+    what: Asked,
     channel: Arc<Channel>,
     token: Option<Token>,
+}
+
+/// What to do with the answer.
+enum Asked {
+    /// An atomic; its old value goes there, unless that is null.
+    Atomic { kind: AtomicKind, fetched: *mut u8 },
+    /// A parcel; what was gathered goes to these places, one after the other. None for a scattered one.
+    Parcel(Vec<Home>),
 }
 
 // SAFETY: `fetched` is written once, when the answer comes; whoever made the request keeps it valid till
@@ -81,15 +97,24 @@ pub(crate) struct Agenda {
     contexts: Mutex<Vec<Weak<Channel>>>,
 }
 
+impl Request {
+    fn is_for_parcel(&self) -> bool {
+        matches!(self.what, Asked::Parcel(_))
+    }
+}
+
 /// The requests that wait for their answers, by number.
 #[derive(Default)]
 struct Requests {
     slots: Vec<Option<Request>>,
     free: Vec<u32>,
+    /// How many of them are for parcels.
+    parcels: usize,
 }
 
 impl Requests {
     fn add(&mut self, request: Request) -> u32 {
+        self.parcels += usize::from(request.is_for_parcel());
         let number = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
@@ -101,6 +126,7 @@ impl Requests {
     /// The request of that number, if there is one.
     fn take(&mut self, number: u32) -> Option<Request> {
         let request = self.slots.get_mut(number as usize)?.take()?;
+        self.parcels -= usize::from(request.is_for_parcel());
         self.free.push(number);
         Some(request)
     }
@@ -205,7 +231,10 @@ impl World {
                 let atomic = Atomic::from_code(code, word(1)?, word(2)?)?;
                 self.serve(from, &atomic, word(0)?, request)
             }
-            p if p == Purpose::AtomicAnswer as u8 => self.finish(request, word(0)?),
+            p if p == Purpose::AtomicAnswer as u8 => self.finish_atomic(request, word(0)?),
+            p if p == Purpose::ScatterRequest as u8 => self.scatter(from, code, payload, request),
+            p if p == Purpose::GatherRequest as u8 => self.gather(from, code, payload, request),
+            p if p == Purpose::ParcelAnswer as u8 => self.finish_parcel(request, payload),
             p if p == Purpose::Active as u8 => {
                 self.note_active(from, header, payload);
                 Some(())
@@ -222,6 +251,11 @@ impl World {
         }
     }
 
+    /// Puts an answer into the outbox.
+    fn answer(&self, pe: Pe, purpose: Purpose, request: u32, payload: Vec<u8>) {
+        self.send_later(pe, purpose, request.into(), payload);
+    }
+
     /// Executes an atomic for another PE and notes the answer. `None` if there is no such word.
     fn serve(&self, from: Pe, atomic: &Atomic, offset: u64, request: u32) -> Option<()> {
         let (offset_bytes, bytes) = (usize::try_from(offset).ok()?, atomic.kind.bytes());
@@ -231,8 +265,7 @@ impl World {
         }
         // SAFETY: the word lies in this PE's heap, aligned, as was checked.
         let old = unsafe { atomic.execute(self.memory.heap(self.my_pe()).add(offset_bytes)) };
-        let header = header(Purpose::AtomicAnswer, 0, request);
-        self.send_later(from, Purpose::AtomicAnswer, header, old.to_le_bytes().to_vec());
+        self.answer(from, Purpose::AtomicAnswer, request, old.to_le_bytes().to_vec());
         Some(())
     }
 
@@ -242,18 +275,114 @@ impl World {
         locked(&self.agenda.outbox).push(Deferred::Message { pe, header, payload });
     }
 
-    /// Takes the answer to a request. `None` if there is no such request.
-    fn finish(&self, request: u32, old: u64) -> Option<()> {
-        let request = locked(&self.agenda.requests).take(request)?;
-        if !request.fetched.is_null() {
-            // SAFETY: whoever made the request keeps the place of its result until it is complete.
-            unsafe { write_word(request.kind, old, request.fetched) };
+    /// Writes what a parcel brings to where it says in this PE's heap. `None` if it makes no sense; nothing
+    /// is written then.
+    fn scatter(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
+        let (data, list) = payload.split_at(payload.len().checked_sub(8 * usize::from(words))?);
+        if parcel::total_bytes(list, self.memory.region_bytes())? != data.len() {
+            return None;
         }
-        if let Some(token) = request.token {
+        let (heap, mut data) = (self.memory.heap(self.my_pe()), data.as_ptr());
+        for (offset_bytes, bytes) in parcel::places(list) {
+            // SAFETY: every place lies in this PE's heap, and the payload has their bytes, as was checked.
+            unsafe {
+                copy::transfer(heap.add(offset_bytes), data, bytes);
+                data = data.add(bytes);
+            }
+        }
+        self.answer(from, Purpose::ParcelAnswer, request, Vec::new());
+        Some(())
+    }
+
+    /// Reads what a parcel asks for from this PE's heap, and notes the answer. `None` if it makes no sense.
+    fn gather(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
+        let bytes = parcel::total_bytes(payload, self.memory.region_bytes())?;
+        if payload.len() != 8 * usize::from(words) || bytes > self.net_channel().message_bytes() {
+            return None;
+        }
+        let mut data = vec![0; bytes];
+        let (heap, mut next) = (self.memory.heap(self.my_pe()), data.as_mut_ptr());
+        for (offset_bytes, bytes) in parcel::places(payload) {
+            // SAFETY: every place lies in this PE's heap, as was checked; the data have room for them all.
+            unsafe {
+                copy::transfer(next, heap.add(offset_bytes), bytes);
+                next = next.add(bytes);
+            }
+        }
+        self.answer(from, Purpose::ParcelAnswer, request, data);
+        Some(())
+    }
+
+    /// Takes the answer to an atomic. `None` if there is no such request.
+    fn finish_atomic(&self, request: u32, old: u64) -> Option<()> {
+        let request = locked(&self.agenda.requests).take(request)?;
+        let Asked::Atomic { kind, fetched } = request.what else { return None };
+        if !fetched.is_null() {
+            // SAFETY: whoever made the request keeps the place of its result until it is complete.
+            unsafe { write_word(kind, old, fetched) };
+        }
+        self.complete(request.token, &request.channel);
+        Some(())
+    }
+
+    /// Takes the answer to a parcel. `None` if there is no such request, or it has asked for more or less.
+    fn finish_parcel(&self, request: u32, payload: &[u8]) -> Option<()> {
+        let request = locked(&self.agenda.requests).take(request)?;
+        let Asked::Parcel(homes) = request.what else { return None };
+        if homes.iter().map(|home| home.bytes).sum::<usize>() != payload.len() {
+            return None;
+        }
+        let mut data = payload.as_ptr();
+        for Home { start, bytes } in homes {
+            // SAFETY: whoever made the request keeps the places of its data until it is complete; the payload
+            // has the bytes of all, as was checked.
+            unsafe {
+                copy::transfer(start, data, bytes);
+                data = data.add(bytes);
+            }
+        }
+        self.complete(request.token, &request.channel);
+        Some(())
+    }
+
+    /// What another PE has done for this one is complete.
+    fn complete(&self, token: Option<Token>, channel: &Channel) {
+        if let Some(token) = token {
             self.trackers.done(token);
         }
-        request.channel.remove_follower();
-        Some(())
+        channel.remove_follower();
+    }
+
+    /// Sends a parcel, when there is room and not too many are under way. The tracker counts it until the
+    /// answer has come; what it carries is free when the call returns.
+    ///
+    /// # Safety
+    /// What the parcel scatters or gathers lies in the heap. The homes of what it gathers are valid for
+    /// writes until the tracker has counted it as done.
+    pub(crate) unsafe fn send_parcel(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        parcel: Parcel,
+        tracker: &Tracker,
+    ) {
+        channel.admit(self, target);
+        tracker.begin(false);
+        self.tally.add(|counts| counts.parcels += 1);
+        let (purpose, words, payload, homes) = match parcel.sealed() {
+            (words, payload, None) => (Purpose::ScatterRequest, words, payload, Vec::new()),
+            (words, payload, Some(homes)) => (Purpose::GatherRequest, words, payload, homes),
+        };
+        let token = Some(tracker.token());
+        let mut request = Some(Request { what: Asked::Parcel(homes), channel: Arc::clone(channel), token });
+        self.wait(target.room(), || {
+            if locked(&self.agenda.requests).parcels < PARCELS_MAX {
+                request = request.take().and_then(|r| self.ask(target.pe, (purpose, words), &payload, r));
+            }
+            request.is_none()
+        });
+        // A loop of parcels must see what others ask for in between.
+        self.progress();
     }
 
     /// Starts an atomic on a PE that is not mapped.
@@ -348,21 +477,32 @@ impl World {
         fetched: *mut u8,
         token: Option<Token>,
     ) -> bool {
-        let request = Request { kind: atomic.kind, fetched, channel: Arc::clone(channel), token };
-        let number = locked(&self.agenda.requests).add(request);
-        channel.add_follower();
+        let what = Asked::Atomic { kind: atomic.kind, fetched };
+        let request = Request { what, channel: Arc::clone(channel), token };
         let mut payload = [0; REQUEST_BYTES];
         let words = [target.offset_bytes as u64, atomic.operand, atomic.compare];
         for (bytes, word) in payload.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        let header = header(Purpose::AtomicRequest, atomic.code(), number);
-        let is_sent = self.net_channel().try_send(target.pe, header, &payload);
-        if !is_sent {
-            locked(&self.agenda.requests).take(number);
-            channel.remove_follower();
+        self.ask(target.pe, (Purpose::AtomicRequest, atomic.code()), &payload, request).is_none()
+    }
+
+    /// Sends a request; hands it back if there is no room for the message now.
+    fn ask(
+        &self,
+        pe: Pe,
+        (purpose, code): (Purpose, u16),
+        payload: &[u8],
+        request: Request,
+    ) -> Option<Request> {
+        let channel = Arc::clone(&request.channel);
+        let number = locked(&self.agenda.requests).add(request);
+        channel.add_follower();
+        if self.net_channel().try_send(pe, header(purpose, code, number), payload) {
+            return None;
         }
-        is_sent
+        channel.remove_follower();
+        locked(&self.agenda.requests).take(number)
     }
 
     /// Starts whatever of the outbox can be started now.
@@ -430,10 +570,96 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spmd;
+    use crate::sim::SimParams;
 
     #[test]
     fn headers_keep_their_parts_apart() {
         let header = header(Purpose::AtomicAnswer, 0xABCD, u32::MAX);
         assert_eq!(((header >> 56) as u8, (header >> 32) as u16, header as u32), (2, 0xABCD, u32::MAX));
+    }
+
+    #[test]
+    fn messages_that_make_no_sense_are_refused() {
+        let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
+            let region_bytes = world.memory.region_bytes() as u64;
+            let receive = |purpose: u8, code: u16, words: &[u64], tail: &[u8]| {
+                let header = u64::from(purpose) << 56 | u64::from(code) << 32 | 77;
+                let payload: Vec<u8> =
+                    tail.iter().copied().chain(words.iter().flat_map(|word| word.to_le_bytes())).collect();
+                world.receive(1 - world.my_pe(), header, &payload)
+            };
+            let entry = |offset: u64, bytes: u64| offset | bytes << 48;
+            let (data, outside) = ([0; 8], entry(region_bytes - 7, 8));
+            let twice = [entry(4096, 8) | 1 << 63, 8 | 2 << 48];
+            let never = [entry(4096, 8) | 1 << 63, 8];
+            let far = [entry(4096, 8) | 1 << 63, region_bytes | 2 << 48];
+            let longest = [entry(4096, 32767) | 1 << 63, 1 | 0xFFFF << 48];
+            let refused = [
+                receive(0, 0, &[], &[]),
+                receive(6, 0, &[], &[]),
+                receive(3, 1, &[], &data),
+                receive(3, 1, &[entry(4096, 8)], &data[..7]),
+                receive(3, 1, &[entry(4096, 4)], &data),
+                receive(3, 2, &[entry(4096, 8)], &data),
+                receive(3, 1, &[entry(4096, 0)], &[]),
+                receive(3, 1, &[outside], &data),
+                receive(3, 2, &twice, &data),
+                receive(3, 1, &twice[..1], &data),
+                receive(3, 2, &never, &[]),
+                receive(3, 2, &far, &[0; 16]),
+                receive(4, 1, &[outside], &[]),
+                receive(4, 0, &[entry(4096, 8)], &[]),
+                receive(4, 1, &[entry(4096, 8)], &data),
+                receive(4, 2, &longest, &[]),
+                receive(4, 1, &[], &data[..7]),
+                receive(5, 0, &[], &[]),
+                receive(2, 0, &[0], &[]),
+            ];
+            let nothing_noted = locked(&world.agenda.outbox).is_empty();
+            (refused.iter().position(Option::is_some), nothing_noted)
+        });
+        assert_eq!(outcome.unwrap(), [(None, true); 2]);
+    }
+
+    #[test]
+    fn parcels_under_way_are_bounded() {
+        let outcome = Spmd::new(2).sim(SimParams { credits: 1000, ..SimParams::default() }).run(|world| {
+            let array = world.alloc_zeroed::<u64>(4000).unwrap();
+            let shape = crate::Strided { array_stride: 2, ..crate::Strided::elements(1000) };
+            let mut most = 0;
+            for _ in 0..world.n_pes() * 100 {
+                array.put_strided(1 - world.my_pe(), 0, &[1; 1000], &shape).unwrap();
+                most = most.max(locked(&world.agenda.requests).parcels);
+            }
+            world.quiet();
+            (most, locked(&world.agenda.requests).parcels)
+        });
+        assert_eq!(outcome.unwrap(), [(PARCELS_MAX, 0); 2]);
+    }
+
+    #[test]
+    fn answers_of_the_wrong_kind_or_length_are_refused() {
+        let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
+            let (net, mut room) = (world.net_channel(), [0u8; 8]);
+            let ask = |what| {
+                let request = Request { what, channel: Arc::clone(net), token: None };
+                locked(&world.agenda.requests).add(request)
+            };
+            let home = Home { start: room.as_mut_ptr(), bytes: 8 };
+            let answers = [
+                world.finish_parcel(ask(Asked::Parcel(vec![home])), &[1; 7]),
+                world.finish_parcel(ask(Asked::Parcel(vec![home])), &[1; 9]),
+                world.finish_parcel(ask(Asked::Parcel(Vec::new())), &[1]),
+                world.finish_atomic(ask(Asked::Parcel(vec![home])), 1),
+                world.finish_parcel(
+                    ask(Asked::Atomic { kind: AtomicKind::U64, fetched: std::ptr::null_mut() }),
+                    &[1; 8],
+                ),
+            ];
+            let parcels = locked(&world.agenda.requests).parcels;
+            (answers.iter().position(Option::is_some), parcels, room)
+        });
+        assert_eq!(outcome.unwrap(), [(None, 0, [0; 8]); 2]);
     }
 }

@@ -35,7 +35,7 @@ impl SignalOp {
         }
     }
 
-    fn atomic(self) -> Atomic {
+    pub(crate) fn atomic(self) -> Atomic {
         let (op, operand) = self.parts();
         Atomic { kind: AtomicKind::U64, op, operand, compare: 0 }
     }
@@ -191,11 +191,17 @@ impl<T: Element> View<'_, T> {
         signal: Signal<'_>,
     ) -> Result<()> {
         self.check_pe(operation, pe)?;
-        if !std::ptr::eq(self.world(), signal.words.world()) {
-            return Err(ErrorKind::OtherWorld { me: self.world().my_pe(), operation }.into());
-        }
+        self.check_same_world(operation, signal)?;
         self.check("the put of put_signal", pe, index, count)?;
         signal.words.check("the signal of put_signal", pe, signal.index, 1)
+    }
+
+    /// Refuses a signal that this array's world does not know.
+    pub(crate) fn check_same_world(&self, operation: &'static str, signal: Signal<'_>) -> Result<()> {
+        match std::ptr::eq(self.world(), signal.words.world()) {
+            true => Ok(()),
+            false => Err(ErrorKind::OtherWorld { me: self.world().my_pe(), operation }.into()),
+        }
     }
 }
 
@@ -229,7 +235,7 @@ impl View<'_, u64> {
     /// # Safety
     /// PE and index are those of an element, and the PE is mapped.
     #[inline(always)]
-    unsafe fn raise(&self, pe: Pe, index: usize, op: SignalOp) {
+    pub(crate) unsafe fn raise(&self, pe: Pe, index: usize, op: SignalOp) {
         let (op, value) = op.parts();
         // SAFETY: the caller vouches for the PE and the index; the array is aligned for its elements.
         let part = unsafe {

@@ -110,6 +110,8 @@ fn await_order(world: &World, orders: &Symmetric<'_, u64>, sequence: u64) {
     let start = Instant::now();
     let is_crowded = world.n_pes() > world.cores();
     while orders.local().get(0) < sequence && start.elapsed() < AWAKE {
+        // Over the net a PE serves the others only in calls.
+        world.progress();
         if is_crowded { thread::yield_now() } else { std::hint::spin_loop() }
     }
     // Acquires the order; and sleeps, with an eye on the others, if it has not come yet.

@@ -43,6 +43,7 @@ mod stats;
 mod suite;
 mod sums;
 mod threads;
+mod vis;
 
 pub use record::{Bench, Computation, Label, Operation, Pair, Place, Record, Unit, Way};
 pub use stats::Summary;
@@ -90,6 +91,8 @@ enum What {
     Semaphores,
     /// Windows of non-blocking puts from PE 0 to PE 1
     Rate,
+    /// Scattered transfers of PE 0 on PE 1's memory, beside contiguous ones
+    Vis,
     /// Threads of PE 0 that put and add in PE 1's memory
     Threads,
     /// Collective operations of all PEs: a record for each operation and size
@@ -135,6 +138,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Signals => signals::all(world, &signals::Plan::of(effort), &mut sink)?,
             What::Semaphores => semaphores::all(world, &semaphores::Plan::of(effort), &mut sink)?,
             What::Rate => rate::all(world, &rate::Plan::of(effort), &mut sink)?,
+            What::Vis => vis::all(world, &vis::Plan::of(effort), &mut sink)?,
             What::Threads => threads::all(world, effort_of, &mut sink)?,
             What::Coll(options) => {
                 coll::all(world, &coll::Plan::of(world, &options, effort, args.quick), &mut sink)?
@@ -197,6 +201,7 @@ mod tests {
             "signals",
             "semaphores",
             "rate",
+            "vis",
             "threads",
             "coll",
             "compute",

@@ -38,6 +38,8 @@ pub enum Bench {
     Rate,
     /// Threads of PE 0 at the same time on PE 1's memory; the rate of all together.
     Threads,
+    /// Scattered blocks between PE 0 and PE 1's memory, each operation with a quiet.
+    Scattered,
     /// A collective operation of all PEs, again and again; each is the root in turn, where there is one.
     Collective,
     /// The same with PE 0 as the root always, which may run ahead of the others.
@@ -93,6 +95,22 @@ pub enum Operation {
     PostManyToMany,
     /// `post` and `wait` of a boolean semaphore for many of both.
     PostFlag,
+    /// `put_strided`.
+    PutStrided,
+    /// `put_indexed`, the indices in no order.
+    PutIndexed,
+    /// `put_vector`.
+    PutVector,
+    /// `put` of each block.
+    PutBlocks,
+    /// `get_strided`.
+    GetStrided,
+    /// `get_indexed`, the indices in no order.
+    GetIndexed,
+    /// `get_vector`.
+    GetVector,
+    /// `get` of each block.
+    GetBlocks,
     /// `broadcast`.
     Broadcast,
     /// `scatter`.
@@ -168,8 +186,8 @@ pub struct Label {
     pub bench: Bench,
     /// What was done.
     pub operation: Operation,
-    /// Bytes that one operation carries, of a collective operation those of a block; for a flag or a barrier
-    /// 0.
+    /// Bytes that one operation carries, of a collective operation or a scattered one those of a block; for a
+    /// flag or a barrier 0.
     pub bytes: usize,
     /// PEs of the job.
     pub pes: usize,
@@ -182,6 +200,9 @@ pub struct Label {
     /// Operations between two completions, where several are outstanding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
+    /// Blocks of one operation, if that varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<usize>,
     /// Where the memory is, if that varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
@@ -193,8 +214,8 @@ pub struct Label {
 impl Label {
     /// A measurement on a job of `pes` PEs.
     pub const fn new(pes: usize, bench: Bench, operation: Operation, bytes: usize) -> Self {
-        let (contenders, threads, window, place, way) = (None, None, None, None, None);
-        Label { bench, operation, bytes, pes, contenders, threads, window, place, way }
+        let (contenders, threads, window, blocks, place, way) = (None, None, None, None, None, None);
+        Label { bench, operation, bytes, pes, contenders, threads, window, blocks, place, way }
     }
 
     /// The same, by so many PEs at the same time.
@@ -210,6 +231,11 @@ impl Label {
     /// The same, with so many operations between two completions.
     pub const fn with_window(self, window: usize) -> Self {
         Label { window: Some(window), ..self }
+    }
+
+    /// The same, with so many blocks.
+    pub const fn with_blocks(self, blocks: usize) -> Self {
+        Label { blocks: Some(blocks), ..self }
     }
 
     /// The same, on this memory.

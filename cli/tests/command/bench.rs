@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::process::run;
 
-const TOPICS: [&str; 7] = ["rma", "atomics", "signals", "semaphore", "rate", "threads", "coll"];
+const TOPICS: [&str; 8] = ["rma", "atomics", "signals", "semaphore", "rate", "vis", "threads", "coll"];
 
 #[test]
 fn every_topic_measures_two_pes_and_shows_tables_and_a_page() {

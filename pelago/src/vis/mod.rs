@@ -1,0 +1,366 @@
+//! Transfers of scattered elements: vector, indexed and strided ones, as GASNet's VIS has them.
+//!
+//! Invariant: a transfer is checked as a whole before the first element moves, and goes as *runs*: stretches
+//! that lie side by side in the array and on this side, as long as they can be. On a mapped PE a run is a
+//! copy. Over the net it is packed or issued by itself, whichever its size makes cheaper
+//! ([`PACKED_RUN_BYTES`]): the target's progress scatters or gathers what was packed, and its answer
+//! completes it. Source: GASNet-EX, specification 0.19, the chapter on non-contiguous transfers.
+
+mod grid;
+mod indexed;
+pub(crate) mod parcel;
+mod region;
+mod strided;
+mod vector;
+
+pub use grid::Dimension;
+pub use indexed::Indexed;
+pub use strided::{Shape, Strided};
+
+use crate::Pe;
+use crate::channel::{Channel, Target};
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::route::Executor;
+use crate::signal::Signal;
+use crate::tracker::Tracker;
+use crate::view::View;
+use parcel::Parcel;
+use pelago_fabric::AtomicKind;
+use std::sync::Arc;
+
+/// Runs of up to so many bytes are packed into messages, if there are enough of them. A put of its own costs
+/// a processor and a network card some 100 ns, in which a network of 10 GB/s moves 1 KiB; but what is packed
+/// is copied twice, and waits for the target's attention.
+const PACKED_RUN_BYTES: usize = 256;
+/// The least number of such runs that are packed. A message and its answer cost two calls at each of the two
+/// PEs, as much as four puts; fewer puts than these are not worth waiting for the target's attention.
+const PACKED_RUNS_MIN: usize = 16;
+/// A message that does not hold so many of the longest runs to be packed does not pay, so these are shorter
+/// where messages are.
+const RUNS_PER_MESSAGE_MIN: usize = 4;
+
+/// Elements that lie side by side in the array and on this side.
+#[derive(Debug)]
+pub(crate) struct Run<T> {
+    /// The first of them in the array.
+    index: usize,
+    /// The first of them here.
+    start: *mut T,
+    count: usize,
+    /// Number of the slice that they lie in: slices of different origin are never taken for one.
+    slice: usize,
+}
+
+impl<T> Run<T> {
+    fn bytes(&self) -> usize {
+        self.count * size_of::<T>()
+    }
+
+    /// Whether the two are one.
+    fn goes_on_with(&self, next: &Run<T>) -> bool {
+        let adjoins = self.start.wrapping_add(self.count) == next.start && self.slice == next.slice;
+        adjoins && self.index + self.count == next.index
+    }
+}
+
+/// A transfer that was checked: the stretches that it moves, in some order.
+pub(crate) trait Runs<T> {
+    /// Calls for each stretch; they may adjoin, but none is empty.
+    fn each(&self, visit: impl FnMut(Run<T>));
+
+    /// Elements of all stretches.
+    fn elements(&self) -> usize;
+}
+
+/// Calls for each run, stretches that adjoin being one.
+fn each_merged<T>(runs: &impl Runs<T>, mut visit: impl FnMut(Run<T>)) {
+    // None yet: no run is empty.
+    let mut last = Run { index: 0, start: std::ptr::null_mut(), count: 0, slice: 0 };
+    runs.each(|run| {
+        if last.count > 0 && last.goes_on_with(&run) {
+            last.count += run.count;
+            return;
+        }
+        let before = std::mem::replace(&mut last, run);
+        if before.count > 0 {
+            visit(before);
+        }
+    });
+    if last.count > 0 {
+        visit(last);
+    }
+}
+
+/// How the runs of a transfer go over the net.
+struct Plan {
+    /// Runs of up to so many bytes are packed; none if it is 0.
+    packed_bytes: usize,
+    /// Whether no run is issued by itself.
+    is_packed_whole: bool,
+}
+
+impl Plan {
+    /// The rule: runs of up to `PACKED_RUN_BYTES` are packed if there are `PACKED_RUNS_MIN` or more.
+    fn new<T>(runs: &impl Runs<T>, message_bytes: usize) -> Plan {
+        let packed_bytes = match message_bytes / RUNS_PER_MESSAGE_MIN {
+            // Of so short a message the list of places would leave nothing.
+            0..16 => return Plan { packed_bytes: 0, is_packed_whole: false },
+            most => most.min(PACKED_RUN_BYTES),
+        };
+        let (mut short, mut long) = (0, 0);
+        each_merged(runs, |run| *if run.bytes() <= packed_bytes { &mut short } else { &mut long } += 1);
+        match short >= PACKED_RUNS_MIN {
+            true => Plan { packed_bytes, is_packed_whole: long == 0 },
+            false => Plan { packed_bytes: 0, is_packed_whole: false },
+        }
+    }
+
+    fn packs<T>(&self, run: &Run<T>) -> bool {
+        run.bytes() <= self.packed_bytes
+    }
+}
+
+impl<T: Element> View<'_, T> {
+    /// Starts the put of checked runs, and of the signal that follows them. Without a tracker the sources are
+    /// free at return; else when the tracker, which counts the whole, has counted it as sent.
+    ///
+    /// # Safety
+    /// PE, runs and signal were checked: the runs lie in the array and are valid for reads for as long as
+    /// said above.
+    unsafe fn put_runs(
+        &self,
+        (operation, pe): (&'static str, Pe),
+        runs: &impl Runs<T>,
+        signal: Option<Signal<'_>>,
+        tracker: Option<&Tracker>,
+    ) {
+        if self.world().tally.is_on() {
+            self.count_put(runs.elements());
+            self.world().tally.add(|counts| counts.atomics += u64::from(signal.is_some()));
+        }
+        if let Some((channel, target)) = self.net_target(operation, pe, 0) {
+            // SAFETY: the caller's promises are the same.
+            return unsafe { self.put_over_net(channel, (pe, target), runs, signal, tracker) };
+        }
+        // SAFETY: the caller vouches for the PE.
+        let part = unsafe { self.place.part(pe) };
+        each_merged(runs, |run| {
+            // SAFETY: the caller vouches for both ends of every run.
+            unsafe { part.write(run.index, std::slice::from_raw_parts(run.start, run.count)) };
+        });
+        if let Some(signal) = signal {
+            // SAFETY: the caller vouches for the signal's word; its PE is mapped, as all are.
+            unsafe { signal.words.raise(pe, signal.index, signal.op) };
+        }
+    }
+
+    /// Starts the get of checked runs. Without a tracker the data are there at return, else when the tracker
+    /// has counted the get as done. Where runs overlap on this side, it is unspecified which one stays.
+    ///
+    /// # Safety
+    /// PE and runs were checked: the runs lie in the array and are valid for writes for as long as said
+    /// above.
+    unsafe fn get_runs(
+        &self,
+        (operation, pe): (&'static str, Pe),
+        runs: &impl Runs<T>,
+        tracker: Option<&Tracker>,
+    ) {
+        if self.world().tally.is_on() {
+            self.count_get(runs.elements());
+        }
+        if let Some((channel, target)) = self.net_target(operation, pe, 0) {
+            // SAFETY: the caller's promises are the same.
+            return unsafe { self.get_over_net(channel, (pe, target), runs, tracker) };
+        }
+        // SAFETY: the caller vouches for the PE.
+        let part = unsafe { self.place.part(pe) };
+        each_merged(runs, |run| {
+            // SAFETY: the caller vouches for both ends of every run.
+            unsafe { part.read(run.index, std::slice::from_raw_parts_mut(run.start, run.count)) };
+        });
+    }
+
+    /// # Safety
+    /// As `put_runs`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_over_net(
+        &self,
+        channel: &Arc<Channel>,
+        (pe, target): (Pe, Target),
+        runs: &impl Runs<T>,
+        signal: Option<Signal<'_>>,
+        tracker: Option<&Tracker>,
+    ) {
+        let (operation, world) = (target.operation, self.world());
+        let plan = self.plan(channel, target, runs);
+        let start = |tracker: &Tracker| {
+            let word = signal.and_then(|s| Some((s, s.words.net_target(operation, pe, s.index)?.1)));
+            let Some((signal, word)) = word else {
+                // SAFETY: the caller vouches for the runs.
+                return unsafe { self.issue_puts(channel, (pe, target), (runs, &plan), tracker) };
+            };
+            // What the target's processor does, it does in the order of the messages.
+            let is_in_order = plan.is_packed_whole
+                && word.pe == target.pe
+                && world.routes.executor(word.pe, AtomicKind::U64, |kind| channel.executes(kind))
+                    == Executor::Target;
+            let atomic = signal.op.atomic();
+            // SAFETY: the caller vouches for the runs and the signal's word; the tracker counts the sources
+            // as sent only after the data are complete.
+            unsafe {
+                if is_in_order {
+                    self.issue_puts(channel, (pe, target), (runs, &plan), tracker);
+                    world.start_atomic(channel, word, &atomic, std::ptr::null_mut(), Some(tracker));
+                } else {
+                    let data = world.trackers.open();
+                    self.issue_puts(channel, (pe, target), (runs, &plan), &data);
+                    world.start_atomic_after(data, channel, word, atomic, Some(tracker));
+                }
+            }
+        };
+        self.group(operation, pe, tracker, Tracker::is_sent, start);
+    }
+
+    /// # Safety
+    /// As `get_runs`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn get_over_net(
+        &self,
+        channel: &Arc<Channel>,
+        (pe, target): (Pe, Target),
+        runs: &impl Runs<T>,
+        tracker: Option<&Tracker>,
+    ) {
+        let plan = self.plan(channel, target, runs);
+        self.group(target.operation, pe, tracker, Tracker::is_done, |tracker| {
+            // SAFETY: the caller vouches for the runs.
+            unsafe { self.issue_gets(channel, (pe, target), (runs, &plan), tracker) };
+        });
+    }
+
+    /// How the runs go. Nothing is packed for this PE itself: its own progress would have to unpack it.
+    fn plan(&self, channel: &Channel, target: Target, runs: &impl Runs<T>) -> Plan {
+        match target.pe == self.world().my_pe() || size_of::<T>() == 0 {
+            true => Plan { packed_bytes: 0, is_packed_whole: false },
+            false => Plan::new(runs, channel.message_bytes()),
+        }
+    }
+
+    /// # Safety
+    /// As `put_runs`, with the tracker.
+    unsafe fn issue_puts(
+        &self,
+        channel: &Arc<Channel>,
+        (pe, target): (Pe, Target),
+        (runs, plan): (&impl Runs<T>, &Plan),
+        tracker: &Tracker,
+    ) {
+        let mut parcel = Parcel::to_scatter(channel.message_bytes());
+        each_merged(runs, |run| {
+            // SAFETY: the caller vouches for both ends of every run.
+            unsafe {
+                let source = std::slice::from_raw_parts(run.start, run.count);
+                if !plan.packs(&run) {
+                    return self.start_put(target.operation, pe, run.index, source, Some(tracker));
+                }
+                if !parcel.has_room(run.bytes()) {
+                    self.world().send_parcel(channel, target, parcel.take(), tracker);
+                }
+                let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
+                parcel.add_source(offset_bytes, source.as_ptr().cast(), run.bytes());
+            }
+        });
+        if !parcel.is_empty() {
+            // SAFETY: the caller vouches for the runs, of which the parcel was made.
+            unsafe { self.world().send_parcel(channel, target, parcel, tracker) };
+        }
+    }
+
+    /// # Safety
+    /// As `get_runs`, with the tracker.
+    unsafe fn issue_gets(
+        &self,
+        channel: &Arc<Channel>,
+        (pe, target): (Pe, Target),
+        (runs, plan): (&impl Runs<T>, &Plan),
+        tracker: &Tracker,
+    ) {
+        let mut parcel = Parcel::to_gather(channel.message_bytes());
+        each_merged(runs, |run| {
+            // SAFETY: the caller vouches for both ends of every run.
+            unsafe {
+                if !plan.packs(&run) {
+                    let into = std::slice::from_raw_parts_mut(run.start, run.count);
+                    return self.start_get(target.operation, pe, run.index, into, Some(tracker));
+                }
+                if !parcel.has_room(run.bytes()) {
+                    self.world().send_parcel(channel, target, parcel.take(), tracker);
+                }
+                let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
+                parcel.add_home(offset_bytes, run.start.cast(), run.bytes());
+            }
+        });
+        if !parcel.is_empty() {
+            // SAFETY: the caller vouches for the runs, of which the parcel was made.
+            unsafe { self.world().send_parcel(channel, target, parcel, tracker) };
+        }
+    }
+
+    /// Starts operations with the caller's tracker, or with one of their own, which is then waited for.
+    fn group(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        tracker: Option<&Tracker>,
+        is_enough: fn(&Tracker) -> bool,
+        start: impl FnOnce(&Tracker),
+    ) {
+        match tracker {
+            Some(tracker) => start(tracker),
+            None => self.world().track((operation, pe), is_enough, start),
+        }
+    }
+
+    /// All that does not depend on the pattern: PE, signal, and whether the array is open to operations.
+    fn check_rest(
+        &self,
+        operation: &'static str,
+        (pe, index): (Pe, usize),
+        signal: Option<Signal<'_>>,
+    ) -> Result<()> {
+        match self.is_near(pe, signal) && index <= self.len() {
+            true => Ok(()),
+            false => self.check_rest_cold(operation, (pe, index), signal),
+        }
+    }
+
+    /// Whether a transfer is nothing but copies: its PE is mapped, and nothing is counted or signalled.
+    #[inline(always)]
+    fn is_near(&self, pe: Pe, signal: Option<Signal<'_>>) -> bool {
+        pe < self.place.gate && signal.is_none()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_rest_cold(
+        &self,
+        operation: &'static str,
+        (pe, index): (Pe, usize),
+        signal: Option<Signal<'_>>,
+    ) -> Result<()> {
+        self.check_pe(operation, pe)?;
+        if let Some(signal) = signal {
+            self.check_same_world(operation, signal)?;
+            signal.words.check(operation, pe, signal.index, 1)?;
+        }
+        self.check(operation, pe, index, 0)
+    }
+
+    fn refuse<R>(&self, operation: &'static str, reason: String) -> Result<R> {
+        Err(ErrorKind::BadPattern { me: self.world().my_pe(), operation, reason }.into())
+    }
+}
