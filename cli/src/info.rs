@@ -50,7 +50,19 @@ struct Report {
     memory_total_bytes: Option<usize>,
     memory_available_bytes: Option<usize>,
     launcher: String,
+    active_messages: Room,
     providers: Vec<ProviderReport>,
+}
+
+/// What active messages take of memory, at most.
+#[derive(Serialize)]
+struct Room {
+    /// Both rings of a PE.
+    rings_bytes: usize,
+    /// The longest payload of a medium message on a node.
+    medium_bytes: usize,
+    /// Requests under way over the net to each PE.
+    net_window: u64,
 }
 
 #[derive(Serialize)]
@@ -90,6 +102,13 @@ impl Info {
     }
 }
 
+impl Room {
+    fn of(settings: &Settings) -> Room {
+        let pelago::am::Room { rings_bytes, medium_bytes, net_window } = pelago::am::Room::new(settings);
+        Room { rings_bytes, medium_bytes, net_window }
+    }
+}
+
 impl Report {
     fn gather() -> anyhow::Result<Self> {
         let settings = Settings::from_env()?;
@@ -106,6 +125,7 @@ impl Report {
             memory_total_bytes: pelago_boot::memory_total_bytes(),
             memory_available_bytes: pelago_boot::memory_available_bytes(),
             launcher,
+            active_messages: Room::of(&settings),
             providers: vec![shared_memory(&settings), simulated_network()],
         })
     }
@@ -120,6 +140,12 @@ impl Report {
             memory(self.memory_total_bytes),
             memory(self.memory_available_bytes),
             self.launcher
+        );
+        let &Room { rings_bytes, medium_bytes, net_window } = &self.active_messages;
+        text += &format!(
+            "messages  {} KiB for each PE, payloads of up to {medium_bytes} bytes; over the net {net_window} \
+             requests to each PE\n",
+            rings_bytes / 1024
         );
         for provider in &self.providers {
             let verdict = if provider.usable { "usable" } else { "not usable" };

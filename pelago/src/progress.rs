@@ -597,7 +597,8 @@ mod tests {
             let longest = [entry(4096, 32767) | 1 << 63, 1 | 0xFFFF << 48];
             let refused = [
                 receive(0, 0, &[], &[]),
-                receive(6, 0, &[], &[]),
+                receive(8, 0, &[], &[]),
+                receive(9, 0, &[], &[]),
                 receive(3, 1, &[], &data),
                 receive(3, 1, &[entry(4096, 8)], &data[..7]),
                 receive(3, 1, &[entry(4096, 4)], &data),

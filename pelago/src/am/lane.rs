@@ -35,7 +35,8 @@ impl Lane {
         let segment = unsafe { transmute::<&Segment, &'static Segment>(segment) };
         let (requests, answers) = (segment.inbox(pe), segment.answers(pe));
         let share = requests.capacity() / (2 * n.max(2)) as u64;
-        let half = share.max(message_bytes(&requests).div_ceil(CELL_BYTES) as u64) as u32;
+        let longest = message_bytes(requests.capacity() as usize * CELL_BYTES);
+        let half = share.max(longest.div_ceil(CELL_BYTES) as u64) as u32;
         let doorbell = &segment.blocks()[pe].doorbell;
         let (used, mark, gate) = (AtomicU32::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Lane { requests, answers, doorbell, used, half, mark, gate }
@@ -43,7 +44,7 @@ impl Lane {
 
     /// Bytes of the longest message.
     pub(super) fn message_bytes(&self) -> usize {
-        message_bytes(&self.requests)
+        message_bytes(self.requests.capacity() as usize * CELL_BYTES)
     }
 
     #[inline]
@@ -135,7 +136,7 @@ impl Lane {
     }
 }
 
-/// Bytes of the longest message in a ring: a quarter, so that a window has two of them.
-fn message_bytes(ring: &Ring<'_>) -> usize {
-    ring.message_bytes() / 2 / 8 * 8
+/// Bytes of the longest message in a ring of so many: about a quarter, so that a window has two of them.
+pub(super) fn message_bytes(ring_bytes: usize) -> usize {
+    ring_bytes / 4 - CELL_BYTES
 }

@@ -32,8 +32,31 @@ pub use message::Message;
 pub use prepared::Prepared;
 pub use table::Handlers;
 
+use pelago_boot::Settings;
+use pelago_fabric::shm::Layout;
+
 /// The most arguments that a message carries.
 pub const ARGS_MAX: usize = 16;
+
+/// What active messages take of memory, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of a PE's rings of requests and of answers, together.
+    pub rings_bytes: usize,
+    /// Bytes of the longest payload of a medium message between PEs that map each other.
+    pub medium_bytes: usize,
+    /// Requests that a PE may have under way over the net to each other PE.
+    pub net_window: u64,
+}
+
+impl Room {
+    /// With these settings.
+    pub fn new(settings: &Settings) -> Room {
+        let ring_bytes = Layout::new(1, 1, settings.ring_bytes).ring_bytes;
+        let medium_bytes = lane::message_bytes(ring_bytes) - wire::OVERHEAD_BYTES;
+        Room { rings_bytes: 2 * ring_bytes, medium_bytes, net_window: hub::WINDOW }
+    }
+}
 
 /// The number of a handler: its place among those of its endpoint, the same at every member. See
 /// [`Handlers`].

@@ -112,3 +112,49 @@ impl World {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Handler, Handlers};
+    use super::*;
+    use crate::Spmd;
+
+    /// How a job of two ends in which PE 0 sends this to PE 1, which has one endpoint with one handler.
+    fn end_of(header: u64, words: &[u64], data: &[u8]) -> String {
+        let outcome = Spmd::new(2).run(|world| {
+            let mut handlers = Handlers::new();
+            handlers.add("only", |_| panic!("nobody meant this"));
+            let _ = world.team().serve(handlers, |am| {
+                if world.my_pe() == 0 {
+                    assert!(am.lanes.unwrap().to(1).request(0, header, words, data));
+                }
+            });
+        });
+        outcome.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn messages_that_make_no_sense_are_refused_in_words() {
+        let request = Head::request(0, 0);
+        let long = Head { is_long: true, ..request };
+        let cases: [(u64, &[u64], &[u8], &str); 7] = [
+            (
+                Head { handler: Handler(7), ..request }.pack(),
+                &[],
+                &[],
+                "names handler 7, but its endpoint has 1",
+            ),
+            (Head { endpoint: 9, ..request }.pack(), &[], &[], "is for an endpoint that is not open"),
+            (Head { endpoint: u16::MAX, ..request }.pack(), &[], &[], "is for an endpoint that is not open"),
+            (Head { args: 3, ..request }.pack(), &[1], &[], "makes no sense"),
+            (request.pack() | 31 << 48, &[1; 16], &[], "makes no sense"),
+            (long.pack(), &[0, 1], &[], "makes no sense"),
+            (long.pack(), &[0, 1, u64::MAX - 3], &[5; 8], "brings data for a place"),
+        ];
+        for (header, words, data, why) in cases {
+            let said = end_of(header, words, data);
+            assert!(said.contains("PE 1: an active message of PE 0"), "{said}");
+            assert!(said.contains(why), "{said} does not say {why:?}");
+        }
+    }
+}
