@@ -11,8 +11,23 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 /// The test programs whose jobs of threads run.
-const PROGRAMS: [&str; 10] =
-    ["alloc", "amo", "barrier", "context", "lock", "p2p", "rma", "signal", "threads", "vis"];
+const PROGRAMS: [&str; 15] = [
+    "alloc",
+    "am",
+    "amo",
+    "barrier",
+    "context",
+    "lock",
+    "p2p",
+    "rma",
+    "scattered",
+    "semaphore",
+    "shared_array",
+    "signal",
+    "split_barrier",
+    "threads",
+    "vis",
+];
 /// What is not run: in the first all PEs put the same bytes to one place, on purpose; the second puts its
 /// flags as slices, which move by memcpy.
 const RACES_ON_PURPOSE: [&str; 2] = ["any_is_fair", "sees_what_was_fenced"];
