@@ -5,7 +5,7 @@
 //! Invariant: every message is executed exactly once, on a thread of its target that waits in the runtime,
 //! sends or polls. No PE stores more for another than was agreed on: a PE's messages lie in two rings of
 //! `PELAGO_RING_SIZE` bytes, one for requests and one for answers, and over the net a PE has at most
-//! [`hub::WINDOW`] requests under way to each other. Who waits for room executes what has arrived meanwhile,
+//! 64 requests under way to each other ([`Room`]). Who waits for room executes what has arrived meanwhile,
 //! and who waits for room for an answer executes answers; as their handlers send nothing, somebody always
 //! can go on.
 //!
