@@ -55,11 +55,6 @@ impl Barrier {
         self.form.store(form, Ordering::Relaxed);
     }
 
-    /// The number of the last barrier.
-    pub(crate) fn round(&self) -> u64 {
-        self.round.load(Ordering::Relaxed)
-    }
-
     /// The number of the next barrier.
     pub(crate) fn next_round(&self) -> u64 {
         self.round.load(Ordering::Relaxed) + 1

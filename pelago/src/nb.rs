@@ -8,7 +8,7 @@
 use crate::Pe;
 use crate::amo::{AtomicElement, atomic, comparing};
 use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::signal::{Signal, SignalOp};
 use crate::tracker::Tracker;
 use crate::view::View;
@@ -246,10 +246,8 @@ impl<'scope> Region<'scope> {
         operation: &'static str,
         array: &View<'_, T>,
     ) -> Result<Option<&Tracker>> {
-        match std::ptr::eq(array.world(), self.world) {
-            true => Ok(self.tracker.as_ref()),
-            false => Err(ErrorKind::OtherWorld { me: self.world.my_pe(), operation }.into()),
-        }
+        array.check_world(operation, self.world)?;
+        Ok(self.tracker.as_ref())
     }
 
     /// Makes progress, and says whether everything started in this region is complete.

@@ -32,6 +32,8 @@ pub(crate) enum Purpose {
     ActiveAsk = 7,
     /// So many.
     ActiveTold = 8,
+    /// The data that came with one are in their place.
+    ActivePlaced = 9,
 }
 
 impl Purpose {
@@ -235,8 +237,9 @@ impl World {
             p if p == Purpose::ScatterRequest as u8 => self.scatter(from, code, payload, request),
             p if p == Purpose::GatherRequest as u8 => self.gather(from, code, payload, request),
             p if p == Purpose::ParcelAnswer as u8 => self.finish_parcel(request, payload),
-            p if p == Purpose::Active as u8 => {
-                self.note_active(from, header, payload);
+            p if p == Purpose::Active as u8 => self.note_active(from, header, payload),
+            p if p == Purpose::ActivePlaced as u8 => {
+                self.note_placed();
                 Some(())
             }
             p if p == Purpose::ActiveAsk as u8 => {
@@ -506,7 +509,7 @@ impl World {
     }
 
     /// Starts whatever of the outbox can be started now.
-    fn flush_outbox(&self, net: &Channel) {
+    pub(crate) fn flush_outbox(&self, net: &Channel) {
         let mut waiting = std::mem::take(&mut *locked(&self.agenda.outbox));
         waiting.retain_mut(|deferred| match deferred {
             Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
@@ -598,7 +601,8 @@ mod tests {
             let refused = [
                 receive(0, 0, &[], &[]),
                 receive(8, 0, &[], &[]),
-                receive(9, 0, &[], &[]),
+                receive(6, 3, &[], &[]),
+                receive(10, 0, &[], &[]),
                 receive(3, 1, &[], &data),
                 receive(3, 1, &[entry(4096, 8)], &data[..7]),
                 receive(3, 1, &[entry(4096, 4)], &data),

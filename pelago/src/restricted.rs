@@ -24,6 +24,8 @@ thread_local! {
     static RUNNING: Cell<Option<Callback>> = const { Cell::new(None) };
     /// How many [`HandlerLock`](crate::HandlerLock)s this thread holds.
     static HELD: Cell<u32> = const { Cell::new(0) };
+    /// How many messages this thread has prepared and neither sent nor given up.
+    static PREPARED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs what calls the user's code.
@@ -61,6 +63,13 @@ pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
              the lock go first"
         ));
     }
+    if PREPARED.get() > 0 {
+        let (me, awaited) = (world.my_pe(), awaited());
+        world.fail(&format!(
+            "PE {me}: waits for {awaited} while it has prepared an active message, which holds up all that \
+             are sent to its target. Send it first, or drop it"
+        ));
+    }
     if let Some(Callback::Handler(name)) = RUNNING.get() {
         let (me, awaited) = (world.my_pe(), awaited());
         world.fail(&format!(
@@ -73,6 +82,22 @@ pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
 /// Counts a lock for handlers that this thread holds from now on, or not any more.
 pub(crate) fn hold(holds: bool) {
     HELD.set(if holds { HELD.get() + 1 } else { HELD.get() - 1 });
+}
+
+/// Counts a message that this thread has prepared, or not any more.
+pub(crate) fn prepare(is_prepared: bool) {
+    PREPARED.set(if is_prepared { PREPARED.get() + 1 } else { PREPARED.get() - 1 });
+}
+
+/// Makes sure that a handler answers while it holds no lock that the handler of an answer may wait for.
+pub(crate) fn forbid_held(world: &World, called: &'static str) {
+    if HELD.get() > 0 {
+        let me = world.my_pe();
+        world.fail(&format!(
+            "PE {me}: {called} while it holds a HandlerLock: the answer may have to wait for room, and the \
+             handlers that make room for the lock. Let the lock go first"
+        ));
+    }
 }
 
 /// Whether handlers may run on this thread: not inside another, nor while it holds one of their locks.

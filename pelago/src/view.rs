@@ -146,6 +146,14 @@ impl<'a, T: Element> View<'a, T> {
         }
     }
 
+    /// Refuses an array of another world than the one whose operation it is named in.
+    pub(crate) fn check_world(&self, operation: &'static str, world: &World) -> Result<()> {
+        match std::ptr::eq(self.world, world) {
+            true => Ok(()),
+            false => Err(ErrorKind::OtherWorld { me: world.my_pe(), operation }.into()),
+        }
+    }
+
     /// The rank of a PE of the job, as this array names PEs.
     pub(crate) fn rank_of(&self, operation: &'static str, pe: Pe) -> Result<Rank> {
         let rank = self.realm().rank_of(pe);

@@ -346,6 +346,9 @@ impl World {
     pub(crate) fn close(&self) {
         self.barrier.close();
         self.shut_channels();
+        if !self.is_launched() {
+            self.am.alarm(self);
+        }
     }
 
     pub(crate) fn has_failed(&self) -> Option<String> {

@@ -484,8 +484,6 @@ fn what_a_handler_must_not_do_ends_the_job_with_words() {
     );
     let words = end_of_a_job_whose_handler(|world, _| world.barrier());
     assert!(words.contains("the handler \"sinner\" calls barrier"), "{words}");
-    let words = end_of_a_job_whose_handler(|world, _| world.team().sync());
-    assert!(words.contains("the handler \"sinner\""), "{words}");
     let words = end_of_a_job_whose_handler(|world, _| {
         let _ = world.team().serve(Handlers::new(), |_| ());
     });
@@ -533,4 +531,70 @@ fn errors_have_kinds() {
     .unwrap()
     .into_iter()
     .for_each(|outcome| outcome.unwrap());
+}
+
+/// Who holds what handlers may wait for neither serves nor answers.
+#[test]
+fn locks_are_let_go_before_a_wait() {
+    let outcome = Spmd::new(1).run(|world| {
+        let lock = HandlerLock::new(());
+        let _guard = lock.lock();
+        let _ = world.team().serve(Handlers::new(), |_| ());
+    });
+    let words = outcome.unwrap_err().to_string();
+    assert!(words.contains("waits for all members in serve while it holds a HandlerLock"), "{words}");
+    let outcome = Spmd::new(1).run(|world| {
+        let lock = HandlerLock::new(());
+        world.team().serve(Handlers::new(), |_| std::mem::forget(lock.lock())).unwrap();
+    });
+    let words = outcome.unwrap_err().to_string();
+    assert!(words.contains("waits for the end of serve while it holds a HandlerLock"), "{words}");
+    let words = end_of_a_job_whose_handler(|_, message| {
+        let lock = HandlerLock::new(());
+        let _guard = lock.lock();
+        let _ = message.answer_short(message.handler(), &[]);
+    });
+    assert!(words.contains("an answer while it holds a HandlerLock"), "{words}");
+}
+
+/// Room that is prepared holds up what is sent later: who waits meanwhile is told.
+#[test]
+fn prepared_messages_are_sent_before_a_wait() {
+    let outcome = Spmd::new(2).run(|world| {
+        let _ = world.team().serve(Handlers::new(), |am| std::mem::forget(am.prepare(1 - am.my_rank(), 8)));
+    });
+    let words = outcome.unwrap_err().to_string();
+    assert!(words.contains("while it has prepared an active message"), "{words}");
+}
+
+/// A thread that polls until an answer comes learns that the job has failed.
+#[test]
+fn polling_ends_when_another_pe_fails() {
+    let outcome = Spmd::new(3).run(|world| {
+        let _ = world.team().serve(Handlers::new(), |am| {
+            if world.my_pe() == 1 {
+                panic!("on purpose");
+            }
+            loop {
+                am.poll();
+            }
+        });
+    });
+    let words = outcome.unwrap_err().to_string();
+    assert!(words.contains("on purpose"), "{words}");
+}
+
+#[test]
+fn arrays_of_another_world_are_refused() {
+    spmd(1, |world| {
+        let outside = spmd(1, |other| {
+            let array = other.alloc_zeroed::<u64>(4).unwrap();
+            let mut handlers = Handlers::new();
+            let take = handlers.add("take", |_| ());
+            world.team().serve(handlers, |am| am.long(0, take, &[], (&array, 0), &[1])).unwrap()
+        });
+        let words = outside.unwrap().remove(0).unwrap_err().to_string();
+        assert!(words.contains("must belong to one world"), "{words}");
+    })
+    .unwrap();
 }

@@ -5,6 +5,7 @@ use super::wire::{Head, LONG_WORDS, Words};
 use super::{ARGS_MAX, Handler, Message};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
+use crate::restricted;
 use crate::view::View;
 use crate::wait::Awaited;
 use pelago_fabric::sync::Ordering;
@@ -45,7 +46,7 @@ impl Message<'_> {
     ) -> Result<()> {
         let operation = "a long answer";
         self.check_answer(operation, handler, args)?;
-        let long = Long::new(operation, array, self.from, index, source)?;
+        let long = Long::new(operation, (self.world, self.from), (array, index), source)?;
         match self.world.net {
             None => {
                 array.put(long.rank, index, source)?;
@@ -68,6 +69,7 @@ impl Message<'_> {
     }
 
     fn check_answer(&self, operation: &'static str, handler: Handler, args: &[u32]) -> Result<()> {
+        restricted::forbid_held(self.world, operation);
         let (me, handlers) = (self.world.my_pe(), self.table.entries.len());
         let kind = match () {
             () if self.is_answer() => {

@@ -17,6 +17,7 @@ use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::shm::ring::HALVES;
 use pelago_fabric::sync::Ordering;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// An endpoint of active messages; see [`Team::serve`].
@@ -40,10 +41,17 @@ struct Member<'a> {
 struct Open<'a> {
     world: &'a World,
     number: u16,
+    /// Messages may be under way.
+    is_at_work: Cell<bool>,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
+        // A panic tells of itself.
+        if self.is_at_work.get() && !std::thread::panicking() {
+            let me = self.world.my_pe();
+            self.world.record_failure(&format!("PE {me}: serve was left before all messages were executed"));
+        }
         self.world.am.forget(self.number);
     }
 }
@@ -76,11 +84,12 @@ impl<'w> Team<'w> {
     pub fn serve<'env, R>(&self, handlers: Handlers<'env>, work: impl FnOnce(&Am<'_>) -> R) -> Result<R> {
         let world = self.world;
         restricted::forbid(world, "serve");
+        restricted::forbid_wait(world, || "all members in serve".to_owned());
         let fingerprint = handlers.fingerprint();
         // SAFETY: `Open` forgets the table before this call returns, whatever happens.
         let table = Arc::new(unsafe { Table::new(Arc::clone(&self.core), handlers) });
         let number = world.am.register(&table);
-        let _open = Open { world, number };
+        let open = Open { world, number, is_at_work: Cell::new(false) };
         let told = self.exchange_words("serve", [number.into(), fingerprint])?;
         if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
             return Err(ErrorKind::HandlersDiffer { me: world.my_pe(), pe: self.core.pe(rank) }.into());
@@ -92,8 +101,10 @@ impl<'w> Team<'w> {
         };
         let members = told.iter().zip(&table.pes).map(member).collect();
         let am = Am { world, table, members, handlers, lanes };
+        open.is_at_work.set(true);
         let outcome = work(&am);
         am.finish(self)?;
+        open.is_at_work.set(false);
         Ok(outcome)
     }
 }
@@ -178,7 +189,7 @@ impl Am<'_> {
     ) -> Result<()> {
         let operation = "a long active message";
         self.check(operation, to, handler, args)?;
-        let long = Long::new(operation, array, self.table.pe(to), index, source)?;
+        let long = Long::new(operation, (self.world, self.table.pe(to)), (array, index), source)?;
         // Over the net a message that brings its data is cheaper than a put and the word that it is complete.
         let travels_along = self.lanes.is_none() && long.bytes.len() <= self.medium_max();
         let data = if travels_along { long.bytes } else { &[] };
@@ -330,7 +341,11 @@ impl Am<'_> {
     }
 
     pub(super) fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
-        self.check(operation, to, Handler(0), &[])
+        restricted::forbid(self.world, operation);
+        match to < self.table.pes.len() {
+            true => Ok(()),
+            false => Err(self.refused(operation, to, Handler(0), 0)),
+        }
     }
 
     #[inline]
@@ -359,6 +374,7 @@ impl Am<'_> {
     ///
     /// Source: F. Mattern, Algorithms for Distributed Termination Detection (the four counters).
     fn finish(&self, team: &Team<'_>) -> Result<()> {
+        restricted::forbid_wait(self.world, || "the end of serve".to_owned());
         let mut before = None;
         loop {
             self.look();

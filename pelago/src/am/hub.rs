@@ -125,7 +125,7 @@ impl World {
             Some(lanes) => lanes.to(lanes.me).message_bytes(),
             None => self.net_channel().message_bytes(),
         };
-        message_bytes - OVERHEAD_BYTES
+        message_bytes.saturating_sub(OVERHEAD_BYTES)
     }
 }
 
@@ -150,6 +150,15 @@ impl Hub {
             let watches = [Watch::new(own.requests()), Watch::new(own.answers())];
             Lanes { lanes, me: world.my_pe(), watches, _segment: segment }
         }))
+    }
+
+    /// Lets PEs that poll in a loop look up, as the job has failed.
+    #[cold]
+    pub(crate) fn alarm(&self, world: &World) {
+        for pe in (0..world.n_pes()).filter(|_| world.net.is_none()) {
+            // Where there is no room something lies that is looked at anyway; what it says nobody asks.
+            world.memory.segment().inbox(pe).send(world.my_pe(), u64::MAX, &[]);
+        }
     }
 
     /// Opens an endpoint: its number.

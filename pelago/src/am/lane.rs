@@ -1,7 +1,8 @@
 //! The way of active messages to a PE that is mapped: its two rings, and how much of them this PE may use.
 //!
 //! Invariant: at most two halves of a window and one message of this PE lie in the target's ring of requests,
-//! so that one that floods leaves room for the others. Nobody gives room back by a message: positions in a
+//! or two messages if they are longer than a half; all windows together are the ring. So one that floods
+//! leaves room for the others. Nobody gives room back by a message: positions in a
 //! ring only grow, so when the ring's owner has received past a position, all that lay before it is gone.
 
 use crate::Pe;
@@ -34,9 +35,7 @@ impl Lane {
         // SAFETY: only the lifetime changes, for which the caller vouches.
         let segment = unsafe { transmute::<&Segment, &'static Segment>(segment) };
         let (requests, answers) = (segment.inbox(pe), segment.answers(pe));
-        let share = requests.capacity() / (2 * n.max(2)) as u64;
-        let longest = message_bytes(requests.capacity() as usize * CELL_BYTES);
-        let half = share.max(longest.div_ceil(CELL_BYTES) as u64) as u32;
+        let half = (requests.capacity() / (2 * n.max(2)) as u64).max(1) as u32;
         let doorbell = &segment.blocks()[pe].doorbell;
         let (used, mark, gate) = (AtomicU32::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Lane { requests, answers, doorbell, used, half, mark, gate }

@@ -5,6 +5,7 @@ use crate::coll::schedule::Rank;
 use crate::element::Element;
 use crate::error::Result;
 use crate::view::View;
+use crate::world::World;
 
 use super::wire::LONG_WORDS;
 
@@ -20,14 +21,14 @@ pub(super) struct Long<'a> {
 
 impl<'a> Long<'a> {
     /// # Errors
-    /// If the PE has no part of the array, or no such elements.
+    /// If the array belongs to another world, the PE has no part of it, or no such elements.
     pub(super) fn new<T: Element>(
         operation: &'static str,
-        array: &View<'_, T>,
-        pe: Pe,
-        index: usize,
+        (world, pe): (&World, Pe),
+        (array, index): (&View<'_, T>, usize),
         source: &'a [T],
     ) -> Result<Long<'a>> {
+        array.check_world(operation, world)?;
         let rank = array.rank_of(operation, pe)?;
         array.check(operation, rank, index, source.len())?;
         let offset_bytes =

@@ -34,7 +34,9 @@ struct Peer {
     sent: AtomicU64,
     /// Of those sent, so many were executed, as far as is known.
     known: AtomicU64,
+    /// Looks for room in vain since the last question, and questions since the last answer.
     looks: AtomicU32,
+    asks: AtomicU32,
     /// Of those that have come from there.
     executed: AtomicU64,
     told: AtomicU64,
@@ -62,29 +64,60 @@ impl World {
     /// Sends a request over the net; `false` if there is no room now.
     pub(super) fn request_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         let peer = self.am.peers.of(self, pe);
-        if peer.sent.load(Ordering::Relaxed) - peer.known.load(Ordering::Relaxed) >= WINDOW {
-            if peer.looks.fetch_add(1, Ordering::Relaxed) % LOOKS_BEFORE_ASKING == LOOKS_BEFORE_ASKING - 1 {
-                self.send_later(pe, Purpose::ActiveAsk, 0, Vec::new());
-            }
+        let under_way = peer.sent.load(Ordering::Relaxed).saturating_sub(peer.known.load(Ordering::Relaxed));
+        if under_way >= WINDOW {
+            self.ask_patiently(peer, pe);
+            return false;
+        }
+        if arrived(&self.am.peers).len() as u64 > WINDOW * self.n_pes() as u64 {
+            // This PE stores more than others may have sent: it executes first.
             return false;
         }
         // Of several threads some may send a few more than the window.
         peer.sent.fetch_add(1, Ordering::Relaxed);
         let bytes = [bytes_of(words), payload].concat();
+        self.begin_data(header, payload);
         let is_sent = self.net_channel().try_send(pe, Purpose::Active.over(header), &bytes);
         if !is_sent {
             peer.sent.fetch_sub(1, Ordering::Relaxed);
+            self.end_data(header, payload);
         }
         is_sent
     }
 
+    /// Asks a PE what it has executed: each time after twice as many looks as the last.
+    fn ask_patiently(&self, peer: &Peer, pe: Pe) {
+        let looks = peer.looks.fetch_add(1, Ordering::Relaxed) + 1;
+        let ask_at = LOOKS_BEFORE_ASKING << peer.asks.load(Ordering::Relaxed).min(12);
+        if looks >= ask_at {
+            peer.looks.store(0, Ordering::Relaxed);
+            peer.asks.fetch_add(1, Ordering::Relaxed);
+            self.send_later(pe, Purpose::ActiveAsk, 0, Vec::new());
+        }
+    }
+
+    /// Data that travel with a message are under way until the receiver says that they are in their place:
+    /// quiet waits for that.
+    fn begin_data(&self, header: u64, data: &[u8]) {
+        if is_long(header) && !data.is_empty() {
+            self.net_channel().add_follower();
+        }
+    }
+
+    fn end_data(&self, header: u64, data: &[u8]) {
+        if is_long(header) && !data.is_empty() {
+            self.net_channel().remove_follower();
+        }
+    }
+
     /// Sends an answer over the net, now or later.
     pub(super) fn answer_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) {
+        self.begin_data(header, payload);
         self.send_later(pe, Purpose::Active, header, [bytes_of(words), payload].concat());
     }
 
     /// Puts the data that a long message brings with it where they belong. Nothing if they do not fit there.
-    pub(super) fn place_data(&self, offset_bytes: u64, data: &[u8]) -> Option<()> {
+    fn place_data(&self, offset_bytes: u64, data: &[u8]) -> Option<()> {
         let offset_bytes = usize::try_from(offset_bytes).ok()?;
         if offset_bytes.checked_add(data.len())? > self.memory.region_bytes() {
             return None;
@@ -97,19 +130,36 @@ impl World {
         Some(())
     }
 
-    /// Takes a message that has come over the net. It is executed later, when nothing of the net is held.
-    pub(crate) fn note_active(&self, from: Pe, header: u64, payload: &[u8]) {
+    /// Takes a message that has come over the net: its data are put in their place now, it is executed later,
+    /// when nothing of the net is held. `None` if it makes no sense.
+    pub(crate) fn note_active(&self, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
         let mut words = vec![0u64; payload.len().div_ceil(8)];
         // SAFETY: the words have room for so many bytes.
         unsafe {
             words.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(payload.as_ptr(), payload.len());
         }
+        let head = Head::unpack(header)?;
+        let data = payload.get(8 * head.words()..)?;
+        if head.is_long && !data.is_empty() {
+            self.place_data(words[head.words() - 1], data)?;
+            self.send_later(from, Purpose::ActivePlaced, 0, Vec::new());
+        }
         arrived(&self.am.peers).push_back(Arrived { from, header, words, bytes: payload.len() });
+        Some(())
+    }
+
+    /// Takes the word of a PE that the data of a message are in their place.
+    pub(crate) fn note_placed(&self) {
+        self.net_channel().remove_follower();
     }
 
     /// Takes the word of a PE that it has executed so many requests of this one.
     pub(crate) fn note_executed(&self, from: Pe, executed: u64) {
-        self.am.peers.of(self, from).known.fetch_max(executed, Ordering::Relaxed);
+        let peer = self.am.peers.of(self, from);
+        if peer.known.fetch_max(executed, Ordering::Relaxed) < executed {
+            peer.looks.store(0, Ordering::Relaxed);
+            peer.asks.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Tells a PE how many of its requests were executed.
@@ -132,8 +182,10 @@ impl World {
     /// Executes what has come over the net, up to so many messages, unless another thread does.
     pub(super) fn execute_arrived(&self, most: usize) {
         let Some(inbox) = try_lock(&self.am.requests) else { return };
+        let mut executed_some = false;
         for _ in 0..most {
-            let Some(message) = arrived(&self.am.peers).pop_front() else { return };
+            let Some(message) = arrived(&self.am.peers).pop_front() else { break };
+            executed_some = true;
             let Arrived { from, header, words, bytes } = message;
             self.execute(&inbox.tables, from, header, &words, bytes);
             if Head::unpack(header).is_some_and(|head| !head.is_answer) {
@@ -144,5 +196,14 @@ impl World {
                 }
             }
         }
+        if executed_some {
+            // Answers must not wait until this PE comes here again.
+            self.flush_outbox(self.net_channel());
+        }
     }
+}
+
+/// Whether this is a long message.
+fn is_long(header: u64) -> bool {
+    Head::unpack(header).is_some_and(|head| head.is_long)
 }

@@ -4,8 +4,10 @@ use super::wire::{ARG_WORDS_MAX, Head, Words};
 use super::{Am, Handler};
 use crate::coll::schedule::Rank;
 use crate::error::{ErrorKind, Result};
+use crate::restricted;
 use pelago_fabric::shm::ring::Claim;
 use pelago_fabric::sync::Ordering;
+use std::marker::PhantomData;
 
 /// Room for a request; see [`Am::prepare`]. Dropping it gives the request up.
 ///
@@ -28,6 +30,8 @@ pub struct Prepared<'a> {
     to: Rank,
     most: usize,
     place: Option<Place>,
+    /// It is counted by the thread that prepares it.
+    thread: PhantomData<*const ()>,
 }
 
 /// Where the payload is written.
@@ -60,7 +64,8 @@ impl<'a> Prepared<'a> {
                 Place::Ring(claim.expect("a wait ends when there is room"))
             }
         };
-        Prepared { am, to, most, place: Some(place) }
+        restricted::prepare(true);
+        Prepared { am, to, most, place: Some(place), thread: PhantomData }
     }
 
     /// Where the payload is to be written; what is there before means nothing.
@@ -90,7 +95,10 @@ impl<'a> Prepared<'a> {
             let (me, max_bytes) = (am.world.my_pe(), self.most);
             return Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into());
         }
-        match (self.place.take(), am.lanes) {
+        let place = self.place.take();
+        // Nothing is prepared any more, so that what follows may wait.
+        drop(self);
+        match (place, am.lanes) {
             (Some(Place::Ring(claim)), Some(lanes)) => {
                 let head = Head { is_wide: true, ..am.head(to, handler, args, false) };
                 let (lane, words) = (lanes.to(am.table.pe(to)), Words::new(args, None));
@@ -107,6 +115,7 @@ impl<'a> Prepared<'a> {
 
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
+        restricted::prepare(false);
         if let (Some(Place::Ring(claim)), Some(lanes)) = (self.place.take(), self.am.lanes) {
             lanes.to(self.am.table.pe(self.to)).requests().give_up(claim);
         }

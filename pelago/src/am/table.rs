@@ -92,6 +92,8 @@ impl Table {
 
     /// How many messages were sent, and how many executed, so far.
     pub(super) fn counts(&self) -> [u64; 2] {
-        [self.sent.load(Ordering::Relaxed), self.executed.load(Ordering::Relaxed)]
+        // SYNC POINT am-end: acquires what the handlers did, and what they have sent.
+        let executed = self.executed.load(Ordering::Acquire);
+        [self.sent.load(Ordering::Relaxed), executed]
     }
 }
