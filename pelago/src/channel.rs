@@ -267,6 +267,13 @@ impl Channel {
         self.followers.fetch_sub(1, Ordering::Release);
     }
 
+    /// The same at the word of another PE; `None` if nothing is under way.
+    pub(crate) fn try_remove_follower(&self) -> Option<()> {
+        let less = |followers: u64| followers.checked_sub(1);
+        // SYNC POINT follower: releases what the answer has brought.
+        self.followers.fetch_update(Ordering::Release, Ordering::Relaxed, less).ok().map(|_| ())
+    }
+
     /// Whether everything that was started here is complete.
     pub(crate) fn is_quiet(&self) -> bool {
         // SYNC POINT follower: acquires what the last answer has brought.

@@ -238,10 +238,7 @@ impl World {
             p if p == Purpose::GatherRequest as u8 => self.gather(from, code, payload, request),
             p if p == Purpose::ParcelAnswer as u8 => self.finish_parcel(request, payload),
             p if p == Purpose::Active as u8 => self.note_active(from, header, payload),
-            p if p == Purpose::ActivePlaced as u8 => {
-                self.note_placed();
-                Some(())
-            }
+            p if p == Purpose::ActivePlaced as u8 => self.note_placed(),
             p if p == Purpose::ActiveAsk as u8 => {
                 self.tell_executed(from);
                 Some(())

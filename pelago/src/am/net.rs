@@ -148,9 +148,9 @@ impl World {
         Some(())
     }
 
-    /// Takes the word of a PE that the data of a message are in their place.
-    pub(crate) fn note_placed(&self) {
-        self.net_channel().remove_follower();
+    /// Takes the word of a PE that the data of a message are in their place. `None` if there are none.
+    pub(crate) fn note_placed(&self) -> Option<()> {
+        self.net_channel().try_remove_follower()
     }
 
     /// Takes the word of a PE that it has executed so many requests of this one.
