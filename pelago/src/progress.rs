@@ -598,7 +598,6 @@ mod tests {
             let refused = [
                 receive(0, 0, &[], &[]),
                 receive(8, 0, &[], &[]),
-                receive(6, 3, &[], &[]),
                 receive(10, 0, &[], &[]),
                 receive(3, 1, &[], &data),
                 receive(3, 1, &[entry(4096, 8)], &data[..7]),
@@ -618,6 +617,9 @@ mod tests {
                 receive(5, 0, &[], &[]),
                 receive(2, 0, &[0], &[]),
             ];
+            // Three arguments that are not there, and flags that nobody sends.
+            assert!(world.note_active(0, 3 << 48, &[]).is_none());
+            assert!(world.note_active(0, 31 << 48, &[]).is_none());
             let nothing_noted = locked(&world.agenda.outbox).is_empty();
             (refused.iter().position(Option::is_some), nothing_noted)
         });
