@@ -10,7 +10,7 @@
 use crate::Pe;
 use crate::amo::AtomicElement;
 use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::local::Local;
 use crate::tracker::Tracker;
 use crate::view::View;
@@ -191,17 +191,9 @@ impl<T: Element> View<'_, T> {
         signal: Signal<'_>,
     ) -> Result<()> {
         self.check_pe(operation, pe)?;
-        self.check_same_world(operation, signal)?;
+        signal.words.check_world(operation, self.world())?;
         self.check("the put of put_signal", pe, index, count)?;
         signal.words.check("the signal of put_signal", pe, signal.index, 1)
-    }
-
-    /// Refuses a signal that this array's world does not know.
-    pub(crate) fn check_same_world(&self, operation: &'static str, signal: Signal<'_>) -> Result<()> {
-        match std::ptr::eq(self.world(), signal.words.world()) {
-            true => Ok(()),
-            false => Err(ErrorKind::OtherWorld { me: self.world().my_pe(), operation }.into()),
-        }
     }
 }
 

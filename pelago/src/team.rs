@@ -382,7 +382,7 @@ struct Birth {
 
 /// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
 /// counted from a number that no other call has.
-const BIRTHS: [&str; 10] = [
+const BIRTHS: [&str; 11] = [
     "split_strided",
     "split_list",
     "split_2d",
@@ -391,6 +391,7 @@ const BIRTHS: [&str; 10] = [
     "space",
     "collect",
     "to_others",
+    "a common place",
     "serve",
     "the end of serve",
 ];

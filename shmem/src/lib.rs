@@ -17,6 +17,7 @@ mod types;
 mod abi;
 mod active_set;
 mod amo;
+mod blocks;
 mod check;
 mod collective;
 mod context;

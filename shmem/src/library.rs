@@ -7,6 +7,7 @@
 
 use crate::abi::{Ctx, THREAD_SINGLE, c_int};
 use crate::active_set::ActiveSets;
+use crate::blocks::Blocks;
 use crate::check::{Checks, User};
 use crate::context::{self, Context};
 use crate::extension::counts::Counts;
@@ -15,7 +16,7 @@ use crate::hot::{HOT, Hot, JOB, Job};
 use crate::lock;
 use crate::statics::Statics;
 use crate::team::Groups;
-use pelago::binding::{Heap, Membership};
+use pelago::binding::Membership;
 use pelago::{Pe, Symmetric, View, World};
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, Once};
@@ -42,7 +43,7 @@ pub(crate) struct Library {
     pub(crate) heap: Symmetric<'static, u8>,
     pub(crate) statics: Statics,
     /// What of the heap is allocated, by offsets in it.
-    pub(crate) blocks: Mutex<Heap>,
+    pub(crate) blocks: Mutex<Blocks>,
     /// Those of the default context.
     pub(crate) counts: Counts,
     pub(crate) thread_level: c_int,
@@ -89,7 +90,7 @@ pub(crate) fn open(mut world: World, thread_level: c_int) -> pelago::Result<()> 
     let checks = world.compares_calls().then(Checks::default);
     let gate = if checks.is_some() { 0 } else { reach.gate };
     let groups = Groups::open(world, active_sets, &heap, checks.is_none())?;
-    let blocks = Mutex::new(Heap::new(0, usable));
+    let blocks = Mutex::new(Blocks::new(usable));
     let counts = Counts::default();
     let library = Library { world, groups, statics, blocks, counts, thread_level, align_bytes, heap, checks };
     let hot = Hot { gate, start: reach.own as usize, bytes: usable, parts: reach.parts };

@@ -6,13 +6,13 @@
 //! they say in the same agreement, they look for a place that is free at all of them.
 
 use crate::abi::{c_long, c_void, size_t};
+use crate::blocks::{Blocks, Plan};
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
 use crate::lock;
 use crate::setup;
-use pelago::binding::Heap;
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 /// The alignment of a block that suits any type.
 pub(crate) const ANY_ALIGN_BYTES: usize = 16;
@@ -110,93 +110,9 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
     moved
 }
 
-/// The blocks that all PEs have. It is made with the first, and forgotten with the library.
-static COMMON: Mutex<Option<Heap>> = Mutex::new(None);
-
-/// The account of the heap.
-pub(crate) struct Blocks<'l> {
-    /// What this PE has: the blocks of all PEs, the spaces of its teams, and for the length of a call what
-    /// it holds until the others have agreed.
-    pub(crate) own: MutexGuard<'l, Heap>,
-    /// The blocks that all PEs have, and nothing else: it is the same on every PE. Locked after `own`.
-    common: MutexGuard<'static, Option<Heap>>,
-}
-
-/// What all PEs do with their heaps if nothing is in the way of any.
-#[derive(Clone, Copy)]
-enum Plan {
-    /// A new block at an offset; `None` if there is no room.
-    Place(Option<usize>),
-    /// A block, of so many bytes until now, changes its size and stays where it is.
-    Stay { offset: usize, bytes: usize },
-}
-
-impl Blocks<'_> {
-    /// What follows from the blocks that all PEs have, and is the same on every PE.
-    fn common(&mut self) -> &mut Heap {
-        self.common.as_mut().expect("it is made when it is locked")
-    }
-
-    fn plan_alloc(&mut self, bytes: usize, align_bytes: usize) -> Plan {
-        Plan::Place(self.common().best_fit(bytes, align_bytes))
-    }
-
-    fn plan_resize(&mut self, offset: usize, bytes: usize) -> Plan {
-        match self.common().can_resize(offset, bytes) {
-            true => Plan::Stay { offset, bytes: self.common().block_bytes(offset).unwrap_or(0) },
-            false => self.plan_alloc(bytes, ANY_ALIGN_BYTES),
-        }
-    }
-
-    /// Takes the room that a plan needs, if nothing is in the way here.
-    fn hold(&mut self, plan: Plan, bytes: usize) -> bool {
-        match plan {
-            Plan::Place(None) => true,
-            Plan::Place(Some(place)) => self.own.alloc_at(place, bytes),
-            Plan::Stay { offset, bytes: before } => self.own.resize_in_place(offset, bytes.max(before)),
-        }
-    }
-
-    /// Gives up what was held.
-    fn give_up(&mut self, plan: Plan) {
-        match plan {
-            Plan::Place(None) => (),
-            Plan::Place(Some(place)) => self.own.free(place),
-            Plan::Stay { offset, bytes } => assert!(self.own.resize_in_place(offset, bytes), "it shrinks"),
-        }
-    }
-
-    /// Does what was held for on all PEs.
-    fn carry_out(&mut self, plan: Plan, bytes: usize) {
-        let is_done = match plan {
-            Plan::Place(None) => true,
-            Plan::Place(Some(place)) => self.common().alloc_at(place, bytes),
-            Plan::Stay { offset, .. } => {
-                self.own.resize_in_place(offset, bytes) && self.common().resize_in_place(offset, bytes)
-            }
-        };
-        assert!(is_done, "what is free at a PE is free where there are no spaces");
-    }
-
-    /// Gives a block of all PEs back.
-    fn free(&mut self, offset: usize) {
-        self.common().free(offset);
-        self.own.free(offset);
-    }
-}
-
-/// Forgets the blocks of a library that is given up.
-pub(crate) fn forget_all() {
-    *COMMON.lock().unwrap_or_else(PoisonError::into_inner) = None;
-}
-
 impl Library {
-    pub(crate) fn blocks(&self) -> Blocks<'_> {
-        let own = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut common = COMMON.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first to come here finds nothing in use.
-        common.get_or_insert_with(|| own.clone());
-        Blocks { own, common }
+    pub(crate) fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where this PE has an offset of the heap.
@@ -239,7 +155,7 @@ impl Library {
             }
             let team = &self.groups.world.team;
             done = Plan::Place(self.hold_at_all((bytes, align_bytes), |place| {
-                let told = team.exchange_words("collect", [place.unwrap_or(0) as u64, bytes as u64]);
+                let told = team.exchange_words("a common place", [place.unwrap_or(0) as u64, bytes as u64]);
                 told.or_fail(call).iter().map(|&[place, _]| (place != 0).then_some(place as usize)).collect()
             }));
         }
@@ -281,12 +197,11 @@ impl Library {
     /// The offset of a block that a call names by its address.
     fn block(&self, call: Call, ptr: *mut c_void) -> usize {
         let offset = self.offset(ptr);
-        let mut blocks = self.blocks();
-        if blocks.common().block_bytes(offset).is_some() {
+        let blocks = self.blocks();
+        if blocks.is_common(offset) {
             return offset;
         }
-        let around = blocks.own.block_around(offset);
-        let is_in_space = around.is_some_and(|start| blocks.common().block_bytes(start).is_none());
+        let is_in_space = blocks.own.block_around(offset).is_some_and(|start| !blocks.is_common(start));
         drop(blocks);
         let what = match is_in_space {
             true => "which lies in a space: blocks of a space are given back by shmemx_space_free",

@@ -2,7 +2,7 @@
 
 use super::long::Long;
 use super::wire::{Head, LONG_WORDS, Words};
-use super::{ARGS_MAX, Handler, Message};
+use super::{Handler, Message};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::restricted;
@@ -27,7 +27,7 @@ impl Message<'_> {
     pub fn answer_medium(&self, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
         let operation = "an answer";
         self.check_answer(operation, handler, args)?;
-        self.check_bytes(operation, payload.len())?;
+        self.world.check_payload(operation, payload.len())?;
         self.answer(handler, args, None, payload);
         Ok(())
     }
@@ -53,42 +53,22 @@ impl Message<'_> {
                 self.answer(handler, args, Some(long.words), &[]);
             }
             Some(_) => {
-                self.check_bytes(operation, long.bytes.len())?;
+                self.world.check_payload(operation, long.bytes.len())?;
                 self.answer(handler, args, Some(long.words), long.bytes);
             }
         }
         Ok(())
     }
 
-    fn check_bytes(&self, operation: &'static str, bytes: usize) -> Result<()> {
-        let (me, max_bytes) = (self.world.my_pe(), self.world.medium_max());
-        match bytes <= max_bytes {
-            true => Ok(()),
-            false => Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into()),
-        }
-    }
-
     fn check_answer(&self, operation: &'static str, handler: Handler, args: &[u32]) -> Result<()> {
         restricted::forbid_held(self.world, operation);
-        let (me, handlers) = (self.world.my_pe(), self.table.entries.len());
-        let kind = match () {
-            () if self.is_answer() => {
-                let (name, why) = (self.handler_name(), "its message is an answer itself");
-                ErrorKind::AnswerOutOfPlace { me, operation, name, why }
-            }
-            () if self.is_answered.get() => {
-                let (name, why) = (self.handler_name(), "it has answered already");
-                ErrorKind::AnswerOutOfPlace { me, operation, name, why }
-            }
-            () if args.len() > ARGS_MAX => {
-                ErrorKind::TooManyArguments { me, operation, args: args.len(), max: ARGS_MAX }
-            }
-            () if usize::from(handler.0) >= handlers => {
-                ErrorKind::NoSuchHandler { me, operation, handler: handler.0, handlers }
-            }
-            () => return Ok(()),
+        let (me, name) = (self.world.my_pe(), self.handler_name());
+        let why = match () {
+            () if self.is_answer() => "its message is an answer itself",
+            () if self.is_answered.get() => "it has answered already",
+            () => return self.table.check(me, operation, handler, args),
         };
-        Err(kind.into())
+        Err(ErrorKind::AnswerOutOfPlace { me, operation, name, why }.into())
     }
 
     fn head_of_answer(&self, handler: Handler, args: &[u32], is_long: bool) -> Head {

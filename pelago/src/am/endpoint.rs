@@ -5,7 +5,7 @@ use super::lane::Lane;
 use super::long::Long;
 use super::table::Table;
 use super::wire::{Head, Words};
-use super::{ARGS_MAX, Handler, Handlers, Prepared};
+use super::{Handler, Handlers, Prepared};
 use crate::coll::schedule::Rank;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
@@ -147,10 +147,8 @@ impl Am<'_> {
     /// # Errors
     /// As [`short`](Am::short), and if the payload is too long.
     pub fn medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
-        if !self.try_request("an active message", to, handler, args, payload)? {
-            self.request_slowly(to, handler, args, payload)?;
-        }
-        self.look();
+        self.check_medium(to, handler, args, payload)?;
+        self.deliver(to, self.head(to, handler, args, false), &Words::new(args, None), payload);
         Ok(())
     }
 
@@ -168,7 +166,9 @@ impl Am<'_> {
     /// # Errors
     /// As [`medium`](Am::medium).
     pub fn try_medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<bool> {
-        let is_sent = self.try_request("an active message", to, handler, args, payload)?;
+        self.check_medium(to, handler, args, payload)?;
+        let head = self.head(to, handler, args, false);
+        let is_sent = self.send(to, head, &Words::new(args, None), payload);
         self.look();
         Ok(is_sent)
     }
@@ -197,10 +197,7 @@ impl Am<'_> {
             self.put_and_complete(operation, array, (long.rank, index), source)?;
         }
         let (head, words) = (self.head(to, handler, args, true), Words::new(args, Some(long.words)));
-        if !self.send(to, head, &words, data) {
-            self.world.wait(self.room(to), || self.send(to, head, &words, data));
-        }
-        self.look();
+        self.deliver(to, head, &words, data);
         Ok(())
     }
 
@@ -212,7 +209,7 @@ impl Am<'_> {
     /// If there is no such member, or no message is so long.
     pub fn prepare(&self, to: Rank, most: usize) -> Result<Prepared<'_>> {
         self.check_rank("prepare", to)?;
-        self.check_bytes("prepare", most)?;
+        self.world.check_payload("prepare", most)?;
         Ok(Prepared::new(self, to, most))
     }
 
@@ -253,29 +250,12 @@ impl Am<'_> {
         self.world.progress();
     }
 
-    /// Sends a request if there is room.
-    #[inline(always)]
-    fn try_request(
-        &self,
-        operation: &'static str,
-        to: Rank,
-        handler: Handler,
-        args: &[u32],
-        payload: &[u8],
-    ) -> Result<bool> {
-        self.check(operation, to, handler, args)?;
-        if !payload.is_empty() {
-            self.check_bytes(operation, payload.len())?;
+    /// Sends a request that was checked, when there is room, and looks whether something has arrived.
+    fn deliver(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) {
+        if !self.send(to, head, words, payload) {
+            self.world.wait(self.room(to), || self.send(to, head, words, payload));
         }
-        Ok(self.send(to, self.head(to, handler, args, false), &Words::new(args, None), payload))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn request_slowly(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
-        let (head, words) = (self.head(to, handler, args, false), Words::new(args, None));
-        self.world.wait(self.room(to), || self.send(to, head, &words, payload));
-        Ok(())
+        self.look();
     }
 
     /// Puts the data of a long message. On mapped memory the message that follows releases them; over the net
@@ -323,8 +303,13 @@ impl Am<'_> {
         Awaited::Room { operation: "an active message", pe: self.table.pe(to) }
     }
 
+    fn check_medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
+        let operation = "an active message";
+        self.check(operation, to, handler, args)?;
+        self.world.check_payload(operation, payload.len())
+    }
+
     /// Makes sure that a request can be sent at all.
-    #[inline(always)]
     pub(super) fn check(
         &self,
         operation: &'static str,
@@ -332,42 +317,17 @@ impl Am<'_> {
         handler: Handler,
         args: &[u32],
     ) -> Result<()> {
-        restricted::forbid(self.world, operation);
-        let (n, handlers) = (self.table.pes.len(), self.table.entries.len());
-        if to >= n || usize::from(handler.0) >= handlers || args.len() > ARGS_MAX {
-            return Err(self.refused(operation, to, handler, args.len()));
-        }
-        Ok(())
+        self.check_rank(operation, to)?;
+        self.table.check(self.world.my_pe(), operation, handler, args)
     }
 
-    pub(super) fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
+    fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
         restricted::forbid(self.world, operation);
-        match to < self.table.pes.len() {
+        let (me, n_pes) = (self.world.my_pe(), self.table.pes.len());
+        match to < n_pes {
             true => Ok(()),
-            false => Err(self.refused(operation, to, Handler(0), 0)),
+            false => Err(ErrorKind::PeOutOfRange { me, operation, pe: to, n_pes }.into()),
         }
-    }
-
-    #[inline]
-    pub(super) fn check_bytes(&self, operation: &'static str, bytes: usize) -> Result<()> {
-        let max_bytes = self.medium_max();
-        if bytes > max_bytes {
-            return Err(
-                ErrorKind::MessageTooLong { me: self.world.my_pe(), operation, bytes, max_bytes }.into()
-            );
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn refused(&self, operation: &'static str, to: Rank, handler: Handler, args: usize) -> crate::Error {
-        let (me, n_pes, handlers) = (self.world.my_pe(), self.table.pes.len(), self.table.entries.len());
-        match () {
-            () if to >= n_pes => ErrorKind::PeOutOfRange { me, operation, pe: to, n_pes },
-            () if args > ARGS_MAX => ErrorKind::TooManyArguments { me, operation, args, max: ARGS_MAX },
-            () => ErrorKind::NoSuchHandler { me, operation, handler: handler.0, handlers },
-        }
-        .into()
     }
 
     /// Waits until all messages of all members are executed.

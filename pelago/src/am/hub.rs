@@ -8,6 +8,7 @@ use super::lane::Lane;
 use super::net::Peers;
 use super::table::Table;
 use super::wire::OVERHEAD_BYTES;
+use crate::error::{ErrorKind, Result};
 use crate::world::World;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::ring::{Payload, Ring};
@@ -126,6 +127,15 @@ impl World {
             None => self.net_channel().message_bytes(),
         };
         message_bytes.saturating_sub(OVERHEAD_BYTES)
+    }
+
+    /// Refuses a payload that is longer.
+    pub(super) fn check_payload(&self, operation: &'static str, bytes: usize) -> Result<()> {
+        let (me, max_bytes) = (self.my_pe(), self.medium_max());
+        match bytes <= max_bytes {
+            true => Ok(()),
+            false => Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into()),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The handlers of an endpoint.
 
-use super::{Handler, Message};
+use super::{ARGS_MAX, Handler, Message};
 use crate::Pe;
+use crate::error::{ErrorKind, Result};
 use crate::team::TeamCore;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::mem::transmute;
@@ -84,6 +85,25 @@ impl Table {
     #[inline]
     pub(super) fn entry(&self, handler: Handler) -> Option<&Entry<'static>> {
         self.entries.get(usize::from(handler.0))
+    }
+
+    /// Refuses a handler that is none, and too many arguments.
+    #[inline]
+    pub(super) fn check(
+        &self,
+        me: Pe,
+        operation: &'static str,
+        handler: Handler,
+        args: &[u32],
+    ) -> Result<()> {
+        let (args, handlers) = (args.len(), self.entries.len());
+        if args > ARGS_MAX {
+            return Err(ErrorKind::TooManyArguments { me, operation, args, max: ARGS_MAX }.into());
+        }
+        if usize::from(handler.0) >= handlers {
+            return Err(ErrorKind::NoSuchHandler { me, operation, handler: handler.0, handlers }.into());
+        }
+        Ok(())
     }
 
     pub(super) fn pe(&self, rank: usize) -> Pe {

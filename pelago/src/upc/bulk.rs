@@ -108,9 +108,7 @@ impl<T: Element> SharedArray<'_, T> {
         let (me, operation) = (self.parts().world().my_pe(), "memcpy");
         self.check("the target of memcpy", index, count)?;
         source.check("the source of memcpy", source_index, count)?;
-        if !std::ptr::eq(self.parts().world(), source.parts().world()) {
-            return Err(ErrorKind::OtherWorld { me, operation }.into());
-        }
+        source.parts().check_world(operation, self.parts().world())?;
         if std::ptr::eq(self, source) && index.abs_diff(source_index) < count {
             let reason = format!(
                 "{count} elements from {source_index} on and from {index} on overlap. Copy by way of other \

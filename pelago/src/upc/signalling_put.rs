@@ -104,9 +104,7 @@ impl Semaphore<'_> {
     fn signal<T: Element>(&self, operation: &'static str, array: &View<'_, T>, n: u64) -> Result<SignalOp> {
         self.check_count(operation, n)?;
         let words = self.set.words();
-        if !std::ptr::eq(words.world(), array.world()) {
-            return Err(ErrorKind::OtherWorld { me: words.world().my_pe(), operation }.into());
-        }
+        array.check_world(operation, words.world())?;
         let (pe, realm) = (words.realm().pe(self.owner), array.realm());
         if realm.len() <= self.owner || realm.pe(self.owner) != pe {
             let reason = format!(

@@ -354,7 +354,7 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         self.check_pe(operation, pe)?;
         if let Some(signal) = signal {
-            self.check_same_world(operation, signal)?;
+            signal.words.check_world(operation, self.world())?;
             signal.words.check(operation, pe, signal.index, 1)?;
         }
         self.check(operation, pe, index, 0)

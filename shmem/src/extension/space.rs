@@ -15,7 +15,7 @@ use crate::handles::Handles;
 use crate::hot::Hot;
 use crate::library;
 use crate::lock;
-use crate::memory::{self, ANY_ALIGN_BYTES};
+use crate::memory::ANY_ALIGN_BYTES;
 use crate::order;
 use crate::setup;
 use crate::team::{self, Team};
@@ -69,7 +69,6 @@ struct Notice {
 pub(crate) fn forget_all() {
     STARTS.write().unwrap_or_else(PoisonError::into_inner).clear();
     SPACES.clear();
-    memory::forget_all();
 }
 
 /// `shmemx_space_create`: collective; 0, or nonzero and `SHMEMX_SPACE_INVALID` of an invalid team, or if
@@ -236,7 +235,7 @@ impl Space {
 /// the team, a meeting.
 fn exchange(call: Call, team: &Team, notice: Notice, expected: impl Fn(Notice) -> Notice) -> Vec<Notice> {
     let _mark = Mark::set(call);
-    let told = team.team.exchange_words("collect", notice.words()).or_fail(call);
+    let told = team.team.exchange_words("space", notice.words()).or_fail(call);
     let member = |(rank, words): (usize, &[u64; 2])| {
         let theirs = Notice::from_words(*words);
         if let Some(theirs) = theirs.filter(|&theirs| theirs == expected(theirs)) {
