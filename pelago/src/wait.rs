@@ -38,7 +38,7 @@ impl Patience {
     /// PEs that all have a core of their own spin; PEs that share cores soon give them up. With a net, every
     /// look is a round of progress.
     pub(crate) fn new(n_pes: usize, cores: usize, has_net: bool, settings: &Settings) -> Patience {
-        let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (10, 20) };
+        let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (10, 200) };
         Patience {
             spins: if has_net { 0 } else { settings.spins.unwrap_or(spins) },
             yields: settings.yields.unwrap_or(yields),
