@@ -45,3 +45,20 @@ unsafe impl Element for Complex<f32> {}
 unsafe impl Element for Complex<f64> {}
 // SAFETY: elements one after another, without anything between.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
+
+/// The bytes of elements, as they travel.
+pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: elements have no padding and any bytes are fine, as `Element` promises.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// The elements whose bytes these are; `None` if there are not as many as some elements have, or they lie
+/// where no such element can.
+pub(crate) fn elements_of<T: Element>(bytes: &[u8]) -> Option<&[T]> {
+    let size = size_of::<T>();
+    if size == 0 || !bytes.len().is_multiple_of(size) || !bytes.as_ptr().cast::<T>().is_aligned() {
+        return None;
+    }
+    // SAFETY: so many bytes are there, aligned, and any bytes are an element, as `Element` promises.
+    Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size) })
+}

@@ -291,6 +291,12 @@ pub enum ErrorKind {
         /// How many there can be.
         max_bytes: usize,
     },
+    /// An aggregator that would never hold a record.
+    #[error("PE {me}: an aggregator of 0 records for a destination; 1 sends every record alone")]
+    EmptyBatch {
+        /// The calling PE.
+        me: Pe,
+    },
     /// An answer to an active message that cannot be answered.
     #[error(
         "PE {me}: {operation} by the handler {name:?}: {why}. A request is answered once, an answer never"

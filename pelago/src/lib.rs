@@ -45,6 +45,7 @@ mod context;
 mod counters;
 mod element;
 mod error;
+pub mod event;
 mod founding;
 mod heap;
 mod join;

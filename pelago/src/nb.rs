@@ -9,6 +9,7 @@ use crate::Pe;
 use crate::amo::{AtomicElement, atomic, comparing};
 use crate::element::Element;
 use crate::error::Result;
+use crate::event::{Event, Leaf, Outcome, Probe};
 use crate::signal::{Signal, SignalOp};
 use crate::tracker::Tracker;
 use crate::view::View;
@@ -239,6 +240,11 @@ impl<'scope> Region<'scope> {
         unsafe { array.amo_tracked("fetch_amo", (pe, index), &atomic, old, tracker) }
     }
 
+    /// That the sources of all puts of this region are free, as an event.
+    pub fn sent(&self) -> Leaf<'_> {
+        Leaf { world: self.world, probe: Probe::sent(self.tracker.as_ref()), operation: PhantomData }
+    }
+
     /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations
     /// it would not count.
     pub(crate) fn tracker_for<T: Element>(
@@ -274,6 +280,16 @@ impl<'scope> Region<'scope> {
         if let Some(tracker) = &self.tracker {
             self.world.wait(Awaited::Quiet, || tracker.is_sent());
         }
+    }
+}
+
+impl Event for Region<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::done(self.tracker.as_ref())
     }
 }
 
@@ -418,6 +434,15 @@ impl<'a, T: Element> Transfer<'a, T> {
         self.take_buffer()
     }
 
+    /// That the source of a put is free, as an event apart from that of its completion; of a get both are
+    /// the same.
+    pub fn sent(&self) -> Leaf<'_> {
+        match self.is_put {
+            true => self.region.sent(),
+            false => Leaf { world: self.region.world, probe: self.probe(), operation: PhantomData },
+        }
+    }
+
     /// Waits until the source of a put is free, that is for its local completion, and gives it back; at the
     /// target the put is complete after a quiet. A get is waited for until it is complete.
     pub fn wait_local(mut self) -> Vec<T> {
@@ -426,6 +451,24 @@ impl<'a, T: Element> Transfer<'a, T> {
             false => self.region.wait(),
         }
         self.take_buffer()
+    }
+}
+
+impl<T: Element> Event for Transfer<'_, T> {
+    fn world(&self) -> &World {
+        self.region.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.region.probe()
+    }
+}
+
+impl<T: Element> Outcome for Transfer<'_, T> {
+    type Output = Vec<T>;
+
+    fn outcome(self) -> Vec<T> {
+        self.wait()
     }
 }
 
@@ -454,6 +497,24 @@ impl<T: AtomicElement> Fetch<'_, T> {
     /// Waits until the operation is complete, and answers the old value.
     pub fn wait(self) -> T {
         self.0.wait()[0]
+    }
+}
+
+impl<T: AtomicElement> Event for Fetch<'_, T> {
+    fn world(&self) -> &World {
+        self.0.world()
+    }
+
+    fn probe(&self) -> Probe {
+        self.0.probe()
+    }
+}
+
+impl<T: AtomicElement> Outcome for Fetch<'_, T> {
+    type Output = T;
+
+    fn outcome(self) -> T {
+        self.wait()
     }
 }
 

@@ -180,6 +180,7 @@ impl World {
         if self.am.is_open() {
             self.execute_messages();
         }
+        self.wakers.wake();
     }
 
     #[cold]
@@ -196,6 +197,7 @@ impl World {
             self.progress_channel(&context);
         }
         self.flush_outbox(net);
+        self.wakers.wake();
     }
 
     fn progress_channel(&self, channel: &Channel) {

@@ -5,6 +5,7 @@
 //! for may wait for the outcome, and the runtime's locks may be held. A panic is this PE's failure, whoever
 //! catches it: the others cannot be told that they get no result.
 
+use crate::Pe;
 use crate::join::panic_text;
 use crate::world::World;
 use std::cell::Cell;
@@ -15,8 +16,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub(crate) enum Callback {
     /// The function of an operation.
     Function(&'static str),
-    /// A handler of active messages.
-    Handler(&'static str),
+    /// A handler of active messages, for a message of this PE.
+    Handler { name: &'static str, from: Pe },
 }
 
 thread_local! {
@@ -70,7 +71,7 @@ pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
              are sent to its target. Send it first, or drop it"
         ));
     }
-    if let Some(Callback::Handler(name)) = RUNNING.get() {
+    if let Some(Callback::Handler { name, .. }) = RUNNING.get() {
         let (me, awaited) = (world.my_pe(), awaited());
         world.fail(&format!(
             "PE {me}: the handler {name:?} waits for {awaited}. A handler may answer, compute and take \
@@ -115,7 +116,7 @@ fn fail(world: &World, callback: Callback, called: &'static str) -> ! {
              function's result. Let it compute from its two operands alone, and call {called} before or \
              after {operation}"
         )),
-        Callback::Handler(name) => world.fail(&format!(
+        Callback::Handler { name, .. } => world.fail(&format!(
             "PE {me}: the handler {name:?} calls {called}, which a handler must not: it may answer the \
              message once, compute and take notes. Do it when the handler has returned"
         )),
@@ -126,7 +127,9 @@ impl std::fmt::Display for Callback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Callback::Function(operation) => write!(f, "the function of {operation}"),
-            Callback::Handler(name) => write!(f, "the handler {name:?} of active messages"),
+            Callback::Handler { name, from } => {
+                write!(f, "the handler {name:?} of active messages, for one of PE {from},")
+            }
         }
     }
 }

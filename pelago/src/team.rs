@@ -382,7 +382,7 @@ struct Birth {
 
 /// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
 /// counted from a number that no other call has.
-const BIRTHS: [&str; 11] = [
+const BIRTHS: [&str; 12] = [
     "split_strided",
     "split_list",
     "split_2d",
@@ -394,6 +394,7 @@ const BIRTHS: [&str; 11] = [
     "a common place",
     "serve",
     "the end of serve",
+    "a barrier of active messages",
 ];
 const FIRST_BIRTH: u64 = 1 << 32;
 

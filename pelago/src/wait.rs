@@ -65,6 +65,12 @@ pub(crate) enum Awaited {
     Completion { operation: &'static str, pe: Pe },
     /// The completion of all operations that were started.
     Quiet,
+    /// Events, one or all of them.
+    Events { count: usize },
+    /// That a future can go on.
+    Future,
+    /// The end of the work that a progress thread accompanies.
+    EndOfWork,
     /// Room for an operation over the net.
     Room { operation: &'static str, pe: Pe },
 }
@@ -73,7 +79,7 @@ impl Awaited {
     fn cause(self) -> Cause {
         match self {
             Awaited::Barrier { .. } | Awaited::Collective { .. } => Cause::Meeting,
-            Awaited::Join | Awaited::Leave => Cause::Meeting,
+            Awaited::Join | Awaited::Leave | Awaited::EndOfWork => Cause::Meeting,
             _ => Cause::Data,
         }
     }
@@ -254,6 +260,7 @@ impl World {
     fn check_limit(&self, awaited: Awaited, since: Instant) {
         let (limit, setting) = match awaited {
             Awaited::Join => (Some(self.patience.join_limit), "PELAGO_INIT_TIMEOUT"),
+            Awaited::EndOfWork => return,
             _ => (self.patience.limit, "PELAGO_WAIT_LIMIT"),
         };
         if let Some(limit) = limit.filter(|&limit| since.elapsed() > limit) {
@@ -292,6 +299,7 @@ impl World {
             // Who leaves stays reachable until all have left.
             Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
             Awaited::Join | Awaited::Leave => None,
+            Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork => None,
             Awaited::Barrier { pe: Some(pe), .. } | Awaited::Collective { pe: Some(pe), .. } => {
                 has_left(pe).then(|| format!("PE {pe} has left the job"))
             }
@@ -329,6 +337,10 @@ impl World {
             Awaited::Leave => "all PEs to leave the job".to_owned(),
             Awaited::Completion { operation, pe } => format!("the completion of {operation} on PE {pe}"),
             Awaited::Quiet => "the completion of its operations".to_owned(),
+            Awaited::Events { count: 1 } => "an event".to_owned(),
+            Awaited::Events { count } => format!("{count} events, all or some of them"),
+            Awaited::Future => "a future that can go on".to_owned(),
+            Awaited::EndOfWork => "the end of the work that it accompanies".to_owned(),
             Awaited::Room { operation, pe } => format!("the fabric to accept {operation} for PE {pe}"),
         }
     }
@@ -340,6 +352,11 @@ impl World {
         if self.memory.header().sleepers.any() {
             ring_all(self.memory.blocks(), &[Cause::Meeting, Cause::Data]);
         }
+    }
+
+    /// Wakes the threads of this PE that sleep.
+    pub(crate) fn ring_own(&self) {
+        self.memory.blocks()[self.my_pe()].doorbell.ring_all();
     }
 
     /// Wakes the PEs of the node that wait for data, after this PE has put some. One load when nobody does.

@@ -13,6 +13,7 @@ use crate::coll::engine::Collectives;
 use crate::counters::{Counters, Tally};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
+use crate::event::wakers::Wakers;
 use crate::heap::Heap;
 use crate::join::{self, Membership};
 use crate::nodes;
@@ -89,6 +90,7 @@ pub struct World {
     pub(crate) trackers: Trackers,
     pub(crate) agenda: Agenda,
     pub(crate) am: Hub,
+    pub(crate) wakers: Wakers,
     pub(crate) joined_at: Instant,
     /// Whether all threads of this process belong to this PE, whatever their names.
     pub(crate) bears_threads: bool,
@@ -256,6 +258,7 @@ impl World {
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             am: Hub::default(),
+            wakers: Wakers::default(),
             joined_at: Instant::now(),
             bears_threads: false,
             job: Mutex::new(job),

@@ -479,7 +479,9 @@ fn end_of_a_job_whose_handler(does: impl Fn(&World, &Message<'_>) + Sync) -> Str
 fn what_a_handler_must_not_do_ends_the_job_with_words() {
     let words = end_of_a_job_whose_handler(|_, message| panic!("message of {}", message.from()));
     assert!(
-        words.contains("the handler \"sinner\" of active messages has panicked: message of 0"),
+        words.contains(
+            "the handler \"sinner\" of active messages, for one of PE 0, has panicked: message of 0"
+        ),
         "{words}"
     );
     let words = end_of_a_job_whose_handler(|world, _| world.barrier());

@@ -17,7 +17,6 @@ use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::shm::ring::HALVES;
 use pelago_fabric::sync::Ordering;
-use std::cell::Cell;
 use std::sync::Arc;
 
 /// An endpoint of active messages; see [`Team::serve`].
@@ -41,17 +40,10 @@ struct Member<'a> {
 struct Open<'a> {
     world: &'a World,
     number: u16,
-    /// Messages may be under way.
-    is_at_work: Cell<bool>,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // A panic tells of itself.
-        if self.is_at_work.get() && !std::thread::panicking() {
-            let me = self.world.my_pe();
-            self.world.record_failure(&format!("PE {me}: serve was left before all messages were executed"));
-        }
         self.world.am.forget(self.number);
     }
 }
@@ -89,7 +81,7 @@ impl<'w> Team<'w> {
         // SAFETY: `Open` forgets the table before this call returns, whatever happens.
         let table = Arc::new(unsafe { Table::new(Arc::clone(&self.core), handlers) });
         let number = world.am.register(&table);
-        let open = Open { world, number, is_at_work: Cell::new(false) };
+        let _open = Open { world, number };
         let told = self.exchange_words("serve", [number.into(), fingerprint])?;
         if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
             return Err(ErrorKind::HandlersDiffer { me: world.my_pe(), pe: self.core.pe(rank) }.into());
@@ -101,10 +93,11 @@ impl<'w> Team<'w> {
         };
         let members = told.iter().zip(&table.pes).map(member).collect();
         let am = Am { world, table, members, handlers, lanes };
-        open.is_at_work.set(true);
         let outcome = work(&am);
-        am.finish(self)?;
-        open.is_at_work.set(false);
+        if let Err(error) = am.complete("the end of serve") {
+            // What is under way may need what the handlers borrow.
+            world.fail(&error.to_string());
+        }
         Ok(outcome)
     }
 }
@@ -303,7 +296,13 @@ impl Am<'_> {
         Awaited::Room { operation: "an active message", pe: self.table.pe(to) }
     }
 
-    fn check_medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
+    pub(super) fn check_medium(
+        &self,
+        to: Rank,
+        handler: Handler,
+        args: &[u32],
+        payload: &[u8],
+    ) -> Result<()> {
         let operation = "an active message";
         self.check(operation, to, handler, args)?;
         self.world.check_payload(operation, payload.len())
@@ -321,7 +320,7 @@ impl Am<'_> {
         self.table.check(self.world.my_pe(), operation, handler, args)
     }
 
-    fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
+    pub(super) fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
         restricted::forbid(self.world, operation);
         let (me, n_pes) = (self.world.my_pe(), self.table.pes.len());
         match to < n_pes {
@@ -330,15 +329,26 @@ impl Am<'_> {
         }
     }
 
+    /// Waits until all messages that all members have sent so far are executed, and the answers to them: a
+    /// barrier for what handlers do. Collective on the endpoint's team.
+    ///
+    /// # Errors
+    /// If the members do not all make this call.
+    pub fn barrier(&self) -> Result<()> {
+        restricted::forbid(self.world, "barrier of an endpoint");
+        self.complete("a barrier of active messages")
+    }
+
     /// Waits until all messages of all members are executed.
     ///
     /// Source: F. Mattern, Algorithms for Distributed Termination Detection (the four counters).
-    fn finish(&self, team: &Team<'_>) -> Result<()> {
-        restricted::forbid_wait(self.world, || "the end of serve".to_owned());
+    fn complete(&self, operation: &'static str) -> Result<()> {
+        restricted::forbid_wait(self.world, || operation.to_owned());
+        let team = Team { world: self.world, core: Arc::clone(&self.table.team) };
         let mut before = None;
         loop {
             self.look();
-            let told = team.exchange_words("the end of serve", self.table.counts())?;
+            let told = team.exchange_words(operation, self.table.counts())?;
             let sum = |i: usize| told.iter().map(|counts| counts[i]).sum::<u64>();
             let now = (sum(0), sum(1));
             // Of two looks that see the same nothing has happened in between.

@@ -2,7 +2,7 @@
 
 use crate::Pe;
 use crate::coll::schedule::Rank;
-use crate::element::Element;
+use crate::element::{Element, bytes_of};
 use crate::error::Result;
 use crate::view::View;
 use crate::world::World;
@@ -33,8 +33,7 @@ impl<'a> Long<'a> {
         array.check(operation, rank, index, source.len())?;
         let offset_bytes =
             array.net_target(operation, rank, index).map_or(0, |(_, target)| target.offset_bytes);
-        // SAFETY: elements have no padding and any bytes are fine, as `Element` promises.
-        let bytes = unsafe { std::slice::from_raw_parts(source.as_ptr().cast(), size_of_val(source)) };
-        Ok(Long { rank, words: [index as u64, source.len() as u64, offset_bytes as u64], bytes })
+        let words = [index as u64, source.len() as u64, offset_bytes as u64];
+        Ok(Long { rank, words, bytes: bytes_of(source) })
     }
 }

@@ -70,6 +70,11 @@ impl Message<'_> {
         self.head.handler
     }
 
+    /// Ends the job, because of what this message is or brings.
+    pub(super) fn refuse(&self, why: &str) -> ! {
+        self.world.refuse(self.from, &format!("for {:?} {why}", self.handler_name()))
+    }
+
     pub(super) fn handler_name(&self) -> &'static str {
         self.table.entry(self.head.handler).map_or("", |entry| entry.name)
     }

@@ -13,7 +13,10 @@
 //! rings after T. von Eicken et al., Active Messages: a Mechanism for Integrated Communication and
 //! Computation.
 
+mod aggregator;
 mod answer;
+mod batch;
+mod datum;
 mod endpoint;
 pub(crate) mod hub;
 mod lane;
@@ -23,13 +26,21 @@ mod message;
 mod net;
 mod poll;
 mod prepared;
+mod procedure;
+pub(crate) mod replies;
 mod table;
 mod wire;
 
+pub use aggregator::Aggregator;
+pub use batch::Batch;
+pub use datum::Datum;
+#[cfg(feature = "serde")]
+pub use datum::Serde;
 pub use endpoint::Am;
 pub use lock::{HandlerGuard, HandlerLock};
 pub use message::Message;
 pub use prepared::Prepared;
+pub use procedure::{Procedure, Reply};
 pub use table::Handlers;
 
 use pelago_boot::Settings;

@@ -22,6 +22,7 @@ impl World {
     pub(crate) fn execute_messages(&self) {
         if restricted::may_run_handlers() {
             self.execute_some();
+            self.wakers.wake();
         }
     }
 
@@ -89,7 +90,7 @@ impl World {
         if head.is_long && !message.data().is_empty() && self.net.is_none() {
             self.refuse(from, "brings data along, which messages between mapped PEs do not");
         }
-        restricted::run(self, Callback::Handler(entry.name), || (entry.function)(&message));
+        restricted::run(self, Callback::Handler { name: entry.name, from }, || (entry.function)(&message));
         // SYNC POINT am-end: releases what the handler did to whoever counts it as executed.
         table.executed.fetch_add(1, Ordering::Release);
     }

@@ -1,5 +1,6 @@
 //! The handlers of an endpoint.
 
+use super::replies::Replies;
 use super::{ARGS_MAX, Handler, Message};
 use crate::Pe;
 use crate::error::{ErrorKind, Result};
@@ -43,9 +44,14 @@ impl<'env> Handlers<'env> {
         function: impl Fn(&Message<'_>) + Send + Sync + 'env,
     ) -> Handler {
         assert!(!self.entries.iter().any(|entry| entry.name == name), "two handlers are called {name:?}");
-        let number = u16::try_from(self.entries.len()).expect("an endpoint has at most 65536 handlers");
+        let number = self.next();
         self.entries.push(Entry { name, function: Box::new(function) });
-        Handler(number)
+        number
+    }
+
+    /// The number of the handler that is added next.
+    pub(super) fn next(&self) -> Handler {
+        Handler(u16::try_from(self.entries.len()).expect("an endpoint has at most 65536 handlers"))
     }
 
     /// The number of the handler of this name.
@@ -67,6 +73,8 @@ pub(super) struct Table {
     pub(super) entries: Vec<Entry<'static>>,
     /// The PE of each member.
     pub(super) pes: Box<[u32]>,
+    /// Results that are awaited.
+    pub(super) replies: Replies,
     /// Messages that this PE has sent by it, answers included, and executed.
     pub(super) sent: AtomicU64,
     pub(super) executed: AtomicU64,
@@ -79,7 +87,8 @@ impl Table {
         // SAFETY: only the lifetime changes; the caller vouches for it.
         let entries = unsafe { transmute::<Vec<Entry<'_>>, Vec<Entry<'static>>>(handlers.entries) };
         let pes = (0..team.len()).map(|rank| team.pe(rank) as u32).collect();
-        Table { team, entries, pes, sent: AtomicU64::new(0), executed: AtomicU64::new(0) }
+        let (sent, executed) = (AtomicU64::new(0), AtomicU64::new(0));
+        Table { team, entries, pes, replies: Replies::default(), sent, executed }
     }
 
     #[inline]

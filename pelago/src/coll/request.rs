@@ -5,6 +5,7 @@ use super::api::Collective;
 use super::call::{Call, Prepared};
 use super::engine::Progress;
 use crate::error::Result;
+use crate::event::{Event, Outcome, Probe};
 use crate::team::{Team, TeamCore};
 use crate::world::World;
 use std::marker::PhantomData;
@@ -98,6 +99,24 @@ impl Request<'_> {
     /// Waits until the operation is over at this member.
     pub fn wait(self) {
         self.world.await_collective(self.operation, &self.progress);
+    }
+}
+
+impl Event for Request<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::collective(&self.progress)
+    }
+}
+
+impl Outcome for Request<'_> {
+    type Output = ();
+
+    fn outcome(self) {
+        self.wait();
     }
 }
 

@@ -1,0 +1,111 @@
+//! Handlers for batches: many small records in one message, and one answer to each by the same road.
+//!
+//! Invariant: a message of a batch consists of whole records. The answers to a message fit into one message,
+//! as no batch is larger than that ([`Batch::most_bytes`]).
+
+use super::{Handler, Handlers, Message};
+use crate::coll::schedule::Rank;
+use crate::element::{Element, bytes_of, elements_of};
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+
+/// A handler for records of type `T` that arrive in batches: see [`Handlers::add_batch`] and
+/// [`Am::aggregator`](super::Am::aggregator).
+#[derive(Debug)]
+pub struct Batch<T> {
+    pub(super) handler: Handler,
+    /// Bytes of a record, or of the answer to one if that is longer.
+    pub(super) widest_bytes: usize,
+    records: PhantomData<fn(T)>,
+}
+
+impl<T> Clone for Batch<T> {
+    fn clone(&self) -> Batch<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Batch<T> {}
+
+impl<'env> Handlers<'env> {
+    /// Adds a handler for records that an [`Aggregator`](super::Aggregator) gathers: it is given the rank of
+    /// the sender, and records in the order in which they were pushed there, as many as a message has brought.
+    ///
+    /// # Panics
+    /// As [`add`](Handlers::add).
+    pub fn add_batch<T: Element>(
+        &mut self,
+        name: &'static str,
+        function: impl Fn(Rank, &[T]) + Send + Sync + 'env,
+    ) -> Batch<T> {
+        let handler = self.add(name, move |message| function(message.from(), message.records()));
+        Batch { handler, widest_bytes: record_bytes::<T>(), records: PhantomData }
+    }
+
+    /// Adds a handler for records that are answered: `answer` is given the rank of the sender and a record,
+    /// and what it returns comes back. `reply` runs where the records were pushed, with the answers to those
+    /// of one message in their order, and the rank that has answered.
+    ///
+    /// ```
+    /// use pelago::am::{HandlerLock, Handlers};
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let found = HandlerLock::new(Vec::new());
+    /// let mut handlers = Handlers::new();
+    /// let double = handlers.add_query("double", |_, x: u32| 2 * x, |_, answers| found.lock().extend(answers));
+    /// world.team().serve(handlers, |am| {
+    ///     let mut questions = am.aggregator(double);
+    ///     (1..=3).try_for_each(|x| questions.push(1 - am.my_rank(), x))
+    /// })??;
+    /// assert_eq!(found.into_inner(), [2, 4, 6]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// As [`add`](Handlers::add).
+    pub fn add_query<Q: Element, R: Element>(
+        &mut self,
+        name: &'static str,
+        answer: impl Fn(Rank, Q) -> R + Send + Sync + 'env,
+        reply: impl Fn(Rank, &[R]) + Send + Sync + 'env,
+    ) -> Batch<Q> {
+        let (number, widest_bytes) = (self.next(), record_bytes::<Q>().max(record_bytes::<R>()));
+        // Kept from one message to the next.
+        let room = Mutex::new(Vec::new());
+        let handler = self.add(name, move |message| {
+            let from = message.from();
+            if message.is_answer() {
+                return reply(from, message.records());
+            }
+            let mut answers = std::mem::take(&mut *room.lock().unwrap_or_else(PoisonError::into_inner));
+            answers.clear();
+            answers.extend(message.records().iter().map(|&record| answer(from, record)));
+            if let Err(error) = message.answer_medium(number, &[], bytes_of(&answers)) {
+                message.refuse(&format!("cannot be answered: {error}"));
+            }
+            *room.lock().unwrap_or_else(PoisonError::into_inner) = answers;
+        });
+        Batch { handler, widest_bytes, records: PhantomData }
+    }
+}
+
+/// Bytes of a record, of which messages can be made.
+const fn record_bytes<T: Element>() -> usize {
+    const {
+        assert!(size_of::<T>() > 0, "a record has at least one byte");
+        assert!(
+            align_of::<T>() <= 8,
+            "messages are aligned to 8 bytes, so records of more cannot be batched"
+        );
+    }
+    size_of::<T>()
+}
+
+impl Message<'_> {
+    /// The records of a batch.
+    fn records<T: Element>(&self) -> &[T] {
+        elements_of(self.payload()).unwrap_or_else(|| {
+            let (bytes, size) = (self.payload().len(), size_of::<T>());
+            self.refuse(&format!("has {bytes} bytes, of which no records of {size} bytes can be made"))
+        })
+    }
+}

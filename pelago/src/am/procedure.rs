@@ -1,0 +1,190 @@
+//! Remote procedure calls: typed requests, whose results come back as events.
+//!
+//! Invariant: a call has at most one answer, which finds the [`Reply`] by its ticket, or nobody if that was
+//! dropped.
+
+use super::replies::{Slot, Ticket};
+use super::table::Table;
+use super::{Am, Datum, Handler, Handlers, Message};
+use crate::coll::schedule::Rank;
+use crate::error::Result;
+use crate::event::{Event, Outcome, Probe};
+use crate::wait::Awaited;
+use crate::world::World;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A procedure that members of a team call at each other: see [`Handlers::add_procedure`].
+#[derive(Debug)]
+pub struct Procedure<A, R> {
+    handler: Handler,
+    types: PhantomData<fn(A) -> R>,
+}
+
+impl<A, R> Clone for Procedure<A, R> {
+    fn clone(&self) -> Procedure<A, R> {
+        *self
+    }
+}
+
+impl<A, R> Copy for Procedure<A, R> {}
+
+impl<'env> Handlers<'env> {
+    /// Adds a procedure. It is given the rank of the caller and the argument, runs as any handler does, and
+    /// what it returns goes back to the caller ([`Am::call`]), if that wants it ([`Am::cast`] does not).
+    ///
+    /// # Panics
+    /// As [`add`](Handlers::add).
+    pub fn add_procedure<A: Datum, R: Datum>(
+        &mut self,
+        name: &'static str,
+        function: impl Fn(Rank, A) -> R + Send + Sync + 'env,
+    ) -> Procedure<A, R> {
+        let own = self.next();
+        let handler = self.add(name, move |message| {
+            if message.is_answer() {
+                return message.deliver();
+            }
+            let Some(argument) = A::decode(message.payload()) else {
+                let bytes = message.payload().len();
+                message.refuse(&format!("brings {bytes} bytes, which are no argument of it"));
+            };
+            let result = function(message.from(), argument);
+            if !message.args().is_empty() {
+                let mut bytes = Vec::new();
+                result.encode(&mut bytes);
+                if let Err(error) = message.answer_medium(own, message.args(), &bytes) {
+                    message.refuse(&format!("has a result that cannot be sent: {error}"));
+                }
+            }
+        });
+        Procedure { handler, types: PhantomData }
+    }
+}
+
+impl Message<'_> {
+    /// Hands the result of a call to whoever waits for it.
+    fn deliver(&self) {
+        let delivered = match *self.args() {
+            [number, generation] => self.table.replies.deliver(Ticket { number, generation }, self.payload()),
+            _ => None,
+        };
+        if delivered.is_none() {
+            self.refuse("answers a call that is not under way");
+        }
+    }
+}
+
+impl Am<'_> {
+    /// Calls a procedure at the member of this rank. The argument may be reused at return; the result is what
+    /// the [`Reply`] brings, by [`wait`](Reply::wait), as a future, or among other
+    /// [events](crate::event). It waits for room as [`short`](Am::short) does.
+    ///
+    /// ```
+    /// use pelago::am::{HandlerLock, Handlers};
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let names = HandlerLock::new(Vec::new());
+    /// let mut handlers = Handlers::new();
+    /// let enter = handlers.add_procedure("enter", |from, name: String| {
+    ///     names.lock().push((from, name));
+    ///     names.lock().len() as u64
+    /// });
+    /// world.team().serve(handlers, |am| {
+    ///     let place = am.call(0, enter, &format!("PE {}", world.my_pe()))?.wait();
+    ///     assert!((1..=3).contains(&place));
+    ///     Ok::<(), pelago::Error>(())
+    /// })??;
+    /// assert_eq!(names.into_inner().len(), if world.my_pe() == 0 { 3 } else { 0 });
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such member or procedure, or the argument is longer than
+    /// [`medium_max`](Am::medium_max) bytes; nothing is called then. A result that is longer ends the job.
+    pub fn call<A: Datum, R: Datum>(
+        &self,
+        to: Rank,
+        procedure: Procedure<A, R>,
+        argument: &A,
+    ) -> Result<Reply<'_, R>> {
+        let bytes = encoded(argument);
+        self.check_medium(to, procedure.handler, &[], &bytes)?;
+        let (ticket, slot) = self.table.replies.open();
+        let reply = Reply { world: self.world, table: &self.table, to, ticket, slot, result: PhantomData };
+        self.medium(to, procedure.handler, &[ticket.number, ticket.generation], &bytes)?;
+        Ok(reply)
+    }
+
+    /// Calls a procedure whose result nobody wants; no answer is sent.
+    ///
+    /// # Errors
+    /// As [`call`](Am::call).
+    pub fn cast<A: Datum, R: Datum>(&self, to: Rank, procedure: Procedure<A, R>, argument: &A) -> Result<()> {
+        self.medium(to, procedure.handler, &[], &encoded(argument))
+    }
+}
+
+fn encoded(argument: &impl Datum) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    argument.encode(&mut bytes);
+    bytes
+}
+
+/// The result of a call that is under way. Dropped, the call goes on, and its result is thrown away.
+#[must_use = "the result is what `wait` answers; `cast` calls a procedure without one"]
+pub struct Reply<'a, R: Datum> {
+    world: &'a World,
+    table: &'a Table,
+    to: Rank,
+    ticket: Ticket,
+    slot: Arc<Slot>,
+    result: PhantomData<fn() -> R>,
+}
+
+impl<R: Datum> Reply<'_, R> {
+    /// Makes progress, and says whether the result is there.
+    pub fn test(&self) -> bool {
+        self.has_come()
+    }
+
+    /// Waits for the result.
+    pub fn wait(self) -> R {
+        if !self.slot.has_come() {
+            let awaited = Awaited::Completion { operation: "a remote procedure", pe: self.table.pe(self.to) };
+            self.world.wait(awaited, || self.slot.has_come());
+        }
+        let result = R::decode(&self.slot.bytes());
+        result.unwrap_or_else(|| {
+            let (me, pe) = (self.world.my_pe(), self.table.pe(self.to));
+            let bytes = self.slot.bytes().len();
+            self.world.fail(&format!(
+                "PE {me}: a remote procedure of PE {pe} has answered {bytes} bytes, which are no result of \
+                 it. Do all members run the same program?"
+            ))
+        })
+    }
+}
+
+impl<R: Datum> Drop for Reply<'_, R> {
+    fn drop(&mut self) {
+        self.table.replies.close(self.ticket);
+    }
+}
+
+impl<R: Datum> Event for Reply<'_, R> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::reply(&self.slot)
+    }
+}
+
+impl<R: Datum> Outcome for Reply<'_, R> {
+    type Output = R;
+
+    fn outcome(self) -> R {
+        self.wait()
+    }
+}

@@ -1,0 +1,141 @@
+//! Events as futures, and an executor for one future.
+//!
+//! Invariant: a future that is pending is polled again after its event has come. While a thread drives
+//! ([`World::block_on`], [`World::with_progress_thread`]) that thread sees to it; otherwise the future asks
+//! to be polled again at once, and makes the progress itself.
+
+use super::wakers::Driver;
+use super::{All, Leaf, Outcome};
+use crate::am::{Datum, Reply};
+use crate::amo::AtomicElement;
+use crate::coll::request::Request;
+use crate::element::Element;
+use crate::nb::{Fetch, Transfer};
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::sync::{AtomicBool, Ordering};
+use std::future::{Future, IntoFuture};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// An event as a future, of what it brings. It works with any executor. Where a thread of this PE drives, it
+/// is woken when its event has come; elsewhere each poll makes progress, and asks for the next.
+#[must_use = "futures do nothing unless they are polled"]
+pub struct EventFuture<E: Outcome> {
+    /// `None` when it has given its output.
+    event: Option<E>,
+    registered: Option<u64>,
+}
+
+// The event is never pinned: it is only looked at, and moved out at the end.
+impl<E: Outcome> Unpin for EventFuture<E> {}
+
+impl<E: Outcome> EventFuture<E> {
+    fn new(event: E) -> EventFuture<E> {
+        EventFuture { event: Some(event), registered: None }
+    }
+
+    fn forget(&mut self) {
+        if let (Some(event), Some(number)) = (&self.event, self.registered.take()) {
+            event.world().wakers.forget(number);
+        }
+    }
+}
+
+impl<E: Outcome> Future for EventFuture<E> {
+    type Output = E::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<E::Output> {
+        let this = self.get_mut();
+        let event = this.event.as_ref().expect("a future is not polled after it has given its output");
+        let (world, probe) = (event.world(), event.probe());
+        world.progress();
+        if !probe.has_come() {
+            let waker = context.waker();
+            if world.wakers.are_driven() {
+                this.registered = Some(world.wakers.register(this.registered, &probe, waker));
+            }
+            // A driver that has ended meanwhile wakes nobody any more.
+            if !world.wakers.are_driven() {
+                waker.wake_by_ref();
+            }
+            return Poll::Pending;
+        }
+        this.forget();
+        let event = this.event.take().expect("it was there a moment ago");
+        Poll::Ready(event.outcome())
+    }
+}
+
+impl<E: Outcome> Drop for EventFuture<E> {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+macro_rules! futures {
+    ($([$($generics:tt)*] $event:ty;)+) => {
+        $(impl<$($generics)*> IntoFuture for $event {
+            type Output = <$event as Outcome>::Output;
+            type IntoFuture = EventFuture<$event>;
+
+            fn into_future(self) -> EventFuture<$event> {
+                EventFuture::new(self)
+            }
+        })+
+    };
+}
+
+futures! {
+    ['a, T: Element] Transfer<'a, T>;
+    ['a, T: AtomicElement] Fetch<'a, T>;
+    ['a] Request<'a>;
+    ['a, R: Datum] Reply<'a, R>;
+    ['a] All<'a>;
+    ['a] Leaf<'a>;
+}
+
+/// Wakes the thread that waits in `block_on`.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Flag>) {
+        // SYNC POINT woken: releases what the waker has done before.
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl World {
+    /// Runs a future to its end on this thread, which makes progress and sleeps in between as any wait does.
+    ///
+    /// ```
+    /// use pelago::am::Handlers;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let mut handlers = Handlers::new();
+    /// let square = handlers.add_procedure("square", |_, x: u64| x * x);
+    /// world.team().serve(handlers, |am| {
+    ///     let sum = world.block_on(async {
+    ///         let (a, b) = (am.call(0, square, &3)?, am.call(1, square, &4)?);
+    ///         Ok::<u64, pelago::Error>(a.await + b.await)
+    ///     })?;
+    ///     assert_eq!(sum, 25);
+    ///     Ok::<(), pelago::Error>(())
+    /// })?
+    /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let _driver: Driver<'_> = self.driver();
+        let mut future = pin!(future);
+        let flag = Arc::new(Flag(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&flag));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            // SYNC POINT woken: acquires what the waker has done before.
+            self.wait(Awaited::Future, || flag.0.swap(false, Ordering::Acquire));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Events: what comes to pass once, such as the end of a transfer, of a collective operation or of a remote
+//! procedure call. All can be tested and waited for alone and together, and awaited as futures.
+//!
+//! Invariant: an event that has come stays so. What it orders is ordered for the thread that has seen it: a
+//! call here that says that an event has come acquires what the event brings.
+//!
+//! Source: the events of GASNet-EX (leaf events; test and wait for one, some and all).
+
+mod future;
+mod probe;
+mod progress_thread;
+pub(crate) mod wakers;
+
+pub use future::EventFuture;
+pub use probe::Probe;
+
+use crate::Pe;
+use crate::wait::Awaited;
+use crate::world::World;
+use std::marker::PhantomData;
+
+/// Something that comes to pass once: a [`Region`](crate::Region) that is complete, the end of a
+/// [`Transfer`](crate::Transfer), [`Fetch`](crate::Fetch), collective [`Request`](crate::Request) or
+/// [`Reply`](crate::am::Reply), the local completion of puts ([`Leaf`]), or several of them ([`when_all`]).
+pub trait Event {
+    /// The world in which it happens.
+    #[doc(hidden)]
+    fn world(&self) -> &World;
+
+    /// How to see whether it has come.
+    #[doc(hidden)]
+    fn probe(&self) -> Probe;
+
+    /// Makes progress, and says whether it has come.
+    fn has_come(&self) -> bool {
+        self.world().progress();
+        self.probe().look(self.world())
+    }
+}
+
+/// An event that brings something when it has come, and is used up by that. Each is a future as well: by
+/// `.await`, or by [`IntoFuture`] where a future is asked for.
+pub trait Outcome: Event + Sized {
+    /// What it brings.
+    type Output;
+
+    /// Waits until it has come.
+    fn outcome(self) -> Self::Output;
+}
+
+/// Makes progress, and says whether all have come; so they have if there are none.
+pub fn test_all(events: &[&dyn Event]) -> bool {
+    advance(events);
+    events.iter().all(|event| event.probe().look(event.world()))
+}
+
+/// Makes progress, and answers the place of the first in the list that has come.
+pub fn test_any(events: &[&dyn Event]) -> Option<usize> {
+    advance(events);
+    first(events)
+}
+
+/// Makes progress, and answers the places of those that have come, in their order.
+pub fn test_some(events: &[&dyn Event]) -> Vec<usize> {
+    advance(events);
+    come(events)
+}
+
+/// Waits until all have come.
+///
+/// ```
+/// use pelago::prelude::*;
+/// use pelago::event::{self, Event};
+/// # pelago::spmd(3, |world| -> pelago::Result<()> {
+/// let (team, right) = (world.team(), (world.my_pe() + 1) % 3);
+/// let (inbox, all) = (world.alloc_zeroed::<u32>(1)?, world.alloc_zeroed::<u32>(3)?);
+/// let put = inbox.put_nb(right, 0, vec![7])?;
+/// let gathering = team.nonblocking().all_gather(&all, &world.alloc_zeroed::<u32>(1)?)?;
+/// event::wait_all(&[&put, &gathering]);
+/// assert!(put.has_come() && gathering.has_come());
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+pub fn wait_all(events: &[&dyn Event]) {
+    await_events(events, || come(events).len() == events.len(), || lost(events).next());
+}
+
+/// Waits until one has come, and answers its place; `None` if the list is empty.
+pub fn wait_any(events: &[&dyn Event]) -> Option<usize> {
+    let mut found = None;
+    let is_found = || {
+        found = first(events);
+        found.is_some() || events.is_empty()
+    };
+    await_events(events, is_found, || lost(events).next().filter(|_| lost(events).count() == events.len()));
+    found
+}
+
+/// Waits until at least one has come, and answers the places of all that have, in their order; none if the
+/// list is empty.
+pub fn wait_some(events: &[&dyn Event]) -> Vec<usize> {
+    wait_any(events);
+    come(events)
+}
+
+/// One event that comes when all of these have.
+///
+/// ```
+/// use pelago::event::{Outcome, when_all};
+/// # pelago::spmd(2, |world| -> pelago::Result<()> {
+/// let inbox = world.alloc_zeroed::<u32>(2)?;
+/// let puts = [inbox.put_nb(0, 0, vec![1])?, inbox.put_nb(1, 1, vec![2])?];
+/// let both = when_all(puts.iter().map(|put| put as _));
+/// both.outcome();
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+///
+/// # Panics
+/// If there are none, so that nobody knows in which world, or they belong to several worlds.
+pub fn when_all<'a>(events: impl IntoIterator<Item = &'a dyn Event>) -> All<'a> {
+    let events: Vec<&dyn Event> = events.into_iter().collect();
+    let world = events.first().expect("when_all needs at least one event").world();
+    assert!(
+        events.iter().all(|event| std::ptr::eq(event.world(), world)),
+        "PE {}: when_all of events of different worlds; wait_all takes them",
+        world.my_pe()
+    );
+    All { world, probe: Probe::all(events.iter().map(|event| event.probe())), events: PhantomData }
+}
+
+/// Several events as one: see [`when_all`].
+pub struct All<'a> {
+    world: &'a World,
+    probe: Probe,
+    events: PhantomData<&'a ()>,
+}
+
+/// That the sources of puts are free: their local completion, as an event apart from their completion. See
+/// [`Transfer::sent`](crate::Transfer::sent) and [`Region::sent`](crate::Region::sent).
+pub struct Leaf<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) probe: Probe,
+    pub(crate) operation: PhantomData<&'a ()>,
+}
+
+impl Event for All<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.probe.clone()
+    }
+}
+
+impl Event for Leaf<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.probe.clone()
+    }
+}
+
+impl Outcome for All<'_> {
+    type Output = ();
+
+    fn outcome(self) {
+        wait_all(&[&self]);
+    }
+}
+
+impl Outcome for Leaf<'_> {
+    type Output = ();
+
+    fn outcome(self) {
+        wait_all(&[&self]);
+    }
+}
+
+/// Makes progress in the worlds of all.
+fn advance(events: &[&dyn Event]) {
+    let mut before: Option<&World> = None;
+    for event in events {
+        if before.is_none_or(|world| !std::ptr::eq(world, event.world())) {
+            event.world().progress();
+        }
+        before = Some(event.world());
+    }
+}
+
+/// The place of the first that has come.
+fn first(events: &[&dyn Event]) -> Option<usize> {
+    events.iter().position(|event| event.probe().look(event.world()))
+}
+
+/// The places of those that have come.
+fn come(events: &[&dyn Event]) -> Vec<usize> {
+    (0..events.len()).filter(|&i| events[i].probe().look(events[i].world())).collect()
+}
+
+/// PEs that have left the job without what these events need of them.
+fn lost<'a>(events: &'a [&dyn Event]) -> impl Iterator<Item = Pe> + 'a {
+    events.iter().filter_map(|event| event.probe().awaits().filter(|&pe| event.world().has_left(pe)))
+}
+
+/// Waits in the world of the first, and moves the others meanwhile.
+fn await_events(events: &[&dyn Event], mut is_over: impl FnMut() -> bool, lost: impl Fn() -> Option<Pe>) {
+    let Some(world) = events.first().map(|event| event.world()) else { return };
+    let are_of_one = events.iter().all(|event| std::ptr::eq(event.world(), world));
+    let awaited = Awaited::Events { count: events.len() };
+    let ready = || {
+        if !are_of_one {
+            advance(events);
+        }
+        is_over()
+    };
+    world.wait_for_members(awaited, ready, lost);
+}

@@ -1,0 +1,80 @@
+//! How to see whether an event has come, for whoever keeps many of them.
+
+use crate::Pe;
+use crate::am::replies::Slot;
+use crate::coll::engine::Progress;
+use crate::tracker::Tracker;
+use crate::world::World;
+use std::sync::Arc;
+
+/// A look at an event, which may outlive it.
+#[derive(Clone)]
+pub struct Probe(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    /// It has come already: between PEs that map each other, transfers are complete when they are started.
+    Now,
+    /// The sources of all operations that a tracker counts are free.
+    Sent(Tracker),
+    /// All of them are complete.
+    Done(Tracker),
+    /// A collective operation is over here.
+    Collective(Arc<Progress>),
+    /// A remote procedure has answered.
+    Reply(Arc<Slot>),
+    /// All of these.
+    All(Arc<[Probe]>),
+}
+
+impl Probe {
+    pub(crate) fn sent(tracker: Option<&Tracker>) -> Probe {
+        Probe(tracker.map_or(Kind::Now, |tracker| Kind::Sent(tracker.clone())))
+    }
+
+    pub(crate) fn done(tracker: Option<&Tracker>) -> Probe {
+        Probe(tracker.map_or(Kind::Now, |tracker| Kind::Done(tracker.clone())))
+    }
+
+    pub(crate) fn collective(progress: &Arc<Progress>) -> Probe {
+        Probe(Kind::Collective(Arc::clone(progress)))
+    }
+
+    pub(crate) fn reply(slot: &Arc<Slot>) -> Probe {
+        Probe(Kind::Reply(Arc::clone(slot)))
+    }
+
+    pub(super) fn all(probes: impl Iterator<Item = Probe>) -> Probe {
+        Probe(Kind::All(probes.collect()))
+    }
+
+    /// Whether it has come.
+    pub(super) fn has_come(&self) -> bool {
+        match &self.0 {
+            Kind::Now => true,
+            Kind::Sent(tracker) => tracker.is_sent(),
+            Kind::Done(tracker) => tracker.is_done(),
+            Kind::Collective(progress) => progress.is_done(),
+            Kind::Reply(slot) => slot.has_come(),
+            Kind::All(probes) => probes.iter().all(Probe::has_come),
+        }
+    }
+
+    /// Whether it has come; and if it has, what this thread stores now is ordered behind what it brings.
+    pub(super) fn look(&self, world: &World) -> bool {
+        let has_come = self.has_come();
+        if has_come {
+            world.order_stores();
+        }
+        has_come
+    }
+
+    /// A PE without which it cannot come, as far as that is known.
+    pub(super) fn awaits(&self) -> Option<Pe> {
+        match &self.0 {
+            Kind::Collective(progress) if !progress.is_done() => progress.awaits(),
+            Kind::All(probes) => probes.iter().find_map(Probe::awaits),
+            _ => None,
+        }
+    }
+}
