@@ -467,8 +467,8 @@ impl<T: Element> Event for Transfer<'_, T> {
 impl<T: Element> Outcome for Transfer<'_, T> {
     type Output = Vec<T>;
 
-    fn outcome(self) -> Vec<T> {
-        self.wait()
+    fn wait(self) -> Vec<T> {
+        Transfer::wait(self)
     }
 }
 
@@ -513,8 +513,8 @@ impl<T: AtomicElement> Event for Fetch<'_, T> {
 impl<T: AtomicElement> Outcome for Fetch<'_, T> {
     type Output = T;
 
-    fn outcome(self) -> T {
-        self.wait()
+    fn wait(self) -> T {
+        Fetch::wait(self)
     }
 }
 

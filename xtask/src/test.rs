@@ -34,6 +34,9 @@ enum Need {
 /// No test waits longer for a PE, in seconds: a hang becomes a failure that says what was waited for.
 const WAIT_LIMIT_SECONDS: &str = "120";
 
+/// Features that users may leave out; lints are checked without, everything else with them.
+const OPTIONAL: &str = "pelago/serde";
+
 /// Runs the quick tier, and after it what `full` adds.
 pub fn run(full: bool) -> Result<()> {
     // A shell lets what it starts in the background ignore SIGINT, and that is inherited; tests send it.
@@ -52,13 +55,13 @@ fn quick(target: &Path) -> Vec<Step> {
     let clippy = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     let mut loom = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "loom_"]);
     loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target.join("loom"));
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps"]);
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--features", OPTIONAL]);
     docs.env("RUSTDOCFLAGS", "-D warnings");
     vec![
         Step { name: "format", work: Work::Command(cargo(&["fmt", "--all", "--check"])) },
         Step { name: "clippy", work: Work::Command(clippy) },
         Step { name: "tidy", work: Work::Call("cargo xtask tidy", tidy::run) },
-        Step { name: "tests", work: Work::Tests(tests(&["--workspace"])) },
+        Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", OPTIONAL])) },
         Step { name: "loom", work: Work::Tests(loom) },
         Step { name: "docs", work: Work::Command(docs) },
         Step { name: "budget", work: Work::Call("cargo xtask budget", || budget::run(false)) },
@@ -81,7 +84,8 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
     for name in &names {
         command.args(["-p", name]);
     }
-    let features: Vec<_> = names.iter().map(|name| format!("{name}/full")).collect();
+    let full = names.iter().map(|name| format!("{name}/full"));
+    let features: Vec<_> = full.chain([OPTIONAL.to_owned()]).collect();
     command.args(["--features", &features.join(",")]);
     Ok(command)
 }
@@ -148,7 +152,7 @@ mod tests {
             [package("a", &["full"]), package("b", &["other"]), package("c", &["default", "full"])];
         let command = full_tests(&packages).unwrap();
         let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-        assert_eq!(arguments, ["test", "-p", "a", "-p", "c", "--features", "a/full,c/full"]);
+        assert_eq!(arguments, ["test", "-p", "a", "-p", "c", "--features", "a/full,c/full,pelago/serde"]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl<T> Copy for Batch<T> {}
 
 impl<'env> Handlers<'env> {
     /// Adds a handler for records that an [`Aggregator`](super::Aggregator) gathers: it is given the rank of
-    /// the sender, and records in the order in which they were pushed there, as many as a message has brought.
+    /// the sender, and the records of a message in the order in which they were pushed there.
     ///
     /// # Panics
     /// As [`add`](Handlers::add).
@@ -51,7 +51,8 @@ impl<'env> Handlers<'env> {
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
     /// let found = HandlerLock::new(Vec::new());
     /// let mut handlers = Handlers::new();
-    /// let double = handlers.add_query("double", |_, x: u32| 2 * x, |_, answers| found.lock().extend(answers));
+    /// let note = |_, answers: &[u32]| found.lock().extend(answers);
+    /// let double = handlers.add_query("double", |_, x: u32| 2 * x, note);
     /// world.team().serve(handlers, |am| {
     ///     let mut questions = am.aggregator(double);
     ///     (1..=3).try_for_each(|x| questions.push(1 - am.my_rank(), x))

@@ -144,7 +144,7 @@ pub struct Reply<'a, R: Datum> {
 impl<R: Datum> Reply<'_, R> {
     /// Makes progress, and says whether the result is there.
     pub fn test(&self) -> bool {
-        self.has_come()
+        Event::test(self)
     }
 
     /// Waits for the result.
@@ -184,7 +184,7 @@ impl<R: Datum> Event for Reply<'_, R> {
 impl<R: Datum> Outcome for Reply<'_, R> {
     type Output = R;
 
-    fn outcome(self) -> R {
-        self.wait()
+    fn wait(self) -> R {
+        Reply::wait(self)
     }
 }

@@ -115,8 +115,8 @@ impl Event for Request<'_> {
 impl Outcome for Request<'_> {
     type Output = ();
 
-    fn outcome(self) {
-        self.wait();
+    fn wait(self) {
+        Request::wait(self);
     }
 }
 

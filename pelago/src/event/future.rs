@@ -64,7 +64,7 @@ impl<E: Outcome> Future for EventFuture<E> {
         }
         this.forget();
         let event = this.event.take().expect("it was there a moment ago");
-        Poll::Ready(event.outcome())
+        Poll::Ready(event.wait())
     }
 }
 

@@ -32,7 +32,7 @@ pub trait Event {
     fn probe(&self) -> Probe;
 
     /// Makes progress, and says whether it has come.
-    fn has_come(&self) -> bool {
+    fn test(&self) -> bool {
         self.world().progress();
         self.probe().look(self.world())
     }
@@ -45,7 +45,7 @@ pub trait Outcome: Event + Sized {
     type Output;
 
     /// Waits until it has come.
-    fn outcome(self) -> Self::Output;
+    fn wait(self) -> Self::Output;
 }
 
 /// Makes progress, and says whether all have come; so they have if there are none.
@@ -70,14 +70,14 @@ pub fn test_some(events: &[&dyn Event]) -> Vec<usize> {
 ///
 /// ```
 /// use pelago::prelude::*;
-/// use pelago::event::{self, Event};
+/// use pelago::event::{self, Event as _};
 /// # pelago::spmd(3, |world| -> pelago::Result<()> {
 /// let (team, right) = (world.team(), (world.my_pe() + 1) % 3);
 /// let (inbox, all) = (world.alloc_zeroed::<u32>(1)?, world.alloc_zeroed::<u32>(3)?);
 /// let put = inbox.put_nb(right, 0, vec![7])?;
 /// let gathering = team.nonblocking().all_gather(&all, &world.alloc_zeroed::<u32>(1)?)?;
 /// event::wait_all(&[&put, &gathering]);
-/// assert!(put.has_come() && gathering.has_come());
+/// assert!(put.test() && gathering.test());
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
 pub fn wait_all(events: &[&dyn Event]) {
@@ -105,12 +105,12 @@ pub fn wait_some(events: &[&dyn Event]) -> Vec<usize> {
 /// One event that comes when all of these have.
 ///
 /// ```
-/// use pelago::event::{Outcome, when_all};
+/// use pelago::event::{Outcome as _, when_all};
 /// # pelago::spmd(2, |world| -> pelago::Result<()> {
 /// let inbox = world.alloc_zeroed::<u32>(2)?;
 /// let puts = [inbox.put_nb(0, 0, vec![1])?, inbox.put_nb(1, 1, vec![2])?];
 /// let both = when_all(puts.iter().map(|put| put as _));
-/// both.outcome();
+/// both.wait();
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
 ///
@@ -165,7 +165,7 @@ impl Event for Leaf<'_> {
 impl Outcome for All<'_> {
     type Output = ();
 
-    fn outcome(self) {
+    fn wait(self) {
         wait_all(&[&self]);
     }
 }
@@ -173,7 +173,7 @@ impl Outcome for All<'_> {
 impl Outcome for Leaf<'_> {
     type Output = ();
 
-    fn outcome(self) {
+    fn wait(self) {
         wait_all(&[&self]);
     }
 }

@@ -47,13 +47,16 @@ impl World {
     /// If `work` does, or the job fails.
     pub fn with_progress_thread<R>(&self, work: impl FnOnce() -> R) -> R {
         let is_over = AtomicBool::new(false);
+        // From now on futures rely on it, although it has still to begin.
+        let driver = self.driver();
         std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                let _driver = self.driver();
+            let is_over = &is_over;
+            let thread = scope.spawn(move || {
+                let _driver = driver;
                 // Nothing is handed over by this: the thread's end is what the caller waits for.
                 self.wait(Awaited::EndOfWork, || is_over.load(Ordering::Relaxed));
             });
-            let stop = Stop { world: self, is_over: &is_over };
+            let stop = Stop { world: self, is_over };
             let outcome = work();
             drop(stop);
             if let Err(payload) = thread.join() {
