@@ -89,6 +89,14 @@ enum Deferred {
         /// Counts the whole: what comes first as what is sent, this as what is done.
         token: Option<Token>,
     },
+    /// An active message, whose data must be complete first.
+    Active {
+        pe: Pe,
+        header: u64,
+        words: Vec<u64>,
+        after: Option<Tracker>,
+        token: Token,
+    },
 }
 
 /// What this PE has to remember between two rounds of progress.
@@ -433,6 +441,20 @@ impl World {
         self.progress();
     }
 
+    /// Sends an active message as soon as its data are complete: `tracker` counts these as sent, and the
+    /// message as done when it is on its way.
+    pub(crate) fn send_active_after(
+        &self,
+        data: Tracker,
+        (pe, header, words): (Pe, u64, Vec<u64>),
+        tracker: &Tracker,
+    ) {
+        tracker.begin(true);
+        let (after, token) = (Some(data), tracker.token());
+        locked(&self.agenda.outbox).push(Deferred::Active { pe, header, words, after, token });
+        self.progress();
+    }
+
     /// Starts an atomic with whoever executes it; `false` if there is no room now.
     ///
     /// # Safety
@@ -512,7 +534,22 @@ impl World {
         let mut waiting = std::mem::take(&mut *locked(&self.agenda.outbox));
         waiting.retain_mut(|deferred| match deferred {
             Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
-            Deferred::Atomic { after: Some(after), .. } if !after.is_done() => true,
+            Deferred::Atomic { after: Some(after), .. } | Deferred::Active { after: Some(after), .. }
+                if !after.is_done() =>
+            {
+                true
+            }
+            Deferred::Active { pe, header, words, after, token } => {
+                if let Some(after) = after.take() {
+                    self.trackers.release(after);
+                    self.trackers.sent(*token);
+                }
+                let is_sent = self.request_over_net(*pe, *header, words, &[]);
+                if is_sent {
+                    self.trackers.done(*token);
+                }
+                !is_sent
+            }
             Deferred::Atomic { channel, target, atomic, after, token } => {
                 if let Some(after) = after.take() {
                     self.trackers.release(after);

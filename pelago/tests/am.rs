@@ -189,7 +189,16 @@ fn long_messages_find_their_data(world: &World) {
         for round in 0..rounds {
             for to in 0..n {
                 let source = vec![value(me, round); length(round)];
-                am.long(to, here, &[round as u32], (&data, me * most), &source)?;
+                if (round + to).is_multiple_of(2) {
+                    am.long(to, here, &[round as u32], (&data, me * most), &source)?;
+                    continue;
+                }
+                let sending = am.long_nb(to, here, &[round as u32], (&data, me * most), source)?;
+                match round % 3 {
+                    0 => drop(sending),
+                    1 => assert_eq!(sending.wait(), vec![value(me, round); length(round)]),
+                    _ => assert_eq!(sending.wait_local().len(), length(round)),
+                }
             }
             // The next round writes to the same place: all must have answered.
             while echoed.load(Relaxed) < (round + 1) * n {

@@ -2,17 +2,13 @@
 
 use super::hub::Lanes;
 use super::lane::Lane;
-use super::long::Long;
 use super::table::Table;
 use super::wire::{Head, Words};
 use super::{Handler, Handlers, Prepared};
 use crate::coll::schedule::Rank;
-use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::restricted;
 use crate::team::Team;
-use crate::tracker::Tracker;
-use crate::view::View;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::shm::ring::HALVES;
@@ -166,34 +162,6 @@ impl Am<'_> {
         Ok(is_sent)
     }
 
-    /// Puts data to the elements from `index` on of the target's part of an array, and sends a request whose
-    /// handler sees them there ([`Message::elements`](super::Message::elements)). The source may be reused at
-    /// return.
-    ///
-    /// # Errors
-    /// As [`short`](Am::short), and as [`View::put`].
-    pub fn long<T: Element>(
-        &self,
-        to: Rank,
-        handler: Handler,
-        args: &[u32],
-        (array, index): (&View<'_, T>, usize),
-        source: &[T],
-    ) -> Result<()> {
-        let operation = "a long active message";
-        self.check(operation, to, handler, args)?;
-        let long = Long::new(operation, (self.world, self.table.pe(to)), (array, index), source)?;
-        // Over the net a message that brings its data is cheaper than a put and the word that it is complete.
-        let travels_along = self.lanes.is_none() && long.bytes.len() <= self.medium_max();
-        let data = if travels_along { long.bytes } else { &[] };
-        if !travels_along {
-            self.put_and_complete(operation, array, (long.rank, index), source)?;
-        }
-        let (head, words) = (self.head(to, handler, args, true), Words::new(args, Some(long.words)));
-        self.deliver(to, head, &words, data);
-        Ok(())
-    }
-
     /// Room for a request whose payload is written in place: of at least one and at most `most` bytes, of
     /// which less may be used. Until it is sent or dropped, the target executes nothing that is sent to it
     /// later: fill it at once, and wait for nothing meanwhile.
@@ -244,31 +212,11 @@ impl Am<'_> {
     }
 
     /// Sends a request that was checked, when there is room, and looks whether something has arrived.
-    fn deliver(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) {
+    pub(super) fn deliver(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) {
         if !self.send(to, head, words, payload) {
             self.world.wait(self.room(to), || self.send(to, head, words, payload));
         }
         self.look();
-    }
-
-    /// Puts the data of a long message. On mapped memory the message that follows releases them; over the net
-    /// they are complete at return.
-    fn put_and_complete<T: Element>(
-        &self,
-        operation: &'static str,
-        array: &View<'_, T>,
-        (rank, index): (Rank, usize),
-        source: &[T],
-    ) -> Result<()> {
-        if self.lanes.is_some() {
-            return array.put(rank, index, source);
-        }
-        let mut outcome = Ok(());
-        self.world.track((operation, array.realm().pe(rank)), Tracker::is_done, |tracker| {
-            // SAFETY: the source is borrowed until the tracker has counted the put as done.
-            outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(tracker)) };
-        });
-        outcome
     }
 
     /// Sends a request that was checked; `false` if there is no room now.

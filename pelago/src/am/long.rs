@@ -1,13 +1,22 @@
-//! What a long message is about: elements of an array of the receiver.
+//! Long messages: data that are put to an array of the receiver, and a message whose handler sees them there.
+//!
+//! Invariant: the handler runs after the data are in their place. On mapped memory the message releases them;
+//! over the net small data travel with it, and larger ones are complete before it is sent.
 
+use super::wire::{LONG_WORDS, Words};
+use super::{Am, Handler};
 use crate::Pe;
 use crate::coll::schedule::Rank;
 use crate::element::{Element, bytes_of};
 use crate::error::Result;
+use crate::nb::Transfer;
+use crate::tracker::Tracker;
 use crate::view::View;
 use crate::world::World;
+use pelago_fabric::sync::Ordering;
 
-use super::wire::LONG_WORDS;
+/// What the call is called in errors.
+const LONG: &str = "a long active message";
 
 /// Elements that are put to a PE's part of an array.
 pub(super) struct Long<'a> {
@@ -35,5 +44,117 @@ impl<'a> Long<'a> {
             array.net_target(operation, rank, index).map_or(0, |(_, target)| target.offset_bytes);
         let words = [index as u64, source.len() as u64, offset_bytes as u64];
         Ok(Long { rank, words, bytes: bytes_of(source) })
+    }
+}
+
+impl Am<'_> {
+    /// Puts data to the elements from `index` on of the target's part of an array, and sends a request whose
+    /// handler sees them there ([`Message::elements`](super::Message::elements)). The source may be reused at
+    /// return.
+    ///
+    /// # Errors
+    /// As [`short`](Am::short), and as [`View::put`].
+    pub fn long<T: Element>(
+        &self,
+        to: Rank,
+        handler: Handler,
+        args: &[u32],
+        (array, index): (&View<'_, T>, usize),
+        source: &[T],
+    ) -> Result<()> {
+        let (operation, at) = (LONG, (array, index));
+        self.check(operation, to, handler, args)?;
+        let long = Long::new(operation, (self.world, self.table.pe(to)), at, source)?;
+        let travels_along = self.travels_along(&long);
+        if !travels_along {
+            self.put_and_complete(operation, array, (long.rank, index), source)?;
+        }
+        let data = if travels_along { long.bytes } else { &[] };
+        let (head, words) = (self.head(to, handler, args, true), Words::new(args, Some(long.words)));
+        self.deliver(to, head, &words, data);
+        Ok(())
+    }
+
+    /// As [`long`](Am::long), but does not wait for the data to be complete: the message follows them by
+    /// itself, while this PE makes progress. The source is free, and comes back, when the transfer says so
+    /// ([`Transfer::sent`], [`Transfer::wait_local`]); complete it is when the message is on its way.
+    /// Messages that are sent later may arrive before it.
+    ///
+    /// ```
+    /// use pelago::am::Handlers;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let other = 1 - world.my_pe();
+    /// let inbox = world.alloc_zeroed::<u64>(5000)?;
+    /// let mut handlers = Handlers::new();
+    /// let check = handlers.add("check", |message| {
+    ///     assert!(message.elements().unwrap().all(|i| inbox.local().get(i) == 7));
+    /// });
+    /// world.team().serve(handlers, |am| {
+    ///     let sending = am.long_nb(other, check, &[], (&inbox, 0), vec![7; 5000])?;
+    ///     // ... compute something else ...
+    ///     let _source = sending.wait_local();
+    ///     Ok::<(), pelago::Error>(())
+    /// })?
+    /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`long`](Am::long); nothing is sent then.
+    pub fn long_nb<T: Element>(
+        &self,
+        to: Rank,
+        handler: Handler,
+        args: &[u32],
+        (array, index): (&View<'_, T>, usize),
+        source: Vec<T>,
+    ) -> Result<Transfer<'_, T>> {
+        let world = self.world;
+        Transfer::of_put(world, source, |source, tracker| {
+            self.check(LONG, to, handler, args)?;
+            let pe = self.table.pe(to);
+            let long = Long::new(LONG, (world, pe), (array, index), source)?;
+            let Some(tracker) = tracker.filter(|_| !self.travels_along(&long)) else {
+                return self.long(to, handler, args, (array, index), source);
+            };
+            let words = Words::new(args, Some(long.words)).as_slice().to_vec();
+            let header = self.head(to, handler, args, true).pack();
+            let data = world.trackers.open();
+            // SAFETY: the transfer keeps the source until its tracker has counted it as sent, which is when
+            // the data are complete.
+            let outcome = unsafe { array.put_tracked(LONG, long.rank, index, source, Some(&data)) };
+            if outcome.is_err() {
+                world.trackers.release(data);
+                return outcome;
+            }
+            // Nobody else counts it yet, as this PE has not come to the end of `serve`.
+            self.table.sent.fetch_add(1, Ordering::Relaxed);
+            world.send_active_after(data, (pe, header, words), tracker);
+            Ok(())
+        })
+    }
+
+    /// Over the net a message that brings its data is cheaper than a put and the word that it is complete.
+    fn travels_along(&self, long: &Long<'_>) -> bool {
+        self.lanes.is_none() && long.bytes.len() <= self.medium_max()
+    }
+
+    /// Puts the data of a long message. On mapped memory the message that follows releases them; over the net
+    /// they are complete at return.
+    fn put_and_complete<T: Element>(
+        &self,
+        operation: &'static str,
+        array: &View<'_, T>,
+        (rank, index): (Rank, usize),
+        source: &[T],
+    ) -> Result<()> {
+        if self.lanes.is_some() {
+            return array.put(rank, index, source);
+        }
+        let mut outcome = Ok(());
+        self.world.track((operation, array.realm().pe(rank)), Tracker::is_done, |tracker| {
+            // SAFETY: the source is borrowed until the tracker has counted the put as done.
+            outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(tracker)) };
+        });
+        outcome
     }
 }

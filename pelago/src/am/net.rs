@@ -5,8 +5,9 @@
 //! as a sum, so that a word that is lost is made good by the next; who waits in vain asks for it.
 
 use super::hub::{WINDOW, try_lock};
-use super::wire::{Head, bytes_of};
+use super::wire::Head;
 use crate::Pe;
+use crate::element::bytes_of;
 use crate::progress::Purpose;
 use crate::world::World;
 use pelago_fabric::copy;
@@ -62,7 +63,7 @@ impl Peers {
 
 impl World {
     /// Sends a request over the net; `false` if there is no room now.
-    pub(super) fn request_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(crate) fn request_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         let peer = self.am.peers.of(self, pe);
         let under_way = peer.sent.load(Ordering::Relaxed).saturating_sub(peer.known.load(Ordering::Relaxed));
         if under_way >= WINDOW {

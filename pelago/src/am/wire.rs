@@ -117,12 +117,6 @@ impl Words {
     }
 }
 
-/// Words as the bytes that they are.
-pub(super) fn bytes_of(words: &[u64]) -> &[u8] {
-    // SAFETY: all bytes of words are initialised.
-    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
