@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, run, run_everywhere, run_with};
+use common::{assert_mistakes, c_file, run, run_everywhere, run_with};
 
 #[test]
 fn operations() {
@@ -30,10 +30,7 @@ fn mistakes_are_told() {
         ("long double", &["shmem_longdouble_sum_to_all", "nreduce is -7"]),
     ];
     let program = c_file("active_set", &[]);
-    for (mistake, words) in cases {
-        run_with(&program, &[mistake], 2, &[]).assert_refused(1, words);
-        run_with(&program, &[mistake], 2, &[("PELAGO_ROUTE", "net")]).assert_refused(1, words);
-    }
+    assert_mistakes(&program, &cases);
 }
 
 #[test]

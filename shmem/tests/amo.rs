@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, run, run_everywhere, run_with};
+use common::{assert_mistakes, c_file, run, run_everywhere};
 
 #[test]
 fn do_as_their_models() {
@@ -33,7 +33,5 @@ fn refuse_mistakes_in_words() {
         ("old name", &["shmem_long_fadd", "pe is 2"]),
         ("finalized", &["shmem_int_atomic_inc", "shmem_init"]),
     ];
-    for (which, words) in mistakes {
-        run_with(&program, &[which], 2, &[]).assert_refused(1, words);
-    }
+    assert_mistakes(&program, &mistakes);
 }

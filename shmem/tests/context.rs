@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, run_everywhere, run_with};
+use common::{assert_mistakes, c_file, run_everywhere};
 
 #[test]
 fn operations_and_queries() {
@@ -28,8 +28,5 @@ fn mistakes_are_told() {
         ("session config", &["shmem_ctx_session_start", "config is null"]),
     ];
     let program = c_file("context", &[]);
-    for (mistake, words) in cases {
-        run_with(&program, &[mistake], 2, &[]).assert_refused(1, words);
-        run_with(&program, &[mistake], 2, &[("PELAGO_ROUTE", "net")]).assert_refused(1, words);
-    }
+    assert_mistakes(&program, &cases);
 }

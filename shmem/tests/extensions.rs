@@ -2,16 +2,7 @@
 
 mod common;
 
-use common::{ROUTES, c_file, cxx_program, run, run_everywhere, run_with};
-
-/// Runs each mistake of a program: its name, and what the message says.
-#[track_caller]
-fn assert_all_refused(file: &str, mistakes: &[(&str, &[&str])]) {
-    let program = c_file(file, &[]);
-    for (which, words) in mistakes {
-        run_with(&program, &[which], 2, &[]).assert_refused(1, words);
-    }
-}
+use common::{ROUTES, assert_mistakes, c_file, cxx_program, run, run_everywhere, run_with};
 
 /// Checks compare calls and refuse overlaps; what is right stays right.
 #[test]
@@ -36,8 +27,8 @@ fn other_names_and_forms_for_short_do_as_the_standards() {
 
 #[test]
 fn other_names_refuse_mistakes_by_their_own_name() {
-    assert_all_refused(
-        "extension",
+    assert_mistakes(
+        &c_file("extension", &[]),
         &[
             ("gettid", &["shmemx_register_gettid", "gettid_fn is null"]),
             ("pe", &["shmemx_signal_add", "pe is 2"]),
@@ -97,8 +88,8 @@ fn threads_have_requests_of_their_own() {
 
 #[test]
 fn requests_refuse_mistakes() {
-    assert_all_refused(
-        "extension_requests",
+    assert_mistakes(
+        &c_file("extension_requests", &[]),
         &[
             ("null", &["shmemx_team_sync_nb", "request is null"]),
             ("null test", &["shmemx_req_test", "request is null"]),
@@ -128,8 +119,8 @@ fn exchanges_teams_and_counters_do_as_documented() {
 
 #[test]
 fn exchanges_teams_and_counters_refuse_mistakes() {
-    assert_all_refused(
-        "extension_memory",
+    assert_mistakes(
+        &c_file("extension_memory", &[]),
         &[
             ("early", &["shmemx_heap_free", "before shmem_init"]),
             ("lengths", &["shmemx_alltoallv", "the lengths do not fit together"]),
@@ -176,8 +167,8 @@ fn threads_make_spaces_while_others_allocate() {
 #[test]
 fn spaces_refuse_mistakes() {
     let no_block = "where no block of the space 0x";
-    assert_all_refused(
-        "extension_spaces",
+    assert_mistakes(
+        &c_file("extension_spaces", &[]),
         &[
             ("early", &["shmemx_space_team", "before shmem_init"]),
             ("place", &["shmemx_space_create", "space is null"]),

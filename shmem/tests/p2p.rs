@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, run, run_everywhere, run_with};
+use common::{assert_mistakes, c_file, run, run_everywhere, run_with};
 
 #[test]
 fn do_as_their_models() {
@@ -32,9 +32,7 @@ fn refuse_mistakes_in_words() {
         ("vector", &["shmem_long_test_any_vector", "ivars", "multiple of 8"]),
         ("old name", &["shmem_wait", "ivar", "not symmetric"]),
     ];
-    for (which, words) in mistakes {
-        run_with(&program, &[which], 2, &[]).assert_refused(1, words);
-    }
+    assert_mistakes(&program, &mistakes);
 }
 
 /// A wait for what nobody sends ends with words once it has taken too long.

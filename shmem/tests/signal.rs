@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, run, run_everywhere, run_with};
+use common::{assert_mistakes, c_file, run, run_everywhere};
 
 #[test]
 fn do_as_their_models() {
@@ -34,7 +34,5 @@ fn refuse_mistakes_in_words() {
         ("cmp", &["shmem_signal_wait_until", "cmp is 0"]),
         ("context", &["shmem_ctx_long_put_signal", "SHMEM_CTX_INVALID"]),
     ];
-    for (which, words) in mistakes {
-        run_with(&program, &[which], 2, &[]).assert_refused(1, words);
-    }
+    assert_mistakes(&program, &mistakes);
 }

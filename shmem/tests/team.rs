@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, run_everywhere, run_with};
+use common::{assert_mistakes, c_file, run_everywhere};
 
 #[test]
 fn splits_and_queries() {
@@ -27,10 +27,5 @@ fn mistakes_are_told() {
         ("other split", &["shmem_team_split", "split_2d", "split_strided"]),
     ];
     let program = c_file("team", &[]);
-    for (mistake, words) in cases {
-        run_with(&program, &[mistake], 2, &[]).assert_refused(1, words);
-    }
-    for (mistake, words) in &cases[11..] {
-        run_with(&program, &[mistake], 3, &[("PELAGO_ROUTE", "net")]).assert_refused(1, words);
-    }
+    assert_mistakes(&program, &cases);
 }

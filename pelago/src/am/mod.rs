@@ -1,6 +1,7 @@
 //! Active messages: a message runs a handler at its target. Requests carry up to 16 arguments of 32 bits
 //! (short), bytes as well (medium), or data that were put to an array of the target before (long); a handler
-//! may answer its request once.
+//! may answer its request once. On them stand records that are gathered into batches ([`Aggregator`]) and
+//! remote procedures ([`Procedure`]), which are requests and answers with types.
 //!
 //! Invariant: every message is executed exactly once, on a thread of its target that waits in the runtime,
 //! sends or polls. No PE stores more for another than was agreed on: a PE's messages lie in two rings of

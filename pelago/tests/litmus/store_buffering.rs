@@ -2,7 +2,7 @@
 //! not both read the old value; a fence is not enough, as it does not order gets.
 
 use crate::harness::{Sightings, Trial};
-use pelago::World;
+use pelago::{View, World};
 
 litmus! {
     on_each_other(2): on_each_other;
@@ -10,8 +10,13 @@ litmus! {
 }
 
 /// PEs 0 and 1 write to word `me` on PE `target(me)` and read word `1 - me` there where the other writes
-/// it.
-fn buffer(world: &World, trial: &Trial, target: impl Fn(usize) -> usize) -> Sightings {
+/// it, by `write_and_read`, which is given the words, both places and what to write.
+pub fn buffer(
+    world: &World,
+    trial: &Trial,
+    target: impl Fn(usize) -> usize,
+    write_and_read: impl Fn(&View<'_, u64>, [(usize, usize); 2], u64) -> u64,
+) -> Sightings {
     let me = world.my_pe();
     let words = world.alloc_zeroed::<u64>(2 * trial.slots).unwrap();
     let answers = world.alloc_zeroed::<u64>(trial.slots).unwrap();
@@ -20,9 +25,8 @@ fn buffer(world: &World, trial: &Trial, target: impl Fn(usize) -> usize) -> Sigh
     for batch in trial.batches() {
         if me < 2 {
             for (slot, answer) in mine.iter_mut().enumerate() {
-                words.p(target(me), 2 * slot + me, batch).unwrap();
-                trial.order(|| world.quiet());
-                *answer = words.g(target(1 - me), 2 * slot + 1 - me).unwrap();
+                let places = [(target(me), 2 * slot + me), (target(1 - me), 2 * slot + 1 - me)];
+                *answer = write_and_read(&words, places, batch);
             }
         }
         if me == 1 {
@@ -41,10 +45,18 @@ fn buffer(world: &World, trial: &Trial, target: impl Fn(usize) -> usize) -> Sigh
     seen
 }
 
+fn relaxed(world: &World, trial: &Trial, target: impl Fn(usize) -> usize) -> Sightings {
+    buffer(world, trial, target, |words, [(pe, index), (other, place)], value| {
+        words.p(pe, index, value).unwrap();
+        trial.order(|| world.quiet());
+        words.g(other, place).unwrap()
+    })
+}
+
 fn on_each_other(world: &World, trial: &Trial) -> Sightings {
-    buffer(world, trial, |me| 1 - me)
+    relaxed(world, trial, |me| 1 - me)
 }
 
 fn on_a_third(world: &World, trial: &Trial) -> Sightings {
-    buffer(world, trial, |_| 2)
+    relaxed(world, trial, |_| 2)
 }

@@ -3,6 +3,7 @@
 //! (IRIW), which relaxed gets do not get wrong either, as each waits for its answer.
 
 use crate::harness::{self, Sightings, Trial, poll};
+use crate::store_buffering::buffer;
 use pelago::{View, World};
 
 litmus! {
@@ -42,36 +43,19 @@ fn relaxed_before_a_strict_read(world: &World, trial: &Trial) -> Sightings {
     announce(world, trial, |me| 1 - me, true)
 }
 
-fn announce(world: &World, trial: &Trial, place: impl Fn(usize) -> usize, writes_relaxed: bool) -> Sightings {
-    let me = world.my_pe();
-    let words = world.alloc_zeroed::<u64>(2 * trial.slots).unwrap();
-    let answers = world.alloc_zeroed::<u64>(trial.slots).unwrap();
-    let mut seen = Sightings::default();
-    let mut mine = vec![0; trial.slots];
-    for batch in trial.batches() {
-        if me < 2 {
-            for (slot, answer) in mine.iter_mut().enumerate() {
-                match writes_relaxed {
-                    true => words.p(place(me), 2 * slot + me, batch).unwrap(),
-                    false => write(&words, trial, place(me), 2 * slot + me, batch),
-                }
-                *answer = read(&words, trial, place(1 - me), 2 * slot + 1 - me);
-            }
+fn announce(
+    world: &World,
+    trial: &Trial,
+    target: impl Fn(usize) -> usize,
+    writes_relaxed: bool,
+) -> Sightings {
+    buffer(world, trial, target, |words, [(pe, index), (other, place)], value| {
+        match writes_relaxed {
+            true => words.p(pe, index, value).unwrap(),
+            false => write(words, trial, pe, index, value),
         }
-        if me == 1 {
-            answers.put(0, 0, &mine).unwrap();
-        }
-        world.barrier();
-        if me == 0 {
-            for (slot, &answer) in mine.iter().enumerate() {
-                let other = answers.local().get(slot);
-                let is_alone_twice = answer != batch && other != batch;
-                seen.forbid(is_alone_twice, || format!("slot {slot}, batch {batch}: {answer} and {other}"));
-            }
-        }
-        world.barrier();
-    }
-    seen
+        read(words, trial, other, place)
+    })
 }
 
 /// PE 0 writes a word of PE 1 and a flag of PE 2, by which PE 1 knows that its word has come.

@@ -177,6 +177,17 @@ pub fn run_with(program: &Path, arguments: &[&str], n: usize, variables: &[(&str
     end_of(job(program, arguments, n, variables))
 }
 
+/// Runs each mistake of a program, named by its argument, on 2 PEs by each route; the job must end, and say
+/// these words.
+#[track_caller]
+pub fn assert_mistakes(program: &Path, mistakes: &[(&str, &[&str])]) {
+    for (which, words) in mistakes {
+        for variables in ROUTES {
+            run_with(program, &[which], 2, variables).assert_refused(1, words);
+        }
+    }
+}
+
 /// Runs a program on 1, 2, 3 and 4 PEs by each route; it must end well and say nothing.
 #[track_caller]
 pub fn run_everywhere(program: &Path) {
