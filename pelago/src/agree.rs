@@ -11,12 +11,14 @@
 
 use crate::Pe;
 use crate::channel::Target;
+use crate::distributed;
 use crate::error::{ErrorKind, Result};
 use crate::route::Route;
 use crate::segment::Memory;
 use crate::world::World;
 use pelago_fabric::shm::segment::NOTICE_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{MutexGuard, TryLockError};
 
@@ -31,14 +33,38 @@ pub(crate) type ArraySet = [u64; DROPPED_WORDS];
 /// A call that must be the same at every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    Join { barrier: usize },
-    Alloc { bytes: usize, align_bytes: usize },
-    AllocZeroed { bytes: usize, align_bytes: usize },
-    Resize { offset_bytes: usize, bytes: usize },
-    Free { offset_bytes: usize },
-    BeginExclusive { offset_bytes: usize, bytes: usize },
-    EndExclusive { offset_bytes: usize, bytes: usize },
+    Join {
+        barrier: usize,
+    },
+    Alloc {
+        bytes: usize,
+        align_bytes: usize,
+    },
+    AllocZeroed {
+        bytes: usize,
+        align_bytes: usize,
+    },
+    Resize {
+        offset_bytes: usize,
+        bytes: usize,
+    },
+    Free {
+        offset_bytes: usize,
+    },
+    BeginExclusive {
+        offset_bytes: usize,
+        bytes: usize,
+    },
+    EndExclusive {
+        offset_bytes: usize,
+        bytes: usize,
+    },
     Reclaim,
+    /// A distributed array changes its discipline, which has this code.
+    Convert {
+        offset_bytes: usize,
+        to: u64,
+    },
 }
 
 impl Call {
@@ -52,11 +78,12 @@ impl Call {
             Call::BeginExclusive { offset_bytes, bytes } => [6, offset_bytes as u64, bytes as u64],
             Call::EndExclusive { offset_bytes, bytes } => [7, offset_bytes as u64, bytes as u64],
             Call::Reclaim => [8, 0, 0],
+            Call::Convert { offset_bytes, to } => [9, offset_bytes as u64, to],
         }
     }
 
-    pub(crate) fn from_words([code, a, b]: [u64; 3]) -> Option<Call> {
-        let (a, b) = (a as usize, b as usize);
+    pub(crate) fn from_words([code, a, to]: [u64; 3]) -> Option<Call> {
+        let (a, b) = (a as usize, to as usize);
         Some(match code {
             1 => Call::Join { barrier: a },
             2 => Call::Alloc { bytes: a, align_bytes: b },
@@ -66,6 +93,7 @@ impl Call {
             6 => Call::BeginExclusive { offset_bytes: a, bytes: b },
             7 => Call::EndExclusive { offset_bytes: a, bytes: b },
             8 => Call::Reclaim,
+            9 => Call::Convert { offset_bytes: a, to },
             _ => return None,
         })
     }
@@ -89,8 +117,43 @@ impl fmt::Display for Call {
             Call::BeginExclusive { offset_bytes, .. } => array(f, "exclusive", offset_bytes),
             Call::EndExclusive { offset_bytes, .. } => array(f, "the end of exclusive", offset_bytes),
             Call::Reclaim => write!(f, "reclaim()"),
+            Call::Convert { offset_bytes, to } => {
+                let conversion = distributed::conversion(to);
+                write!(f, "{conversion}(distributed array at heap offset {offset_bytes})")
+            }
         }
     }
+}
+
+thread_local! {
+    /// The agreement that this thread waits for, and its number; 0 if it is one of a team.
+    static AWAITED: Cell<Option<(Call, u64)>> = const { Cell::new(None) };
+}
+
+/// Ends what `waiting_for` has begun, on unwinding as well.
+struct Waited(Option<(Call, u64)>);
+
+impl Drop for Waited {
+    fn drop(&mut self) {
+        AWAITED.set(self.0);
+    }
+}
+
+/// Runs the waits of an agreement; if they are in vain, their words say which one it is.
+pub(crate) fn waiting_for<R>(call: Call, sequence: u64, wait: impl FnOnce() -> R) -> R {
+    let _before = Waited(AWAITED.replace(Some((call, sequence))));
+    wait()
+}
+
+/// The agreement that a meeting belongs to, in brackets, and who has not come, as far as that is known here.
+pub(crate) fn awaited(world: &World) -> String {
+    let Some((call, sequence)) = AWAITED.get() else { return String::new() };
+    if sequence == 0 || !world.routes.are_all_mapped() {
+        return format!(" ({call})");
+    }
+    let has_come = |pe| world.memory.notice(pe, sequence)[0].load(Ordering::Relaxed) == sequence;
+    let missing: Vec<Pe> = (0..world.n_pes()).filter(|&pe| !has_come(pe)).collect();
+    format!(" ({call}; PEs {missing:?} have not come)")
 }
 
 /// A thread's right to make collective calls.
@@ -146,7 +209,7 @@ impl World {
             false => self.memory.net_notice(self.my_pe(), sequence),
         };
         publish(notice, sequence, call, &dropped);
-        self.barrier();
+        waiting_for(call, sequence, || self.barrier());
         let mut dropped_by_all = dropped;
         for pe in 0..self.n_pes() {
             let notice = self.notice_of(pe, sequence, &dropped);

@@ -417,6 +417,48 @@ pub enum ErrorKind {
         /// What is wrong, and what would be right.
         reason: String,
     },
+    /// Elements outside a distributed array.
+    #[error(
+        "PE {me}: {operation} of {count} elements at index {index}{} lies outside the distributed array, \
+         which has {len} elements",
+        number.map_or_else(String::new, |number| format!(" (place {number} of the list)"))
+    )]
+    DistributedOutOfRange {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// First element, counted from 0 over all PEs.
+        index: usize,
+        /// Number of elements.
+        count: usize,
+        /// Where in a list the index stands, counted from 0.
+        number: Option<usize>,
+        /// Elements of the array on all PEs together.
+        len: usize,
+    },
+    /// A list of indices and values of another number.
+    #[error("PE {me}: {operation} has {indices} indices and {values} values. Give as many of both")]
+    LengthsDiffer {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// Number of indices.
+        indices: usize,
+        /// Number of values, or of places for them.
+        values: usize,
+    },
+    /// A distributed array that cannot be made or used so.
+    #[error("PE {me}: {operation} refused: {reason}")]
+    BadDistributed {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
     /// A semaphore that cannot be used so.
     #[error("PE {me}: {operation} of semaphore {index} of PE {pe} refused: {reason}")]
     BadSemaphore {

@@ -43,6 +43,7 @@ mod clock;
 pub mod coll;
 mod context;
 mod counters;
+pub mod distributed;
 mod element;
 mod error;
 pub mod event;

@@ -6,7 +6,7 @@
 //! PE.
 
 use crate::Pe;
-use crate::agree::Call;
+use crate::agree::{self, Call};
 use crate::arrays::{ARRAYS_MAX, Arrays, Block};
 use crate::children::Tie;
 use crate::coll::schedule::Rank;
@@ -164,7 +164,7 @@ impl Realm {
     pub(crate) fn agree(&self, world: &World, call: Call) -> Result<()> {
         match &self.team {
             None => world.agree(call),
-            Some(team) => team.agree(world, self, call),
+            Some(team) => agree::waiting_for(call, 0, || team.agree(world, self, call)),
         }
     }
 

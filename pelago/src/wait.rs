@@ -7,6 +7,7 @@
 //! soon. With a net a waiting PE does not sleep but makes progress, and rests as the provider lets it.
 
 use crate::Pe;
+use crate::agree;
 use crate::channel::Channel;
 use crate::restricted;
 use crate::world::World;
@@ -322,6 +323,14 @@ impl World {
     }
 
     fn name(&self, awaited: Awaited) -> String {
+        let name = self.plain_name(awaited);
+        match awaited {
+            Awaited::Barrier { .. } | Awaited::Collective { .. } => name + &agree::awaited(self),
+            _ => name,
+        }
+    }
+
+    fn plain_name(&self, awaited: Awaited) -> String {
         match awaited {
             Awaited::Barrier { pe: Some(pe), round } => format!("PE {pe} in barrier {round}"),
             Awaited::Barrier { pe: None, round } => format!("all PEs in barrier {round}"),

@@ -1,0 +1,347 @@
+//! The locked discipline: each PE's part has a lock for readers and writers, which every access takes.
+//!
+//! Invariant: a slice of the own part exists in a guard only, which holds the part's lock, and whatever moves
+//! elements of any part holds that part's lock meanwhile and is complete before it lets it go. No call holds
+//! two parts, and none can be made while a guard is alive, which borrows the array mutably.
+
+use super::batch::{Batch, zeros};
+use super::iter::{Iter, block_len};
+use super::part_lock::{Mode, PartLocks};
+use super::{Array, Locked, part, reduction};
+use crate::Pe;
+use crate::coll::reduction::{ReduceOp, Reducible};
+use crate::element::Element;
+use crate::error::Result;
+use crate::restricted::{self, Callback};
+use crate::upc::SharedArray;
+use crate::vis::Indexed;
+use std::ops::{Add, Deref, DerefMut, Range};
+
+/// This PE's part.
+impl<T: Element> Array<'_, T, Locked> {
+    /// Waits until no PE writes to this PE's part, and lends it to read; others may read it meanwhile.
+    ///
+    /// ```
+    /// # use pelago::distributed::BlockSize;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let mut array = world.distributed_array::<u32>(8, BlockSize::Even)?.into_locked()?;
+    /// array.update(&[0, 7, 0], &[1, 2, 3], |old, by| old + by)?;
+    /// world.barrier();
+    /// let sum: u32 = array.read_guard()?.iter().sum();
+    /// assert_eq!(sum, [8, 4][world.my_pe()]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// While a guard is alive, the array is of no other use to this PE; so PEs that hold their own parts
+    /// cannot wait for each other's:
+    /// ```compile_fail,E0502
+    /// # use pelago::distributed::BlockSize;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let mut array = world.distributed_array::<u32>(8, BlockSize::Even)?.into_locked()?;
+    /// let guard = array.read_guard()?;
+    /// array.store(7, guard[0])
+    /// # });
+    /// ```
+    ///
+    /// # Errors
+    /// If the job has failed.
+    pub fn read_guard(&mut self) -> Result<ReadGuard<'_, T>> {
+        let this: &Self = self;
+        this.state.hold("read_guard", Mode::Read)?;
+        Ok(ReadGuard { locks: &this.state, parts: &this.parts })
+    }
+
+    /// Waits until no PE uses this PE's part, and lends it to write. A guard that is forgotten holds the part
+    /// until the next call on the array, a conversion or its drop.
+    ///
+    /// # Errors
+    /// If the job has failed.
+    pub fn write_guard(&mut self) -> Result<WriteGuard<'_, T>> {
+        let this: &Self = self;
+        this.state.hold("write_guard", Mode::Write)?;
+        Ok(WriteGuard { locks: &this.state, parts: &this.parts })
+    }
+
+    /// Sets all elements of this PE, holding its part.
+    ///
+    /// # Errors
+    /// If the job has failed.
+    pub fn fill(&mut self, value: T) -> Result<()> {
+        self.write_guard()?.fill(value);
+        Ok(())
+    }
+
+    /// Changes all elements of this PE, each to what `new` makes of its index and value, holding its part.
+    ///
+    /// # Errors
+    /// If the job has failed.
+    pub fn map_in_place(&mut self, mut new: impl FnMut(usize, T) -> T) -> Result<()> {
+        self.write_guard()?.local_iter_mut().for_each(|(index, value)| *value = new(index, *value));
+        Ok(())
+    }
+}
+
+/// Elements of any part. To take a part over the net costs a reader four round trips, a writer four and those
+/// that it waits; lists take each part once, one after the other.
+impl<T: Element> Array<'_, T, Locked> {
+    /// Reads an element.
+    ///
+    /// # Errors
+    /// If there is no such element.
+    pub fn load(&self, index: usize) -> Result<T> {
+        let (owner, local) = self.locate("load", index)?;
+        self.state.with("load", (Mode::Read, owner), || self.view().g(owner, local))
+    }
+
+    /// Writes an element; complete at return.
+    ///
+    /// # Errors
+    /// If there is no such element.
+    pub fn store(&self, index: usize, value: T) -> Result<()> {
+        let (owner, local) = self.locate("store", index)?;
+        self.state.with("store", (Mode::Write, owner), || self.view().p(owner, local, value))
+    }
+
+    /// Reads the elements of a list, which may name one several times: what one PE has of them at one time,
+    /// each PE's at another. One indexed get from each PE that has some.
+    ///
+    /// # Errors
+    /// If there is no such element; nothing is read then.
+    pub fn get(&self, indices: &[usize]) -> Result<Vec<T>> {
+        let mut values = zeros(indices.len());
+        self.list("get", indices, &mut values)?;
+        Ok(values)
+    }
+
+    /// As [`get`](Self::get), into a slice.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), and if the slice has another length than the list.
+    pub fn get_into(&self, indices: &[usize], target: &mut [T]) -> Result<()> {
+        self.list("get_into", indices, target)
+    }
+
+    /// Writes the elements of a list; complete at return. Of values for one element it is unspecified which
+    /// stays. One indexed put to each PE that has some.
+    ///
+    /// # Errors
+    /// If there is no such element, or the lengths differ; nothing is written then.
+    pub fn put(&self, indices: &[usize], values: &[T]) -> Result<()> {
+        self.check_list("put", indices, values.len())?;
+        let batch = Batch::new(self.layout(), indices);
+        let values = batch.grouped(values);
+        batch.groups().try_for_each(|(pe, group)| {
+            let (locals, values) = (batch.locals(group.clone()), &values[group]);
+            self.state.with("put", (Mode::Write, pe), || {
+                self.view().put_indexed(pe, values, &Indexed::elements(locals))
+            })
+        })
+    }
+
+    /// Changes the elements of a list, each to what `new` makes of it and of its operand; complete at return.
+    /// What stands in the list several times is changed by one operand after the other, in their order. An
+    /// indexed get from each PE that has some, and an indexed put.
+    ///
+    /// # Errors
+    /// If there is no such element, or the lengths differ; nothing is changed then.
+    ///
+    /// # Panics
+    /// If `new` panics, or calls what waits for other PEs; that is the failure of the job.
+    pub fn update(&self, indices: &[usize], operands: &[T], new: impl FnMut(T, T) -> T) -> Result<()> {
+        self.update_as("update", indices, operands, new)
+    }
+
+    /// Adds values to the elements of a list, as [`update`](Self::update); integers must not overflow where
+    /// the program checks that.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub fn add(&self, indices: &[usize], values: &[T]) -> Result<()>
+    where
+        T: Add<Output = T>,
+    {
+        self.update_as("add", indices, values, Add::add)
+    }
+
+    fn update_as(
+        &self,
+        operation: &'static str,
+        indices: &[usize],
+        operands: &[T],
+        mut new: impl FnMut(T, T) -> T,
+    ) -> Result<()> {
+        self.check_list(operation, indices, operands.len())?;
+        let (view, batch) = (self.view(), Batch::new(self.layout(), indices));
+        batch.groups().try_for_each(|(pe, group)| {
+            let (places, changes) = changes(&batch, group, operands);
+            self.state.with(operation, (Mode::Write, pe), || {
+                let mut values = zeros::<T>(places.len());
+                view.get_indexed(pe, &mut values, &Indexed::elements(&places))?;
+                restricted::run(view.world(), Callback::Function(operation), || {
+                    for &(at, operand) in &changes {
+                        values[at] = new(values[at], operand);
+                    }
+                });
+                view.put_indexed(pe, &values, &Indexed::elements(&places))
+            })
+        })
+    }
+
+    fn list(&self, operation: &'static str, indices: &[usize], target: &mut [T]) -> Result<()> {
+        self.check_list(operation, indices, target.len())?;
+        let batch = Batch::new(self.layout(), indices);
+        let mut found = zeros::<T>(indices.len());
+        for (pe, group) in batch.groups() {
+            let (locals, values) = (batch.locals(group.clone()), &mut found[group]);
+            self.state.with(operation, (Mode::Read, pe), || {
+                self.view().get_indexed(pe, values, &Indexed::elements(locals))
+            })?;
+        }
+        batch.ungroup(&found, target);
+        Ok(())
+    }
+}
+
+/// The whole array.
+impl<T: Element> Array<'_, T, Locked> {
+    /// All elements of all PEs, in the order of their indices. They come in blocks of 16 KiB: what one PE has
+    /// of a block at one time, each PE's at another.
+    ///
+    /// # Panics
+    /// While it goes on, if the job fails.
+    pub fn iter(&self) -> Iter<'_, T> {
+        self.iter_by(block_len::<T>())
+    }
+
+    /// As [`iter`](Self::iter), in blocks of so many elements: each takes the part of each PE that has some
+    /// of it once.
+    ///
+    /// # Panics
+    /// If a block has no elements; while it goes on, if the job fails.
+    pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
+        Iter::new(self.len(), block_len, move |range, block| {
+            (0..self.layout().n_pes()).try_for_each(|pe| {
+                let local = self.layout().local_range(pe, range.clone());
+                if local.is_empty() {
+                    return Ok(());
+                }
+                let packed = self.part_of("iter", pe, local)?;
+                self.spread(pe, range.clone(), &packed, block);
+                Ok(())
+            })
+        })
+    }
+
+    /// Combines all elements of all PEs, as an [`Exclusive`](super::Exclusive) array does. It
+    /// begins with a barrier, so that what any PE has done before its call counts; what one does after it
+    /// may count or not.
+    ///
+    /// # Errors
+    /// If the operation is not defined for the type, or the PEs do not make the same call.
+    pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
+    where
+        T: Reducible,
+    {
+        self.state.settle();
+        self.view().realm().barrier(self.view().world());
+        let values = self.part_of("reduce", self.my_rank(), 0..self.local_len())?;
+        reduction::reduce(&self.parts, op, &values)
+    }
+
+    /// A copy of some of a PE's part.
+    fn part_of(&self, operation: &'static str, pe: Pe, local: Range<usize>) -> Result<Vec<T>> {
+        let mut values = zeros(local.len());
+        self.state.with(operation, (Mode::Read, pe), || self.view().get(pe, local.start, &mut values))?;
+        Ok(values)
+    }
+}
+
+/// The places that a group changes, each once and ascending, and the changes: the number of the place, and
+/// the operand.
+fn changes<T: Copy>(batch: &Batch, group: Range<usize>, operands: &[T]) -> (Vec<usize>, Vec<(usize, T)>) {
+    let numbers = batch.numbers(group.clone()).iter().map(|&number| operands[number]);
+    let mut changes: Vec<(usize, T)> = batch.locals(group).iter().copied().zip(numbers).collect();
+    // Stable: operands of one element stay in their order.
+    changes.sort_by_key(|&(local, _)| local);
+    let mut places: Vec<usize> = Vec::with_capacity(changes.len());
+    for (local, _) in &mut changes {
+        if places.last() != Some(local) {
+            places.push(*local);
+        }
+        *local = places.len() - 1;
+    }
+    (places, changes)
+}
+
+/// This PE's part, to read: see [`Array::read_guard`](Array::<T, Locked>::read_guard).
+#[must_use = "the part is let go when the guard is dropped"]
+pub struct ReadGuard<'a, T: Element> {
+    locks: &'a PartLocks<'a>,
+    parts: &'a SharedArray<'a, T>,
+}
+
+/// This PE's part, to write: see [`Array::write_guard`](Array::<T, Locked>::write_guard).
+#[must_use = "the part is let go when the guard is dropped"]
+pub struct WriteGuard<'a, T: Element> {
+    locks: &'a PartLocks<'a>,
+    parts: &'a SharedArray<'a, T>,
+}
+
+impl<T: Element> ReadGuard<'_, T> {
+    /// The elements of this PE with their indices, ascending.
+    pub fn local_iter(&self) -> impl ExactSizeIterator<Item = (usize, &T)> {
+        local_indices(self.parts).zip(self.iter())
+    }
+}
+
+impl<T: Element> WriteGuard<'_, T> {
+    /// The elements of this PE with their indices, ascending.
+    pub fn local_iter_mut(&mut self) -> impl ExactSizeIterator<Item = (usize, &mut T)> {
+        local_indices(self.parts).zip(self.iter_mut())
+    }
+}
+
+/// The indices of the elements that this PE has.
+fn local_indices<T: Element>(parts: &SharedArray<'_, T>) -> impl ExactSizeIterator<Item = usize> + use<T> {
+    parts.affine(0..parts.len()).map(|(index, _)| index)
+}
+
+impl<T: Element> Deref for ReadGuard<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the guard holds the part for reading, and every PE that writes to a part of a locked array
+        // holds it for writing, until its puts are complete.
+        unsafe { part::shared(self.parts) }
+    }
+}
+
+impl<T: Element> Deref for WriteGuard<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the guard holds the part for writing, so no other PE accesses it; on this PE the array is
+        // borrowed by the guard, and who would write through that borrows it mutably.
+        unsafe { part::shared(self.parts) }
+    }
+}
+
+impl<T: Element> DerefMut for WriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: the guard holds the part for writing, so no other PE accesses it; on this PE the array is
+        // borrowed by the guard, and the guard mutably.
+        unsafe { part::exclusive(self.parts) }
+    }
+}
+
+impl<T: Element> Drop for ReadGuard<'_, T> {
+    fn drop(&mut self) {
+        self.locks.let_go();
+    }
+}
+
+impl<T: Element> Drop for WriteGuard<'_, T> {
+    fn drop(&mut self) {
+        self.locks.let_go();
+    }
+}

@@ -1,0 +1,176 @@
+//! The read-only discipline: nobody writes, so everybody may read as he likes.
+//!
+//! Invariant: a read-only array has no operation that writes, and every PE that relies on that has found
+//! agreement that all arrays are read-only, after all writes were complete.
+
+use super::batch::{Batch, zeros};
+use super::iter::{Iter, block_len};
+use super::{Array, ReadOnly, part, reduction};
+use crate::Pe;
+use crate::coll::reduction::{ReduceOp, Reducible};
+use crate::element::Element;
+use crate::error::Result;
+use crate::nb::Transfer;
+use crate::vis::Indexed;
+use std::ops::Range;
+
+impl<T: Element> Array<'_, T, ReadOnly> {
+    /// This PE's part.
+    pub fn local(&self) -> &[T] {
+        // SAFETY: all PEs have agreed that the array is read-only, so nobody writes to it.
+        unsafe { part::shared(&self.parts) }
+    }
+
+    /// The elements of this PE with their indices, ascending.
+    ///
+    /// ```
+    /// # use pelago::distributed::BlockSize;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let array = world.distributed_array::<u8>(5, BlockSize::Cyclic)?.into_read_only()?;
+    /// let indices: Vec<_> = array.local_iter().map(|(index, _)| index).collect();
+    /// assert_eq!(indices, [vec![0, 2, 4], vec![1, 3]][world.my_pe()]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    pub fn local_iter(&self) -> impl ExactSizeIterator<Item = (usize, &T)> {
+        self.local_indices().zip(self.local())
+    }
+
+    /// Reads an element: a get, or a load of the own part.
+    ///
+    /// # Errors
+    /// If there is no such element.
+    #[inline]
+    pub fn load(&self, index: usize) -> Result<T> {
+        let (owner, local) = self.locate("load", index)?;
+        match owner == self.my_rank() {
+            true => Ok(self.local()[local]),
+            false => self.view().g(owner, local),
+        }
+    }
+
+    /// Reads the elements from `index` on into `target`: over the net one get from each PE that has some.
+    ///
+    /// # Errors
+    /// If the range exceeds the array; nothing is read then.
+    pub fn read(&self, index: usize, target: &mut [T]) -> Result<()> {
+        self.check_range("read", index, target.len())?;
+        self.parts.memget(index, target)
+    }
+
+    /// Reads the elements of a list, which may name one several times. Over the net one indexed get from each
+    /// other PE that has some, all at once: packed into messages from 16 elements on, else a message each.
+    ///
+    /// # Errors
+    /// If there is no such element; nothing is read then.
+    pub fn get(&self, indices: &[usize]) -> Result<Vec<T>> {
+        let mut values = zeros(indices.len());
+        self.list("get", indices, &mut values)?;
+        Ok(values)
+    }
+
+    /// As [`get`](Self::get), into a slice.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), and if the slice has another length than the list.
+    pub fn get_into(&self, indices: &[usize], target: &mut [T]) -> Result<()> {
+        self.list("get_into", indices, target)
+    }
+
+    fn list(&self, operation: &'static str, indices: &[usize], target: &mut [T]) -> Result<()> {
+        self.check_list(operation, indices, target.len())?;
+        let (view, layout, me) = (self.view(), self.layout(), self.my_rank());
+        if view.world().routes.are_all_mapped() {
+            // A load an element; to sort them would cost more.
+            return indices.iter().zip(target).try_for_each(|(&index, value)| {
+                let (owner, local) = layout.locate(index);
+                *value = view.g(owner, local)?;
+                Ok(())
+            });
+        }
+        let batch = Batch::new(layout, indices);
+        let mut found = zeros::<T>(indices.len());
+        view.world().scope(|scope| {
+            let mut rest = &mut found[..];
+            for (pe, group) in batch.groups() {
+                let (values, behind) = rest.split_at_mut(group.len());
+                let locals = batch.locals(group);
+                match pe == me {
+                    true => values.iter_mut().zip(locals).for_each(|(to, &at)| *to = self.local()[at]),
+                    false => scope.get_indexed(view, pe, values, &Indexed::elements(locals))?,
+                }
+                rest = behind;
+            }
+            Ok::<(), crate::Error>(())
+        })?;
+        batch.ungroup(&found, target);
+        Ok(())
+    }
+
+    /// All elements of all PEs, in the order of their indices. They come in blocks of 16 KiB: while one is
+    /// used, the next is under way.
+    ///
+    /// ```
+    /// # use pelago::distributed::BlockSize;
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let mut array = world.distributed_array::<u64>(1000, BlockSize::Of(7))?;
+    /// array.map_in_place(|index, _| index as u64);
+    /// let array = array.into_read_only()?;
+    /// assert!(array.iter().eq(0..1000));
+    /// assert_eq!(array.iter_by(100).skip(990).next(), Some(990));
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// While it goes on, if the job fails.
+    pub fn iter(&self) -> Iter<'_, T> {
+        self.iter_by(block_len::<T>())
+    }
+
+    /// As [`iter`](Self::iter), in blocks of so many elements: over the net one get from each PE that has
+    /// some of a block. It takes the memory of three blocks.
+    ///
+    /// # Panics
+    /// If a block has no elements; while it goes on, if the job fails.
+    pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
+        let len = self.len();
+        let mut ahead: Option<Ahead<'_, T>> = None;
+        Iter::new(len, block_len, move |range, block| {
+            let here = match ahead.take() {
+                Some(ahead) => ahead,
+                None => self.start(range.clone())?,
+            };
+            let next = range.end..range.end.saturating_add(block_len).min(len);
+            if !next.is_empty() {
+                ahead = Some(self.start(next)?);
+            }
+            for (pe, transfer) in here {
+                self.spread(pe, range.clone(), &transfer.wait(), block);
+            }
+            Ok(())
+        })
+    }
+
+    /// Starts the gets of a range.
+    fn start(&self, range: Range<usize>) -> Result<Ahead<'_, T>> {
+        let layout = self.layout();
+        let pieces = (0..layout.n_pes()).map(|pe| (pe, layout.local_range(pe, range.clone())));
+        pieces
+            .filter(|(_, local)| !local.is_empty())
+            .map(|(pe, local)| Ok((pe, self.view().get_nb(pe, local.start, zeros(local.len()))?)))
+            .collect()
+    }
+
+    /// Combines all elements of all PEs, as an [`Exclusive`](super::Exclusive) array does.
+    ///
+    /// # Errors
+    /// If the operation is not defined for the type, or the PEs do not make the same call.
+    pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
+    where
+        T: Reducible,
+    {
+        reduction::reduce(&self.parts, op, self.local())
+    }
+}
+
+/// The gets of a block, from each PE that has some of it.
+type Ahead<'a, T> = Vec<(Pe, Transfer<'a, T>)>;
