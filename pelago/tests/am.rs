@@ -12,6 +12,7 @@ everywhere! {
     answers(4): answers_come_back_to_whoever_asked;
     flood(5): all_flood_one_with_all_kinds;
     cross_flood(4): all_flood_all_and_all_answer;
+    long_answers(6): answers_are_much_longer_than_what_they_answer;
     teams(5): endpoints_of_several_teams_are_apart;
     long(3): long_messages_find_their_data;
     prepared(3): prepared_messages_may_shrink_or_be_given_up;
@@ -128,6 +129,29 @@ fn all_flood_all_and_all_answer(world: &World) {
     sent.unwrap().unwrap();
     let expected: u64 = n as u64 * (0..each).map(|i| 1 + i % 300).sum::<u64>();
     assert_eq!((requests.into_inner(), answers.into_inner()), (expected, expected));
+}
+
+/// Answers fill the rings of all while handlers wait for room for theirs.
+fn answers_are_much_longer_than_what_they_answer(world: &World) {
+    let n = world.n_pes();
+    let each = common::rounds(world, 500, 10);
+    let (bytes, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let mut handlers = Handlers::new();
+    let back = handlers.add("back", |message| {
+        bytes.fetch_add(message.payload().len(), Relaxed);
+    });
+    let there = handlers.add("there", |message| {
+        // The others come to this point meanwhile, and to the next.
+        (0..5).for_each(|_| std::thread::yield_now());
+        message.answer_medium(back, &[], &vec![3; most.load(Relaxed)]).unwrap();
+    });
+    let sent = world.team().serve(handlers, |am| {
+        most.store(am.medium_max(), Relaxed);
+        world.barrier();
+        (0..each).try_for_each(|_| (0..n).try_for_each(|to| am.short(to, there, &[])))
+    });
+    sent.unwrap().unwrap();
+    assert_eq!(bytes.into_inner(), n * each as usize * most.into_inner());
 }
 
 fn endpoints_of_several_teams_are_apart(world: &World) {
@@ -316,13 +340,23 @@ fn endpoints_one_after_the_other(world: &World) {
     }
 }
 
-/// Words that say what was executed are lost; whoever waits for room asks, and goes on.
+/// Words that say what was executed are lost, so many that windows close; whoever waits for room asks, and
+/// goes on.
 #[test]
 fn lost_words_of_progress_are_made_good() {
+    let each = 150;
     common::over_seeds(3, |world| {
-        world.lose_words_of_progress(10);
-        all_flood_one_with_all_kinds(world);
-        all_flood_all_and_all_answer(world);
+        world.lose_words_of_progress(12);
+        let count = AtomicU64::new(0);
+        let mut handlers = Handlers::new();
+        let take = handlers.add("take", |_| {
+            count.fetch_add(1, Relaxed);
+        });
+        let sent = world.team().serve(handlers, |am| {
+            (0..each).try_for_each(|_| (0..3).try_for_each(|to| am.short(to, take, &[])))
+        });
+        sent.unwrap().unwrap();
+        assert_eq!(count.into_inner(), 3 * each);
     });
 }
 
