@@ -32,13 +32,15 @@ pub enum AtomicKind {
     F32,
     /// IEEE 754, 64 bits.
     F64,
+    /// Complex: two IEEE 754 numbers of 32 bits, real part first. The word is aligned to its 8 bytes.
+    ComplexF32,
 }
 
 impl AtomicKind {
     /// All kinds, in the order of their codes.
-    pub const ALL: [AtomicKind; 10] = {
+    pub const ALL: [AtomicKind; 11] = {
         use AtomicKind::*;
-        [I8, U8, I16, U16, I32, U32, I64, U64, F32, F64]
+        [I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, ComplexF32]
     };
 
     /// Size of a word of this kind, and its alignment, in bytes.
@@ -47,13 +49,19 @@ impl AtomicKind {
             AtomicKind::I8 | AtomicKind::U8 => 1,
             AtomicKind::I16 | AtomicKind::U16 => 2,
             AtomicKind::I32 | AtomicKind::U32 | AtomicKind::F32 => 4,
-            AtomicKind::I64 | AtomicKind::U64 | AtomicKind::F64 => 8,
+            AtomicKind::I64 | AtomicKind::U64 | AtomicKind::F64 | AtomicKind::ComplexF32 => 8,
         }
     }
 
     /// Whether the word is an integer, for which alone the bitwise operations are defined.
     pub const fn is_integer(self) -> bool {
-        !matches!(self, AtomicKind::F32 | AtomicKind::F64)
+        !matches!(self, AtomicKind::F32 | AtomicKind::F64 | AtomicKind::ComplexF32)
+    }
+
+    /// Whether of two words one is the lesser, without which minimum, maximum and the comparisons by order
+    /// are not defined.
+    pub const fn is_ordered(self) -> bool {
+        !matches!(self, AtomicKind::ComplexF32)
     }
 }
 
@@ -87,9 +95,9 @@ pub enum AtomicOp {
     LogicalOr,
     /// `w = 1` if exactly one of `w` and `x` is not zero, else 0 (`FI_LXOR`).
     LogicalXor,
-    /// `w = x` if `c == w` (`FI_CSWAP`); floats are compared by their bits.
+    /// `w = x` if `c == w` (`FI_CSWAP`); floats and complex numbers are compared by their bits.
     CompareSwap,
-    /// `w = x` if `c != w` (`FI_CSWAP_NE`); floats are compared by their bits.
+    /// `w = x` if `c != w` (`FI_CSWAP_NE`); floats and complex numbers are compared by their bits.
     CompareSwapNe,
     /// `w = x` if `c <= w` (`FI_CSWAP_LE`).
     CompareSwapLe,
@@ -135,12 +143,21 @@ impl AtomicOp {
         self as u8 >= AtomicOp::CompareSwap as u8
     }
 
-    /// Whether the operation is defined for words of `kind`: the bitwise ones are for integers only.
+    /// Whether the operation works on the bits of an integer.
+    pub const fn is_bitwise(self) -> bool {
+        matches!(self, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor | AtomicOp::MaskedSwap)
+    }
+
+    /// Whether the operation asks which of two values is the lesser.
+    pub const fn asks_order(self) -> bool {
+        use AtomicOp::*;
+        matches!(self, Min | Max | CompareSwapLe | CompareSwapLt | CompareSwapGe | CompareSwapGt)
+    }
+
+    /// Whether the operation is defined for words of `kind`: the bitwise ones are for integers only, those
+    /// that ask for an order are not for complex numbers.
     pub const fn is_defined_for(self, kind: AtomicKind) -> bool {
-        match self {
-            AtomicOp::And | AtomicOp::Or | AtomicOp::Xor | AtomicOp::MaskedSwap => kind.is_integer(),
-            _ => true,
-        }
+        (!self.is_bitwise() || kind.is_integer()) && (!self.asks_order() || kind.is_ordered())
     }
 }
 
@@ -227,6 +244,33 @@ impl Atomic {
             AtomicKind::U64 => integer!(u64),
             AtomicKind::F32 => float!(f32, u32),
             AtomicKind::F64 => float!(f64, u64),
+            AtomicKind::ComplexF32 => self.next_complex(old),
+        }
+    }
+
+    /// The same of complex numbers, whose parts lie in the word as in memory.
+    fn next_complex(&self, old: u64) -> Option<u64> {
+        let parts = |word: u64| {
+            let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+            (f32::from_ne_bytes([a, b, c, d]), f32::from_ne_bytes([e, f, g, h]))
+        };
+        let word = |re: f32, im: f32| {
+            let ([a, b, c, d], [e, f, g, h]) = (re.to_ne_bytes(), im.to_ne_bytes());
+            Some(u64::from_ne_bytes([a, b, c, d, e, f, g, h]))
+        };
+        let truth = |yes: bool| word(if yes { 1.0 } else { 0.0 }, 0.0);
+        let ((re, im), (x_re, x_im)) = (parts(old), parts(self.operand));
+        let (is_set, is_x_set) = (re != 0.0 || im != 0.0, x_re != 0.0 || x_im != 0.0);
+        match self.op {
+            AtomicOp::Set => Some(self.operand),
+            AtomicOp::Add => word(re + x_re, im + x_im),
+            AtomicOp::Product => word(re * x_re - im * x_im, re * x_im + im * x_re),
+            AtomicOp::LogicalAnd => truth(is_set && is_x_set),
+            AtomicOp::LogicalOr => truth(is_set || is_x_set),
+            AtomicOp::LogicalXor => truth(is_set != is_x_set),
+            AtomicOp::CompareSwap => (self.compare == old).then_some(self.operand),
+            AtomicOp::CompareSwapNe => (self.compare != old).then_some(self.operand),
+            _ => None,
         }
     }
 
@@ -245,7 +289,7 @@ impl Atomic {
     /// Executes the operation with this processor and answers the word's old value, its high bytes zero.
     ///
     /// # Safety
-    /// `word` is valid and aligned for a word of the kind, and accessed by others only through atomics,
+    /// `word` is valid for a word of the kind, aligned to its size, accessed by others only through atomics,
     /// `copy`, or from other processes.
     pub unsafe fn execute(&self, word: *mut u8) -> u64 {
         macro_rules! update {
@@ -269,15 +313,18 @@ impl Atomic {
 /// Writes the low bytes of `value`, as many as `kind` has.
 ///
 /// # Safety
-/// `target` is valid for writes of a word of the kind and aligned for it.
+/// `target` is valid for writes of a word of the kind and aligned for its type: of a complex number, for one
+/// of its parts.
 pub unsafe fn write_word(kind: AtomicKind, value: u64, target: *mut u8) {
-    // SAFETY: the caller vouches for the target; each cast has the size of the kind.
+    // SAFETY: the caller vouches for the target; each cast has the size of the kind, and `transfer` bears
+    // with any alignment.
     unsafe {
-        match kind.bytes() {
-            1 => copy::store(target, value as u8),
-            2 => copy::store(target.cast(), value as u16),
-            4 => copy::store(target.cast(), value as u32),
-            _ => copy::store(target.cast(), value),
+        match kind {
+            AtomicKind::I8 | AtomicKind::U8 => copy::store(target, value as u8),
+            AtomicKind::I16 | AtomicKind::U16 => copy::store(target.cast(), value as u16),
+            AtomicKind::I32 | AtomicKind::U32 | AtomicKind::F32 => copy::store(target.cast(), value as u32),
+            AtomicKind::I64 | AtomicKind::U64 | AtomicKind::F64 => copy::store(target.cast(), value),
+            AtomicKind::ComplexF32 => copy::transfer(target, (&raw const value).cast(), size_of::<u64>()),
         }
     }
 }
@@ -369,6 +416,62 @@ mod tests {
     }
 
     #[test]
+    fn complex_numbers_are_two_parts_of_one_word() {
+        use AtomicOp::*;
+        let word = |re: f32, im: f32| {
+            let mut parts = [0; 8];
+            parts[..4].copy_from_slice(&re.to_ne_bytes());
+            parts[4..].copy_from_slice(&im.to_ne_bytes());
+            u64::from_ne_bytes(parts)
+        };
+        let (one, none, w, x) = (word(1.0, 0.0), word(0.0, 0.0), word(1.5, -2.0), word(4.0, 0.5));
+        let imaginary = word(0.0, 3.0);
+        let cases = [
+            (Fetch, w, x, none, w),
+            (Set, w, x, none, x),
+            (Add, w, x, none, word(5.5, -1.5)),
+            (Product, w, x, none, word(7.0, -7.25)),
+            (LogicalAnd, w, imaginary, none, one),
+            (LogicalAnd, w, word(-0.0, 0.0), none, none),
+            (LogicalOr, none, none, w, none),
+            (LogicalOr, none, imaginary, w, one),
+            (LogicalXor, imaginary, x, none, none),
+            (LogicalXor, imaginary, none, none, one),
+            (CompareSwap, w, x, w, x),
+            (CompareSwap, none, x, word(-0.0, 0.0), none),
+            (CompareSwapNe, w, x, w, w),
+            (CompareSwapNe, w, x, word(1.5, 2.0), x),
+        ];
+        for (op, w, x, c, expected) in cases {
+            assert_eq!(after(AtomicKind::ComplexF32, op, w, x, c), expected, "{op:?}: {w:x}, {x:x}, {c:x}");
+        }
+        let defined = AtomicOp::ALL.into_iter().filter(|op| op.is_defined_for(AtomicKind::ComplexF32));
+        assert!(defined.clone().all(|op| cases.iter().any(|case| case.0 == op)));
+        assert_eq!(defined.count(), 9);
+    }
+
+    #[test]
+    fn words_are_written_wherever_their_type_may_lie() {
+        for kind in AtomicKind::ALL {
+            let mut room = [u64::MAX; 3];
+            let align = if kind.is_ordered() { kind.bytes() } else { 4 };
+            let start: *mut u8 = (&raw mut room).cast();
+            // SAFETY: the word ends within 24 bytes, and is aligned for its type.
+            unsafe { write_word(kind, 0x1122_3344_5566_7788, start.add(8 + align)) };
+            let bytes: Vec<u8> = room.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            let (before, rest) = bytes.split_at(8 + align);
+            let (word, after) = rest.split_at(kind.bytes());
+            let low = 0x1122_3344_5566_7788u64.to_le_bytes();
+            assert!(before.iter().chain(after).all(|&byte| byte == 0xFF), "{kind:?}");
+            let mut word = word.to_vec();
+            if cfg!(target_endian = "big") {
+                word.reverse();
+            }
+            assert_eq!(word, low[..kind.bytes()], "{kind:?}");
+        }
+    }
+
+    #[test]
     fn codes_go_there_and_back() {
         for kind in AtomicKind::ALL {
             for op in AtomicOp::ALL {
@@ -377,8 +480,11 @@ mod tests {
                 assert_eq!(Atomic::from_code(atomic.code(), 3, 4), expected);
             }
         }
-        assert_eq!(Atomic::from_code(0x0A00, 0, 0), None);
+        assert_eq!(Atomic::from_code(0x0B00, 0, 0), None);
         assert_eq!(Atomic::from_code(0x0013, 0, 0), None);
         assert!(!AtomicOp::Xor.is_defined_for(AtomicKind::F32));
+        assert!(!AtomicOp::Xor.is_defined_for(AtomicKind::ComplexF32));
+        assert!(!AtomicOp::CompareSwapLe.is_defined_for(AtomicKind::ComplexF32));
+        assert!(AtomicOp::CompareSwapLe.is_defined_for(AtomicKind::F32));
     }
 }

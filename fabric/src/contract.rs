@@ -84,8 +84,9 @@ pub trait Provider {
     /// as many bytes as the kind has; then it counts as a get, else as a put.
     ///
     /// # Safety
-    /// `fetched` is null, or aligned and valid for writes until the operation is complete; the word lies
-    /// inside the region registered, at a multiple of its size.
+    /// `fetched` is null, or aligned for its type (a complex number for one of its parts) and valid for
+    /// writes until the operation is complete; the word lies inside the region registered, at a multiple of
+    /// its size.
     unsafe fn atomic(
         &self,
         pe: Pe,

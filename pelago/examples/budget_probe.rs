@@ -2,7 +2,9 @@
 //! print the probes, then run each once to warm up and once between two breakpoints.
 
 use pelago::am::{Am, Handler, HandlerLock, Handlers};
-use pelago::{Collective, Dimension, Indexed, On, ReduceOp, Strided, Symmetric, Team, World};
+use pelago::{
+    AtomicOp, Atomics, Collective, Dimension, Indexed, On, ReduceOp, Strided, Symmetric, Team, World,
+};
 use std::hint::black_box;
 use std::ops::Range;
 
@@ -48,6 +50,11 @@ fn fetch_add_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value:
 #[inline(never)]
 fn fetch_add_bound(on: &On<'_, u64>, index: usize, value: u64) -> pelago::Result<u64> {
     on.fetch_add(index, value)
+}
+
+#[inline(never)]
+fn fetch_add_domain(words: &Atomics<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<u64> {
+    words.fetch_add(pe, index, value)
 }
 
 #[inline(never)]
@@ -227,6 +234,8 @@ fn probes(world: &World, am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
     let (target, source) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
     let array = world.alloc_zeroed::<u64>(64)?;
     let on = array.on(0)?;
+    let domain = team.atomic_domain::<u64>(AtomicOp::Add)?;
+    let words = domain.on_shared(&array)?;
     let mut probes: Vec<Probe<'_>> = vec![
         probe("put_checked", put_checked as _, Box::new(|| drop(black_box(put_checked)(&array, 0, 5, 42)))),
         probe(
@@ -250,6 +259,11 @@ fn probes(world: &World, am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
             "fetch_add_bound",
             fetch_add_bound as _,
             Box::new(|| drop(black_box(fetch_add_bound)(&on, 5, 42))),
+        ),
+        probe(
+            "fetch_add_domain",
+            fetch_add_domain as _,
+            Box::new(|| drop(black_box(fetch_add_domain)(&words, 0, 5, 42))),
         ),
         probe("add_checked", add_checked as _, Box::new(|| drop(black_box(add_checked)(&array, 0, 5, 42)))),
         probe("quiet", quiet as _, Box::new(|| black_box(quiet)(world))),

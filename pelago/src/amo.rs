@@ -11,9 +11,11 @@ use crate::error::{ErrorKind, Result};
 use crate::rma::On;
 use crate::tracker::Tracker;
 use crate::view::View;
+use num_complex::Complex;
 use pelago_fabric::amo::AtomicKind;
 use pelago_fabric::sync::{
-    AtomicI32, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence_after_update,
+    AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
+    AtomicUsize, Ordering, fence_after_update,
 };
 use pelago_fabric::{Atomic, AtomicOp};
 use std::mem::MaybeUninit;
@@ -22,7 +24,13 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A number that atomic operations work on: the integers of 32 and 64 bits, and the floats.
+/// A number that atomic operations work on: the integers of 8 to 64 bits, the floats, and the complex numbers
+/// of two `f32`.
+#[diagnostic::on_unimplemented(
+    message = "atomic operations do not work on `{Self}`",
+    note = "they work on integers of 8 to 64 bits, `f32`, `f64` and `Complex<f32>`: what one word of at most \
+            8 bytes holds"
+)]
 pub trait AtomicElement: Element + sealed::Sealed {
     /// The executor's name for the type.
     #[doc(hidden)]
@@ -39,7 +47,7 @@ pub trait AtomicElement: Element + sealed::Sealed {
     /// Executes an operation that takes no comparison, with this processor; the old value.
     ///
     /// # Safety
-    /// `word` is valid, aligned, and accessed by others as shared memory is.
+    /// `word` is valid, aligned to its size, and accessed by others as shared memory is.
     #[doc(hidden)]
     unsafe fn execute(word: *mut Self, op: AtomicOp, operand: Self) -> Self;
 
@@ -121,6 +129,10 @@ const POINTER_KINDS: [AtomicKind; 2] = [AtomicKind::I64, AtomicKind::U64];
 const POINTER_KINDS: [AtomicKind; 2] = [AtomicKind::I32, AtomicKind::U32];
 
 integers! {
+    i8: AtomicI8, AtomicKind::I8;
+    u8: AtomicU8, AtomicKind::U8;
+    i16: AtomicI16, AtomicKind::I16;
+    u16: AtomicU16, AtomicKind::U16;
     i32: AtomicI32, AtomicKind::I32;
     u32: AtomicU32, AtomicKind::U32;
     i64: AtomicI64, AtomicKind::I64;
@@ -174,6 +186,48 @@ floats! {
     f64: u64, AtomicKind::F64;
 }
 
+impl sealed::Sealed for Complex<f32> {}
+
+impl AtomicElement for Complex<f32> {
+    const KIND: AtomicKind = AtomicKind::ComplexF32;
+
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        let ([a, b, c, d], [e, f, g, h]) = (self.re.to_ne_bytes(), self.im.to_ne_bytes());
+        u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+    }
+
+    #[inline(always)]
+    fn from_word(word: u64) -> Complex<f32> {
+        let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+        Complex::new(f32::from_ne_bytes([a, b, c, d]), f32::from_ne_bytes([e, f, g, h]))
+    }
+
+    #[inline(always)]
+    unsafe fn execute(word: *mut Complex<f32>, op: AtomicOp, operand: Complex<f32>) -> Complex<f32> {
+        match op {
+            AtomicOp::Fetch | AtomicOp::Set => {
+                // SAFETY: the caller vouches for the word, which is aligned to its size, that of the bits.
+                let old = unsafe { u64::execute(word.cast(), op, operand.to_word()) };
+                Complex::from_word(old)
+            }
+            // SAFETY: the caller vouches for the word.
+            op => unsafe { execute_any(word, op, operand) },
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn compare_swap(
+        word: *mut Complex<f32>,
+        expected: Complex<f32>,
+        new: Complex<f32>,
+    ) -> Complex<f32> {
+        // SAFETY: the caller vouches for the word, which is aligned to its size, that of the bits.
+        let old = unsafe { u64::compare_swap(word.cast(), expected.to_word(), new.to_word()) };
+        Complex::from_word(old)
+    }
+}
+
 /// The operations with a fast path: their two forms on an array and on a bound handle.
 macro_rules! operations {
     ($(
@@ -205,7 +259,7 @@ macro_rules! operations {
                     // SAFETY: the gate lets only PEs of the job pass.
                     let part = unsafe { self.place.part(pe) };
                     let operand = operations!(@operand T $($operand)?);
-                    // SAFETY: the index was checked; the array is aligned for its elements.
+                    // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
                     let old = unsafe { T::execute(part.element(index), AtomicOp::$op, operand) };
                     // SYNC POINT doorbell: orders the change before the look at the sleepers.
                     fence_after_update();
@@ -243,7 +297,7 @@ macro_rules! operations {
                         return self.$cold(index $(, $operand)?);
                     }
                     let operand = operations!(@operand T $($operand)?);
-                    // SAFETY: the index was checked; the array is aligned for its elements.
+                    // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
                     let old = unsafe { T::execute(self.part.element(index), AtomicOp::$op, operand) };
                     // SYNC POINT doorbell: orders the change before the look at the sleepers.
                     fence_after_update();
@@ -328,7 +382,7 @@ impl<T: AtomicElement> On<'_, T> {
         if index >= self.gate_len {
             return self.view.atomic_fetch_cold(self.pe, index);
         }
-        // SAFETY: the index was checked; the array is aligned for its elements.
+        // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
         Ok(unsafe { T::execute(self.part.element(index), AtomicOp::Fetch, T::from_word(0)) })
     }
 
@@ -341,7 +395,7 @@ impl<T: AtomicElement> On<'_, T> {
         if index >= self.gate_len {
             return self.view.compare_swap_cold(self.pe, index, expected, new);
         }
-        // SAFETY: the index was checked; the array is aligned for its elements.
+        // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
         let old = unsafe { T::compare_swap(self.part.element(index), expected, new) };
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence_after_update();
@@ -376,7 +430,7 @@ impl<T: AtomicElement> View<'_, T> {
     }
 
     /// Atomically sets element `index` on `pe` to `new` if it is `expected`, and answers its old value: the
-    /// swap has happened if that is `expected`. Floats are compared by their bits.
+    /// swap has happened if that is `expected`. Floats and complex numbers are compared by their bits.
     ///
     /// # Errors
     /// If there is no such PE or element; nothing happens then.
@@ -390,7 +444,7 @@ impl<T: AtomicElement> View<'_, T> {
         }
         // SAFETY: the gate lets only PEs of the job pass.
         let part = unsafe { self.place.part(pe) };
-        // SAFETY: the index was checked; the array is aligned for its elements.
+        // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
         let old = unsafe { T::compare_swap(part.element(index), expected, new) };
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence_after_update();
@@ -527,7 +581,7 @@ impl<T: AtomicElement> View<'_, T> {
             // SAFETY: the caller vouches for the element and the place of the result.
             return unsafe { self.world().start_atomic(channel, target, atomic, old.cast(), tracker) };
         }
-        // SAFETY: the caller vouches for the PE and the index; the array is aligned for its elements.
+        // SAFETY: the caller vouches for PE and index; arrays are aligned to 64 bytes, words to their size.
         let (part, value) = unsafe {
             let part = self.place.part(pe);
             (part, atomic.execute(part.element(index).cast()))

@@ -64,7 +64,8 @@ impl<'w, T: Element> View<'w, T> {
     /// If the array is not aligned for them.
     ///
     /// # Safety
-    /// The array outlives the result and is in no exclusive phase meanwhile.
+    /// The array outlives the result and is in no exclusive phase meanwhile. For atomics on complex numbers
+    /// it is aligned to their size.
     pub unsafe fn cast<U: Element>(&self) -> View<'w, U> {
         let start = self.reach().own as usize;
         assert!(start.is_multiple_of(align_of::<U>()), "an array at {start:#x} as elements of another type");

@@ -1,6 +1,7 @@
 //! Errors: each names the PE, the operation, the range and what to do.
 
 use crate::Pe;
+use crate::domain::{AtomicOps, AtomicType};
 use pelago_boot::{BootError, SettingError};
 use pelago_fabric::{AtomicKind, AtomicOp, FabricError};
 use thiserror::Error as ThisError;
@@ -339,10 +340,11 @@ pub enum ErrorKind {
     /// An atomic operation that the type or the call does not have.
     #[error(
         "PE {me}: {operation} cannot execute {op:?} on {kind:?}: {}",
-        if op.is_defined_for(*kind) {
-            if *compares { "it takes no value to compare with; use amo or fetch_amo" }
-            else { "it takes a value to compare with; use compare_amo" }
-        } else { "it works on the bits of integers, not on floats" }
+        match AtomicType::of(*kind).answer(*op) {
+            Ok(()) if *compares => "it takes no value to compare with; use amo or fetch_amo".to_owned(),
+            Ok(()) => "it takes a value to compare with; use compare_amo".to_owned(),
+            Err(why) => why.to_string(),
+        }
     )]
     UndefinedAtomic {
         /// The calling PE.
@@ -356,6 +358,33 @@ pub enum ErrorKind {
         /// Whether the call has a value to compare with.
         compares: bool,
     },
+    /// An atomic domain that cannot be made.
+    #[error("PE {me}: {operation} refused: {reason}")]
+    BadDomain {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// An atomic operation that a domain was not made for.
+    #[error(
+        "PE {me}: {operation} needs {op:?}, but the atomic domain was made for {kind:?} with {ops} only. \
+         Make it with {op:?} as well, at all members of its team"
+    )]
+    NotInDomain {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The operation that it needs.
+        op: AtomicOp,
+        /// The type of the domain's words.
+        kind: AtomicKind,
+        /// The operations of the domain.
+        ops: AtomicOps,
+    },
     /// An array that this PE has left in the middle of an exclusive phase.
     #[error(
         "PE {me}: {operation} refused: an exclusive phase of the array has not ended here, and other PEs may \
@@ -367,9 +396,10 @@ pub enum ErrorKind {
         /// The call.
         operation: &'static str,
     },
-    /// Arrays, or an array and a scope, that are not of one world.
+    /// Arrays, or an array and a scope or atomic domain, that are not of one world.
     #[error(
-        "PE {me}: {operation} refused: all arrays of a call must belong to one world, and to its scope's"
+        "PE {me}: {operation} refused: all arrays of a call must belong to one world, that of its scope or \
+         atomic domain"
     )]
     OtherWorld {
         /// The calling PE.

@@ -219,6 +219,25 @@ impl<'scope> Region<'scope> {
         unsafe { array.start_put_signal(operation, (pe, index), source, signal, tracker) }
     }
 
+    /// Starts an atomic, as [`View::amo`]. It is complete when the scope ends.
+    ///
+    /// # Errors
+    /// If there is no such PE or element, no such operation on this type, or the array belongs to another
+    /// world than the scope; nothing is started then.
+    pub fn amo<T: AtomicElement>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        operand: T,
+    ) -> Result<()> {
+        array.check_op("amo", op, false)?;
+        let tracker = self.tracker_for("amo", array)?;
+        // SAFETY: there is no place for a result.
+        unsafe { array.amo_tracked("amo", (pe, index), &atomic(op, operand), std::ptr::null_mut(), tracker) }
+    }
+
     /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
     ///
     /// # Errors
@@ -238,6 +257,28 @@ impl<'scope> Region<'scope> {
         let atomic = atomic(op, operand);
         // SAFETY: the place of the result is borrowed until the scope has completed everything.
         unsafe { array.amo_tracked("fetch_amo", (pe, index), &atomic, old, tracker) }
+    }
+
+    /// Starts a compare-and-swap, as [`View::compare_amo`]. The old value is there when the scope ends.
+    ///
+    /// # Errors
+    /// As [`fetch_amo`](Region::fetch_amo).
+    #[expect(clippy::too_many_arguments, reason = "what View::compare_amo takes, array and old value")]
+    pub fn compare_amo<T: AtomicElement>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        compare: T,
+        operand: T,
+        old: &'scope mut T,
+    ) -> Result<()> {
+        array.check_op("compare_amo", op, true)?;
+        let tracker = self.tracker_for("compare_amo", array)?;
+        let atomic = comparing(op, compare, operand);
+        // SAFETY: the place of the result is borrowed until the scope has completed everything.
+        unsafe { array.amo_tracked("compare_amo", (pe, index), &atomic, old, tracker) }
     }
 
     /// That the sources of all puts of this region are free, as an event.
@@ -518,7 +559,74 @@ impl<T: AtomicElement> Outcome for Fetch<'_, T> {
     }
 }
 
+/// An atomic under way that fetches nothing. Dropped, it is left to the next quiet.
+#[must_use = "the operation is complete after `wait`, or a quiet"]
+pub struct Update<'a>(Region<'a>);
+
+impl Update<'_> {
+    /// Makes progress, and says whether the operation is complete.
+    pub fn test(&self) -> bool {
+        self.0.test()
+    }
+
+    /// Waits until the operation is complete.
+    pub fn wait(self) {
+        self.0.wait();
+    }
+}
+
+impl Event for Update<'_> {
+    fn world(&self) -> &World {
+        self.0.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.0.probe()
+    }
+}
+
+impl Outcome for Update<'_> {
+    type Output = ();
+
+    fn wait(self) {
+        Update::wait(self);
+    }
+}
+
+impl Drop for Update<'_> {
+    fn drop(&mut self) {
+        if let Some(tracker) = self.0.tracker.take() {
+            self.0.world.trackers.release(tracker);
+        }
+    }
+}
+
 impl<T: AtomicElement> View<'_, T> {
+    /// Starts an atomic, as [`amo`](View::amo); the handle tells when it is complete.
+    ///
+    /// ```
+    /// # use pelago::AtomicOp;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let sums = world.alloc_zeroed::<f64>(1)?;
+    /// let sum = sums.amo_nb(0, 0, AtomicOp::Add, 0.5)?;
+    /// sum.wait();
+    /// world.barrier();
+    /// assert_eq!(sums.g(0, 0)?, 1.0);
+    /// # world.barrier();
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    pub fn amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Update<'_>> {
+        self.check_op("amo_nb", op, false)?;
+        let update = Update(Region::open(self.world()));
+        let (atomic, tracker) = (atomic(op, operand), update.0.tracker.as_ref());
+        // SAFETY: there is no place for a result.
+        unsafe { self.amo_tracked("amo_nb", (pe, index), &atomic, std::ptr::null_mut(), tracker)? };
+        Ok(update)
+    }
+
     /// Starts an atomic, as [`fetch_amo`](View::fetch_amo); the handle gives the old value.
     ///
     /// # Errors

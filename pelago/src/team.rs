@@ -382,7 +382,7 @@ struct Birth {
 
 /// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
 /// counted from a number that no other call has.
-const BIRTHS: [&str; 12] = [
+const BIRTHS: [&str; 13] = [
     "split_strided",
     "split_list",
     "split_2d",
@@ -395,6 +395,7 @@ const BIRTHS: [&str; 12] = [
     "serve",
     "the end of serve",
     "a barrier of active messages",
+    "atomic_domain",
 ];
 const FIRST_BIRTH: u64 = 1 << 32;
 

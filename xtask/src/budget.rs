@@ -27,7 +27,7 @@ struct Budget {
     what: &'static str,
 }
 
-const BUDGETS: [Budget; 12] = [
+const BUDGETS: [Budget; 13] = [
     Budget { probe: "put_checked", instructions: 10, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
     Budget {
@@ -40,6 +40,7 @@ const BUDGETS: [Budget; 12] = [
         instructions: 8,
         what: "atomic through a handle bound to a PE, sleepers looked for",
     },
+    Budget { probe: "fetch_add_domain", instructions: 14, what: "atomic of a domain, PE and index checked" },
     Budget { probe: "put_strided_16", instructions: 200, what: "strided put of 16 words of 8 bytes" },
     Budget { probe: "quiet", instructions: 8, what: "quiet with nothing outstanding" },
     Budget { probe: "barrier_alone", instructions: 60, what: "barrier of one PE, which waits for nobody" },

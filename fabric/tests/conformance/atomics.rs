@@ -33,6 +33,12 @@ fn values(kind: AtomicKind) -> [u64; 4] {
     match kind {
         AtomicKind::F32 => [0.0f32, -1.5, 3.25, f32::INFINITY].map(|x| x.to_bits().into()),
         AtomicKind::F64 => [0.0f64, -1.5, 3.25, f64::INFINITY].map(f64::to_bits),
+        AtomicKind::ComplexF32 => [[0.0f32, 0.0], [-1.5, 0.25], [0.0, 3.25], [1e30, -7.0]].map(|[re, im]| {
+            let mut parts = [0; 8];
+            parts[..4].copy_from_slice(&re.to_ne_bytes());
+            parts[4..].copy_from_slice(&im.to_ne_bytes());
+            u64::from_ne_bytes(parts)
+        }),
         _ => [0, 0x5A5A_1234_8765_4321, 0xFFFF_FFFF_FFFF_FFFD, 0x8000_0000_8000_8080],
     }
 }

@@ -10,7 +10,7 @@ use crate::am::{Datum, Reply};
 use crate::amo::AtomicElement;
 use crate::coll::request::Request;
 use crate::element::Element;
-use crate::nb::{Fetch, Transfer};
+use crate::nb::{Fetch, Transfer, Update};
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, Ordering};
@@ -90,6 +90,7 @@ macro_rules! futures {
 futures! {
     ['a, T: Element] Transfer<'a, T>;
     ['a, T: AtomicElement] Fetch<'a, T>;
+    ['a] Update<'a>;
     ['a] Request<'a>;
     ['a, R: Datum] Reply<'a, R>;
     ['a] All<'a>;

@@ -20,8 +20,9 @@ use crate::world::World;
 use std::marker::PhantomData;
 
 /// Something that comes to pass once: a [`Region`](crate::Region) that is complete, the end of a
-/// [`Transfer`](crate::Transfer), [`Fetch`](crate::Fetch), collective [`Request`](crate::Request) or
-/// [`Reply`](crate::am::Reply), the local completion of puts ([`Leaf`]), or several of them ([`when_all`]).
+/// [`Transfer`](crate::Transfer), [`Fetch`](crate::Fetch), [`Update`](crate::Update), collective
+/// [`Request`](crate::Request) or [`Reply`](crate::am::Reply), the local completion of puts ([`Leaf`]), or
+/// several of them ([`when_all`]).
 pub trait Event {
     /// The world in which it happens.
     #[doc(hidden)]
