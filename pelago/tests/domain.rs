@@ -363,8 +363,17 @@ fn dropped_handles_do_their_work(world: &World) {
         }
     }
     updates.into_iter().for_each(|update| update.wait());
+    // As events, together and as a future.
+    let update = words.amo_nb(0, me, AtomicOp::Add, 1000).unwrap();
+    let fetch = words.fetch_amo_nb(0, me, AtomicOp::Add, 1000).unwrap();
+    pelago::event::wait_all(&[&update, &fetch]);
+    assert!(update.test() && fetch.test());
+    update.wait();
+    assert!([111, 1111].contains(&fetch.wait()));
+    world.block_on(async { words.amo_nb(0, me, AtomicOp::Add, 1000).unwrap().await });
+    assert_eq!(words.fetch_amo_nb(0, me, AtomicOp::Add, 0).unwrap().wait(), 3111);
     world.barrier();
-    assert_eq!(array.local().to_vec(), vec![111; n]);
+    assert_eq!(array.local().to_vec(), vec![if me == 0 { 3111 } else { 111 }; n]);
 }
 
 /// Every member learns who asks for something else, and of what; the team goes on.
