@@ -5,14 +5,23 @@ use std::process::ExitCode;
 
 use pelago::prelude::*;
 
+mod bale;
+mod bar;
 mod bytes;
+mod collect;
 mod entry;
 mod ft;
+mod gups;
+mod hash_table;
 mod hello;
 mod noop;
+mod partition;
 pub mod perf;
 mod qtc;
+mod rate;
 mod ring;
+mod room;
+mod splitmix;
 
 pub use bytes::Bytes;
 pub use entry::nearest;
@@ -36,7 +45,27 @@ pub fn apps() -> &'static [App] {
             about: "NAS FT: a 3D FFT over all PEs, verified against NASA's checksums",
             run: ft::run,
         },
+        App {
+            name: "gups",
+            about: "GUPS: random words of a table change, by puts and gets, atomics or messages, verified",
+            run: gups::run,
+        },
+        App {
+            name: "hash-table",
+            about: "A distributed hash table by aggregated active messages, every answer verified",
+            run: hash_table::run,
+        },
         App { name: "hello", about: "One line from every PE: who it is and where it runs", run: hello::run },
+        App {
+            name: "histogram",
+            about: "Histogram of random indices in a table over all PEs, three ways, verified",
+            run: bale::histogram::run,
+        },
+        App {
+            name: "index-gather",
+            about: "Random words of a table over all PEs are got, three ways, verified",
+            run: bale::index_gather::run,
+        },
         App { name: "noop", about: "Nothing but a start, a barrier and an end", run: noop::run },
         App {
             name: "perf",

@@ -1,0 +1,108 @@
+//! The updates, each way. Invariant: by atomics and by messages every update is made exactly once; by puts
+//! and gets those are lost that hit a word which another PE has in its hands.
+
+use std::time::Duration;
+
+use pelago::am::Handlers;
+use pelago::prelude::*;
+use pelago::{Local, Result};
+
+use super::method::Method;
+use super::problem::Problem;
+use crate::rate::timed;
+
+/// The most updates that a PE may have looked ahead to and stored, as HPC Challenge rules.
+pub(super) const LOOK_AHEAD: usize = 1024;
+
+/// Collective: makes all updates; how long it took, from the start of the first PE to the end of the last.
+/// `progress` learns how many this PE has made.
+pub(super) fn run(
+    world: &World,
+    table: &Symmetric<'_, u64>,
+    (problem, method): (&Problem, Method),
+    progress: &mut dyn FnMut(u64),
+) -> Result<Duration> {
+    let share = problem.stream.range(world.my_pe());
+    match method {
+        Method::PutGet => timed(world, || {
+            problem.each_update(share, progress, |update| {
+                let (pe, index) = problem.place(update);
+                table.p(pe, index, table.g(pe, index)? ^ update)
+            })
+        }),
+        Method::Atomics => timed(world, || {
+            problem.each_update(share, progress, |update| {
+                let (pe, index) = problem.place(update);
+                table.xor(pe, index, update)
+            })
+        }),
+        Method::Messages => by_messages(world, table, problem, progress),
+    }
+}
+
+/// Updates of the own part are made at once. The others are gathered for each owner, whose handler makes
+/// those of a message in a row.
+///
+/// Words are changed by a load and a store, without an atomic operation, by this function and by the handler.
+/// They do not come between each other's load and store: only the owner does either, and it executes messages
+/// on the one thread that makes its updates, within calls that send, as this run starts no progress thread.
+/// Beside one, updates could be lost, which the verification counts; it would still be no data race, as loads
+/// and stores of [`Local`] are atomic.
+fn by_messages(
+    world: &World,
+    table: &Symmetric<'_, u64>,
+    problem: &Problem,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Duration> {
+    let (me, own) = (world.my_pe(), table.local());
+    let first = problem.table.range(me).start;
+    let mut handlers = Handlers::new();
+    let batch = handlers.add_batch("gups: update", |_, updates: &[u64]| {
+        for &update in updates {
+            xor(&own, problem.word(update).wrapping_sub(first) as usize, update);
+        }
+    });
+    world.team().serve(handlers, |am| {
+        let mut others = am.aggregator_of(batch, records(am.n_pes() - 1))?;
+        timed(world, || {
+            problem.each_update(problem.stream.range(me), progress, |update| {
+                let (pe, index) = problem.place(update);
+                if pe == me {
+                    xor(&own, index, update);
+                    return Ok(());
+                }
+                others.push(pe, update)
+            })?;
+            assert!(others.waiting() <= LOOK_AHEAD, "PE {me} stores {} updates", others.waiting());
+            others.flush()?;
+            am.barrier()
+        })
+    })?
+}
+
+/// How many updates may wait for each of so many other PEs: all together at most [`LOOK_AHEAD`]. Where there
+/// are more PEs than that, each update is sent at once.
+fn records(others: usize) -> usize {
+    let records = (LOOK_AHEAD / others.max(1)).max(1);
+    assert!(records == 1 || records * others <= LOOK_AHEAD, "{records} updates for each of {others} PEs");
+    records
+}
+
+#[inline(always)]
+fn xor(part: &Local<'_, u64>, index: usize, update: u64) {
+    part.set(index, part.get(index) ^ update);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_keeps_to_the_rules() {
+        for others in [1, 2, 3, 7, 63, 1000, 1024, 1025, 4095] {
+            // The last record for a PE is sent with those that wait.
+            assert!((records(others) - 1) * others <= LOOK_AHEAD, "{others} other PEs");
+        }
+        assert_eq!([records(0), records(1), records(3), records(4095)], [1024, 1024, 341, 1]);
+    }
+}
