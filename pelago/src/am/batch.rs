@@ -49,7 +49,7 @@ impl<'env> Handlers<'env> {
     /// ```
     /// use pelago::am::{HandlerLock, Handlers};
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
-    /// let found = HandlerLock::new(Vec::new());
+    /// let found = HandlerLock::new(Vec::<u32>::new());
     /// let mut handlers = Handlers::new();
     /// let note = |_, answers: &[u32]| found.lock().extend(answers);
     /// let double = handlers.add_query("double", |_, x: u32| 2 * x, note);

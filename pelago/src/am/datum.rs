@@ -4,7 +4,7 @@ use crate::element::{Element, bytes_of};
 
 /// A value that travels as the argument or the result of a remote procedure: every [`Element`], `bool`,
 /// vectors of elements, `String`, nothing, and tuples of up to four of these; with the feature `serde`
-/// whatever it can serialise, as [`Serde`].
+/// whatever it can serialise, as `Serde`.
 pub trait Datum: Sized {
     /// Appends the bytes.
     fn encode(&self, bytes: &mut Vec<u8>);

@@ -74,9 +74,10 @@ pub fn test_some(events: &[&dyn Event]) -> Vec<usize> {
 /// use pelago::event::{self, Event as _};
 /// # pelago::spmd(3, |world| -> pelago::Result<()> {
 /// let (team, right) = (world.team(), (world.my_pe() + 1) % 3);
-/// let (inbox, all) = (world.alloc_zeroed::<u32>(1)?, world.alloc_zeroed::<u32>(3)?);
+/// let (all, mine) = (world.alloc_zeroed::<u32>(3)?, world.alloc_zeroed::<u32>(1)?);
+/// let inbox = world.alloc_zeroed::<u32>(1)?;
 /// let put = inbox.put_nb(right, 0, vec![7])?;
-/// let gathering = team.nonblocking().all_gather(&all, &world.alloc_zeroed::<u32>(1)?)?;
+/// let gathering = team.nonblocking().all_gather(&all, &mine)?;
 /// event::wait_all(&[&put, &gathering]);
 /// assert!(put.test() && gathering.test());
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
