@@ -3,6 +3,7 @@
 //! Invariant: figures come from jobs that this command starts of itself (the application `perf`); here they
 //! are only put in order. A gate is a comparison within one run, never an absolute time.
 
+mod am;
 mod atomics;
 mod coll;
 mod compute;
@@ -50,6 +51,7 @@ Examples:
   pelago bench rma --html curves.html     the same as a page of curves
   pelago bench rma -n 16 --json           barriers of up to 16 PEs too; for programs
   pelago bench atomics -n 8               atomics alone, and of up to 8 PEs on one word
+  pelago bench am                         active messages: round trips, floods, polls
   pelago bench --gate                     is everything within its bounds?
   pelago bench --gate barrier-2 put-4k    only these";
 
@@ -75,6 +77,13 @@ Examples:
   pelago bench semaphore                 posts and waits, and puts that post, of 8 B to 64 KiB
   pelago bench semaphore --html s.html   the curves as well
   pelago bench semaphore --json          one JSON object a measurement";
+
+const AM_EXAMPLES: &str = "\
+Examples:
+  pelago bench am                        round trips, floods, one sender, the poll
+  pelago bench am -n 8 --html a.html     up to 7 senders to one PE too, and a page of curves
+  PELAGO_ROUTE=net pelago bench am       the same over the net
+  pelago bench am --json                 one JSON object a measurement";
 
 const RATE_EXAMPLES: &str = "\
 Examples:
@@ -153,6 +162,20 @@ enum Suite {
     Semaphore {
         #[command(flatten)]
         job: Job,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Active messages: round trips, floods, several senders, polls
+    ///
+    /// PE 0 sends PE 1 short, medium and long requests: each answered before the next, with as much; one
+    /// after the other without answers, and with. Then 1, 2, 4 PEs and so on send to one more PE at the same
+    /// time: the rate of all, and the slowest sender's as a part of the fastest one's.
+    #[command(after_help = AM_EXAMPLES)]
+    Am {
+        #[command(flatten)]
+        most: Most,
         #[command(flatten)]
         binding: Binding,
         #[command(flatten)]
@@ -255,6 +278,7 @@ impl Bench {
             Some(Suite::Semaphore { job, binding, output }) => {
                 semaphore::TOPIC.measure(job.n, &binding, &output)?;
             }
+            Some(Suite::Am { most: n, binding, output }) => am::TOPIC.measure(most(n), &binding, &output)?,
             Some(Suite::Rate { job, binding, output }) => rate::TOPIC.measure(job.n, &binding, &output)?,
             Some(Suite::Vis { job, binding, output }) => vis::TOPIC.measure(job.n, &binding, &output)?,
             Some(Suite::Coll { most: n, binding, output }) => {

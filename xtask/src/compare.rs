@@ -5,6 +5,7 @@
 
 mod coll;
 mod fft;
+mod gups;
 mod shmem;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ pub enum Subject {
     /// Collective operations, with Open MPI, MPICH and OpenSHMEM (Debian: openmpi-bin, libopenmpi-dev, mpich,
     /// libmpich-dev)
     Coll(coll::Args),
+    /// Random updates of one table (GUPS), with the MPIRandomAccess of hpcc (Debian: hpcc, openmpi-bin)
+    Gups(gups::Args),
     /// Calls of the OpenSHMEM library, with Open MPI's (Debian: openmpi-bin, libopenmpi-dev)
     Shmem(shmem::Args),
 }
@@ -31,6 +34,7 @@ impl Subject {
         match self {
             Subject::Fft(args) => fft::run(&args),
             Subject::Coll(args) => coll::run(&args),
+            Subject::Gups(args) => gups::run(&args),
             Subject::Shmem(args) => shmem::run(&args),
         }
     }

@@ -29,9 +29,13 @@ pub(super) fn compute(world: &World, time: Duration) -> Result<Option<Computatio
     let mut numbers = vec![1.0; NUMBERS];
     let (start, start_cpu) = (Instant::now(), thread_time()?);
     let mut pieces = 0;
-    while start.elapsed() < time {
+    // One at least, also where the time is over when this PE first has a core.
+    loop {
         piece(&mut numbers);
         pieces += 1;
+        if start.elapsed() >= time {
+            break;
+        }
     }
     let (wall, cpu) = (start.elapsed(), thread_time()? - start_cpu);
     black_box(&numbers);

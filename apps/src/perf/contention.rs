@@ -3,15 +3,15 @@
 //! Pritchard, Gilmore, ten Bruggencate, Knaak and Pagel, "Message Passing Toolkit (MPT) Software on XT3": the
 //! latency of `shmem_fadd` as a function of the PEs that update one variable.
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::Result;
 use pelago::prelude::*;
 
-use super::crowd::{Crowd, Share, rate_of_all, together};
+use super::crowd::{rate_of_all, together};
 use super::effort::Effort;
 use super::ensemble::{Leader, Part, rest};
+use super::meetings::Meetings;
 use super::record::{Bench, Operation, Place, Record, Unit};
 use super::suite::{Sink, Suite};
 
@@ -19,8 +19,6 @@ use super::suite::{Sink, Suite};
 const TARGET: Pe = 0;
 /// Words that lie between two, so that no cache line is shared, nor fetched with another.
 const STRIDE: usize = 16;
-/// What a PE reports: operations, and start and length of the count in nanoseconds.
-const REPORT_WORDS: usize = 3;
 
 /// Collective, for two PEs or more, all of which add.
 ///
@@ -78,10 +76,8 @@ impl<'w> Contest<'w> {
 struct Side<'w> {
     contenders: usize,
     place: Place,
-    crowd: Crowd<'w>,
+    meetings: Meetings<'w>,
     words: Symmetric<'w, u64>,
-    reports: Symmetric<'w, u64>,
-    meetings: Cell<u64>,
 }
 
 impl<'w> Side<'w> {
@@ -89,10 +85,8 @@ impl<'w> Side<'w> {
         Ok(Side {
             contenders,
             place,
-            crowd: Crowd::new(world)?,
+            meetings: Meetings::new(world, contenders)?,
             words: world.alloc_zeroed(contenders * STRIDE)?,
-            reports: world.alloc_zeroed(contenders * REPORT_WORDS)?,
-            meetings: Cell::new(0),
         })
     }
 
@@ -105,15 +99,7 @@ impl<'w> Side<'w> {
         let index = if self.place == Place::OneWord { 0 } else { me * STRIDE };
         let batch =
             move |count| (0..count).try_for_each(|_| self.words.fetch_add(TARGET, index, 1).map(|_| ()));
-        let report = move |share: Share| {
-            let report = [share.operations, share.start_ns, share.elapsed_ns];
-            self.reports.put(TARGET, me * REPORT_WORDS, &report)
-        };
-        Box::new(move |microseconds| {
-            self.meetings.set(self.meetings.get() + 1);
-            let members = self.meetings.get() * self.contenders as u64;
-            self.crowd.work(members, Duration::from_micros(microseconds), batch, report)
-        })
+        Box::new(move |microseconds| self.meetings.work(me, Duration::from_micros(microseconds), batch))
     }
 
     /// One block: each PE's nanoseconds an operation, and 10^6 operations a second of all.
@@ -128,10 +114,7 @@ impl<'w> Side<'w> {
         let window = effort.crowd_window(self.contenders, cores);
         let shares = together(|| {
             leader.play(part, window.as_micros() as u64)?;
-            let reports = self.reports.local().to_vec();
-            let share =
-                |report: &[u64]| Share { operations: report[0], start_ns: report[1], elapsed_ns: report[2] };
-            Ok(reports.chunks_exact(REPORT_WORDS).map(share).collect())
+            Ok(self.meetings.shares())
         })?;
         latencies_ns.extend(shares.iter().map(|share| share.latency_ns()));
         rates.push(rate_of_all(&shares) / 1e6);

@@ -12,7 +12,7 @@ use pelago::prelude::*;
 use super::clock::node_time;
 
 /// The PE whose words the members meet at.
-const HOST: Pe = 0;
+pub(super) const HOST: Pe = 0;
 /// How many have come, in all meetings so far.
 const COME: usize = 0;
 /// How many are done, on a cache line of its own.
@@ -47,6 +47,11 @@ impl Share {
         self.elapsed_ns as f64 / self.operations as f64
     }
 
+    /// Operations a second.
+    pub(super) fn rate(self) -> f64 {
+        self.operations as f64 * 1e9 / self.elapsed_ns as f64
+    }
+
     fn end_ns(self) -> u64 {
         self.start_ns + self.elapsed_ns
     }
@@ -58,6 +63,12 @@ pub(super) fn rate_of_all(shares: &[Share]) -> f64 {
     let last_ns = shares.iter().map(|share| share.end_ns()).max().unwrap_or(0);
     let operations: u64 = shares.iter().map(|share| share.operations).sum();
     operations as f64 * 1e9 / (last_ns - first_ns) as f64
+}
+
+/// The rate of the slowest member, as a part of the fastest one's.
+pub(super) fn fairness(shares: &[Share]) -> f64 {
+    let rates = || shares.iter().map(|share| share.rate());
+    rates().fold(f64::INFINITY, f64::min) / rates().fold(0.0, f64::max)
 }
 
 /// Whether all were counted at the same time for at least half of the shortest count.
@@ -128,6 +139,11 @@ impl<'w> Crowd<'w> {
             batch(batch_count)?;
         }
         Ok(())
+    }
+
+    /// On the host, which is none of the members: waits until all are done, in all meetings so far.
+    pub(super) fn await_all(&self, members: u64) {
+        self.words.local().wait_until(DONE, |done| done >= members);
     }
 
     fn have_all(&self, word: usize, members: u64, since: Instant) -> pelago::Result<bool> {
@@ -215,6 +231,12 @@ mod tests {
         assert_eq!(rate_of_all(&[share(50, 0, 1000)]), 5e7);
         assert_eq!(rate_of_all(&[share(50, 0, 1000), share(50, 1000, 1000)]), 5e7);
         assert_eq!(rate_of_all(&[share(50, 20, 1000), share(50, 20, 1000)]), 1e8);
+    }
+
+    #[test]
+    fn fairness_is_that_of_the_slowest() {
+        assert_eq!(fairness(&[share(50, 0, 1000)]), 1.0);
+        assert_eq!(fairness(&[share(80, 0, 1000), share(40, 5, 2000), share(60, 3, 1000)]), 0.25);
     }
 
     #[test]

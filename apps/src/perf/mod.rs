@@ -21,6 +21,7 @@ use self::pairs::Comparison;
 use self::suite::Progress;
 use crate::entry;
 
+mod am;
 mod atomics;
 mod barrier;
 mod buffers;
@@ -31,6 +32,7 @@ mod contention;
 mod crowd;
 mod effort;
 mod ensemble;
+mod meetings;
 mod pairs;
 mod ping;
 mod plan;
@@ -61,6 +63,7 @@ const NAME: &str = "perf";
         pelago run -n 2 --bind perf rma                     latencies, bandwidths and the barrier\n  \
         pelago run -n 4 perf barrier                        the barrier of four PEs\n  \
         pelago run -n 4 perf contention                     four PEs add to one word\n  \
+        pelago run -n 4 perf am-senders                     three PEs send messages to one\n  \
         pelago run -n 4 perf coll --operations all-reduce   one collective operation, all sizes\n  \
         pelago run -n 2 --bind perf pairs put --bytes 4096  put beside memcpy, eleven times"
 )]
@@ -89,6 +92,10 @@ enum What {
     Signals,
     /// Posts and waits between PEs 0 and 1, and puts that post
     Semaphores,
+    /// Active messages between PEs 0 and 1: round trips and floods; and a poll that finds nothing
+    Am,
+    /// Active messages of all other PEs to PE 0 at the same time
+    AmSenders,
     /// Windows of non-blocking puts from PE 0 to PE 1
     Rate,
     /// Scattered transfers of PE 0 on PE 1's memory, beside contiguous ones
@@ -136,7 +143,9 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Atomics => atomics::all(world, effort, &mut sink)?,
             What::Contention => contention::all(world, effort, &mut sink)?,
             What::Signals => signals::all(world, &signals::Plan::of(effort), &mut sink)?,
-            What::Semaphores => semaphores::all(world, &semaphores::Plan::of(effort), &mut sink)?,
+            What::Semaphores => semaphores::all(world, &signals::Plan::of(effort), &mut sink)?,
+            What::Am => am::all(world, &am::plan(effort), &mut sink)?,
+            What::AmSenders => am::senders(world, effort, &mut sink)?,
             What::Rate => rate::all(world, &rate::Plan::of(effort), &mut sink)?,
             What::Vis => vis::all(world, &vis::Plan::of(effort), &mut sink)?,
             What::Threads => threads::all(world, effort_of, &mut sink)?,
@@ -200,6 +209,8 @@ mod tests {
             "contention",
             "signals",
             "semaphores",
+            "am",
+            "am-senders",
             "rate",
             "vis",
             "threads",

@@ -40,6 +40,16 @@ pub enum Bench {
     Threads,
     /// Scattered blocks between PE 0 and PE 1's memory, each operation with a quiet.
     Scattered,
+    /// PE 0 sends PE 1 a request, whose handler answers with as much; each when the answer before has come.
+    MessageRoundTrip,
+    /// PE 0 sends PE 1 requests, one after the other, and counts them when PE 1 has executed the last.
+    MessageFlood,
+    /// The same, and each request is answered with a short message.
+    MessageFloodAnswered,
+    /// Several PEs send PE 0 requests at the same time: the rate of all together, and the fairness.
+    MessageSenders,
+    /// PE 0 looks for messages, and there are none.
+    MessagePoll,
     /// A collective operation of all PEs, again and again; each is the root in turn, where there is one.
     Collective,
     /// The same with PE 0 as the root always, which may run ahead of the others.
@@ -87,6 +97,14 @@ pub enum Operation {
     PutFlag,
     /// `memput_signal` and `wait`; half a round trip.
     MemputSignal,
+    /// A short active message; its bytes are those of its arguments.
+    MessageShort,
+    /// A medium active message without arguments; its bytes are those of its payload, as with a long one.
+    MessageMedium,
+    /// A long active message without arguments.
+    MessageLong,
+    /// A poll for active messages.
+    Poll,
     /// `post` and `wait` of an integer semaphore for one producer and one consumer.
     PostOneToOne,
     /// The same, for many producers and one consumer.
@@ -177,6 +195,9 @@ pub enum Unit {
     /// 10^6 operations a second.
     #[serde(rename = "M/s")]
     MillionsPerSecond,
+    /// The rate of the slowest PE, as a part of the fastest one's.
+    #[serde(rename = "slowest/fastest")]
+    Fairness,
 }
 
 /// What is measured.

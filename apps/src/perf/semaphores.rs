@@ -6,10 +6,9 @@ use anyhow::Result;
 use pelago::prelude::*;
 use pelago::upc::{SemaphoreKind, Semaphores};
 
-use super::effort::Effort;
 use super::ensemble::{Part, rest};
 use super::record::{Bench, Operation};
-use super::signals::Exchange;
+use super::signals::{Exchange, Plan};
 use super::suite::{Sink, Suite};
 
 /// The kinds that are measured.
@@ -19,20 +18,6 @@ const KINDS: [(Operation, SemaphoreKind); 4] = [
     (Operation::PostManyToMany, SemaphoreKind::integer()),
     (Operation::PostFlag, SemaphoreKind::boolean()),
 ];
-
-/// Sizes and effort.
-pub(super) struct Plan {
-    /// Bytes of a put.
-    pub(super) bytes: Vec<usize>,
-    pub(super) effort: Effort,
-}
-
-impl Plan {
-    /// The plan of `bench semaphore`.
-    pub(super) fn of(effort: Effort) -> Self {
-        Plan { bytes: (3..=16).map(|power| 1 << power).collect(), effort }
-    }
-}
 
 /// Collective, for two PEs or more: round trips of all kinds in one trial, posts one way in another, and the
 /// three ways to send data in one for each size.

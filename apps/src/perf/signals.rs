@@ -13,15 +13,15 @@ use super::ensemble::{Part, rest};
 use super::record::{Bench, Operation};
 use super::suite::{Sink, Suite};
 
-/// Sizes and effort.
+/// Sizes and effort of measurements of PEs that send each other data in turn.
 pub(super) struct Plan {
-    /// Bytes of a put; signals alone are measured in any case.
+    /// Bytes of the data; what goes without is measured in any case.
     pub(super) bytes: Vec<usize>,
     pub(super) effort: Effort,
 }
 
 impl Plan {
-    /// The plan of `bench signals`.
+    /// The plan of `bench signals` and `bench semaphore`.
     pub(super) fn of(effort: Effort) -> Self {
         Plan { bytes: (3..=16).map(|power| 1 << power).collect(), effort }
     }

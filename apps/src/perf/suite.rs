@@ -98,7 +98,8 @@ fn sample(
     Ok(samples)
 }
 
-/// The records of samples in nanoseconds; a round trip of ping-ack makes a second one, of its half.
+/// The records of samples in nanoseconds; a round trip of ping-ack makes a second one, of its half, and a
+/// flood of messages with data one of their bytes.
 fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
     let record = |operation, unit, value: &dyn Fn(f64) -> f64| {
         let samples: Vec<_> = samples_ns.iter().map(|ns| value(*ns)).collect();
@@ -110,8 +111,13 @@ fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
         Bench::Bandwidth | Bench::Flood => {
             vec![record(operation, Unit::GigabytesPerSecond, &|ns| moved_bytes / ns)]
         }
-        Bench::AtomicRate | Bench::Rate | Bench::SemaphoreRate => {
+        Bench::AtomicRate | Bench::Rate | Bench::SemaphoreRate | Bench::MessageFloodAnswered => {
             vec![record(operation, Unit::MillionsPerSecond, &|ns| operations * 1e3 / ns)]
+        }
+        Bench::MessageFlood => {
+            let rate = record(operation, Unit::MillionsPerSecond, &|ns| operations * 1e3 / ns);
+            let bandwidth = || record(operation, Unit::GigabytesPerSecond, &|ns| moved_bytes / ns);
+            [rate].into_iter().chain((label.bytes > 0).then(bandwidth)).collect()
         }
         Bench::Signal | Bench::MemputSignal => vec![record(operation, Unit::Nanoseconds, &|ns| ns / 2.0)],
         Bench::PingAck => vec![
@@ -181,6 +187,10 @@ pub(super) mod tests {
         assert_eq!(records(Bench::Rate, put, 8, &[100.0]), [(put, 40.0, Unit::MillionsPerSecond)]);
         let put_signal = Operation::PutSignal;
         assert_eq!(records(Bench::Signal, put_signal, 8, &[100.0]), [(put_signal, 50.0, nanoseconds)]);
+        let rate = (put, 40.0, Unit::MillionsPerSecond);
+        let bandwidth = (put, 40.0, Unit::GigabytesPerSecond);
+        assert_eq!(records(Bench::MessageFlood, put, 1000, &[100.0]), [rate, bandwidth]);
+        assert_eq!(records(Bench::MessageFlood, put, 0, &[100.0]), [rate]);
         let there_and_back = records(Bench::PingAck, Operation::RoundTrip, 8, &[100.0, 300.0]);
         let expected = [(Operation::RoundTrip, 200.0, nanoseconds), (Operation::OneWay, 100.0, nanoseconds)];
         assert_eq!(there_and_back, expected);

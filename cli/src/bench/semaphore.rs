@@ -4,11 +4,12 @@
 
 use pelago_apps::perf::{Bench, Operation, Record};
 
-use super::page::{Across, BLUE, Figure, GREEN, ORANGE};
+use super::page::{BLUE, Figure, GREEN, ORANGE};
+use super::signals::one_way_curve;
 use super::table::Table;
 use super::text::{figures, find, of, ratio, size};
 use super::topic::{Job, Topic};
-use crate::plot::{Axis, Chart, Line, Scale};
+use crate::plot::Line;
 
 pub const TOPIC: Topic = Topic {
     title: "Semaphores",
@@ -71,23 +72,13 @@ fn puts(records: &[Record]) -> Table {
 }
 
 fn curve(records: &[Record]) -> Figure {
-    let line = |name, colour, line, operation| {
-        Across::Bytes.series(name, colour, line, of(records, Bench::MemputSignal, operation))
-    };
-    let lines = [
-        line("put, fence, flag", ORANGE, Line::Dashed, Operation::PutFlag),
-        line("put_signal", GREEN, Line::Solid, Operation::PutSignal),
-        line("memput_signal", BLUE, Line::Solid, Operation::MemputSignal),
+    let ways = [
+        (Operation::PutFlag, "put, fence, flag", ORANGE, Line::Dashed),
+        (Operation::PutSignal, "put_signal", GREEN, Line::Solid),
+        (Operation::MemputSignal, "memput_signal", BLUE, Line::Solid),
     ];
-    Figure {
-        chart: Chart {
-            title: "One-way time of data and what says that they have come".to_owned(),
-            x: Across::Bytes.axis("size of the data"),
-            y: Axis { label: "ns", scale: Scale::Decades },
-            series: lines.into_iter().flatten().collect(),
-        },
-        caption: "Half a round trip between PEs 0 and 1, both of which read what has come. Medians.",
-    }
+    let title = "One-way time of data and what says that they have come";
+    one_way_curve(records, Bench::MemputSignal, title, &ways)
 }
 
 #[cfg(test)]

@@ -46,20 +46,30 @@ fn table(records: &[Record]) -> Table {
 }
 
 fn curve(records: &[Record]) -> Figure {
-    let line = |name, colour, line, operation| {
-        let records = of(records, Bench::Signal, operation).filter(|record| record.label.bytes > 0);
-        Across::Bytes.series(name, colour, line, records)
-    };
-    let lines = [
-        line("put, fence, flag", ORANGE, Line::Dashed, Operation::PutFlag),
-        line("put_signal", BLUE, Line::Solid, Operation::PutSignal),
+    let ways = [
+        (Operation::PutFlag, "put, fence, flag", ORANGE, Line::Dashed),
+        (Operation::PutSignal, "put_signal", BLUE, Line::Solid),
     ];
+    one_way_curve(records, Bench::Signal, "One-way time of data and the word that says so", &ways)
+}
+
+/// What it takes to send data one way, against their size: a line for each way to say that they have come.
+pub fn one_way_curve(
+    records: &[Record],
+    bench: Bench,
+    title: &str,
+    ways: &[(Operation, &str, &'static str, Line)],
+) -> Figure {
+    let lines = ways.iter().map(|&(operation, name, colour, line)| {
+        let with_data = of(records, bench, operation).filter(|record| record.label.bytes > 0);
+        Across::Bytes.series(name, colour, line, with_data)
+    });
     Figure {
         chart: Chart {
-            title: "One-way time of data and the word that says so".to_owned(),
+            title: title.to_owned(),
             x: Across::Bytes.axis("size of the data"),
             y: Axis { label: "ns", scale: Scale::Decades },
-            series: lines.into_iter().flatten().collect(),
+            series: lines.flatten().collect(),
         },
         caption: "Half a round trip between PEs 0 and 1, both of which read what has come. Medians.",
     }

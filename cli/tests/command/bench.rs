@@ -5,9 +5,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::process::run;
+use super::process::{run, run_with};
 
-const TOPICS: [&str; 8] = ["rma", "atomics", "signals", "semaphore", "rate", "vis", "threads", "coll"];
+const TOPICS: [&str; 9] = ["rma", "atomics", "signals", "semaphore", "am", "rate", "vis", "threads", "coll"];
 
 #[test]
 fn every_topic_measures_two_pes_and_shows_tables_and_a_page() {
@@ -37,6 +37,21 @@ fn every_topic_writes_a_record_a_line_on_more_pes_than_two() {
             assert!(record["unit"].is_string() && record["bench"].is_string(), "{line}");
         }
     }
+}
+
+#[test]
+fn messages_are_measured_over_the_net_too() {
+    let ended = run_with(&["bench", "am", "-n", "2", "--quick", "--json"], &[("PELAGO_ROUTE", "net")]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let records: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let has = |bench: &str, operation: &str| {
+        records.iter().any(|record| record["bench"] == bench && record["operation"] == operation)
+    };
+    for bench in ["message-round-trip", "message-flood", "message-flood-answered"] {
+        let kinds = ["message-short", "message-medium", "message-long"];
+        assert!(kinds.iter().all(|kind| has(bench, kind)), "{bench}: {records:?}");
+    }
+    assert!(has("message-poll", "poll") && !has("message-flood", "put-memcpy"), "{records:?}");
 }
 
 #[test]
