@@ -8,7 +8,7 @@ use crate::Pe;
 use crate::restricted::{self, Callback};
 use crate::world::World;
 use pelago_fabric::shm::ring::Ring;
-use pelago_fabric::sync::Ordering;
+use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -37,15 +37,25 @@ impl World {
                 self.execute_answers(lanes);
                 let Some(mut inbox) = try_lock(&self.am.requests) else { return };
                 let own = lanes.own()[0];
-                for _ in 0..BATCH {
-                    if !self.execute_next(own, &mut inbox) {
-                        return;
-                    }
+                let mut executed = 0;
+                while executed < BATCH && self.execute_next(own, &mut inbox) {
+                    executed += 1;
                     self.execute_answers(lanes);
+                }
+                drop(inbox);
+                if executed > 0 {
+                    self.tell_of_room();
                 }
             }
             None => self.execute_arrived(BATCH),
         }
+    }
+
+    /// Wakes those who sleep until there is room in this PE's ring of requests.
+    fn tell_of_room(&self) {
+        // SYNC POINT doorbell: orders what was received before the look at the sleepers.
+        fence(Ordering::SeqCst);
+        self.ring_sleepers_for_data();
     }
 
     /// Executes the answers that have arrived, unless another thread does.
