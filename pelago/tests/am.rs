@@ -5,7 +5,7 @@ mod common;
 use pelago::am::{ARGS_MAX, Handler, HandlerLock, Handlers, Message};
 use pelago::prelude::*;
 use pelago::sync::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use pelago::{ErrorKind, Spmd};
+use pelago::{ErrorKind, Indexed, Spmd, Strided};
 
 everywhere! {
     kinds(3): every_kind_arrives_as_it_was_sent;
@@ -15,6 +15,7 @@ everywhere! {
     long_answers(6): answers_are_much_longer_than_what_they_answer;
     teams(5): endpoints_of_several_teams_are_apart;
     long(3): long_messages_find_their_data;
+    after(3): messages_follow_scattered_data;
     prepared(3): prepared_messages_may_shrink_or_be_given_up;
     immediate(2): immediate_messages_are_refused_and_come_later;
     threads_of_each_pe(3): several_threads_send_and_execute;
@@ -233,6 +234,45 @@ fn long_messages_find_their_data(world: &World) {
     });
     outcome.unwrap().unwrap();
     assert_eq!(seen.into_inner(), n * (0..rounds).map(length).sum::<usize>());
+}
+
+fn messages_follow_scattered_data(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let rounds = common::rounds(world, 200, 5) as u32;
+    // Each PE has columns of its own in everybody's matrix, and a list of places.
+    let (rows, width) = (40, 2 * n);
+    let matrix = world.alloc_zeroed::<u32>(rows * width).unwrap();
+    let seen = AtomicUsize::new(0);
+    let mut handlers = Handlers::new();
+    let look = handlers.add("look", |message| {
+        let (from, round) = (message.from(), message.args()[0]);
+        for row in 0..rows {
+            let at = row * width + 2 * from;
+            assert_eq!((matrix.local().get(at), matrix.local().get(at + 1)), (round, round + row as u32));
+        }
+        seen.fetch_add(1, Relaxed);
+    });
+    let column = Strided { array_stride: width, ..Strided::elements(rows) };
+    let places: Vec<usize> = (0..rows).map(|row| row * width + 2 * me + 1).collect();
+    let outcome = world.team().serve(handlers, |am| {
+        for round in 1..=rounds {
+            let (same, numbers) =
+                (vec![round; rows], (0..rows as u32).map(|row| round + row).collect::<Vec<_>>());
+            for to in 0..n {
+                am.short_after(to, look, &[round], |scope| {
+                    scope.put_strided(&matrix, to, 2 * me, &same, &column)?;
+                    scope.put_indexed(&matrix, to, &numbers, &Indexed::elements(&places))
+                })?;
+            }
+            // Nobody puts the next before all have looked.
+            am.barrier()?;
+        }
+        let error = am.short_after(n, look, &[], |_| panic!("nothing is put")).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::PeOutOfRange { .. }), "{error}");
+        Ok::<(), pelago::Error>(())
+    });
+    outcome.unwrap().unwrap();
+    assert_eq!(seen.into_inner(), n * rounds as usize);
 }
 
 fn prepared_messages_may_shrink_or_be_given_up(world: &World) {

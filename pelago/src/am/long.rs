@@ -9,7 +9,7 @@ use crate::Pe;
 use crate::coll::schedule::Rank;
 use crate::element::{Element, bytes_of};
 use crate::error::Result;
-use crate::nb::Transfer;
+use crate::nb::{Scope, Transfer};
 use crate::tracker::Tracker;
 use crate::view::View;
 use crate::world::World;
@@ -73,6 +73,41 @@ impl Am<'_> {
         let (head, words) = (self.head(to, handler, args, true), Words::new(args, Some(long.words)));
         self.deliver(to, head, &words, data);
         Ok(())
+    }
+
+    /// Runs `transfers`, which start whatever puts they like in a scope, scattered ones as well, and sends a
+    /// short request when they are complete: its handler sees all that they have put at its PE.
+    ///
+    /// ```
+    /// use pelago::Strided;
+    /// use pelago::am::Handlers;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let matrix = world.alloc_zeroed::<u32>(16)?;
+    /// let mut handlers = Handlers::new();
+    /// let look = handlers.add("look", |message| {
+    ///     let column = message.args()[0] as usize;
+    ///     assert!((0..4).all(|row| matrix.local().get(4 * row + column) == 7));
+    /// });
+    /// let other = 1 - world.my_pe();
+    /// world.team().serve(handlers, |am| {
+    ///     let column = Strided { array_stride: 4, ..Strided::elements(4) };
+    ///     am.short_after(other, look, &[2], |scope| scope.put_strided(&matrix, other, 2, &[7; 4], &column))
+    /// })??;
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`short`](Am::short); nothing is put then. Those of the transfers; no message is sent then.
+    pub fn short_after<'a>(
+        &'a self,
+        to: Rank,
+        handler: Handler,
+        args: &[u32],
+        transfers: impl for<'scope> FnOnce(&'scope Scope<'scope, 'a>) -> Result<()>,
+    ) -> Result<()> {
+        self.check("an active message after transfers", to, handler, args)?;
+        self.world.scope(transfers)?;
+        self.short(to, handler, args)
     }
 
     /// As [`long`](Am::long), but does not wait for the data to be complete: the message follows them by
