@@ -188,7 +188,7 @@ impl World {
         if self.am.is_open() {
             self.execute_messages();
         }
-        self.wakers.wake();
+        self.wake_futures();
     }
 
     #[cold]
@@ -205,7 +205,7 @@ impl World {
             self.progress_channel(&context);
         }
         self.flush_outbox(net);
-        self.wakers.wake();
+        self.wake_futures();
     }
 
     fn progress_channel(&self, channel: &Channel) {

@@ -16,6 +16,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub(crate) enum Callback {
     /// The function of an operation.
     Function(&'static str),
+    /// The waker of a future.
+    Waker,
     /// A handler of active messages, for a message of this PE.
     Handler { name: &'static str, from: Pe },
 }
@@ -71,6 +73,12 @@ pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
              are sent to its target. Send it first, or drop it"
         ));
     }
+    if RUNNING.get() == Some(Callback::Waker) {
+        let (me, awaited) = (world.my_pe(), awaited());
+        world.fail(&format!(
+            "PE {me}: the waker of a future waits for {awaited}. A waker may only note that its task can go on"
+        ));
+    }
     if let Some(Callback::Handler { name, .. }) = RUNNING.get() {
         let (me, awaited) = (world.my_pe(), awaited());
         world.fail(&format!(
@@ -116,6 +124,9 @@ fn fail(world: &World, callback: Callback, called: &'static str) -> ! {
              function's result. Let it compute from its two operands alone, and call {called} before or \
              after {operation}"
         )),
+        Callback::Waker => world.fail(&format!(
+            "PE {me}: the waker of a future calls {called}. A waker may only note that its task can go on"
+        )),
         Callback::Handler { name, .. } => world.fail(&format!(
             "PE {me}: the handler {name:?} calls {called}, which a handler must not: it may answer the \
              message once, compute and take notes. Do it when the handler has returned"
@@ -127,6 +138,7 @@ impl std::fmt::Display for Callback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Callback::Function(operation) => write!(f, "the function of {operation}"),
+            Callback::Waker => f.write_str("the waker of a future"),
             Callback::Handler { name, from } => {
                 write!(f, "the handler {name:?} of active messages, for one of PE {from},")
             }

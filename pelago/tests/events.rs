@@ -321,6 +321,119 @@ fn who_can_come_no_more_is_named() {
     assert!(words.contains("PE 0: waits for an event, but PE 1 has left the job"), "{words}");
 }
 
+/// A collective that ends while the next is started wakes who awaits it, although nothing is under way then.
+#[test]
+fn futures_of_collectives_that_end_together_are_woken() {
+    let outcome = spmd(2, |world| {
+        let team = world.team();
+        for _ in 0..200 {
+            let mut first = team.nonblocking().sync().unwrap().into_future();
+            let (mut is_first_over, mut second) = (false, None);
+            world.block_on(std::future::poll_fn(|context| {
+                is_first_over = is_first_over || Pin::new(&mut first).poll(context).is_ready();
+                let second = second.get_or_insert_with(|| team.nonblocking().sync().unwrap().into_future());
+                if !is_first_over || Pin::new(second).poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            }));
+        }
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_future_that_can_come_no_more_says_so() {
+    let waits: [fn(&World, pelago::Request<'_>); 2] = [
+        |world, request| world.block_on(request.into_future()),
+        |_, request| run_parking(request.into_future()).0,
+    ];
+    for wait in waits {
+        let outcome = spmd(2, |world| {
+            let team = world.team();
+            if world.my_pe() == 0 {
+                wait(world, team.nonblocking().sync().unwrap());
+            }
+        });
+        let words = outcome.unwrap_err().to_string();
+        assert!(words.contains("PE 0: waits for an event, but PE 1 has left the job"), "{words}");
+    }
+}
+
+#[test]
+fn a_future_ends_with_its_job() {
+    for has_thread in [false, true] {
+        let outcome = spmd(2, |world| {
+            let team = world.team();
+            assert!(world.my_pe() != 1, "on purpose");
+            let wait = || run_parking(team.nonblocking().sync().unwrap().into_future());
+            match has_thread {
+                true => world.with_progress_thread(wait),
+                false => wait(),
+            };
+        });
+        let words = outcome.unwrap_err().to_string();
+        assert!(words.contains("PE 1") && words.contains("on purpose"), "{words}");
+    }
+}
+
+/// A thread that is in `block_on` and does not wait drives nobody else.
+#[test]
+fn who_computes_in_block_on_is_not_relied_on() {
+    let outcome = spmd(2, |world| {
+        let other = 1 - world.my_pe();
+        let mut handlers = Handlers::new();
+        let same = handlers.add_procedure("same", |_, x: u64| x);
+        let served = world.team().serve(handlers, |am| {
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    assert_eq!(run_parking(am.call(other, same, &9).unwrap().into_future()).0, 9);
+                    is_over.store(true, Relaxed);
+                });
+                world.block_on(async { until("the other thread", || is_over.load(Relaxed)) });
+            });
+        });
+        served.unwrap();
+    });
+    outcome.unwrap();
+}
+
+struct Sinner;
+
+impl Wake for Sinner {
+    fn wake(self: Arc<Sinner>) {
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_ends_the_job() {
+    let is_registered = AtomicBool::new(false);
+    let outcome = spmd(2, |world| {
+        let mut handlers = Handlers::new();
+        let same = handlers.add_procedure("same", |_, x: u64| x);
+        let _ = world.team().serve(handlers, |am| {
+            world.block_on(async {
+                if world.my_pe() == 1 {
+                    // Until then PE 1 does not answer.
+                    until("PE 0 to register its waker", || is_registered.load(Relaxed));
+                }
+                let mut call = am.call(1, same, &1).unwrap().into_future();
+                let waker = Waker::from(Arc::new(Sinner));
+                if world.my_pe() == 0 {
+                    assert!(Pin::new(&mut call).poll(&mut Context::from_waker(&waker)).is_pending());
+                    is_registered.store(true, Relaxed);
+                }
+                am.barrier().unwrap();
+                call.await
+            })
+        });
+    });
+    let words = outcome.unwrap_err().to_string();
+    assert!(words.contains("PE 0: the waker of a future has panicked: on purpose"), "{words}");
+}
+
 #[test]
 fn a_panic_in_the_work_ends_the_progress_thread() {
     let outcome = spmd(2, |world| {

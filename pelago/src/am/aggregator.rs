@@ -120,7 +120,7 @@ impl<T: Element> Aggregator<'_, T> {
 
 impl<T: Element> Drop for Aggregator<'_, T> {
     fn drop(&mut self) {
-        // A panic tells of itself, and ends the job.
+        // What waits when a panic drops it is lost, as the panic ends the PE unless somebody catches it.
         if !std::thread::panicking()
             && let Err(error) = self.flush()
         {

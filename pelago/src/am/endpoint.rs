@@ -122,12 +122,7 @@ impl Am<'_> {
             return false;
         }
         let header = Head::with(member.header, handler, args.len());
-        let is_sent = lane.request_short(lanes.me, header, args);
-        if is_sent {
-            // Nobody else counts it yet, as this PE has not come to the end of `serve`.
-            self.table.sent.fetch_add(1, Ordering::Relaxed);
-        }
-        is_sent
+        self.counted(|| lane.request_short(lanes.me, header, args))
     }
 
     /// Sends a request with a payload of up to [`medium_max`](Am::medium_max) bytes, which the handler finds
@@ -223,13 +218,20 @@ impl Am<'_> {
     #[inline(always)]
     fn send(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) -> bool {
         let pe = self.table.pe(to);
-        let is_sent = match self.lanes {
+        self.counted(|| match self.lanes {
             Some(lanes) => lanes.to(pe).request(lanes.me, head.pack(), words.as_slice(), payload),
             None => self.world.request_over_net(pe, head.pack(), words.as_slice(), payload),
-        };
-        if is_sent {
-            // Nobody else counts it yet, as this PE has not come to the end of `serve`.
-            self.table.sent.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    /// Counts what `send` sends, before it can be executed: another thread of this PE may be in a barrier.
+    /// One too many for a moment makes that look once more; one too few could end it early.
+    #[inline(always)]
+    fn counted(&self, send: impl FnOnce() -> bool) -> bool {
+        self.table.sent.fetch_add(1, Ordering::Relaxed);
+        let is_sent = send();
+        if !is_sent {
+            self.table.sent.fetch_sub(1, Ordering::Relaxed);
         }
         is_sent
     }

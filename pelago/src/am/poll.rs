@@ -22,7 +22,7 @@ impl World {
     pub(crate) fn execute_messages(&self) {
         if restricted::may_run_handlers() {
             self.execute_some();
-            self.wakers.wake();
+            self.wake_futures();
         }
     }
 

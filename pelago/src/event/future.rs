@@ -1,11 +1,10 @@
 //! Events as futures, and an executor for one future.
 //!
-//! Invariant: a future that is pending is polled again after its event has come. While a thread drives
-//! ([`World::block_on`], [`World::with_progress_thread`]) that thread sees to it; otherwise the future asks
-//! to be polled again at once, and makes the progress itself.
+//! Invariant: a future that is pending is polled again after its event has come, or can come no more. While a
+//! thread drives ([`World::with_progress_thread`]), or this one waits in [`World::block_on`], that thread sees
+//! to it; otherwise the future asks to be polled again at once, and makes the progress itself.
 
-use super::wakers::Driver;
-use super::{All, Leaf, Outcome};
+use super::{All, Leaf, Outcome, Probe};
 use crate::am::{Datum, Reply};
 use crate::amo::AtomicElement;
 use crate::coll::request::Request;
@@ -14,6 +13,7 @@ use crate::nb::{Fetch, Transfer, Update};
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, Ordering};
+use std::cell::Cell;
 use std::future::{Future, IntoFuture};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -52,12 +52,13 @@ impl<E: Outcome> Future for EventFuture<E> {
         let (world, probe) = (event.world(), event.probe());
         world.progress();
         if !probe.has_come() {
-            let waker = context.waker();
-            if world.wakers.are_driven() {
+            check_hope(world, &probe);
+            let (waker, is_own) = (context.waker(), BLOCKING.get() == std::ptr::from_ref(world));
+            if is_own || world.wakers.are_driven() {
                 this.registered = Some(world.wakers.register(this.registered, &probe, waker));
             }
             // A driver that has ended meanwhile wakes nobody any more.
-            if !world.wakers.are_driven() {
+            if !is_own && !world.wakers.are_driven() {
                 waker.wake_by_ref();
             }
             return Poll::Pending;
@@ -65,6 +66,21 @@ impl<E: Outcome> Future for EventFuture<E> {
         this.forget();
         let event = this.event.take().expect("it was there a moment ago");
         Poll::Ready(event.wait())
+    }
+}
+
+/// Fails if the job has, or if a member has left without which the event cannot come.
+fn check_hope(world: &World, probe: &Probe) {
+    if world.has_failed().is_some() && !world.is_launched() {
+        world.give_up("a future after the job has failed");
+    }
+    if let Some(pe) = probe.awaits().filter(|&pe| world.has_left(pe)) {
+        // What it did before it left is visible now: only a last look tells whether that is enough.
+        world.progress();
+        if !probe.has_come() && probe.awaits() == Some(pe) {
+            let me = world.my_pe();
+            world.fail(&format!("PE {me}: waits for an event, but PE {pe} has left the job"));
+        }
     }
 }
 
@@ -97,6 +113,23 @@ futures! {
     ['a] Leaf<'a>;
 }
 
+/// Looks between two searches for futures whose events can come no more.
+const LOOKS_PER_HOPE_CHECK: u32 = 256;
+
+thread_local! {
+    /// The world in which this thread is in `block_on`; null in none.
+    static BLOCKING: Cell<*const World> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Ends a `block_on`, on unwinding as well.
+struct Blocking(*const World);
+
+impl Drop for Blocking {
+    fn drop(&mut self) {
+        BLOCKING.set(self.0);
+    }
+}
+
 /// Wakes the thread that waits in `block_on`.
 struct Flag(AtomicBool);
 
@@ -126,7 +159,7 @@ impl World {
     /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        let _driver: Driver<'_> = self.driver();
+        let _before = Blocking(BLOCKING.replace(self));
         let mut future = pin!(future);
         let flag = Arc::new(Flag(AtomicBool::new(false)));
         let waker = Waker::from(Arc::clone(&flag));
@@ -136,7 +169,20 @@ impl World {
                 return output;
             }
             // SYNC POINT woken: acquires what the waker has done before.
-            self.wait(Awaited::Future, || flag.0.swap(false, Ordering::Acquire));
+            self.wait(Awaited::Future, self.waking(|| flag.0.swap(false, Ordering::Acquire)));
+        }
+    }
+
+    /// What a thread looks at that waits for this and wakes futures meanwhile.
+    pub(super) fn waking(&self, mut is_over: impl FnMut() -> bool) -> impl FnMut() -> bool {
+        let mut looks = 0u32;
+        move || {
+            self.wake_futures();
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS_PER_HOPE_CHECK) {
+                self.wake_hopeless();
+            }
+            is_over()
         }
     }
 }

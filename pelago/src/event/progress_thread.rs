@@ -54,7 +54,7 @@ impl World {
             let thread = scope.spawn(move || {
                 let _driver = driver;
                 // Nothing is handed over by this: the thread's end is what the caller waits for.
-                self.wait(Awaited::EndOfWork, || is_over.load(Ordering::Relaxed));
+                self.wait(Awaited::EndOfWork, self.waking(|| is_over.load(Ordering::Relaxed)));
             });
             let stop = Stop { world: self, is_over };
             let outcome = work();

@@ -3,11 +3,15 @@
 //! Invariant: whoever makes progress wakes those whose events have come, after it has let go of every lock
 //! of the runtime. A waker that is registered in the moment in which its event comes may be missed by that
 //! look, but not by the next: a driver looks at least every millisecond. Where nobody drives, futures do not
-//! rely on being woken (`future.rs`).
+//! rely on being woken (`future.rs`). No waker is called or dropped while the list is locked, as its drop may
+//! drop a future, which forgets its own.
 
 use super::Probe;
+use crate::restricted::{self, Callback};
 use crate::world::World;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -16,26 +20,26 @@ use std::task::Waker;
 pub(crate) struct Wakers {
     /// How many there are, so that a look costs one load when there are none.
     count: AtomicUsize,
-    /// Threads that make progress until they are told to end.
+    /// Threads that do nothing but make progress.
     drivers: AtomicUsize,
     waiting: Mutex<Waiting>,
 }
 
 #[derive(Default)]
 struct Waiting {
-    entries: Vec<Entry>,
+    /// By number.
+    entries: BTreeMap<u64, Entry>,
     /// The number of the next.
     next: u64,
 }
 
 struct Entry {
-    number: u64,
     probe: Probe,
     waker: Waker,
 }
 
 /// A thread that drives, for as long as this lives.
-pub(super) struct Driver<'a>(&'a Wakers);
+pub(super) struct Driver<'a>(&'a World);
 
 impl Wakers {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -47,66 +51,81 @@ impl Wakers {
         self.drivers.load(Ordering::Relaxed) != 0
     }
 
-    /// This thread drives from now on.
-    pub(super) fn drive(&self) -> Driver<'_> {
-        self.drivers.fetch_add(1, Ordering::Relaxed);
-        Driver(self)
-    }
-
     /// Has a waker woken when the event comes; in place of the one of this number, if there is one.
     pub(super) fn register(&self, number: Option<u64>, probe: &Probe, waker: &Waker) -> u64 {
+        let entry = Entry { probe: probe.clone(), waker: waker.clone() };
         let mut waiting = self.waiting();
-        if let Some(entry) = waiting.entries.iter_mut().find(|entry| Some(entry.number) == number) {
-            entry.waker.clone_from(waker);
-            return entry.number;
-        }
-        let number = waiting.next;
-        waiting.next += 1;
-        waiting.entries.push(Entry { number, probe: probe.clone(), waker: waker.clone() });
+        let number = number.unwrap_or_else(|| {
+            waiting.next += 1;
+            waiting.next
+        });
+        let before = waiting.entries.insert(number, entry);
         self.count.store(waiting.entries.len(), Ordering::Relaxed);
+        drop(waiting);
+        drop(before);
         number
     }
 
     /// Forgets the waker of this number.
     pub(super) fn forget(&self, number: u64) {
-        self.take(|entry| entry.number == number);
-    }
-
-    /// Wakes those whose events have come.
-    #[inline]
-    pub(crate) fn wake(&self) {
-        if self.count.load(Ordering::Relaxed) != 0 {
-            self.wake_those(|entry| entry.probe.has_come());
-        }
-    }
-
-    #[cold]
-    fn wake_those(&self, are_meant: impl Fn(&Entry) -> bool) {
-        for entry in self.take(are_meant) {
-            entry.waker.wake();
-        }
-    }
-
-    fn take(&self, are_meant: impl Fn(&Entry) -> bool) -> Vec<Entry> {
         let mut waiting = self.waiting();
-        let taken = waiting.entries.extract_if(.., |entry| are_meant(entry)).collect();
+        let entry = waiting.entries.remove(&number);
+        self.count.store(waiting.entries.len(), Ordering::Relaxed);
+        drop(waiting);
+        drop(entry);
+    }
+
+    fn take(&self, are_meant: impl Fn(&Probe) -> bool) -> Vec<Entry> {
+        let mut waiting = self.waiting();
+        let meant = waiting.entries.iter().filter(|(_, entry)| are_meant(&entry.probe));
+        let numbers: Vec<u64> = meant.map(|(&number, _)| number).collect();
+        let taken = numbers.iter().filter_map(|number| waiting.entries.remove(number)).collect();
         self.count.store(waiting.entries.len(), Ordering::Relaxed);
         taken
+    }
+}
+
+impl World {
+    /// Wakes those whose events have come.
+    #[inline]
+    pub(crate) fn wake_futures(&self) {
+        if self.wakers.count.load(Ordering::Relaxed) != 0 {
+            self.wake_those(Probe::has_come);
+        }
+    }
+
+    /// Wakes those whose events can come no more, so that they say so.
+    #[cold]
+    pub(super) fn wake_hopeless(&self) {
+        self.wake_those(|probe| probe.awaits().is_some_and(|pe| self.has_left(pe)));
+    }
+
+    /// A waker is the user's code, which may panic in the midst of any wait: then the job has failed, and
+    /// nothing touches buffers any more that the wait was to protect.
+    #[cold]
+    fn wake_those(&self, are_meant: impl Fn(&Probe) -> bool) {
+        for entry in self.wakers.take(are_meant) {
+            restricted::run(self, Callback::Waker, || entry.waker.wake());
+        }
+    }
+
+    /// This thread drives until the guard is dropped.
+    pub(super) fn driver(&self) -> Driver<'_> {
+        self.wakers.drivers.fetch_add(1, Ordering::Relaxed);
+        Driver(self)
     }
 }
 
 impl Drop for Driver<'_> {
     fn drop(&mut self) {
         // Those who relied on this thread must look for themselves.
-        if self.0.drivers.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.0.wake_those(|_| true);
+        if self.0.wakers.drivers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.0.wake_those(|_| true)));
+            if let Err(payload) = outcome
+                && !std::thread::panicking()
+            {
+                std::panic::resume_unwind(payload);
+            }
         }
-    }
-}
-
-impl World {
-    /// Drives until the guard is dropped.
-    pub(super) fn driver(&self) -> Driver<'_> {
-        self.wakers.drive()
     }
 }
