@@ -76,7 +76,8 @@ pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
     if RUNNING.get() == Some(Callback::Waker) {
         let (me, awaited) = (world.my_pe(), awaited());
         world.fail(&format!(
-            "PE {me}: the waker of a future waits for {awaited}. A waker may only note that its task can go on"
+            "PE {me}: the waker of a future waits for {awaited}. A waker may only note that its task can go \
+             on"
         ));
     }
     if let Some(Callback::Handler { name, .. }) = RUNNING.get() {

@@ -1,8 +1,8 @@
 //! Events as futures, and an executor for one future.
 //!
-//! Invariant: a future that is pending is polled again after its event has come, or can come no more. While a
-//! thread drives ([`World::with_progress_thread`]), or this one waits in [`World::block_on`], that thread sees
-//! to it; otherwise the future asks to be polled again at once, and makes the progress itself.
+//! Invariant: a future that is pending is polled again after its event has come, or can come no more. While
+//! a thread drives ([`World::with_progress_thread`]), or this one waits in [`World::block_on`], that thread
+//! sees to it; otherwise the future asks to be polled again at once, and makes the progress itself.
 
 use super::{All, Leaf, Outcome, Probe};
 use crate::am::{Datum, Reply};
