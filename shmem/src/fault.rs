@@ -1,6 +1,7 @@
 //! Mistakes of the program: said in words that name the PE, the call and the argument; then the job ends.
 
 use crate::library;
+use crate::say::say;
 use std::cell::Cell;
 use std::fmt::Display;
 
@@ -38,7 +39,7 @@ pub(crate) fn fail(call: Call, what: impl Display) -> ! {
     match library::get() {
         Some(library) => library.world.abort(1, &format!("{call}: {what}")),
         None => {
-            eprintln!("{call}: {what}");
+            say(&format!("{call}: {what}"));
             std::process::exit(1)
         }
     }

@@ -34,6 +34,7 @@ mod order;
 mod p2p;
 mod reduce;
 mod rma;
+mod say;
 mod session;
 mod setup;
 mod signal;

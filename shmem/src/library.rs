@@ -14,6 +14,7 @@ use crate::extension::counts::Counts;
 use crate::fault::{Call, Mark, fail};
 use crate::hot::{HOT, Hot, JOB, Job};
 use crate::lock;
+use crate::say::say;
 use crate::statics::Statics;
 use crate::team::Groups;
 use pelago::binding::Membership;
@@ -117,7 +118,7 @@ pub(crate) fn end_job_on_panic() {
             let payload = info.payload();
             let words = payload.downcast_ref::<&str>().copied();
             let words = words.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
-            eprintln!("{words}{call}{place}");
+            say(&format!("{words}{call}{place}"));
             if std::env::var_os("RUST_BACKTRACE").is_some() {
                 before(info);
             }

@@ -10,6 +10,7 @@ use crate::extension::request;
 use crate::fault::{Call, OrFail, fail};
 use crate::hot::JOB;
 use crate::library;
+use crate::say::say;
 use crate::statics;
 use pelago::World;
 use pelago::binding::Membership;
@@ -79,7 +80,7 @@ pub(crate) unsafe fn init_thread(call: Call, requested: c_int, provided: *mut c_
             0
         }
         Err(reason) => {
-            eprintln!("{call}: {reason}");
+            say(&format!("{call}: {reason}"));
             1
         }
     }
@@ -203,7 +204,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     if let Some(membership) = SETUP.take_membership()
         && let Err(error) = membership.finalize()
     {
-        eprintln!("leaving the job: {error}");
+        say(&format!("leaving the job: {error}"));
     }
 }
 
