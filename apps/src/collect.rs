@@ -1,11 +1,11 @@
-//! Words of every PE, told to all. Invariant: all PEs get the same words.
+//! Values of every PE, told to all. Invariant: all PEs get the same values.
 
 use pelago::Result;
 use pelago::prelude::*;
 
 /// Collective: every PE's `own`, in the order of the PEs. All have the same length.
-pub(crate) fn collect(world: &World, own: &[u64]) -> Result<Vec<Vec<u64>>> {
-    let shared = world.alloc::<u64>(own.len())?;
+pub(crate) fn collect<T: Element>(world: &World, own: &[T]) -> Result<Vec<Vec<T>>> {
+    let shared = world.alloc::<T>(own.len())?;
     shared.local().write(0, own);
     world.barrier();
     let mut all = vec![own.to_vec(); world.n_pes()];

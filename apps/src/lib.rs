@@ -8,6 +8,7 @@ use pelago::prelude::*;
 mod bale;
 mod bar;
 mod bytes;
+mod choice;
 mod collect;
 mod entry;
 mod ft;

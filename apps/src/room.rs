@@ -22,11 +22,14 @@ pub(crate) struct Need {
     pub(crate) heap_bytes: u64,
     /// Bytes beside it.
     pub(crate) private_bytes: u64,
-    /// What to make smaller if the node has not so much.
-    pub(crate) smaller: &'static str,
 }
 
 impl Need {
+    /// Whether a node with so many of the PEs has that.
+    pub(crate) fn is_on_node(&self, pes: usize, supply: &Supply) -> bool {
+        self.total_bytes(pes) <= supply.node_bytes
+    }
+
     fn total_bytes(&self, pes: usize) -> u64 {
         self.heap_bytes.saturating_add(self.private_bytes).saturating_mul(pes as u64)
     }
@@ -34,11 +37,21 @@ impl Need {
 
 /// What there is, in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Supply {
+pub(crate) struct Supply {
     /// The largest block free in the symmetric heap of each PE.
-    heap_free_bytes: u64,
+    pub(crate) heap_free_bytes: u64,
     /// Available to the processes of the node; the most there can be if that is unknown.
-    node_bytes: u64,
+    pub(crate) node_bytes: u64,
+}
+
+impl Supply {
+    /// Collective: what PE 0 sees.
+    pub(crate) fn find(world: &World) -> Result<Self> {
+        let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
+        let own = [world.heap_largest_free_bytes() as u64, node_bytes];
+        let of_first = &collect(world, &own)?[0];
+        Ok(Supply { heap_free_bytes: of_first[0], node_bytes: of_first[1] })
+    }
 }
 
 /// The run does not fit.
@@ -58,19 +71,25 @@ pub(crate) struct TooLarge {
     remedy: String,
 }
 
-/// Collective: whether the run fits; all PEs, which ask for the same, come to the same answer.
-pub(crate) fn check(world: &World, need: Need) -> Result<Result<(), TooLarge>> {
-    let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
-    let own = [world.heap_largest_free_bytes() as u64, node_bytes];
-    let of_first = &collect(world, &own)?[0];
-    let supply = Supply { heap_free_bytes: of_first[0], node_bytes: of_first[1] };
-    Ok(judge(need, world.n_pes(), supply))
+/// Collective: whether the run fits; all PEs, which ask for the same, come to the same answer. `smaller` says
+/// what to do if the node has not so much.
+pub(crate) fn check(
+    world: &World,
+    need: Need,
+    smaller: impl FnOnce(&Supply) -> String,
+) -> Result<Result<(), TooLarge>> {
+    Ok(judge(need, world.n_pes(), &Supply::find(world)?, smaller))
 }
 
-fn judge(need: Need, pes: usize, supply: Supply) -> Result<(), TooLarge> {
+pub(crate) fn judge(
+    need: Need,
+    pes: usize,
+    supply: &Supply,
+    smaller: impl FnOnce(&Supply) -> String,
+) -> Result<(), TooLarge> {
     let heap_bytes = need.heap_bytes.saturating_add(SMALL_ARRAYS_BYTES);
-    let is_in_node = need.total_bytes(pes) <= supply.node_bytes;
-    if is_in_node && heap_bytes <= supply.heap_free_bytes {
+    let is_on_node = need.is_on_node(pes, supply);
+    if is_on_node && heap_bytes <= supply.heap_free_bytes {
         return Ok(());
     }
     Err(TooLarge {
@@ -80,9 +99,9 @@ fn judge(need: Need, pes: usize, supply: Supply) -> Result<(), TooLarge> {
         total: Bytes(need.total_bytes(pes)),
         node: Bytes(supply.node_bytes),
         heap_free: Bytes(supply.heap_free_bytes),
-        remedy: match is_in_node {
+        remedy: match is_on_node {
             true => format!("set PELAGO_HEAP_SIZE={}m", heap_bytes.div_ceil(MIB) + 1),
-            false => format!("take a smaller {}", need.smaller),
+            false => smaller(supply),
         },
         what: need.what,
     })
@@ -95,20 +114,24 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn need(heap_bytes: u64, private_bytes: u64) -> Need {
-        Need { what: "the table".to_owned(), heap_bytes, private_bytes, smaller: "--table-log2" }
+        Need { what: "the table".to_owned(), heap_bytes, private_bytes }
+    }
+
+    fn judge_of(need: Need, pes: usize, supply: Supply) -> Result<(), TooLarge> {
+        judge(need, pes, &supply, |_| "take a smaller table".to_owned())
     }
 
     #[test]
     fn what_fits_is_let_through() {
         let supply = Supply { heap_free_bytes: 2 * GIB, node_bytes: 6 * GIB };
-        judge(need(GIB, 2 * GIB), 2, supply).unwrap();
-        judge(need(0, 0), 1, Supply { heap_free_bytes: MIB, node_bytes: 0 }).unwrap();
+        judge_of(need(GIB, 2 * GIB), 2, supply).unwrap();
+        judge_of(need(0, 0), 1, Supply { heap_free_bytes: MIB, node_bytes: 0 }).unwrap();
     }
 
     #[test]
     fn a_heap_too_small_names_the_setting_that_is_enough() {
         let supply = Supply { heap_free_bytes: GIB, node_bytes: 16 * GIB };
-        let message = judge(need(3 * GIB, MIB), 2, supply).unwrap_err().to_string();
+        let message = judge_of(need(3 * GIB, MIB), 2, supply).unwrap_err().to_string();
         for part in [
             "the table needs 3 GiB of each PE's symmetric heap, of which 1 GiB are free",
             "1 MiB beside it, times 2 PEs is 6.0 GiB",
@@ -122,15 +145,17 @@ mod tests {
     fn a_node_too_small_names_what_to_make_smaller() {
         let supply = Supply { heap_free_bytes: 64 * GIB, node_bytes: 16 * GIB };
         for (heap_bytes, private_bytes) in [(12 * GIB, 0), (0, 12 * GIB), (u64::MAX, u64::MAX)] {
-            let message = judge(need(heap_bytes, private_bytes), 2, supply).unwrap_err().to_string();
-            assert!(message.ends_with("16 GiB available; take a smaller --table-log2"), "{message}");
+            let message = judge_of(need(heap_bytes, private_bytes), 2, supply).unwrap_err().to_string();
+            assert!(message.ends_with("16 GiB available; take a smaller table"), "{message}");
         }
     }
 
     #[test]
     fn all_pes_come_to_the_same_answer() {
         let answers = pelago::Spmd::new(2).heap_bytes(16 << 20).run(|world| {
-            [MIB, 32 * MIB].map(|bytes| check(world, need(bytes, 0)).unwrap().map_err(|error| error.remedy))
+            [MIB, 32 * MIB].map(|bytes| {
+                check(world, need(bytes, 0), |_| String::new()).unwrap().map_err(|error| error.remedy)
+            })
         });
         let [first, second] = answers.unwrap().try_into().unwrap();
         assert_eq!(first, [Ok(()), Err("set PELAGO_HEAP_SIZE=34m".to_owned())]);

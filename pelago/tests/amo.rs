@@ -3,10 +3,10 @@
 
 mod common;
 
+use common::atomics::next;
 use pelago::prelude::*;
 use pelago::sim::SimParams;
 use pelago::{AtomicElement, AtomicInteger, AtomicOp, ErrorKind, Spmd, View};
-use pelago_fabric::Atomic;
 use proptest::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -91,12 +91,6 @@ fn execute<T: AtomicElement>(
         }
     }
     Some(old)
-}
-
-/// What the word becomes.
-fn next<T: AtomicElement>(op: AtomicOp, word: T, operand: T, compare: T) -> T {
-    let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: compare.to_word() };
-    atomic.next(word.to_word()).map_or(word, T::from_word)
 }
 
 /// Each PE on words of its own: every operation in every form, on all pairs of some values.

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::dice::Dice;
 use pelago::distributed::{Array, Atomic, BlockSize, Locked, ReadOnly};
 use pelago::prelude::*;
 use pelago::{AtomicOp, ErrorKind, Spmd, SpmdError};
@@ -22,30 +23,6 @@ everywhere! {
     forgotten(3): what_is_forgotten_holds_nobody_up;
     over_a_team(4): over_a_team;
     iterators_left(3): iterators_that_are_left;
-}
-
-/// Numbers that look random and are the same at all PEs.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        ((mixed ^ mixed >> 27) % limit.max(1) as u64) as usize
-    }
-
-    /// Indices of an array, some of them several times; none of an empty one.
-    fn list(&mut self, len: usize, count: usize) -> Vec<usize> {
-        (0..if len == 0 { 0 } else { count }).map(|_| self.below(len)).collect()
-    }
-
-    /// Different indices of an array.
-    fn set(&mut self, len: usize, count: usize) -> Vec<usize> {
-        let mut seen = vec![false; len];
-        let mut list = self.list(len, count);
-        list.retain(|&index| !std::mem::replace(&mut seen[index], true));
-        list
-    }
 }
 
 const BLOCK_SIZES: [BlockSize; 6] = [

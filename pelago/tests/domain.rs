@@ -3,12 +3,12 @@
 
 mod common;
 
+use common::atomics::next;
 use num_complex::Complex;
 use pelago::prelude::*;
 use pelago::sim::SimParams;
 use pelago::{AtomicDomain, AtomicElement, AtomicExecutor, AtomicInteger, AtomicKind, AtomicOp};
 use pelago::{AtomicOps, AtomicType, Atomics, ErrorKind, Spmd};
-use pelago_fabric::Atomic;
 use proptest::prelude::*;
 
 everywhere! {
@@ -113,12 +113,6 @@ fn execute<T: AtomicElement>(
         }
     }
     Ok(Some(old))
-}
-
-/// What the word becomes.
-fn next<T: AtomicElement>(op: AtomicOp, word: T, operand: T, compare: T) -> T {
-    let atomic = Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: compare.to_word() };
-    atomic.next(word.to_word()).map_or(word, T::from_word)
 }
 
 /// A domain of all operations that there are on the type.

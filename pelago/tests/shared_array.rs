@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::dice::Dice;
 use pelago::prelude::*;
 use pelago::upc::{BlockSize, SharedArray};
 use pelago::{ErrorKind, Spmd};
@@ -17,22 +18,6 @@ everywhere! {
     own_elements(3): own_elements;
     pointers_lead_to_elements(3): pointers_lead_to_elements;
     over_a_team(4): over_a_team;
-}
-
-/// Numbers that look random and are the same at all PEs.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        ((mixed ^ mixed >> 27) % limit.max(1) as u64) as usize
-    }
-
-    fn range(&mut self, len: usize) -> std::ops::Range<usize> {
-        let (one, two) = (self.below(len + 1), self.below(len + 1));
-        one.min(two)..one.max(two)
-    }
 }
 
 const BLOCK_SIZES: [BlockSize; 8] = [

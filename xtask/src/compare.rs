@@ -6,7 +6,11 @@
 mod coll;
 mod fft;
 mod gups;
+mod page;
+mod programs;
+mod rows;
 mod shmem;
+mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

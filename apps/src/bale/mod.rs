@@ -27,7 +27,9 @@ fn drive(
     (app, problem, is_json): (&'static str, Problem, bool),
     work: impl FnOnce(&[Place], &mut dyn FnMut(Way, u64)) -> Result<Vec<Outcome>>,
 ) -> anyhow::Result<ExitCode> {
-    if let Err(too_large) = room::check(world, problem.need())? {
+    if let Err(too_large) =
+        room::check(world, problem.need(), |_| "take a smaller --table or --indices".to_owned())?
+    {
         return Ok(entry::refuse(world, app, &too_large));
     }
     let indices = u64::from(problem.size.indices);

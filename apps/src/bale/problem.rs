@@ -68,7 +68,6 @@ impl Problem {
             heap_bytes: 8 * u64::from(table),
             // For the verification there is another part of the table.
             private_bytes: INDEX_BYTES * u64::from(indices) + 8 * u64::from(table),
-            smaller: "--table or --indices",
         }
     }
 }

@@ -3,11 +3,9 @@
 //! when every checksum agrees with NASA's to 1e-12. Sources: NAS-95-020; NPB 3.4, `FT/ft.f90`; Bell et al.,
 //! "Optimizing Bandwidth Limited Problems Using One-Sided Communication and Overlap".
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
 use pelago::prelude::*;
 
 use self::classes::{Class, Problem};
@@ -15,8 +13,11 @@ use self::layout::Layout;
 use self::report::{Comparison, Report};
 use self::single::Single;
 use self::solver::Run;
-use self::variant::{Selection, Variant};
+use self::variant::Variant;
+use crate::bar::bar;
+use crate::choice::{Choice, Named};
 use crate::entry;
+use crate::room;
 
 mod buffer;
 mod checksum;
@@ -63,8 +64,8 @@ struct Args {
     class: Class,
     /// How the field crosses the PEs: exchange, all at the end; slabs, plane by plane; pencils, row by row;
     /// all runs and compares them
-    #[arg(long, default_value = "slabs", value_parser = Selection::from_name)]
-    variant: Selection,
+    #[arg(long, default_value = "slabs", value_parser = Choice::<Variant>::from_name)]
+    variant: Choice<Variant>,
     /// Instead of solving, time one forward 3D FFT of this grid, and check it against the definition
     #[arg(long, value_name = "NXxNYxNZ", value_parser = single::grid_from_name, conflicts_with = "class")]
     transform: Option<Problem>,
@@ -95,7 +96,8 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             Ok(layout) => layout,
             Err(uneven) => return Ok(entry::refuse(world, NAME, &uneven)),
         };
-        if let Err(too_large) = memory::check(world, &what, &layout)? {
+        let need = memory::need(what, &layout);
+        if let Err(too_large) = room::check(world, need, |supply| memory::smaller(&layout, supply))? {
             return Ok(entry::refuse(world, NAME, &too_large));
         }
         let verified = match args.transform {
@@ -109,14 +111,14 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
 /// Collective: solves in the variants asked for; whether all are verified.
 fn solve(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
     let mut reports = Vec::new();
-    for variant in args.variant.variants() {
+    for variant in args.variant.all() {
         let report = run_variant(world, args, layout, variant)?;
         if world.my_pe() == 0 {
             print(&report, args.json)?;
         }
         reports.push(report);
     }
-    if world.my_pe() == 0 && args.variant == Selection::All && !args.json {
+    if world.my_pe() == 0 && args.variant == Choice::All && !args.json {
         print!("\n{}", Comparison(&reports));
     }
     Ok(reports.iter().all(Report::verified))
@@ -125,7 +127,7 @@ fn solve(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
 /// Collective: times one transform in the variants asked for; whether all are verified.
 fn transform_alone(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
     let mut verified = true;
-    for variant in args.variant.variants() {
+    for variant in args.variant.all() {
         let run = Run { variant, simulated_gflops: args.simulated_gflops };
         let single = Single::measure(world, layout, run, args.repeat as usize)?;
         if world.my_pe() == 0 {
@@ -141,12 +143,7 @@ fn transform_alone(world: &World, args: &Args, layout: Layout) -> anyhow::Result
 
 /// Collective: one run, with a progress bar where PE 0 has a terminal for it.
 fn run_variant(world: &World, args: &Args, layout: Layout, variant: Variant) -> anyhow::Result<Report> {
-    let bar = if world.my_pe() == 0 && std::io::stderr().is_terminal() {
-        let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} iterations, {eta} left")?;
-        ProgressBar::new(layout.problem.iterations as u64).with_style(style).with_message(variant.name())
-    } else {
-        ProgressBar::hidden()
-    };
+    let bar = bar(world, variant.name(), layout.problem.iterations as u64)?;
     let run = Run { variant, simulated_gflops: args.simulated_gflops };
     let outcome = solver::solve(world, layout, run, &mut |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
@@ -173,10 +170,10 @@ mod tests {
     #[test]
     fn arguments_have_defaults_and_are_read() {
         let default = parse(&[]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((default.class.name, default.variant), ("S", Selection::One(Variant::Slabs)));
+        assert_eq!((default.class.name, default.variant), ("S", Choice::One(Variant::Slabs)));
         let given =
             parse(&["--class", "c", "--variant", "all", "--json"]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((given.class.name, given.variant, given.json), ("C", Selection::All, true));
+        assert_eq!((given.class.name, given.variant, given.json), ("C", Choice::All, true));
         let alone = ["--transform", "8x4x2", "--repeat", "3", "--simulated-gflops", "2.5"];
         let alone = parse(&alone).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(alone.transform, Some(Problem { nx: 8, ny: 4, nz: 2, iterations: 0 }));

@@ -13,6 +13,7 @@ use super::phases::Phase;
 use super::solver::{Outcome, PhaseSeconds};
 use super::variant::Variant;
 use crate::bytes::Bytes;
+use crate::choice::Named;
 
 /// One variant's run, as PE 0 reports it.
 pub(super) struct Report {

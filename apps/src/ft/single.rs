@@ -15,7 +15,9 @@ use super::checksum::points;
 use super::classes::Problem;
 use super::layout::Layout;
 use super::random::Random;
-use super::solver::{Run, Solver, collect};
+use super::solver::{Run, Solver};
+use crate::choice::Named;
+use crate::collect::collect;
 
 /// The largest deviation that verifies, relative to the root mean square of the spectrum.
 const TOLERANCE: f64 = 1e-11;
@@ -172,8 +174,7 @@ mod tests {
         let spectrum = naive::spectrum(&GRID, &naive::initial_field(&GRID));
         let expected =
             points(&GRID).map(|[x, y, z]| spectrum[(x * 4 + y) * 16 + z]).sum::<Complex64>() / 1024.0;
-        for (variant, pes) in Variant::ALL.into_iter().flat_map(|variant| [1, 2, 8].map(|pes| (variant, pes)))
-        {
+        for (variant, pes) in Variant::ALL.iter().flat_map(|&variant| [1, 2, 8].map(|pes| (variant, pes))) {
             let singles = spmd(pes, |world| {
                 let layout = Layout::new(GRID, pes, world.my_pe()).unwrap();
                 Single::measure(world, layout, Run { variant, simulated_gflops: 1.0 }, 3).unwrap()

@@ -9,10 +9,11 @@ use std::time::Duration;
 use clap::{Parser, value_parser};
 use pelago::prelude::*;
 
-use self::method::{Method, Selection};
+use self::method::Method;
 use self::problem::Problem;
 use self::report::Report;
 use crate::bar::bar;
+use crate::choice::{Choice, Named};
 use crate::entry;
 use crate::room::{self, Need};
 
@@ -46,8 +47,8 @@ const UPDATES: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000_000_000;
 )]
 struct Args {
     /// How words are changed: put-get, atomics, messages; all runs each of them
-    #[arg(long, default_value = "messages", value_parser = Selection::from_name)]
-    method: Selection,
+    #[arg(long, default_value = "messages", value_parser = Choice::<Method>::from_name)]
+    method: Choice<Method>,
     /// The table of all PEs together has 2^K words of 8 bytes
     #[arg(long, value_name = "K", default_value = "20", allow_negative_numbers = true,
         value_parser = value_parser!(u32).range(WORDS_LOG2))]
@@ -68,14 +69,13 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             what: format!("a table of 2^{} words", args.table_log2),
             heap_bytes: 8 * problem.table.longest(),
             private_bytes: 0,
-            smaller: "--table-log2",
         };
-        if let Err(too_large) = room::check(world, need)? {
+        if let Err(too_large) = room::check(world, need, |_| "take a smaller --table-log2".to_owned())? {
             return Ok(entry::refuse(world, NAME, &too_large));
         }
         let mut table = world.alloc::<u64>(problem.table.longest() as usize)?;
         let mut is_verified = true;
-        for method in args.method.methods() {
+        for method in args.method.all() {
             let report = run_method(world, &mut table, problem, method)?;
             if world.my_pe() == 0 {
                 match args.json {
@@ -119,11 +119,11 @@ mod tests {
     #[test]
     fn arguments_have_defaults_and_are_read() {
         let default = parse(&[]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((default.method, default.json), (Selection::One(Method::Messages), false));
+        assert_eq!((default.method, default.json), (Choice::One(Method::Messages), false));
         assert_eq!((default.table_log2, default.updates), (20, None));
         let given = ["--method", "put-get", "--table-log2", "8", "--updates", "9", "--json"];
         let given = parse(&given).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((given.method, given.json), (Selection::One(Method::PutGet), true));
+        assert_eq!((given.method, given.json), (Choice::One(Method::PutGet), true));
         assert_eq!((given.table_log2, given.updates), (8, Some(9)));
     }
 

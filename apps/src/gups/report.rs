@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::method::Method;
 use super::problem::Problem;
 use super::update::LOOK_AHEAD;
+use crate::choice::Named;
 
 /// Of so many words one may be wrong, as HPC Challenge rules.
 const WORDS_AN_ERROR: u64 = 100;

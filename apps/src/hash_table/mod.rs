@@ -55,13 +55,9 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
     entry::start(world, args, |world, args: Args| {
         let (pes, keys) = (world.n_pes(), args.keys);
         let share = Partition::new(keys, pes).longest();
-        let need = Need {
-            what: format!("a table of {keys} keys"),
-            heap_bytes: 0,
-            private_bytes: KEY_BYTES * share,
-            smaller: "--keys",
-        };
-        if let Err(too_large) = room::check(world, need)? {
+        let need =
+            Need { what: format!("a table of {keys} keys"), heap_bytes: 0, private_bytes: KEY_BYTES * share };
+        if let Err(too_large) = room::check(world, need, |_| "take a smaller --keys".to_owned())? {
             return Ok(entry::refuse(world, NAME, &too_large));
         }
         let phases = Phase::ALL.len() as u64;

@@ -3,15 +3,14 @@
 //! 0.
 
 use pelago::Result;
-use pelago::node;
 use pelago::prelude::*;
 use thiserror::Error;
 
 use super::neighbours;
 use super::points::Points;
 use super::problem::{POINTS_MIN, Problem};
-use super::solve::collect;
 use crate::bytes::Bytes;
+use crate::room::Supply;
 
 /// What a point takes beside its list of neighbours: coordinates, its list's place, whether it is free, its
 /// place in a cluster, and the vectors' room to grow.
@@ -65,8 +64,7 @@ pub(super) struct TooLarge {
 
 /// Collective: whether the points and their lists fit; all PEs come to the same answer.
 pub(super) fn check(world: &World, problem: Problem) -> Result<std::result::Result<(), TooLarge>> {
-    let available_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
-    let node_bytes = collect(world, &[available_bytes])?[0][0];
+    let node_bytes = Supply::find(world)?.node_bytes;
     Ok(judge(problem, world.n_pes(), near_fraction(problem), node_bytes))
 }
 

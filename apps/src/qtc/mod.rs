@@ -4,16 +4,16 @@
 //! finds alone by another way. Sources: Heyer, Kruglyak and Yooseph (1999); SHOC, level 2, QTC; Welch and
 //! Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM", which measures teams by it.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
 use pelago::prelude::*;
 
 use self::problem::Problem;
 use self::report::Report;
 use self::solve::Outcome;
+use crate::bar::bar;
+use crate::collect::collect;
 use crate::entry;
 
 mod clustering;
@@ -79,12 +79,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
 
 /// Collective: the run, with a progress bar where PE 0 has a terminal for it.
 fn solve_with_bar(world: &World, problem: Problem) -> anyhow::Result<Outcome> {
-    let bar = if world.my_pe() == 0 && std::io::stderr().is_terminal() {
-        let style = ProgressStyle::with_template("[{bar:40}] {pos}/{len} points in clusters, {eta} left")?;
-        ProgressBar::new(u64::from(problem.points)).with_style(style)
-    } else {
-        ProgressBar::hidden()
-    };
+    let bar = bar(world, "points in clusters", u64::from(problem.points))?;
     let mut progress = |free: u32| bar.set_position(u64::from(problem.points - free));
     let outcome = solve::solve(world, problem, &mut progress)?;
     bar.finish_and_clear();
@@ -103,7 +98,7 @@ fn report(world: &World, problem: Problem, outcome: Outcome, json: bool) -> anyh
         }
         verified = report.verified();
     }
-    Ok(solve::collect(world, &[u64::from(verified)])?[0] == [1])
+    Ok(collect(world, &[u64::from(verified)])?[0] == [1])
 }
 
 #[cfg(test)]

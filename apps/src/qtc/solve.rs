@@ -14,6 +14,7 @@ use super::group::Alone;
 use super::member::Shrink;
 use super::points::Points;
 use super::problem::Problem;
+use crate::collect::collect;
 
 /// What PE 0 knows at the end.
 #[derive(Clone, Debug)]
@@ -98,17 +99,4 @@ fn run(
         _ => drive(world.team(), clustering, progress)?,
     };
     Ok((ended, world.wtime() - begun))
-}
-
-/// Collective: every PE's `own`, in the order of the PEs. All have the same length.
-pub(super) fn collect(world: &World, own: &[u64]) -> Result<Vec<Vec<u64>>> {
-    let shared = world.alloc::<u64>(own.len())?;
-    shared.local().write(0, own);
-    world.barrier();
-    let mut all = vec![own.to_vec(); world.n_pes()];
-    for (pe, part) in all.iter_mut().enumerate() {
-        shared.get(pe, 0, part)?;
-    }
-    world.barrier();
-    Ok(all)
 }

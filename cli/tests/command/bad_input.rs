@@ -127,7 +127,7 @@ fn numbers_of_pes_that_ft_cannot_take() {
 
 #[test]
 fn memory_that_is_not_there() {
-    for (class, need) in [("D", "96.0 GiB"), ("E", "768.0 GiB"), ("F", "6.0 TiB")] {
+    for (class, need) in [("D", "96 GiB"), ("E", "768 GiB"), ("F", "6 TiB")] {
         let parts = [&*format!("class {class} needs"), need, "the largest class that fits is "];
         refused(&["run", "-n", "2", "ft", "--class", class], &[], &parts);
     }

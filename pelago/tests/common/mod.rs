@@ -4,6 +4,11 @@
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
 
+#[allow(dead_code, reason = "not every test program has atomics")]
+pub mod atomics;
+#[allow(dead_code, reason = "not every test program throws dice, or all kinds of them")]
+pub mod dice;
+
 /// Simulated networks that each body runs on.
 const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
 /// A run of this test program with this variable repeats one simulation alone.

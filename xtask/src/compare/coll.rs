@@ -11,13 +11,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::{Args as Arguments, ValueEnum};
 
-use self::programs::{Asked, Programs, Side};
-use self::rows::{Cell, Collected, gates};
-
-pub(super) mod page;
-pub(super) mod programs;
-pub(super) mod rows;
-pub(super) mod table;
+use super::programs::{Asked, Programs, Side};
+use super::rows::{Cell, Collected, gates};
+use super::{page, table};
 
 /// The operations, as `perf coll` and the C programs name them.
 const OPERATIONS: &str = "barrier,broadcast,scatter,gather,all-gather,all-to-all,reduce,all-reduce";

@@ -13,10 +13,10 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::Args as Arguments;
 
-use super::coll::page;
-use super::coll::programs::{Printed, Side, launcher, parse};
-use super::coll::rows::{Cell, Collected, Gate, Row};
-use super::coll::table;
+use super::page;
+use super::programs::{Printed, Side, launcher, parse};
+use super::rows::{Cell, Collected, Gate, Row};
+use super::table;
 use super::{find_program, output_of};
 use crate::install::Install;
 use crate::workspace::{metadata, root};

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::compare::coll::programs::{Side, launcher};
 use crate::compare::find_program;
+use crate::compare::programs::{Side, launcher};
 
 /// What Debian calls it, and what starts it.
 pub const PACKAGES: &str = "hpcc openmpi-bin";

@@ -140,7 +140,7 @@ fn line(rows: &[Row], side: Side, x: &Axis, y: &Axis) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::coll::rows::tests::examples;
+    use crate::compare::rows::tests::examples;
 
     #[test]
     fn the_page_stands_alone_and_shows_every_side() {

@@ -1,7 +1,7 @@
 //! The comparison as text. Invariant: columns stand in line, numbers right; every figure has its unit in the
 //! heading, and a ratio stands beside what it is a ratio to.
 
-use super::Root;
+use super::coll::Root;
 use super::programs::Side;
 use super::rows::{Gate, Row, size};
 
@@ -92,7 +92,7 @@ fn aligned(lines: &[Vec<String>], words: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::coll::rows::tests::examples;
+    use crate::compare::rows::tests::examples;
 
     #[test]
     fn rows_stand_in_columns_with_their_ratios() {
