@@ -16,6 +16,8 @@ pub mod amo;
 mod contract;
 #[cfg(not(loom))]
 pub mod copy;
+#[cfg(not(loom))]
+pub mod ofi;
 pub mod shm;
 #[cfg(not(loom))]
 pub mod sim;

@@ -1,0 +1,197 @@
+//! The shared library `libfabric.so.1`, opened at run time.
+//!
+//! Invariant: a library is opened once a process and never closed, since its providers keep threads and handlers of
+//! their own; so a reference to it lives for ever. Functions are taken in the default version of their symbols, the
+//! newest that the library has: its structures are those of version 1.17 with more behind them, and `fi_getinfo`
+//! answers as the API version that it is asked for. A library older than that is refused.
+
+use super::sys::{FI_VERSION, fi_fabric_attr, fi_info, fi_type, fid_fabric};
+use crate::types::{FabricError, Pe};
+use libc::{c_char, c_int, c_void};
+use std::ffi::{CStr, CString};
+use std::sync::{Mutex, PoisonError};
+use thiserror::Error;
+
+/// The version of the interface that is spoken here.
+pub const API_VERSION: u32 = FI_VERSION(1, 17);
+
+/// The name that is looked for unless a path is given.
+const DEFAULT_NAME: &str = "libfabric.so.1";
+
+/// The libraries of this process.
+static OPEN: Mutex<Vec<&Library>> = Mutex::new(Vec::new());
+
+/// What libfabric refused, outside of any PE.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{operation} failed: {reason}. {remedy}")]
+pub struct OfiError {
+    /// What was attempted.
+    pub operation: String,
+    /// Why it failed.
+    pub reason: String,
+    /// What the user can do.
+    pub remedy: &'static str,
+}
+
+impl OfiError {
+    /// The same as the error of a PE.
+    pub fn at(self, pe: Pe) -> FabricError {
+        FabricError::System { pe, operation: self.operation, reason: self.reason, remedy: self.remedy }
+    }
+}
+
+/// The functions that libfabric exports; all others hang in tables of its objects (`sys`).
+pub struct Library {
+    path: String,
+    version: u32,
+    /// Lists what providers offer: `fi_getinfo(3)`.
+    pub fi_getinfo: unsafe extern "C" fn(
+        version: u32,
+        node: *const c_char,
+        service: *const c_char,
+        flags: u64,
+        hints: *const fi_info,
+        info: *mut *mut fi_info,
+    ) -> c_int,
+    /// Frees a list.
+    pub fi_freeinfo: unsafe extern "C" fn(info: *mut fi_info),
+    /// Copies an entry of a list, without its successors; null gives an empty one.
+    pub fi_dupinfo: unsafe extern "C" fn(info: *const fi_info) -> *mut fi_info,
+    /// Opens a fabric: `fi_fabric(3)`.
+    pub fi_fabric: unsafe extern "C" fn(
+        attr: *mut fi_fabric_attr,
+        fabric: *mut *mut fid_fabric,
+        context: *mut c_void,
+    ) -> c_int,
+    fi_strerror: unsafe extern "C" fn(error: c_int) -> *const c_char,
+    fi_tostr_r: unsafe extern "C" fn(
+        buffer: *mut c_char,
+        bytes: usize,
+        data: *const c_void,
+        kind: fi_type,
+    ) -> *mut c_char,
+}
+
+impl Library {
+    /// Opens the library at `path`, or wherever the system finds `libfabric.so.1`; the same one again if this
+    /// process has it already.
+    ///
+    /// # Errors
+    /// If it is not there, cannot be loaded, is another library or an old one. The error says which and what to do.
+    pub fn open(path: Option<&str>) -> Result<&'static Library, OfiError> {
+        let path = path.unwrap_or(DEFAULT_NAME);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = open.iter().find(|library| library.path == path) {
+            return Ok(library);
+        }
+        let library: &Library = Box::leak(Box::new(load(path)?));
+        open.push(library);
+        Ok(library)
+    }
+
+    /// Where it was looked for: the path given, or the name.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The version of the library: major and minor number.
+    pub fn version(&self) -> (u32, u32) {
+        parts(self.version)
+    }
+
+    /// What an error number means; the sign does not matter.
+    pub fn strerror(&self, code: i64) -> String {
+        let code = c_int::try_from(code.unsigned_abs()).unwrap_or(c_int::MAX);
+        // SAFETY: libfabric answers any number with a string that lives as long as the library, which is for ever.
+        unsafe { text_at((self.fi_strerror)(code)) }
+    }
+
+    /// How libfabric writes a value, a set of bits for instance.
+    ///
+    /// # Safety
+    /// `data` is valid for reads of what `kind` says (`FI_TYPE_*`).
+    pub unsafe fn text(&self, data: *const c_void, kind: fi_type) -> String {
+        let mut buffer = vec![0; 16 * 1024];
+        // SAFETY: the caller promises the data; the buffer is ours and as long as said, and libfabric ends what it
+        // writes there with a zero, which is also at the end of the buffer from the start.
+        unsafe {
+            (self.fi_tostr_r)(buffer.as_mut_ptr(), buffer.len() - 1, data, kind);
+            text_at(buffer.as_ptr())
+        }
+    }
+
+    /// The error of an operation that answered `code`.
+    pub fn error(&self, operation: impl Into<String>, code: i64, remedy: &'static str) -> OfiError {
+        let reason = format!("{} (libfabric error {})", self.strerror(code), code.unsigned_abs());
+        OfiError { operation: operation.into(), reason, remedy }
+    }
+}
+
+fn parts(version: u32) -> (u32, u32) {
+    (version >> 16, version & 0xffff)
+}
+
+/// A string of C, or nothing for null.
+///
+/// # Safety
+/// `text` is null or ends with a zero.
+pub(super) unsafe fn text_at(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller promises a string that ends with a zero.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+fn load(path: &str) -> Result<Library, OfiError> {
+    let failed =
+        |reason, remedy| OfiError { operation: format!("opening libfabric as `{path}`"), reason, remedy };
+    let name = CString::new(path).map_err(|_| failed("the path has a zero in it".into(), REMEDY_PATH))?;
+    // SAFETY: the name ends with a zero. Loading runs the library's constructors: the user vouches for the library
+    // by the path, the administrator of the system otherwise.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        let remedy = if path == DEFAULT_NAME { REMEDY_INSTALL } else { REMEDY_PATH };
+        return Err(failed(last_error(), remedy));
+    }
+    // SAFETY: the handle is open and stays so. Each function has the type that its header gives it since 1.17.
+    let library = unsafe {
+        let symbol = |name| symbol(handle, name).ok_or_else(|| failed(last_error(), REMEDY_PATH));
+        let version: unsafe extern "C" fn() -> u32 = std::mem::transmute(symbol(c"fi_version")?);
+        let version = version();
+        if version < API_VERSION {
+            let (major, minor) = parts(version);
+            return Err(failed(format!("it is version {major}.{minor}, older than 1.17"), REMEDY_OLD));
+        }
+        Library {
+            path: path.to_owned(),
+            version,
+            fi_getinfo: std::mem::transmute(symbol(c"fi_getinfo")?),
+            fi_freeinfo: std::mem::transmute(symbol(c"fi_freeinfo")?),
+            fi_dupinfo: std::mem::transmute(symbol(c"fi_dupinfo")?),
+            fi_fabric: std::mem::transmute(symbol(c"fi_fabric")?),
+            fi_strerror: std::mem::transmute(symbol(c"fi_strerror")?),
+            fi_tostr_r: std::mem::transmute(symbol(c"fi_tostr_r")?),
+        }
+    };
+    Ok(library)
+}
+
+const REMEDY_INSTALL: &str =
+    "Install it (Debian: libfabric1), or set PELAGO_OFI_LIBRARY to the path of the libfabric.so.1 to use";
+const REMEDY_PATH: &str =
+    "Set PELAGO_OFI_LIBRARY to the path of a libfabric.so.1, or leave it unset for the system's";
+const REMEDY_OLD: &str = "Install libfabric 1.17 or newer, or set PELAGO_OFI_LIBRARY to the path of one";
+
+fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the handle is one that dlopen gave and nobody closes; the name ends with a zero.
+    let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    (!address.is_null()).then_some(address)
+}
+
+/// What the dynamic linker says about its last failure on this thread.
+fn last_error() -> String {
+    // SAFETY: dlerror answers null or a string that stays until this thread's next call of the linker.
+    let text = unsafe { text_at(libc::dlerror()) };
+    if text.is_empty() { "the dynamic linker gives no reason".into() } else { text }
+}
