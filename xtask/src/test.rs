@@ -14,12 +14,14 @@ use crate::workspace::{Package, cargo, metadata};
 use crate::{budget, tidy};
 
 /// What the full tier needs, and the Debian package that brings it.
-const NEEDS: [(Need, &str); 5] = [
+const NEEDS: [(Need, &str); 7] = [
     (Need::Program("mpiexec.hydra"), "mpich"),
     (Need::Program("valgrind"), "valgrind"),
     (Need::Program("python3"), "python3"),
     (Need::Python("import ensurepip"), "python3-venv"),
     (Need::Python("from sysconfig import get_path; open(get_path('include') + '/Python.h')"), "python3-dev"),
+    (Need::File("/usr/include/rdma/fabric.h"), "libfabric-dev"),
+    (Need::Program("fi_info"), "libfabric-bin"),
 ];
 
 /// How one finds out whether something is there.
@@ -27,6 +29,8 @@ const NEEDS: [(Need, &str); 5] = [
 enum Need {
     /// By its name in PATH.
     Program(&'static str),
+    /// By its path.
+    File(&'static str),
     /// By a text that Python runs without an error.
     Python(&'static str),
 }
@@ -119,6 +123,7 @@ impl Need {
                 let search_path = std::env::var_os("PATH").unwrap_or_default();
                 std::env::split_paths(&search_path).any(|folder| folder.join(name).is_file())
             }
+            Need::File(path) => Path::new(path).is_file(),
             Need::Python(text) => {
                 let output = Command::new("python3").args(["-c", text]).output();
                 output.is_ok_and(|output| output.status.success())
@@ -162,7 +167,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_by_its_package() {
-        let packages = ["mpich", "valgrind", "python3", "python3-venv", "python3-dev"];
+        let python = ["python3", "python3-venv", "python3-dev"];
+        let packages = [&["mpich", "valgrind"], &python[..], &["libfabric-dev", "libfabric-bin"]].concat();
         assert_eq!(missing_packages(|_| false), packages);
         assert_eq!(missing_packages(|need| need == Need::Program("mpiexec.hydra")), packages[1..]);
         assert_eq!(missing_packages(|_| true), [""; 0]);
@@ -171,6 +177,7 @@ mod tests {
     #[test]
     fn needs_are_looked_for() {
         assert!(Need::Program("sh").is_met() && !Need::Program("no-such-program").is_met());
+        assert!(Need::File("/proc/self/status").is_met() && !Need::File("/proc").is_met());
         assert!(!Need::Python("import no_such_module").is_met());
     }
 }

@@ -1,7 +1,7 @@
 //! An `fi_info` that is owned: hints, or one offer.
 //!
-//! Invariant: it is one entry, without successors, allocated by the library and freed by it; its attributes are
-//! there. Strings in it are of C's heap, as `fi_freeinfo` expects.
+//! Invariant: it is one entry, without successors, allocated by the library and freed by it; its attributes
+//! are there. Strings in it are of C's heap, as `fi_freeinfo` expects.
 
 use super::library::{Library, OfiError};
 use super::sys::{fi_domain_attr, fi_ep_attr, fi_fabric_attr, fi_info, fi_rx_attr, fi_tx_attr};
@@ -18,7 +18,8 @@ pub struct Info {
 // SAFETY: an entry is memory of C's heap with no tie to a thread, and this value is its only owner.
 unsafe impl Send for Info {}
 
-// SAFETY: through a shared reference it is only read; `as_ptr` leaves it to its unsafe users to agree on writes.
+// SAFETY: through a shared reference it is only read; `as_ptr` leaves it to its unsafe users to agree on
+// writes.
 unsafe impl Sync for Info {}
 
 impl Info {

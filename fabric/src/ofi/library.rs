@@ -1,9 +1,10 @@
 //! The shared library `libfabric.so.1`, opened at run time.
 //!
-//! Invariant: a library is opened once a process and never closed, since its providers keep threads and handlers of
-//! their own; so a reference to it lives for ever. Functions are taken in the default version of their symbols, the
-//! newest that the library has: its structures are those of version 1.17 with more behind them, and `fi_getinfo`
-//! answers as the API version that it is asked for. A library older than that is refused.
+//! Invariant: a library is opened once a process and never closed, since its providers keep threads and
+//! handlers of their own; so a reference to it lives for ever. Functions are taken in the default version of
+//! their symbols, the newest that the library has: its structures are those of version 1.17 with more behind
+//! them, and `fi_getinfo` answers as the API version that it is asked for. A library older than that is
+//! refused.
 
 use super::sys::{FI_VERSION, fi_fabric_attr, fi_info, fi_type, fid_fabric};
 use crate::types::{FabricError, Pe};
@@ -77,7 +78,8 @@ impl Library {
     /// process has it already.
     ///
     /// # Errors
-    /// If it is not there, cannot be loaded, is another library or an old one. The error says which and what to do.
+    /// If it is not there, cannot be loaded, is another library or an old one. The error says which and what
+    /// to do.
     pub fn open(path: Option<&str>) -> Result<&'static Library, OfiError> {
         let path = path.unwrap_or(DEFAULT_NAME);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +104,8 @@ impl Library {
     /// What an error number means; the sign does not matter.
     pub fn strerror(&self, code: i64) -> String {
         let code = c_int::try_from(code.unsigned_abs()).unwrap_or(c_int::MAX);
-        // SAFETY: libfabric answers any number with a string that lives as long as the library, which is for ever.
+        // SAFETY: libfabric answers any number with a string that lives as long as the library, which is for
+        // ever.
         unsafe { text_at((self.fi_strerror)(code)) }
     }
 
@@ -112,8 +115,8 @@ impl Library {
     /// `data` is valid for reads of what `kind` says (`FI_TYPE_*`).
     pub unsafe fn text(&self, data: *const c_void, kind: fi_type) -> String {
         let mut buffer = vec![0; 16 * 1024];
-        // SAFETY: the caller promises the data; the buffer is ours and as long as said, and libfabric ends what it
-        // writes there with a zero, which is also at the end of the buffer from the start.
+        // SAFETY: the caller promises the data; the buffer is ours and as long as said, and libfabric ends
+        // what it writes there with a zero, which is also at the end of the buffer from the start.
         unsafe {
             (self.fi_tostr_r)(buffer.as_mut_ptr(), buffer.len() - 1, data, kind);
             text_at(buffer.as_ptr())
@@ -146,35 +149,34 @@ pub(super) unsafe fn text_at(text: *const c_char) -> String {
 fn load(path: &str) -> Result<Library, OfiError> {
     let failed =
         |reason, remedy| OfiError { operation: format!("opening libfabric as `{path}`"), reason, remedy };
+    let missing = |reason| failed(reason, REMEDY_PATH);
     let name = CString::new(path).map_err(|_| failed("the path has a zero in it".into(), REMEDY_PATH))?;
-    // SAFETY: the name ends with a zero. Loading runs the library's constructors: the user vouches for the library
-    // by the path, the administrator of the system otherwise.
+    // SAFETY: the name ends with a zero. Loading runs the library's constructors: the user vouches for the
+    // library by the path, the administrator of the system otherwise.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         let remedy = if path == DEFAULT_NAME { REMEDY_INSTALL } else { REMEDY_PATH };
         return Err(failed(last_error(), remedy));
     }
-    // SAFETY: the handle is open and stays so. Each function has the type that its header gives it since 1.17.
-    let library = unsafe {
-        let symbol = |name| symbol(handle, name).ok_or_else(|| failed(last_error(), REMEDY_PATH));
-        let version: unsafe extern "C" fn() -> u32 = std::mem::transmute(symbol(c"fi_version")?);
-        let version = version();
+    // SAFETY: the handle is open and nobody closes it, and the types are those that the headers give these
+    // functions, `fi_version` in every version, the others since 1.17, which is asked for first.
+    unsafe {
+        let version = function::<unsafe extern "C" fn() -> u32>(handle, c"fi_version").map_err(missing)?();
         if version < API_VERSION {
             let (major, minor) = parts(version);
             return Err(failed(format!("it is version {major}.{minor}, older than 1.17"), REMEDY_OLD));
         }
-        Library {
+        Ok(Library {
             path: path.to_owned(),
             version,
-            fi_getinfo: std::mem::transmute(symbol(c"fi_getinfo")?),
-            fi_freeinfo: std::mem::transmute(symbol(c"fi_freeinfo")?),
-            fi_dupinfo: std::mem::transmute(symbol(c"fi_dupinfo")?),
-            fi_fabric: std::mem::transmute(symbol(c"fi_fabric")?),
-            fi_strerror: std::mem::transmute(symbol(c"fi_strerror")?),
-            fi_tostr_r: std::mem::transmute(symbol(c"fi_tostr_r")?),
-        }
-    };
-    Ok(library)
+            fi_getinfo: function(handle, c"fi_getinfo").map_err(missing)?,
+            fi_freeinfo: function(handle, c"fi_freeinfo").map_err(missing)?,
+            fi_dupinfo: function(handle, c"fi_dupinfo").map_err(missing)?,
+            fi_fabric: function(handle, c"fi_fabric").map_err(missing)?,
+            fi_strerror: function(handle, c"fi_strerror").map_err(missing)?,
+            fi_tostr_r: function(handle, c"fi_tostr_r").map_err(missing)?,
+        })
+    }
 }
 
 const REMEDY_INSTALL: &str =
@@ -183,10 +185,19 @@ const REMEDY_PATH: &str =
     "Set PELAGO_OFI_LIBRARY to the path of a libfabric.so.1, or leave it unset for the system's";
 const REMEDY_OLD: &str = "Install libfabric 1.17 or newer, or set PELAGO_OFI_LIBRARY to the path of one";
 
-fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the handle is one that dlopen gave and nobody closes; the name ends with a zero.
+/// The function of this name, or what the dynamic linker says about it.
+///
+/// # Safety
+/// The handle is open, and `F` is the type of the function.
+unsafe fn function<F: Copy>(handle: *mut c_void, name: &CStr) -> Result<F, String> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: the caller promises an open handle; the name ends with a zero.
     let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
+    if address.is_null() {
+        return Err(last_error());
+    }
+    // SAFETY: the caller promises that the function of this name has this type, and its address is not null.
+    Ok(unsafe { std::mem::transmute_copy(&address) })
 }
 
 /// What the dynamic linker says about its last failure on this thread.

@@ -1,11 +1,11 @@
 //! Libfabric (OpenFabrics Interfaces), opened at run time.
 //!
-//! [`sys`] has the types, constants and inline functions of libfabric's C headers, [`Library`] the functions that
-//! the shared library exports, [`query`] what its providers offer here. Nothing is linked, so the program builds
-//! and runs where libfabric is not installed, and uses the one that the cluster has.
+//! [`sys`] has the types, constants and inline functions of libfabric's C headers, [`Library`] the functions
+//! that the shared library exports, [`query`] what its providers offer here. Nothing is linked, so the
+//! program builds and runs where libfabric is not installed, and uses the one that the cluster has.
 //!
-//! Invariant: everything speaks the interface of version 1.17, which newer versions keep: their structures and
-//! tables only grow at the end.
+//! Invariant: everything speaks the interface of version 1.17, which newer versions keep: their structures
+//! and tables only grow at the end.
 
 mod info;
 mod library;

@@ -1,7 +1,7 @@
 //! What the providers of libfabric offer on this machine: hints in, offers out. Source: `fi_getinfo(3)`.
 //!
-//! Invariant: offers come in the order of the library, which puts first what it recommends. What an offer says is
-//! copied out of its entry; the entry comes along, for opening what is offered.
+//! Invariant: offers come in the order of the library, which puts first what it recommends. What an offer
+//! says is copied out of its entry; the entry comes along, for opening what is offered.
 
 use super::info::{Info, on_c_heap};
 use super::library::{API_VERSION, Library, OfiError, text_at};
@@ -52,8 +52,8 @@ impl Hints {
     /// The entry that `fi_getinfo` takes.
     fn entry(&self, library: &'static Library) -> Result<Info, OfiError> {
         let info = Info::empty(library)?;
-        // SAFETY: the entry and its attributes are there, as `Info` promises, and nobody else has them yet. The names
-        // are empty so far, and `Info` frees those that are set, as it does all else.
+        // SAFETY: the entry and its attributes are there, as `Info` promises, and nobody else has them yet.
+        // The names are empty so far, and `Info` frees those that are set, as it does all else.
         unsafe {
             let entry = &mut *info.as_ptr();
             (entry.caps, entry.mode) = (self.caps, self.mode);
@@ -234,7 +234,13 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
     }
     // SAFETY: the list is the library's and nobody holds on to its entries: the offers have copies.
     unsafe { (library.fi_freeinfo)(list) };
-    offers.into_iter().collect()
+    let mut offers: Vec<_> = offers.into_iter().collect::<Result<_, OfiError>>()?;
+    // Layered providers answer for every network of a card, whatever the hints say.
+    offers.retain(|offer| {
+        let is = |name: &str, asked: &Option<String>| asked.as_ref().is_none_or(|asked| asked == name);
+        is(&offer.fabric, &hints.fabric) && is(&offer.domain, &hints.domain)
+    });
+    Ok(offers)
 }
 
 /// The Internet address that an entry sends from.
@@ -247,8 +253,8 @@ fn source_of(entry: &fi_info) -> Option<SocketAddr> {
         FI_SOCKADDR | FI_SOCKADDR_IN | FI_SOCKADDR_IN6 => {}
         _ => return None,
     }
-    // SAFETY: the entry says that a socket address of so many bytes is there; each read is of no more than those,
-    // and asks for no alignment.
+    // SAFETY: the entry says that a socket address of so many bytes is there; each read is of no more than
+    // those, and asks for no alignment.
     unsafe {
         let family =
             (bytes >= size_of::<libc::sockaddr>()).then(|| address.cast::<u16>().read_unaligned())?;

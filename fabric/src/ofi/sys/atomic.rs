@@ -41,7 +41,8 @@ tables! {
     /// Atomics that fetch nothing, that fetch, and that compare.
     fi_ops_atomic in atomic {
         write(
-            ep: *mut fid_ep, buf: *const c_void, count: usize, desc: *mut c_void, dest_addr: fi_addr_t, addr: u64,
+            ep: *mut fid_ep, buf: *const c_void, count: usize, desc: *mut c_void, dest_addr: fi_addr_t,
+            addr: u64,
             key: u64, datatype: fi_datatype, op: fi_op, context: *mut c_void,
         ) -> isize => fi_atomic;
         writev(
@@ -55,7 +56,8 @@ tables! {
         ) -> isize => fi_inject_atomic;
         readwrite(
             ep: *mut fid_ep, buf: *const c_void, count: usize, desc: *mut c_void, result: *mut c_void,
-            result_desc: *mut c_void, dest_addr: fi_addr_t, addr: u64, key: u64, datatype: fi_datatype, op: fi_op,
+            result_desc: *mut c_void, dest_addr: fi_addr_t, addr: u64, key: u64, datatype: fi_datatype,
+            op: fi_op,
             context: *mut c_void,
         ) -> isize => fi_fetch_atomic;
         readwritev(
@@ -73,13 +75,15 @@ tables! {
             addr: u64, key: u64, datatype: fi_datatype, op: fi_op, context: *mut c_void,
         ) -> isize => fi_compare_atomic;
         compwritev(
-            ep: *mut fid_ep, iov: *const fi_ioc, desc: *mut *mut c_void, count: usize, comparev: *const fi_ioc,
+            ep: *mut fid_ep, iov: *const fi_ioc, desc: *mut *mut c_void, count: usize,
+            comparev: *const fi_ioc,
             compare_desc: *mut *mut c_void, compare_count: usize, resultv: *mut fi_ioc,
             result_desc: *mut *mut c_void, result_count: usize, dest_addr: fi_addr_t, addr: u64, key: u64,
             datatype: fi_datatype, op: fi_op, context: *mut c_void,
         ) -> isize;
         compwritemsg(
-            ep: *mut fid_ep, msg: *const fi_msg_atomic, comparev: *const fi_ioc, compare_desc: *mut *mut c_void,
+            ep: *mut fid_ep, msg: *const fi_msg_atomic, comparev: *const fi_ioc,
+            compare_desc: *mut *mut c_void,
             compare_count: usize, resultv: *mut fi_ioc, result_desc: *mut *mut c_void, result_count: usize,
             flags: u64,
         ) -> isize => fi_compare_atomicmsg;

@@ -1,8 +1,8 @@
 //! Constants of libfabric: capability bits, flags of operations, modes, orders, formats, errors.
 //!
-//! Invariant: one group a kind, of the C type of the field or argument that takes them. Source: `rdma/fabric.h`,
-//! `fi_domain.h`, `fi_eq.h`, `fi_endpoint.h`, `fi_atomic.h` and `fi_errno.h` of libfabric 1.17. Formats of addresses,
-//! and what newer headers add, are named by the library itself (`Library::text`).
+//! Invariant: one group a kind, of the C type of the field or argument that takes them. Source:
+//! `rdma/fabric.h`, `fi_domain.h`, `fi_eq.h`, `fi_endpoint.h`, `fi_atomic.h` and `fi_errno.h` of libfabric
+//! 1.17. Formats of addresses, and what newer headers add, are named by the library itself (`Library::text`).
 
 use super::layout::constants;
 use super::{
@@ -12,6 +12,7 @@ use super::{
 use libc::c_int;
 
 /// A version number, as `fi_getinfo` takes and `fi_version` returns it.
+#[expect(non_snake_case, reason = "the name is that of the C macro")]
 pub const fn FI_VERSION(major: u32, minor: u32) -> u32 {
     (major << 16) | minor
 }
@@ -39,7 +40,6 @@ constants! {
         FI_TRIGGER = 1 << 20;
         FI_FENCE = 1 << 21;
         FI_HMEM = 1 << 47;
-        FI_VARIABLE_MSG = 1 << 48;
         FI_RMA_PMEM = 1 << 49;
         FI_SOURCE_ERR = 1 << 50;
         FI_LOCAL_COMM = 1 << 51;
@@ -55,7 +55,6 @@ constants! {
         FI_REMOTE_CQ_DATA = 1 << 17;
         FI_MORE = 1 << 18;
         FI_PEEK = 1 << 19;
-        FI_PRIORITY = 1 << 22;
         FI_COMPLETION = 1 << 24;
         FI_EVENT = FI_COMPLETION;
         FI_INJECT = 1 << 25;
@@ -87,10 +86,7 @@ constants! {
         FI_ASYNC_IOV = 1 << 57;
         FI_RX_CQ_DATA = 1 << 56;
         FI_LOCAL_MR = 1 << 55;
-        FI_NOTIFY_FLAGS_ONLY = 1 << 54;
-        FI_RESTRICTED_COMP = 1 << 53;
         FI_CONTEXT2 = 1 << 52;
-        FI_BUFFERED_RECV = 1 << 51;
     }
     /// An order of messages, of remote memory accesses or of completions (`msg_order`, `comp_order`).
     u64 {

@@ -1,5 +1,5 @@
-//! Domains, and what lives in them beside endpoints: address vectors and memory regions. Source: `fi_domain(3)`,
-//! `fi_av(3)`, `fi_mr(3)`.
+//! Domains, and what lives in them beside endpoints: address vectors and memory regions. Source:
+//! `fi_domain(3)`, `fi_av(3)`, `fi_mr(3)`.
 //!
 //! Invariant: attributes are handed over with room behind them ([`super::Padded`]).
 
@@ -133,7 +133,8 @@ tables! {
             domain: *mut fid_domain, coll: fi_collective_op, attr: *mut fi_collective_attr, flags: u64,
         ) -> c_int;
         endpoint2(
-            domain: *mut fid_domain, info: *mut fi_info, ep: *mut *mut fid_ep, flags: u64, context: *mut c_void,
+            domain: *mut fid_domain, info: *mut fi_info, ep: *mut *mut fid_ep, flags: u64,
+            context: *mut c_void,
         ) -> c_int;
     }
     /// How a domain registers memory. The object is the domain.
@@ -165,7 +166,8 @@ pub unsafe fn fi_mr_reg(
     mr: *mut *mut fid_mr,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller promises an open domain, whose provider fills this table; a domain begins with its fid.
+    // SAFETY: the caller promises an open domain, whose provider fills this table; a domain begins with its
+    // fid.
     unsafe {
         let reg = (*(*domain).mr).reg.unwrap_unchecked();
         reg(domain.cast(), buf, len, access, offset, requested_key, flags, mr, context)
@@ -175,15 +177,16 @@ pub unsafe fn fi_mr_reg(
 /// Registers memory with all its attributes.
 ///
 /// # Safety
-/// The domain is open, `attr` has room for appended fields, its memory is there until the region is closed, `mr` is
-/// valid for a write.
+/// The domain is open, `attr` has room for appended fields, its memory is there until the region is closed,
+/// `mr` is valid for a write.
 pub unsafe fn fi_mr_regattr(
     domain: *mut fid_domain,
     attr: *const fi_mr_attr,
     flags: u64,
     mr: *mut *mut fid_mr,
 ) -> c_int {
-    // SAFETY: the caller promises an open domain, whose provider fills this table; a domain begins with its fid.
+    // SAFETY: the caller promises an open domain, whose provider fills this table; a domain begins with its
+    // fid.
     unsafe { (*(*domain).mr).regattr.unwrap_unchecked()(domain.cast(), attr, flags, mr) }
 }
 

@@ -1,7 +1,7 @@
 //! Endpoints and messages. Source: `fi_endpoint(3)`, `fi_cm(3)`, `fi_msg(3)`, `fi_tagged(3)`.
 //!
-//! Invariant: a provider allocates of an endpoint only the tables that its capabilities need: the table of a family
-//! that was not asked for may be absent.
+//! Invariant: a provider allocates of an endpoint only the tables that its capabilities need: the table of a
+//! family that was not asked for may be absent.
 
 use super::layout::{opaque, structs, tables};
 use super::{
@@ -58,10 +58,12 @@ tables! {
         getopt(fid: *mut fid, level: c_int, optname: c_int, optval: *mut c_void, optlen: *mut usize) -> c_int;
         setopt(fid: *mut fid, level: c_int, optname: c_int, optval: *const c_void, optlen: usize) -> c_int;
         tx_ctx(
-            sep: *mut fid_ep, index: c_int, attr: *mut fi_tx_attr, tx_ep: *mut *mut fid_ep, context: *mut c_void,
+            sep: *mut fid_ep, index: c_int, attr: *mut fi_tx_attr, tx_ep: *mut *mut fid_ep,
+            context: *mut c_void,
         ) -> c_int => fi_tx_context;
         rx_ctx(
-            sep: *mut fid_ep, index: c_int, attr: *mut fi_rx_attr, rx_ep: *mut *mut fid_ep, context: *mut c_void,
+            sep: *mut fid_ep, index: c_int, attr: *mut fi_rx_attr, rx_ep: *mut *mut fid_ep,
+            context: *mut c_void,
         ) -> c_int => fi_rx_context;
         rx_size_left(ep: *mut fid_ep) -> isize;
         tx_size_left(ep: *mut fid_ep) -> isize;
@@ -76,7 +78,9 @@ tables! {
         accept(ep: *mut fid_ep, param: *const c_void, paramlen: usize) -> c_int;
         reject(pep: *mut fid_pep, handle: *mut fid, param: *const c_void, paramlen: usize) -> c_int;
         shutdown(ep: *mut fid_ep, flags: u64) -> c_int;
-        join(ep: *mut fid_ep, addr: *const c_void, flags: u64, mc: *mut *mut fid_mc, context: *mut c_void) -> c_int;
+        join(
+            ep: *mut fid_ep, addr: *const c_void, flags: u64, mc: *mut *mut fid_mc, context: *mut c_void,
+        ) -> c_int;
     }
     /// Messages.
     fi_ops_msg in msg {
@@ -100,7 +104,8 @@ tables! {
         sendmsg(ep: *mut fid_ep, msg: *const fi_msg, flags: u64) -> isize => fi_sendmsg;
         inject(ep: *mut fid_ep, buf: *const c_void, len: usize, dest_addr: fi_addr_t) -> isize => fi_inject;
         senddata(
-            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, data: u64, dest_addr: fi_addr_t,
+            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, data: u64,
+            dest_addr: fi_addr_t,
             context: *mut c_void,
         ) -> isize => fi_senddata;
         injectdata(
@@ -114,22 +119,26 @@ tables! {
             ignore: u64, context: *mut c_void,
         ) -> isize;
         recvv(
-            ep: *mut fid_ep, iov: *const iovec, desc: *mut *mut c_void, count: usize, src_addr: fi_addr_t, tag: u64,
+            ep: *mut fid_ep, iov: *const iovec, desc: *mut *mut c_void, count: usize, src_addr: fi_addr_t,
+            tag: u64,
             ignore: u64, context: *mut c_void,
         ) -> isize;
         recvmsg(ep: *mut fid_ep, msg: *const fi_msg_tagged, flags: u64) -> isize;
         send(
-            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, dest_addr: fi_addr_t, tag: u64,
+            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, dest_addr: fi_addr_t,
+            tag: u64,
             context: *mut c_void,
         ) -> isize;
         sendv(
-            ep: *mut fid_ep, iov: *const iovec, desc: *mut *mut c_void, count: usize, dest_addr: fi_addr_t, tag: u64,
+            ep: *mut fid_ep, iov: *const iovec, desc: *mut *mut c_void, count: usize, dest_addr: fi_addr_t,
+            tag: u64,
             context: *mut c_void,
         ) -> isize;
         sendmsg(ep: *mut fid_ep, msg: *const fi_msg_tagged, flags: u64) -> isize;
         inject(ep: *mut fid_ep, buf: *const c_void, len: usize, dest_addr: fi_addr_t, tag: u64) -> isize;
         senddata(
-            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, data: u64, dest_addr: fi_addr_t,
+            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, data: u64,
+            dest_addr: fi_addr_t,
             tag: u64, context: *mut c_void,
         ) -> isize;
         injectdata(
@@ -156,8 +165,8 @@ pub unsafe fn fi_enable(ep: *mut fid_ep) -> c_int {
     unsafe { fi_control(ep.cast(), FI_ENABLE, std::ptr::null_mut()) }
 }
 
-/// Writes the address of an endpoint to `addr`, and its length to `addrlen`, which says how much room there is; too
-/// little is `-FI_ETOOSMALL`.
+/// Writes the address of an endpoint to `addr`, and its length to `addrlen`, which says how much room there
+/// is; too little is `-FI_ETOOSMALL`.
 ///
 /// # Safety
 /// The endpoint is enabled; the two are valid for writes of so much.

@@ -1,7 +1,7 @@
 //! Completion queues and counters. Source: `fi_cq(3)`, `fi_cntr(3)`.
 //!
-//! Invariant: attributes and entries of errors are handed over with room behind them ([`super::Padded`]); entries of
-//! completions have the size that the format of the queue says.
+//! Invariant: attributes and entries of errors are handed over with room behind them ([`super::Padded`]);
+//! entries of completions have the size that the format of the queue says.
 
 use super::layout::{structs, tables};
 use super::{fi_addr_t, fid, fid_wait};

@@ -1,7 +1,8 @@
-//! Macros that declare a structure, a table of functions or a constant, and list it for the comparison with C.
+//! Macros that declare a structure, a table of functions or a constant, and list it for the comparison with
+//! C.
 //!
-//! Invariant: what is declared is listed, for both come from one text. Functions of a table are optional pointers,
-//! since a provider leaves some of them null; a call goes straight through the pointer.
+//! Invariant: what is declared is listed, for both come from one text. Functions of a table are optional
+//! pointers, since a provider leaves some of them null; a call goes straight through the pointer.
 
 use super::{atomic, domain, endpoint, event, fabric, info, rma};
 
@@ -147,14 +148,15 @@ macro_rules! types {
 macro_rules! through_table {
     ($call:ident = $member:ident.$slot:ident
         ($first:ident: $first_type:ty $(, $rest:ident: $type:ty)* $(,)?) -> $returns:ty) => {
-        /// The inline function of this name in libfabric's headers, described in the manual page of that name.
+        /// The inline function of this name in libfabric's headers, described in the manual page of that
+        /// name.
         ///
         /// # Safety
         /// The object is open, offers this function, and the arguments are as the manual page asks.
         #[inline(always)]
         pub unsafe fn $call($first: $first_type $(, $rest: $type)*) -> $returns {
-            // SAFETY: the caller promises an open object that offers the function, and with it the provider has
-            // promised a table that has it.
+            // SAFETY: the caller promises an open object that offers the function, and with it the provider
+            // has promised a table that has it.
             unsafe { (*(*$first).$member).$slot.unwrap_unchecked()($first $(, $rest)*) }
         }
     };

@@ -1,15 +1,16 @@
 //! The binding of libfabric 1.17: its types, constants and inline functions, under their C names.
 //!
-//! Source: the headers `rdma/*.h` and the manual pages of libfabric 1.17 (`fi_getinfo(3)` and those beside it), whose
-//! chapters the files here follow. Most of libfabric's functions are inline: they call through a table that an object
-//! carries. The function here does that one call and nothing else.
+//! Source: the headers `rdma/*.h` and the manual pages of libfabric 1.17 (`fi_getinfo(3)` and those beside
+//! it), whose chapters the files here follow. Most of libfabric's functions are inline: they call through a
+//! table that an object carries. The function here does that one call and nothing else.
 //!
-//! Invariant: names, types, order and sizes are those of the C headers. The lists [`LAYOUTS`] and [`CONSTANTS`] come
-//! from the same text as the types and constants do; `tests/ofi_layout.rs` compares them with the installed headers.
+//! Invariant: names, types, order and sizes are those of the C headers. The lists [`LAYOUTS`] and
+//! [`CONSTANTS`] come from the same text as the types and constants do; `tests/ofi_layout.rs` compares them
+//! with the installed headers.
 //!
 //! What newer libraries append is not here. So a structure that they read or fill is allocated by them
-//! ([`fi_info`]: `fi_dupinfo` of null) or handed over with room behind it ([`Padded`]), and a function of a table
-//! is there only if the table's `size` reaches so far (`fi_query_atomic` looks).
+//! ([`fi_info`]: `fi_dupinfo` of null) or handed over with room behind it ([`Padded`]), and a function of a
+//! table is there only if the table's `size` reaches so far (`fi_query_atomic` looks).
 
 #![allow(non_camel_case_types, reason = "the names are those of the C headers")]
 #![allow(missing_docs, reason = "fields and constants are documented in libfabric's manual pages")]
@@ -39,7 +40,8 @@ pub use rma::*;
 /// An address of a peer, as an address vector hands it out.
 pub type fi_addr_t = u64;
 
-/// A structure that libfabric reads or fills, with zeroed room behind it for the fields that newer versions append.
+/// A structure that libfabric reads or fills, with zeroed room behind it for the fields that newer versions
+/// append.
 #[repr(C)]
 pub struct Padded<T> {
     /// The structure as version 1.17 knows it.
@@ -50,7 +52,8 @@ pub struct Padded<T> {
 impl<T: Zeroed> Padded<T> {
     /// The structure with all bits zero, the default that libfabric gives a meaning to.
     pub fn zeroed() -> Padded<T> {
-        // SAFETY: `T: Zeroed` promises that all bits zero are a value of `T`; they are one of an array of integers.
+        // SAFETY: `T: Zeroed` promises that all bits zero are a value of `T`; they are one of an array of
+        // integers.
         unsafe { std::mem::zeroed() }
     }
 

@@ -1,7 +1,7 @@
 //! Remote memory access. Source: `fi_rma(3)`.
 //!
-//! Invariant: a remote address is an offset into the region of the key, or a virtual address where the domain's
-//! `mr_mode` says `FI_MR_VIRT_ADDR`.
+//! Invariant: a remote address is an offset into the region of the key, or a virtual address where the
+//! domain's `mr_mode` says `FI_MR_VIRT_ADDR`.
 
 use super::layout::{structs, tables};
 use super::{fi_addr_t, fid_ep, iovec};
@@ -46,7 +46,8 @@ tables! {
         ) -> isize => fi_readv;
         readmsg(ep: *mut fid_ep, msg: *const fi_msg_rma, flags: u64) -> isize => fi_readmsg;
         write(
-            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, dest_addr: fi_addr_t, addr: u64,
+            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, dest_addr: fi_addr_t,
+            addr: u64,
             key: u64, context: *mut c_void,
         ) -> isize => fi_write;
         writev(
@@ -58,11 +59,13 @@ tables! {
             ep: *mut fid_ep, buf: *const c_void, len: usize, dest_addr: fi_addr_t, addr: u64, key: u64,
         ) -> isize => fi_inject_write;
         writedata(
-            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, data: u64, dest_addr: fi_addr_t,
+            ep: *mut fid_ep, buf: *const c_void, len: usize, desc: *mut c_void, data: u64,
+            dest_addr: fi_addr_t,
             addr: u64, key: u64, context: *mut c_void,
         ) -> isize => fi_writedata;
         injectdata(
-            ep: *mut fid_ep, buf: *const c_void, len: usize, data: u64, dest_addr: fi_addr_t, addr: u64, key: u64,
+            ep: *mut fid_ep, buf: *const c_void, len: usize, data: u64, dest_addr: fi_addr_t, addr: u64,
+            key: u64,
         ) -> isize => fi_inject_writedata;
     }
 }
