@@ -1,8 +1,8 @@
 //! Detection: what started this process, seen from its environment alone.
 //!
-//! Order: `PMI_FD` is PMI-1; PMIx and Slurm without PMI are refused with a remedy; else the process is alone.
-//! PMI comes first because Slurm and Open MPI leave their variables in the environment of whatever runs
-//! below.
+//! Order: `PMI_FD` is PMI-1, `PMIX_NAMESPACE` is PMIx; Slurm without either is refused with a remedy; else
+//! the process is alone. PMI-1 comes first because Slurm and Open MPI leave their variables in the
+//! environment of whatever runs below, such as a job of `pelago run`.
 
 use std::os::fd::RawFd;
 
@@ -15,17 +15,30 @@ pub(crate) enum Found {
     Alone,
     /// A PMI-1 server listens at this descriptor.
     Pmi { descriptor: RawFd, rank: usize, size: usize },
+    /// A PMIx server, which libpmix finds by the environment; it is asked for the size.
+    Pmix { rank: usize },
 }
 
-/// The rank of this process and the size of its job, as its launcher says, or `None` if there is no launcher.
-/// Looks, and does not join.
+/// What the environment says of a launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LauncherSeen {
+    /// The protocol that it speaks.
+    pub protocol: &'static str,
+    /// The number of this process in its job.
+    pub rank: usize,
+    /// The number of processes in the job; `None` where only the launcher can tell.
+    pub size: Option<usize>,
+}
+
+/// What has started this process, or `None` if there is no launcher. Looks, and does not join.
 ///
 /// # Errors
 /// A launcher that speaks another protocol (the error says what to do), and variables that make no sense.
-pub fn launcher_seen() -> Result<Option<(usize, usize)>, BootError> {
+pub fn launcher_seen() -> Result<Option<LauncherSeen>, BootError> {
     Ok(match detect(from_environment)? {
         Found::Alone => None,
-        Found::Pmi { rank, size, .. } => Some((rank, size)),
+        Found::Pmi { rank, size, .. } => Some(LauncherSeen { protocol: "PMI-1", rank, size: Some(size) }),
+        Found::Pmix { rank } => Some(LauncherSeen { protocol: "PMIx", rank, size: None }),
     })
 }
 
@@ -36,12 +49,12 @@ pub(crate) fn from_environment(variable: &str) -> Option<String> {
 
 /// Looks at the environment through `lookup`.
 pub(crate) fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Found, BootError> {
+    let number = |variable, expected, fits: fn(usize) -> bool| {
+        let value = lookup(variable).unwrap_or_default();
+        let parsed = value.parse().ok().filter(|number| fits(*number) && *number <= i32::MAX as usize);
+        parsed.ok_or(BootError::Environment { variable, value, expected })
+    };
     if lookup("PMI_FD").is_some() {
-        let number = |variable, expected, fits: fn(usize) -> bool| {
-            let value = lookup(variable).unwrap_or_default();
-            let parsed = value.parse().ok().filter(|number| fits(*number) && *number <= i32::MAX as usize);
-            parsed.ok_or(BootError::Environment { variable, value, expected })
-        };
         let descriptor = number("PMI_FD", "the number of an open socket", |fd| fd > 2)?;
         let size = number("PMI_SIZE", "a number of PEs", |size| size > 0)?;
         let rank = number("PMI_RANK", "the number of a PE", |_| true)?;
@@ -52,16 +65,13 @@ pub(crate) fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Found, B
         return Ok(Found::Pmi { descriptor: descriptor as RawFd, rank, size });
     }
     if lookup("PMIX_NAMESPACE").is_some() {
-        return Err(BootError::Launcher {
-            how: "by a launcher that speaks PMIx (PMIX_NAMESPACE is set)",
-            remedy: "start it by mpiexec.hydra, srun --mpi=pmi2 or pelago run",
-        });
+        return Ok(Found::Pmix { rank: number("PMIX_RANK", "the number of a PE", |_| true)? });
     }
     let alone_in_step = lookup("SLURM_NTASKS").is_none_or(|tasks| tasks == "1");
     if lookup("SLURM_PROCID").is_some() && !alone_in_step {
         return Err(BootError::Launcher {
-            how: "by Slurm without a process manager (SLURM_PROCID is set, PMI_FD is not)",
-            remedy: "add --mpi=pmi2 to srun",
+            how: "by Slurm without a process manager (neither PMI_FD nor PMIX_NAMESPACE is set)",
+            remedy: "add --mpi=pmi2 or --mpi=pmix to srun",
         });
     }
     Ok(Found::Alone)
@@ -94,9 +104,16 @@ mod tests {
     }
 
     #[test]
-    fn protocols_that_are_not_spoken_are_refused_with_a_remedy() {
-        let pmix = under(&[("PMIX_NAMESPACE", "x"), ("PMIX_RANK", "0")]).unwrap_err().to_string();
-        assert!(pmix.contains("PMIX_NAMESPACE") && pmix.contains("mpiexec.hydra"), "{pmix}");
+    fn pmix_wins_over_slurm_alone() {
+        let pmix = [("PMIX_NAMESPACE", "x"), ("PMIX_RANK", "3")];
+        assert_eq!(under(&pmix).unwrap(), Found::Pmix { rank: 3 });
+        let mixed = [&pmix[..], &[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4")]].concat();
+        assert_eq!(under(&mixed).unwrap(), Found::Pmix { rank: 3 });
+        assert_eq!(under(&[("PMIX_RANK", "3")]).unwrap(), Found::Alone);
+    }
+
+    #[test]
+    fn slurm_without_a_protocol_is_refused_with_a_remedy() {
         let slurm = under(&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4")]).unwrap_err().to_string();
         assert!(slurm.contains("--mpi=pmi2"), "{slurm}");
     }
@@ -112,6 +129,8 @@ mod tests {
             (&[("PMI_FD", "7"), ("PMI_RANK", "0")], "PMI_SIZE=\"\""),
             (&[("PMI_FD", "7"), ("PMI_RANK", "0"), ("PMI_SIZE", "0")], "PMI_SIZE=\"0\""),
             (&[("PMI_FD", "7"), ("PMI_RANK", "4"), ("PMI_SIZE", "4")], "PMI_RANK=\"4\""),
+            (&[("PMIX_NAMESPACE", "x")], "PMIX_RANK=\"\""),
+            (&[("PMIX_NAMESPACE", "x"), ("PMIX_RANK", "-1")], "PMIX_RANK=\"-1\""),
         ];
         for (variables, part) in cases {
             let text = under(variables).unwrap_err().to_string();

@@ -226,6 +226,9 @@ settings! {
     node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", User,
         accepts "any text that is not empty",
         help "name of the node, in place of the one found: PEs with equal names share memory";
+    pmix_library: Option<String> = parse::auto_text, "PELAGO_PMIX_LIBRARY", "auto", User,
+        accepts "auto, or the path of a libpmix.so.2",
+        help "library that speaks to mpirun and srun --mpi=pmix; auto: the one that the system finds";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
         help "set by tests of several processes: which body this process runs";
@@ -299,6 +302,7 @@ mod tests {
         assert_eq!((settings.spins, settings.yields, settings.wait_limit), (None, None, None));
         assert_eq!(settings.ring_bytes, 65536);
         assert_eq!((settings.node_id, settings.test_body, settings.sim_seed), (None, None, None));
+        assert_eq!(settings.pmix_library, None);
     }
 
     #[test]
@@ -325,6 +329,7 @@ mod tests {
         assert_eq!(of("PELAGO_YIELDS", "7").unwrap().yields, Some(7));
         assert_eq!(of("PELAGO_RING_SIZE", "4k").unwrap().ring_bytes, 4096);
         assert_eq!(of("PELAGO_NODE_ID", "a b").unwrap().node_id.as_deref(), Some("a b"));
+        assert_eq!(of("PELAGO_PMIX_LIBRARY", "/a/b").unwrap().pmix_library.as_deref(), Some("/a/b"));
         assert_eq!(of("PELAGO_TEST_BODY", "x").unwrap().test_body.as_deref(), Some("x"));
     }
 

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::env::SettingError;
 use crate::pmi::client::PmiError;
+use crate::pmix::client::PmixError;
 
 /// Why a process could not join its job or exchange data in it.
 #[derive(Debug, Error)]
@@ -27,7 +28,7 @@ pub enum BootError {
     /// A variable that the launcher sets does not hold what it should.
     #[error(
         "{variable}={value:?} in the environment is not {expected}; start this program by mpiexec.hydra, \
-         srun --mpi=pmi2 or pelago run, or unset PMI_FD to run one PE alone"
+         mpirun, srun --mpi=pmi2 or pelago run, or unset PMI_FD and PMIX_NAMESPACE to run one PE alone"
     )]
     Environment {
         /// The variable.
@@ -47,7 +48,7 @@ pub enum BootError {
         /// The longest key, in characters.
         max_chars: usize,
     },
-    /// An exchange with the launcher failed.
+    /// An exchange with a launcher that speaks PMI-1 failed.
     #[error("PE {pe}, {operation}: {reason}")]
     Exchange {
         /// The PE.
@@ -56,5 +57,15 @@ pub enum BootError {
         operation: String,
         /// What went wrong.
         reason: PmiError,
+    },
+    /// An exchange with a launcher that speaks PMIx failed.
+    #[error("PE {pe}, {operation}: {reason}")]
+    Pmix {
+        /// The PE.
+        pe: usize,
+        /// What it was doing.
+        operation: String,
+        /// What went wrong.
+        reason: PmixError,
     },
 }

@@ -2,7 +2,7 @@
 //! share memory.
 //!
 //! Invariant: a process joins once, and every wait on the launcher ends within `PELAGO_INIT_TIMEOUT` (a
-//! little later under `pelago run`, which keeps that limit itself).
+//! little later under `pelago run` and launchers that speak PMIx, which keep that limit themselves).
 //! Launchers take milliseconds for a barrier, so callers need one put, one barrier and a few gets, and do the
 //! rest over their own memory or fabric.
 
@@ -18,6 +18,7 @@ use crate::detect::{Found, detect, from_environment};
 use crate::env::Settings;
 use crate::error::BootError;
 use crate::pmi::client::{Client, Link, PmiError};
+use crate::pmix::client::{self as pmix, PmixError};
 
 /// The longest key of a job without a launcher, in characters; the same as that of the usual launchers.
 const KEY_MAX_CHARS: usize = 56;
@@ -31,6 +32,8 @@ pub enum Launcher {
     Pelago,
     /// Another launcher that speaks PMI-1, such as hydra or Slurm.
     Pmi1,
+    /// A launcher that speaks PMIx, such as Open MPI's `mpirun` or Slurm.
+    Pmix,
 }
 
 /// This process as a member of its job.
@@ -47,8 +50,10 @@ pub struct Job {
 enum Means {
     /// There are no others.
     Own(Mutex<HashMap<String, Vec<u8>>>),
-    /// Through the launcher.
+    /// Through a launcher that speaks PMI-1.
     Pmi { client: Mutex<Client>, link: Arc<Link>, key_max: usize },
+    /// Through a launcher that speaks PMIx.
+    Pmix(Box<pmix::Client>),
 }
 
 /// Tells the launcher why this PE is about to die; usable from any thread, and from a panic hook.
@@ -88,6 +93,14 @@ impl Job {
                 let means = Means::Pmi { client: Mutex::new(client), link, key_max };
                 Ok(Self { rank, size, launcher, means })
             }
+            Found::Pmix { rank } => {
+                let failed = |reason| pmix_failed(rank, "joining the job".to_owned(), reason);
+                let path = settings.pmix_library.as_deref();
+                let client = pmix::Client::join(path, settings.init_timeout).map_err(failed)?;
+                let size = client.size().map_err(failed)?;
+                let rank = client.rank();
+                Ok(Self { rank, size, launcher: Launcher::Pmix, means: Means::Pmix(Box::new(client)) })
+            }
         }
     }
 
@@ -124,6 +137,9 @@ impl Job {
             Means::Pmi { client, .. } => {
                 lock(client).put(key, value).map_err(|e| self.failed(format!("putting the key {key:?}"), e))
             }
+            Means::Pmix(client) => {
+                client.put(key, value).map_err(|e| self.pmix_failed(format!("putting the key {key:?}"), e))
+            }
         }
     }
 
@@ -137,30 +153,46 @@ impl Job {
             Means::Pmi { client, .. } => lock(client)
                 .barrier()
                 .map_err(|e| self.failed("waiting in the launcher's barrier".to_owned(), e)),
+            Means::Pmix(client) => client
+                .barrier()
+                .map_err(|e| self.pmix_failed("waiting in the launcher's barrier".to_owned(), e)),
         }
     }
 
-    /// The bytes that some PE put under `key` before the last barrier, or `None` if none did.
+    /// The bytes that `pe` put under `key` before the last barrier, or `None` if it did not. A launcher that
+    /// speaks PMI-1 keeps one table for all and does not know who put what, so a key holds the number of its
+    /// PE, or one PE alone puts it.
     ///
     /// # Errors
     /// Those of [`Job::put`], and a value that [`Job::put`] did not write.
-    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, BootError> {
+    pub fn get(&self, pe: usize, key: &str) -> Result<Option<Vec<u8>>, BootError> {
         self.check_key(key)?;
+        if pe >= self.size {
+            return Ok(None);
+        }
         match &self.means {
             Means::Own(values) => Ok(values.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()),
             Means::Pmi { client, .. } => {
                 lock(client).get(key).map_err(|e| self.failed(format!("getting the key {key:?}"), e))
             }
+            Means::Pmix(client) => client
+                .get(pe, key)
+                .map_err(|e| self.pmix_failed(format!("getting the key {key:?} of PE {pe}"), e)),
         }
     }
 
     /// The ranks that the launcher placed on the node of this PE, ascending and with this PE's own; `None` if
-    /// the launcher does not say. A claim, not a proof: whoever shares memory finds out by opening it.
+    /// the launcher does not say, or speaks PMIx, where what it says has been wrong in jobs of two nodes. A
+    /// claim, not a proof: whoever shares memory finds out by opening it.
     ///
     /// # Errors
     /// A launcher that is gone, or does not answer in time.
     pub fn local_ranks(&self) -> Result<Option<Vec<usize>>, BootError> {
-        let Means::Pmi { client, .. } = &self.means else { return Ok(Some(vec![0])) };
+        let client = match &self.means {
+            Means::Own(_) => return Ok(Some(vec![0])),
+            Means::Pmi { client, .. } => client,
+            Means::Pmix(_) => return Ok(None),
+        };
         let nodes = lock(client).nodes(self.size);
         let nodes = nodes.map_err(|e| self.failed("asking for the process mapping".to_owned(), e))?;
         Ok(nodes.map(|nodes| (0..self.size).filter(|rank| nodes[*rank] == nodes[self.rank]).collect()))
@@ -179,11 +211,13 @@ impl Job {
         }
     }
 
-    /// Whether the launcher has died or closed its end; looks and does not wait.
+    /// Whether the launcher has died or closed its end; looks and does not wait. Where it speaks PMIx, its
+    /// library is told by an event, a moment later.
     pub fn launcher_gone(&self) -> bool {
         match &self.means {
             Means::Own(_) => false,
             Means::Pmi { link, .. } => link.peer_gone(),
+            Means::Pmix(client) => client.is_launcher_gone(),
         }
     }
 
@@ -205,6 +239,9 @@ impl Job {
             Means::Pmi { client, .. } => {
                 lock(client).finalize().map_err(|e| self.failed("leaving the job".to_owned(), e))
             }
+            Means::Pmix(client) => {
+                client.finalize().map_err(|e| self.pmix_failed("leaving the job".to_owned(), e))
+            }
         }
     }
 
@@ -218,9 +255,15 @@ impl Job {
             let line = format!("PE {}: {message}\n", self.rank);
             eprint!("{line}");
         }
-        if let Means::Pmi { link, .. } = &self.means {
-            // A launcher that cannot be told is gone, and its job with it.
-            let _ = link.abort(code, (ours && !message.is_empty()).then_some(message));
+        // A launcher that cannot be told is gone, and its job with it.
+        match &self.means {
+            Means::Own(_) => {}
+            Means::Pmi { link, .. } => {
+                let _ = link.abort(code, (ours && !message.is_empty()).then_some(message));
+            }
+            Means::Pmix(client) => {
+                let _ = client.abort(code, message);
+            }
         }
         let _ = std::io::stdout().flush();
         // SAFETY: `_exit` has no precondition; it ends the process.
@@ -231,6 +274,7 @@ impl Job {
         let max_chars = match &self.means {
             Means::Own(_) => KEY_MAX_CHARS,
             Means::Pmi { key_max, .. } => *key_max,
+            Means::Pmix(_) => pmix::KEY_MAX_CHARS,
         };
         let fits = (1..=max_chars).contains(&key.len());
         if fits && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
@@ -242,10 +286,18 @@ impl Job {
     fn failed(&self, operation: String, reason: PmiError) -> BootError {
         exchange(self.rank, operation, reason)
     }
+
+    fn pmix_failed(&self, operation: String, reason: PmixError) -> BootError {
+        pmix_failed(self.rank, operation, reason)
+    }
 }
 
 fn exchange(pe: usize, operation: String, reason: PmiError) -> BootError {
     BootError::Exchange { pe, operation, reason }
+}
+
+fn pmix_failed(pe: usize, operation: String, reason: PmixError) -> BootError {
+    BootError::Pmix { pe, operation, reason }
 }
 
 fn lock(client: &Mutex<Client>) -> MutexGuard<'_, Client> {
@@ -282,8 +334,9 @@ mod tests {
         let job = alone();
         job.put("address-0", &[1, 2, 3]).unwrap();
         job.barrier().unwrap();
-        assert_eq!(job.get("address-0").unwrap(), Some(vec![1, 2, 3]));
-        assert_eq!(job.get("address-1").unwrap(), None);
+        assert_eq!(job.get(0, "address-0").unwrap(), Some(vec![1, 2, 3]));
+        assert_eq!(job.get(0, "address-1").unwrap(), None);
+        assert_eq!(job.get(1, "address-0").unwrap(), None, "there is no PE 1");
         assert_eq!(job.local_ranks().unwrap(), Some(vec![0]));
         assert_eq!((job.rank(), job.size(), job.launcher()), (0, 1, Launcher::Alone));
         assert!(!job.launcher_gone());
@@ -297,7 +350,7 @@ mod tests {
         for key in ["", "a.1", "a b", "a=b", "é", "a\n", &"k".repeat(KEY_MAX_CHARS + 1)] {
             let error = job.put(key, &[]).unwrap_err();
             assert!(matches!(error, BootError::Key { .. }), "{key:?}: {error}");
-            assert!(matches!(job.get(key), Err(BootError::Key { .. })), "{key:?}");
+            assert!(matches!(job.get(0, key), Err(BootError::Key { .. })), "{key:?}");
         }
         job.put(&"k".repeat(KEY_MAX_CHARS), &[]).unwrap();
     }

@@ -10,9 +10,10 @@ mod error;
 mod job;
 mod locality;
 mod pmi;
+mod pmix;
 mod spawn;
 
-pub use detect::launcher_seen;
+pub use detect::{LauncherSeen, launcher_seen};
 pub use env::{
     BarrierKind, CollFormKind, RouteKind, SettingError, SettingInfo, SettingKind, Settings, SyncMemoryKind,
     settings_table,
@@ -21,4 +22,5 @@ pub use error::BootError;
 pub use job::{Job, Launcher, Notifier};
 pub use locality::{cores, cpus, memory_available_bytes, memory_total_bytes, node_id};
 pub use pmi::client::PmiError;
+pub use pmix::client::PmixError;
 pub use spawn::{Captured, Cause, Failure, JobReport, JobSpec, LaunchError, launch, resolve};

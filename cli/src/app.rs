@@ -25,6 +25,7 @@ Examples:
   pelago app ft --help                         what an application takes
   pelago app ft --class S                      a job of one PE
   mpiexec.hydra -n 4 pelago app ft --class W   four PEs, started by hydra
+  mpirun -n 4 pelago app ft --class W          four PEs, started by Open MPI
   srun --mpi=pmi2 -n 4 pelago app ft           four PEs, started by Slurm";
 
 impl App {

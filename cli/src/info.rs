@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pelago::coll::select::Preferences;
-use pelago_boot::{SettingKind, Settings, settings_table};
+use pelago_boot::{LauncherSeen, SettingKind, Settings, settings_table};
 use pelago_fabric::Provider;
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::sim::Sim;
@@ -115,7 +115,12 @@ impl Report {
         Preferences::new(&settings)?;
         let launcher = match pelago_boot::launcher_seen() {
             Ok(None) => "none: a program started from here is a job of one PE".to_owned(),
-            Ok(Some((rank, size))) => format!("PMI-1: this process is PE {rank} of {size}"),
+            Ok(Some(LauncherSeen { protocol, rank, size: Some(size) })) => {
+                format!("{protocol}: this process is PE {rank} of {size}")
+            }
+            Ok(Some(LauncherSeen { protocol, rank, size: None })) => {
+                format!("{protocol}: this process is PE {rank}")
+            }
             Err(error) => error.to_string(),
         };
         Ok(Self {

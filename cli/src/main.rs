@@ -34,7 +34,7 @@ Examples:
   pelago run -n 4 hello              four PEs of a built-in application
   pelago run -n 2 ft --class W       the NAS FT benchmark on two PEs
   pelago run -n 4 ./my-program       four PEs of a program of yours
-  mpiexec.hydra -n 4 pelago app ft   the same application under another launcher
+  mpiexec.hydra -n 4 pelago app ft   the same application under another launcher, or mpirun
   pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
   pelago coll show broadcast         who sends what to whom, in a picture

@@ -114,7 +114,7 @@ type FoundCard = (String, Vec<u8>);
 fn card_of(job: &Job, pe: Pe, key: &str) -> Result<FoundCard> {
     let foreign =
         || FabricError::Foreign { pe: job.rank(), what: format!("PE {pe} has published no valid card") };
-    let bytes = job.get(key)?.ok_or_else(foreign)?;
+    let bytes = job.get(pe, key)?.ok_or_else(foreign)?;
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(foreign)?;
     let (node, address) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(foreign)?;
     Ok((String::from_utf8_lossy(node).into_owned(), address.to_vec()))

@@ -2,8 +2,8 @@
 //!
 //! N PEs run the same program. Each owns a part of a global address space, and any PE reads and writes any
 //! part without the owner's help: a *put* writes to another PE's memory, a *get* reads from it, a *barrier*
-//! lets all meet. PEs are processes (started by `pelago run`, hydra or Slurm) or threads of one process
-//! ([`spmd`]).
+//! lets all meet. PEs are processes (started by `pelago run`, hydra, mpirun or Slurm) or threads of one
+//! process ([`spmd`]).
 //!
 //! ```
 //! use pelago::prelude::*;

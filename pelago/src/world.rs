@@ -100,8 +100,8 @@ pub struct World {
 
 impl World {
     /// Joins the job that this process was started in: by `pelago run`, or another launcher that speaks PMI-1
-    /// (hydra, Slurm). Without a launcher it is a job of one PE. Collective; settings come from the
-    /// environment.
+    /// (hydra, Slurm) or PMIx (mpirun, Slurm). Without a launcher it is a job of one PE. Collective; settings
+    /// come from the environment.
     ///
     /// # Errors
     /// If a setting is wrong, the launcher or the other PEs do not answer in time (`PELAGO_INIT_TIMEOUT`),

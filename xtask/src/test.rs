@@ -14,13 +14,15 @@ use crate::workspace::{Package, cargo, metadata};
 use crate::{budget, tidy};
 
 /// What the full tier needs, and the Debian package that brings it.
-const NEEDS: [(Need, &str); 7] = [
+const NEEDS: [(Need, &str); 9] = [
     (Need::Program("mpiexec.hydra"), "mpich"),
+    (Need::Program("mpirun.openmpi"), "openmpi-bin"),
+    (Need::Header("pmix.h", "pmix2/include"), "libpmix-dev"),
     (Need::Program("valgrind"), "valgrind"),
     (Need::Program("python3"), "python3"),
     (Need::Python("import ensurepip"), "python3-venv"),
     (Need::Python("from sysconfig import get_path; open(get_path('include') + '/Python.h')"), "python3-dev"),
-    (Need::File("/usr/include/rdma/fabric.h"), "libfabric-dev"),
+    (Need::Header("rdma/fabric.h", ""), "libfabric-dev"),
     (Need::Program("fi_info"), "libfabric-bin"),
 ];
 
@@ -29,8 +31,8 @@ const NEEDS: [(Need, &str); 7] = [
 enum Need {
     /// By its name in PATH.
     Program(&'static str),
-    /// By its path.
-    File(&'static str),
+    /// By its name among what gcc includes, or in a folder beside Debian's libraries.
+    Header(&'static str, &'static str),
     /// By a text that Python runs without an error.
     Python(&'static str),
 }
@@ -123,7 +125,14 @@ impl Need {
                 let search_path = std::env::var_os("PATH").unwrap_or_default();
                 std::env::split_paths(&search_path).any(|folder| folder.join(name).is_file())
             }
-            Need::File(path) => Path::new(path).is_file(),
+            Need::Header(name, folder) => {
+                let output = Command::new("gcc").arg("-print-multiarch").output();
+                let machine = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+                let folder = Path::new("/usr/lib").join(machine.unwrap_or_default()).join(folder);
+                let mut gcc = Command::new("gcc");
+                gcc.args(["-E", "-x", "c", "/dev/null", "-include", name, "-I"]).arg(folder);
+                gcc.output().is_ok_and(|output| output.status.success())
+            }
             Need::Python(text) => {
                 let output = Command::new("python3").args(["-c", text]).output();
                 output.is_ok_and(|output| output.status.success())
@@ -168,7 +177,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_by_its_package() {
         let python = ["python3", "python3-venv", "python3-dev"];
-        let packages = [&["mpich", "valgrind"], &python[..], &["libfabric-dev", "libfabric-bin"]].concat();
+        let launchers = ["mpich", "openmpi-bin", "libpmix-dev", "valgrind"];
+        let packages = [&launchers[..], &python, &["libfabric-dev", "libfabric-bin"]].concat();
         assert_eq!(missing_packages(|_| false), packages);
         assert_eq!(missing_packages(|need| need == Need::Program("mpiexec.hydra")), packages[1..]);
         assert_eq!(missing_packages(|_| true), [""; 0]);
@@ -177,7 +187,7 @@ mod tests {
     #[test]
     fn needs_are_looked_for() {
         assert!(Need::Program("sh").is_met() && !Need::Program("no-such-program").is_met());
-        assert!(Need::File("/proc/self/status").is_met() && !Need::File("/proc").is_met());
+        assert!(Need::Header("stdio.h", "none").is_met() && !Need::Header("no_such.h", "none").is_met());
         assert!(!Need::Python("import no_such_module").is_met());
     }
 }

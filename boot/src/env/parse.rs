@@ -114,6 +114,11 @@ pub(super) fn text(text: &str) -> Option<Option<String>> {
     Some((!text.is_empty()).then(|| text.to_owned()))
 }
 
+/// As [`text`], where `auto` stands for "not set".
+pub(super) fn auto_text(value: &str) -> Option<Option<String>> {
+    if is_auto(value) { Some(None) } else { text(value) }
+}
+
 fn is_auto(text: &str) -> bool {
     text.eq_ignore_ascii_case("auto")
 }

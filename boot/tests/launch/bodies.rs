@@ -26,6 +26,13 @@ pub fn run_if_asked() {
         "stranger" if std::env::var("PMI_RANK").unwrap() == "1" => exit(0),
         "late" if std::env::var("PMI_RANK").unwrap() == "1" => block(),
         // The short limit of this body is the launcher's to keep, not that of the PE which has joined.
+        "missing" if std::env::var("PMIX_RANK").unwrap() == "1" => block(),
+        "missing" => in_vain(&Job::join(&settings).unwrap()),
+        "large" => {
+            let job = Job::join(&settings).unwrap();
+            large(&job);
+            job.finalize().unwrap();
+        }
         "late" => in_job("late", Job::join(&Settings::default()).unwrap()),
         body => in_job(body, Job::join(&settings).unwrap()),
     }
@@ -49,7 +56,7 @@ fn in_job(body: &str, job: Job) {
         "leave" if one => exit(0),
         "kill" if one => kill_process(getpid(), Signal::KILL).unwrap(),
         "kill-other" if one => {
-            let pid = String::from_utf8(job.get("pid-2").unwrap().unwrap()).unwrap();
+            let pid = String::from_utf8(job.get(2, "pid-2").unwrap().unwrap()).unwrap();
             kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
         }
         "panic" if one => {
@@ -73,10 +80,13 @@ fn in_job(body: &str, job: Job) {
             exit(4);
         }
         "watch" => {
-            while !job.launcher_gone() {
+            say("watching");
+            for _ in 0..60_000 {
+                if job.launcher_gone() {
+                    exit(0);
+                }
                 rest(Duration::from_millis(1));
             }
-            exit(0);
         }
         _ => {}
     }
@@ -94,16 +104,43 @@ fn exchange(settings: &Settings) {
     job.put(&format!("value-{me}"), &value(me)).unwrap();
     job.barrier().unwrap();
     for pe in 0..n {
-        assert_eq!(job.get(&format!("value-{pe}")).unwrap(), Some(value(pe)), "the value of PE {pe}");
+        assert_eq!(job.get(pe, &format!("value-{pe}")).unwrap(), Some(value(pe)), "the value of PE {pe}");
     }
-    assert_eq!(job.get("nobody").unwrap(), None);
-    let local = job.local_ranks().unwrap();
-    assert_eq!(local, Some((0..n).collect()), "one node holds all");
-    let launcher = job.launcher();
+    assert_eq!(job.get(n - 1, "nobody").unwrap(), None);
+    let (local, launcher) = (job.local_ranks().unwrap(), job.launcher());
+    let all = (launcher != Launcher::Pmix).then(|| (0..n).collect());
+    assert_eq!(local, all, "one node holds all, where the launcher says");
     job.barrier().unwrap();
     job.finalize().unwrap();
-    let launcher = if launcher == Launcher::Pelago { "ours" } else { "another" };
-    say(&format!("PE {me} of {n} has seen all under {launcher}"));
+    say(&format!("PE {me} of {n} has seen all under {launcher:?}"));
+}
+
+/// Values that no single message of PMI-1 holds, in two rounds.
+fn large(job: &Job) {
+    let (me, n) = (job.rank(), job.size());
+    let value = |pe: usize| (0..100_000 + pe).map(|i| (i * (pe + 3) / 16) as u8).collect::<Vec<_>>();
+    for round in 0..2 {
+        let key = |pe: usize| format!("large-{round}-{pe}");
+        job.put(&key(me), &value(me + round)).unwrap();
+        job.put(&format!("empty-{round}-{me}"), &[]).unwrap();
+        job.barrier().unwrap();
+        for pe in 0..n {
+            assert!(job.get(pe, &key(pe)).unwrap() == Some(value(pe + round)), "round {round}, PE {pe}");
+            let empty = job.get(pe, &format!("empty-{round}-{pe}")).unwrap();
+            assert_eq!(empty, Some(Vec::new()), "round {round}, PE {pe}");
+            assert_eq!(job.get(pe, &format!("large-{}-{pe}", round + 1)).unwrap(), None, "not yet put");
+        }
+        job.barrier().unwrap();
+    }
+    assert_eq!(job.get(n, "large-0-0").unwrap(), None, "there is no such PE");
+    say(&format!("PE {me} of {n} has seen all of 100 kB"));
+}
+
+/// A barrier that one PE never enters.
+fn in_vain(job: &Job) -> ! {
+    let error = job.barrier().expect_err("PE 1 is missing");
+    say(&format!("PE {}: {error}", job.rank()));
+    exit(6)
 }
 
 /// `launch` in a process of its own, so that a test can kill it.

@@ -19,7 +19,7 @@ fn pes_exchange_values_under_hydra() {
     let (success, text) = hydra("exchange");
     assert!(success, "{text}");
     for pe in 0..4 {
-        let line = format!("PE {pe} of 4 has seen all under another");
+        let line = format!("PE {pe} of 4 has seen all under Pmi1");
         assert!(text.lines().any(|found| found == line), "no {line:?} in:\n{text}");
     }
 }

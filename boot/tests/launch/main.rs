@@ -3,6 +3,8 @@
 mod bodies;
 #[cfg(feature = "full")]
 mod hydra;
+#[cfg(feature = "full")]
+mod mpirun;
 mod orphans;
 
 use std::ffi::OsString;
@@ -65,10 +67,16 @@ fn pes_exchange_values_and_leave() {
         let report = run(&pes(n, "exchange"));
         assert_eq!((report.status, &report.failures[..]), (0, &[][..]), "{report:#?}");
         for (pe, output) in report.output.iter().enumerate() {
-            let line = format!("PE {pe} of {n} has seen all under ours");
+            let line = format!("PE {pe} of {n} has seen all under Pelago");
             assert!(output.stdout.lines().any(|found| found == line), "no {line:?} in {report:#?}");
         }
     }
+}
+
+#[test]
+fn large_values_travel_in_rounds() {
+    let report = run(&pes(3, "large"));
+    assert_eq!((report.status, &report.failures[..]), (0, &[][..]), "{report:#?}");
 }
 
 #[test]

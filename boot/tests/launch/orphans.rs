@@ -35,13 +35,14 @@ fn launcher(n: usize, program: &[&str], input: Stdio) -> (Child, BufReader<Child
 }
 
 /// Handles to the `n` PEs, once each has said which process it is.
-fn handles(n: usize, stdout: &mut BufReader<ChildStdout>) -> Vec<OwnedFd> {
+pub fn handles(n: usize, stdout: &mut BufReader<ChildStdout>) -> Vec<OwnedFd> {
     let mut handles = Vec::new();
     let mut line = String::new();
     while handles.len() < n {
         line.clear();
         assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "the launcher ended before its PEs had started");
-        let number = line.split_once("] pid ").and_then(|(_, number)| number.trim().parse().ok());
+        let said = line.strip_prefix("pid ").or(line.split_once("] pid ").map(|(_, number)| number));
+        let number = said.and_then(|number| number.trim().parse().ok());
         if let Some(pid) = number.and_then(Pid::from_raw) {
             handles.push(pidfd_open(pid, PidfdFlags::empty()).unwrap());
         }
@@ -49,7 +50,7 @@ fn handles(n: usize, stdout: &mut BufReader<ChildStdout>) -> Vec<OwnedFd> {
     handles
 }
 
-fn assert_ended(handle: impl AsFd, what: &str) {
+pub fn assert_ended(handle: impl AsFd, what: &str) {
     let ready = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&LIMIT)).unwrap();
     assert_eq!(ready, 1, "{what} is still alive after {} s", LIMIT.tv_sec);
 }

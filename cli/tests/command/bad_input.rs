@@ -218,7 +218,7 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
             &["2k", "5k", "65535", "128m", "1g", "auto", "0", "-4k", "64kb", "4095", "x", "1.5m"]
         }
         "PELAGO_WAIT_LIMIT" => &["0", "-1", "nan", "inf", "1e7", "10s", "never", "None", "off", " 1", "auto"],
-        "PELAGO_NODE_ID" => &[],
+        "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" => &[],
         other => panic!("bad values of the setting {other} are missing here"),
     }
 }
@@ -246,11 +246,14 @@ fn heaps_that_cannot_be_mapped() {
 #[test]
 fn launchers_that_are_not_there() {
     let pmi = |descriptor: &'static str| [("PMI_FD", descriptor), ("PMI_RANK", "0"), ("PMI_SIZE", "2")];
-    let cases: [(&[(&str, &str)], &str); 5] = [
+    let pmix: &[_] = &[("PMIX_NAMESPACE", "job"), ("PMIX_RANK", "0"), ("PELAGO_PMIX_LIBRARY", "/no/pmix")];
+    let cases: [(&[(&str, &str)], &str); 7] = [
         (&pmi("899"), "PMI_FD=\"899\""),
         (&pmi("x"), "PMI_FD=\"x\""),
         (&[("PMI_FD", "899"), ("PMI_RANK", "2"), ("PMI_SIZE", "2")], "below PMI_SIZE"),
-        (&[("PMIX_NAMESPACE", "job")], "PMIX_NAMESPACE is set"),
+        (&[("PMIX_NAMESPACE", "job")], "PMIX_RANK=\"\""),
+        (pmix, "PMIX_NAMESPACE is set"),
+        (pmix, "/no/pmix cannot be used"),
         (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")], "--mpi=pmi2"),
     ];
     for (variables, part) in cases {

@@ -11,6 +11,8 @@ mod help;
 #[cfg(feature = "full")]
 mod hydra;
 mod jobs;
+#[cfg(feature = "full")]
+mod mpirun;
 mod process;
 mod qtc;
 mod sim;

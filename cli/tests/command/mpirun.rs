@@ -1,0 +1,55 @@
+//! Jobs under Open MPI's launcher, which speaks PMIx.
+
+use std::process::Command;
+
+use super::faults::panicking;
+use super::jobs::{assert_ft_json, assert_hello};
+use super::process::{Ended, Started};
+
+/// `mpirun.openmpi` for `pes` PEs, as root or not, on however few processors.
+fn mpirun(pes: u64) -> Command {
+    let mut command = Command::new("mpirun.openmpi");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-n", &pes.to_string()]);
+    command
+}
+
+/// Runs an application on `pes` PEs that mpirun starts.
+fn app(pes: u64, words: &[&str]) -> Ended {
+    let mut command = mpirun(pes);
+    command.args([env!("CARGO_BIN_EXE_pelago"), "app"]).args(words);
+    Started::new(command).settle()
+}
+
+#[test]
+fn every_pe_says_hello() {
+    for pes in [1, 2, 4] {
+        let ended = app(pes, &["hello"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{pes} PEs");
+        assert_hello(&ended.stdout, pes as usize);
+    }
+}
+
+#[test]
+fn ft_is_verified() {
+    for (pes, class) in [(4, "S"), (2, "W")] {
+        let ended = app(pes, &["ft", "--class", class, "--json"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "class {class} on {pes}");
+        assert_ft_json(&ended.stdout, class, pes);
+    }
+}
+
+#[test]
+fn a_panic_ends_the_job_with_its_status() {
+    let mut launcher = mpirun(3);
+    panicking(&mut launcher);
+    let Ended { status, stdout, stderr } = Started::new(launcher).settle();
+    assert!(status == 101 && stderr.contains("the matrix is singular"), "{status}: {stdout}{stderr}");
+}
+
+#[test]
+fn a_world_within_a_process_of_mpirun_is_a_job_of_its_own() {
+    let mut launcher = mpirun(2);
+    launcher.args([env!("CARGO_BIN_EXE_pelago"), "run", "-n", "2", "hello"]);
+    let Ended { status, stdout, stderr } = Started::new(launcher).settle();
+    assert_eq!((status, stdout.matches("PE 1 of 2").count()), (0, 2), "{stdout}{stderr}");
+}
