@@ -223,6 +223,8 @@ providers! {
     Shm(crate::shm::Shm),
     /// The smallest provider that keeps the contract, inside one process.
     Template(crate::template::Template),
+    /// Libfabric.
+    Ofi(crate::ofi::Ofi),
     /// A simulated network inside one process, every run of which can be replayed.
     Sim(crate::sim::Sim),
 }

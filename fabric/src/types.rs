@@ -111,6 +111,21 @@ pub enum FabricError {
         /// What does not fit.
         what: String,
     },
+    /// A transfer has failed.
+    #[error(
+        "PE {pe}: {operation} failed, to or from PE {peer}: {reason}. Has that PE ended, or its host? Is its \
+         network reached from here? (PELAGO_OFI_INTERFACE chooses another one)"
+    )]
+    Unreachable {
+        /// The PE that noticed.
+        pe: Pe,
+        /// The PE at the other end.
+        peer: Pe,
+        /// What was going on.
+        operation: &'static str,
+        /// What the fabric says.
+        reason: String,
+    },
     /// A peer was lost.
     #[error("PE {pe}: lost its connection to PE {peer} during {operation}")]
     PeerLost {

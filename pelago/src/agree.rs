@@ -35,6 +35,7 @@ pub(crate) type ArraySet = [u64; DROPPED_WORDS];
 pub(crate) enum Call {
     Join {
         barrier: usize,
+        reach: usize,
     },
     Alloc {
         bytes: usize,
@@ -70,7 +71,7 @@ pub(crate) enum Call {
 impl Call {
     pub(crate) fn words(self) -> [u64; 3] {
         match self {
-            Call::Join { barrier } => [1, barrier as u64, 0],
+            Call::Join { barrier, reach } => [1, barrier as u64, reach as u64],
             Call::Alloc { bytes, align_bytes } => [2, bytes as u64, align_bytes as u64],
             Call::AllocZeroed { bytes, align_bytes } => [3, bytes as u64, align_bytes as u64],
             Call::Resize { offset_bytes, bytes } => [4, offset_bytes as u64, bytes as u64],
@@ -85,7 +86,7 @@ impl Call {
     pub(crate) fn from_words([code, a, to]: [u64; 3]) -> Option<Call> {
         let (a, b) = (a as usize, to as usize);
         Some(match code {
-            1 => Call::Join { barrier: a },
+            1 => Call::Join { barrier: a, reach: b },
             2 => Call::Alloc { bytes: a, align_bytes: b },
             3 => Call::AllocZeroed { bytes: a, align_bytes: b },
             4 => Call::Resize { offset_bytes: a, bytes: b },
@@ -105,7 +106,10 @@ impl fmt::Display for Call {
             write!(f, "{call}(array at heap offset {offset_bytes})")
         };
         match *self {
-            Call::Join { barrier } => write!(f, "init(PELAGO_BARRIER's choice number {barrier})"),
+            Call::Join { barrier, reach } => write!(
+                f,
+                "init(PELAGO_BARRIER's choice number {barrier}, PELAGO_ROUTE's choice number {reach})"
+            ),
             Call::Alloc { bytes, align_bytes } => write!(f, "alloc({bytes} bytes, aligned to {align_bytes})"),
             Call::AllocZeroed { bytes, align_bytes } => {
                 write!(f, "alloc_zeroed({bytes} bytes, aligned to {align_bytes})")
@@ -204,11 +208,7 @@ impl World {
             self.fail(&format!("PE {me}: threads make barriers and other collective calls at the same time"));
         }
         *last = sequence;
-        let notice = match self.routes.are_all_mapped() {
-            true => self.memory.notice(self.my_pe(), sequence),
-            false => self.memory.net_notice(self.my_pe(), sequence),
-        };
-        publish(notice, sequence, call, &dropped);
+        publish(self.notice_here(self.my_pe(), sequence), sequence, call, &dropped);
         waiting_for(call, sequence, || self.barrier());
         let mut dropped_by_all = dropped;
         for pe in 0..self.n_pes() {
@@ -225,13 +225,21 @@ impl World {
         Ok(())
     }
 
+    /// Where a PE publishes that is mapped here: where all others read it.
+    fn notice_here(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
+        match self.routes.are_all_mapped() {
+            true => self.memory.notice(pe, sequence),
+            false => self.memory.net_notice(pe, sequence),
+        }
+    }
+
     /// What `pe` has published. Of its set of dropped arrays only the words in which this PE has some are
     /// read where it is mapped.
     fn notice_of(&self, pe: Pe, sequence: u64, dropped: &ArraySet) -> [u64; NOTICE_WORDS] {
         let mut words = [0u64; NOTICE_WORDS];
         match self.routes.to(pe) {
             Route::Mapped => {
-                let notice = self.memory.notice(pe, sequence);
+                let notice = self.notice_here(pe, sequence);
                 // SYNC POINT notice: acquires what the PE did before it published; see `publish`.
                 words[0] = notice[0].load(Ordering::Acquire);
                 let is_needed = |i: usize| i < CALL_WORDS || dropped[i - CALL_WORDS] != 0;

@@ -10,6 +10,7 @@
 
 use crate::Pe;
 use crate::channel::Target;
+use crate::route::Route;
 use crate::segment::{FLAGS, Memory};
 use crate::wait::Awaited;
 use crate::world::World;
@@ -167,7 +168,7 @@ impl World {
     /// Tells `to` that this PE, and those that it has heard of, have come to `round`. Over the net the signal
     /// of a later round cannot overtake this one: the quiet at the start of each barrier completes it.
     fn signal_round(&self, to: Pe, step: usize, round: u64) {
-        if let Some(net) = &self.net {
+        if let (Some(net), Route::Net) = (&self.net, self.routes.to(to)) {
             let offset_bytes = Memory::flag_offset_bytes(step);
             let target = Target { operation: "barrier", pe: to, offset_bytes };
             let word = round.to_ne_bytes();

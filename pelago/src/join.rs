@@ -5,6 +5,8 @@ use crate::Pe;
 use crate::channel::HEAP_KEY;
 use crate::coll::select::Preferences;
 use crate::error::{ErrorKind, Result};
+use crate::nodes::Placement;
+use crate::route::Reach;
 use crate::segment::Memory;
 use crate::world::World;
 use pelago_boot::{Job, Notifier, RouteKind, Settings, memory_total_bytes, node_id};
@@ -69,9 +71,12 @@ pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<Worl
         Ok(card.1)
     })?;
     let segment = shm.segment().clone();
-    let net = (settings.route == RouteKind::Net).then_some(Net::Shm(shm));
+    let placement = match settings.route {
+        RouteKind::Auto => Placement { net: None, reach: Reach::All, nodes: Vec::new() },
+        RouteKind::Net => Placement { net: Some(Net::Shm(shm)), reach: Reach::None, nodes: Vec::new() },
+    };
     let membership = Membership { job, worlds: worlds + 1 };
-    World::assemble(me, segment, (net, &[]), Some(membership), settings)
+    World::assemble((me, n_pes), segment, placement, Some(membership), settings)
 }
 
 /// The node's memory for `n_pes` PEs.

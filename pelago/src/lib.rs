@@ -54,6 +54,7 @@ mod join;
 mod local;
 mod lock;
 mod members;
+mod muster;
 mod nb;
 mod nodes;
 mod order;

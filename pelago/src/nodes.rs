@@ -1,8 +1,28 @@
 //! Which PEs are on one node.
 //!
-//! Invariant: nodes are numbered from 0, in the order of their lowest PEs, whatever names they have.
+//! Invariant: nodes are numbered from 0, in the order of their lowest PEs, whatever names they have; so are
+//! the PEs of a node, in their order.
 
 use crate::Pe;
+use crate::route::Reach;
+use pelago_fabric::Net;
+
+/// Where the PEs of a job are, and what is between them.
+pub(crate) struct Placement {
+    /// The way to PEs that are not mapped, if there are any.
+    pub(crate) net: Option<Net>,
+    pub(crate) reach: Reach,
+    /// The name of the node of each PE; none if all are on one.
+    pub(crate) nodes: Vec<u32>,
+}
+
+/// The number of each PE within its node, for the PEs whose memory is in a segment of `n_here` PEs: all, or
+/// those of PE `me`'s node.
+pub(crate) fn slots(me: Pe, nodes: &[u32], n_here: usize) -> Box<[Option<u32>]> {
+    let mut next = 0..;
+    let is_here = |pe: Pe| n_here == nodes.len() || nodes[pe] == nodes[me];
+    (0..nodes.len()).map(|pe| is_here(pe).then(|| next.next()).flatten()).collect()
+}
 
 /// The number of each PE's node. `names` names the node of each of `n_pes` PEs; without names all are on one.
 pub(crate) fn numbered(n_pes: usize, names: &[u32]) -> Box<[u32]> {
@@ -31,6 +51,13 @@ mod tests {
         assert_eq!(*numbered(3, &[]), [0, 0, 0]);
         assert_eq!(*numbered(6, &[9, 4, 9, 7, 4, 0]), [0, 1, 0, 2, 1, 3]);
         assert_eq!(*numbered(1, &[5]), [0]);
+    }
+
+    #[test]
+    fn the_pes_of_a_node_are_numbered_in_their_order() {
+        assert_eq!(*slots(1, &[0, 1, 0, 1], 2), [None, Some(0), None, Some(1)]);
+        assert_eq!(*slots(1, &[0, 1, 0], 3), [Some(0), Some(1), Some(2)]);
+        assert_eq!(*slots(1, &[0, 1], 1), [None, Some(0)]);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(crate) enum Purpose {
     ActiveTold = 8,
     /// The data that came with one are in their place.
     ActivePlaced = 9,
+    /// PEs have come to a point: see `muster`.
+    Muster = 10,
 }
 
 impl Purpose {
@@ -249,6 +251,7 @@ impl World {
             p if p == Purpose::ParcelAnswer as u8 => self.finish_parcel(request, payload),
             p if p == Purpose::Active as u8 => self.note_active(from, header, payload),
             p if p == Purpose::ActivePlaced as u8 => self.note_placed(),
+            p if p == Purpose::Muster as u8 => self.note_muster(from, code),
             p if p == Purpose::ActiveAsk as u8 => {
                 self.tell_executed(from);
                 Some(())
@@ -529,6 +532,11 @@ impl World {
         locked(&self.agenda.requests).take(number)
     }
 
+    /// Whether nothing waits for room any more.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        locked(&self.agenda.outbox).is_empty()
+    }
+
     /// Starts whatever of the outbox can be started now.
     pub(crate) fn flush_outbox(&self, net: &Channel) {
         let mut waiting = std::mem::take(&mut *locked(&self.agenda.outbox));
@@ -637,7 +645,8 @@ mod tests {
             let refused = [
                 receive(0, 0, &[], &[]),
                 receive(8, 0, &[], &[]),
-                receive(10, 0, &[], &[]),
+                receive(10, 4, &[], &[]),
+                receive(11, 0, &[], &[]),
                 receive(3, 1, &[], &data),
                 receive(3, 1, &[entry(4096, 8)], &data[..7]),
                 receive(3, 1, &[entry(4096, 4)], &data),

@@ -4,10 +4,9 @@
 //! Invariant: atomics on words of one kind have one executor in the whole job, as a processor and a network
 //! card are not atomic with each other. If any PE maps another one's memory, processors execute: an atomic
 //! for a PE that is not mapped is a message, which that PE's progress serves. Only where no PE maps another
-//! may the fabric execute, and then also a PE's atomics on itself.
+//! may the fabric execute, and then also a PE's atomics on itself: there a PE reaches itself over the net.
 
 use crate::Pe;
-use pelago_boot::RouteKind;
 use pelago_fabric::AtomicKind;
 
 /// How a PE is reached.
@@ -30,31 +29,67 @@ pub(crate) enum Executor {
     Target,
 }
 
+/// Which PEs map each other's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// All of them: there is no net.
+    All,
+    /// Those of one node.
+    Nodes,
+    /// None: all of them, and a PE itself, are reached over the net.
+    None,
+}
+
 /// The routes of a world.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Routes {
     me: Pe,
-    all: Route,
+    reach: Reach,
+    /// The node of each PE, from 0, in the order of their lowest PEs.
+    nodes: Box<[u32]>,
 }
 
 impl Routes {
-    /// The routes of PE `me` in a job whose PEs are all on one node.
-    pub(crate) fn new(me: Pe, kind: RouteKind) -> Routes {
-        let all = match kind {
-            RouteKind::Auto => Route::Mapped,
-            RouteKind::Net => Route::Net,
-        };
-        Routes { me, all }
+    /// The routes of PE `me` in a job whose PEs are on these nodes, numbered from 0. Where every PE is alone
+    /// on its node, none maps another.
+    pub(crate) fn new(me: Pe, reach: Reach, nodes: Box<[u32]>) -> Routes {
+        let is_shared = nodes.iter().max().is_none_or(|&last| (last as usize) + 1 < nodes.len());
+        let reach = if reach == Reach::Nodes && !is_shared { Reach::None } else { reach };
+        Routes { me, reach, nodes }
     }
 
     /// How `pe` is reached.
-    pub(crate) fn to(&self, _pe: Pe) -> Route {
-        self.all
+    #[inline]
+    pub(crate) fn to(&self, pe: Pe) -> Route {
+        match self.reach {
+            Reach::All => Route::Mapped,
+            Reach::Nodes if self.nodes[pe] == self.nodes[self.me] => Route::Mapped,
+            Reach::Nodes | Reach::None => Route::Net,
+        }
+    }
+
+    /// The node of a PE.
+    pub(crate) fn node(&self, pe: Pe) -> u32 {
+        self.nodes[pe]
     }
 
     /// Whether every PE is mapped.
     pub(crate) fn are_all_mapped(&self) -> bool {
-        self.all == Route::Mapped
+        self.reach == Reach::All
+    }
+
+    /// A number that is the same at the PEs that map each other, and only there.
+    pub(crate) fn neighbourhood(&self) -> u64 {
+        match self.reach {
+            Reach::All => 0,
+            Reach::Nodes => self.nodes[self.me].into(),
+            Reach::None => self.me as u64,
+        }
+    }
+
+    /// A number for which PEs map each other, to be compared between PEs.
+    pub(crate) fn code(&self) -> usize {
+        self.reach as usize
     }
 
     /// Who executes an atomic of `kind` on `pe`'s memory; `executes` says which kinds the fabric does.
@@ -64,11 +99,13 @@ impl Routes {
         kind: AtomicKind,
         executes: impl FnOnce(AtomicKind) -> bool,
     ) -> Executor {
-        match self.all {
-            Route::Mapped => Executor::Here,
-            Route::Net if executes(kind) => Executor::Fabric,
-            Route::Net if pe == self.me => Executor::Here,
-            Route::Net => Executor::Target,
+        match self.reach {
+            Reach::None if executes(kind) => Executor::Fabric,
+            Reach::None if pe == self.me => Executor::Here,
+            _ => match self.to(pe) {
+                Route::Mapped => Executor::Here,
+                Route::Net => Executor::Target,
+            },
         }
     }
 }
@@ -80,13 +117,30 @@ mod tests {
     #[test]
     fn each_kind_has_one_executor_for_a_word() {
         let kind = AtomicKind::U64;
-        for (routes, executes, expected) in [
-            (RouteKind::Auto, true, [Executor::Here, Executor::Here]),
-            (RouteKind::Net, true, [Executor::Fabric, Executor::Fabric]),
-            (RouteKind::Net, false, [Executor::Here, Executor::Target]),
+        use Executor::{Fabric, Here, Target};
+        for (reach, executes, expected) in [
+            (Reach::All, true, [Here, Here, Here]),
+            (Reach::Nodes, true, [Here, Here, Target]),
+            (Reach::Nodes, false, [Here, Here, Target]),
+            (Reach::None, true, [Fabric, Fabric, Fabric]),
+            (Reach::None, false, [Here, Target, Target]),
         ] {
-            let executor = |pe| Routes::new(0, routes).executor(pe, kind, |_| executes);
-            assert_eq!([executor(0), executor(1)], expected, "{routes:?}, {executes}");
+            let routes = Routes::new(0, reach, [0, 0, 1].into());
+            let executors = [0, 1, 2].map(|pe| routes.executor(pe, kind, |_| executes));
+            assert_eq!(executors, expected, "{reach:?}, {executes}");
         }
+    }
+
+    #[test]
+    fn pes_of_one_node_map_each_other() {
+        let routes = |reach, nodes: &[u32]| {
+            let routes = Routes::new(1, reach, nodes.into());
+            let mapped: Vec<_> = (0..nodes.len()).filter(|&pe| routes.to(pe) == Route::Mapped).collect();
+            (mapped, routes.neighbourhood(), routes.are_all_mapped())
+        };
+        assert_eq!(routes(Reach::Nodes, &[0, 1, 0, 1]), (vec![1, 3], 1, false));
+        assert_eq!(routes(Reach::Nodes, &[0, 1, 2, 3]), (vec![], 1, false), "each is alone on its node");
+        assert_eq!(routes(Reach::None, &[0, 0]), (vec![], 1, false));
+        assert_eq!(routes(Reach::All, &[0, 0]), (vec![0, 1], 0, true));
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! Invariant: a table of parts has the start of an array's part on every PE of the job, written before the
 //! array is handed out and never changed. The *gate* is how many PEs the fast path may reach: all of them, or
-//! 0 when operations are counted or go over the net, so that each then takes the one cold function.
+//! 0 when operations are counted or some of the PEs are not mapped, so that each then takes the one cold
+//! function.
 //!
 //! What lies in a heap: flags and notices of the runtime, then blocks, one an array, each after a header of
 //! one cache line. The last word of a header counts the sleepers that wait for a change of the part behind it
@@ -32,16 +33,19 @@ pub(crate) const RESERVED_BYTES: usize = 2048;
 
 const _: () = assert!(NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8 <= RESERVED_BYTES);
 
-/// The memory of all PEs of the node.
+/// The memory of the PEs of this node.
 pub(crate) struct Memory {
     segment: Arc<Segment>,
     gate: usize,
+    /// The number of each PE of the job within this node, if it is here.
+    slots: Box<[Option<u32>]>,
 }
 
 impl Memory {
-    pub(crate) fn new(segment: Arc<Segment>, is_gate_open: bool) -> Memory {
-        let gate = if is_gate_open { segment.layout().n_pes } else { 0 };
-        Memory { segment, gate }
+    /// The memory of a node that has some of the job's PEs: `slots` says which, and their numbers within it.
+    pub(crate) fn new(segment: Arc<Segment>, slots: Box<[Option<u32>]>, is_gate_open: bool) -> Memory {
+        let gate = if is_gate_open { slots.len() } else { 0 };
+        Memory { segment, gate, slots }
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -53,8 +57,24 @@ impl Memory {
         &self.segment
     }
 
+    /// The blocks of the PEs of this node.
     pub(crate) fn blocks(&self) -> &[Block] {
         self.segment.blocks()
+    }
+
+    /// The block of a PE, if it is on this node.
+    pub(crate) fn block(&self, pe: Pe) -> Option<&Block> {
+        self.slots[pe].map(|slot| &self.segment.blocks()[slot as usize])
+    }
+
+    /// The block of a PE of this node.
+    pub(crate) fn near_block(&self, pe: Pe) -> &Block {
+        self.block(pe).expect("only a PE of this node is asked for its block")
+    }
+
+    /// The PEs of this node.
+    pub(crate) fn near_pes(&self) -> impl Iterator<Item = Pe> {
+        (0..self.slots.len()).filter(|&pe| self.slots[pe].is_some())
     }
 
     /// Size of a PE's heap in bytes, the runtime's part included.
@@ -67,9 +87,12 @@ impl Memory {
         self.segment.layout().region_bytes()
     }
 
-    /// Where `pe`'s region is mapped, which its heap begins.
+    /// Where `pe`'s region is mapped, which its heap begins; null if it is on another node.
     pub(crate) fn heap(&self, pe: Pe) -> *mut u8 {
-        self.segment.heap(pe).as_ptr()
+        match self.slots[pe] {
+            Some(slot) => self.segment.heap(slot as usize).as_ptr(),
+            None => std::ptr::null_mut(),
+        }
     }
 
     /// Where flag `flag` lies in every heap, in bytes from its start.
@@ -90,10 +113,10 @@ impl Memory {
 
     /// The notice of `pe` for an agreement, as PEs that map each other read it.
     pub(crate) fn notice(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
-        &self.blocks()[pe].notices[(sequence % 2) as usize]
+        &self.near_block(pe).notices[(sequence % 2) as usize]
     }
 
-    /// The notice of this PE `me` for an agreement, as the others read it over the net.
+    /// The notice of a PE of this node for an agreement, as the others read it over the net.
     pub(crate) fn net_notice(&self, me: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
         self.words(me, Memory::notice_offset_bytes(sequence))
     }
@@ -101,19 +124,20 @@ impl Memory {
     /// Words of the runtime's part of a heap.
     fn words<const N: usize>(&self, pe: Pe, offset_bytes: usize) -> &[AtomicU64; N] {
         assert!(offset_bytes.is_multiple_of(8) && offset_bytes + N * 8 <= RESERVED_BYTES);
+        let heap = self.heap(pe);
+        assert!(!heap.is_null(), "PE {pe} is on another node");
         // SAFETY: the heap starts page-aligned with the runtime's part, whose words are only accessed as
         // atomics, here and by providers; the range was checked.
-        unsafe { &*self.heap(pe).add(offset_bytes).cast::<[AtomicU64; N]>() }
+        unsafe { &*heap.add(offset_bytes).cast::<[AtomicU64; N]>() }
     }
 
     /// Where something lies that begins at a PE's region offset, by rank: the PEs and their offsets in
-    /// bytes.
+    /// bytes. Of PEs on other nodes the entries mean nothing.
     pub(crate) fn parts(&self, places: impl Iterator<Item = (Pe, usize)>) -> PartTable {
         let start = |(pe, offset_bytes): (Pe, usize)| {
             let range = HEADER_BYTES..self.region_bytes();
             assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
-            // SAFETY: the offset lies inside the PE's region, as was checked.
-            unsafe { self.heap(pe).add(offset_bytes) }
+            self.heap(pe).wrapping_add(offset_bytes)
         };
         PartTable(places.map(start).collect())
     }

@@ -3,6 +3,8 @@
 use crate::Pe;
 use crate::error::Result;
 use crate::join;
+use crate::nodes::Placement;
+use crate::route::Reach;
 use crate::world::{GaveUp, World};
 use pelago_boot::{BarrierKind, RouteKind, Settings, cpus};
 use pelago_fabric::shm::Segment;
@@ -147,16 +149,21 @@ impl Spmd {
         let segment = Arc::new(segment);
         let network = self.network(&settings);
         let nodes = network.as_ref().map_or_else(Vec::new, |params| params.nodes.clone());
+        let reach = match &network {
+            None => Reach::All,
+            Some(params) if params.maps_nodes => Reach::Nodes,
+            Some(_) => Reach::None,
+        };
         let nets = network.map(|params| Sim::threads(self.n_pes, params));
         let mut nets: VecDeque<Net> = nets.into_iter().flatten().map(Net::Sim).collect();
         let cpu = if nets.is_empty() { None } else { next_cpu() };
         let outcomes = thread::scope(|scope| {
             let start = |pe| {
                 let (segment, settings, body) = (Arc::clone(&segment), &settings, &body);
-                let net = (nets.pop_front(), &nodes[..]);
+                let placement = Placement { net: nets.pop_front(), reach, nodes: nodes.clone() };
                 let run = move || {
                     cpu.into_iter().for_each(stay_on);
-                    run_pe(pe, segment, net, settings, body)
+                    run_pe((pe, self.n_pes), segment, placement, settings, body)
                 };
                 thread::Builder::new()
                     .name(format!("PE {pe}"))
@@ -222,15 +229,15 @@ fn stay_on(cpu: usize) {
 
 /// One PE: a panic is recorded for all to see. `None` if it panicked or gave up.
 fn run_pe<R>(
-    pe: Pe,
+    (pe, n_pes): (Pe, usize),
     segment: Arc<Segment>,
-    net: (Option<Net>, &[u32]),
+    placement: Placement,
     settings: &Settings,
     body: &dyn Fn(&World) -> R,
 ) -> Option<R> {
     let kept = Arc::clone(&segment);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let world = match join(pe, segment, net, settings) {
+        let world = match join((pe, n_pes), segment, placement, settings) {
             Ok(world) => world,
             Err(error) => panic!("{error}"),
         };
@@ -244,12 +251,17 @@ fn run_pe<R>(
     outcome.map_err(|payload| record(pe, &kept, payload.as_ref())).ok()
 }
 
-fn join(pe: Pe, segment: Arc<Segment>, mut net: (Option<Net>, &[u32]), settings: &Settings) -> Result<World> {
-    if let Some(net) = &mut net.0 {
+fn join(
+    me: (Pe, usize),
+    segment: Arc<Segment>,
+    mut placement: Placement,
+    settings: &Settings,
+) -> Result<World> {
+    if let Some(net) = &mut placement.net {
         let own = net.address();
         net.connect(&mut |_| Ok(own.clone()))?;
     }
-    World::assemble(pe, segment, net, None, settings)
+    World::assemble(me, segment, placement, None, settings)
 }
 
 fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {

@@ -613,7 +613,7 @@ impl<'w> Team<'w> {
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
     pub fn split_shared(&self) -> Result<Team<'w>> {
-        let colour = if self.world.routes.are_all_mapped() { 0 } else { self.my_rank() as u64 };
+        let colour = self.world.routes.neighbourhood();
         Ok(self.split_by(Some(colour), 0)?.expect("every PE has a colour"))
     }
 

@@ -114,16 +114,19 @@ impl<'a, T: Element> View<'a, T> {
             return None;
         }
         let channel = self.channel.unwrap_or_else(|| self.world.net_channel());
-        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
-        let offset_bytes = self.realm.region_offset(rank, offset_bytes);
-        Some((channel, Target { operation, pe, offset_bytes }))
+        Some((channel, Target { operation, pe, offset_bytes: self.region_offset(rank, index) }))
+    }
+
+    /// Where an element of a PE's part lies in that PE's region, in bytes.
+    pub(crate) fn region_offset(&self, rank: Rank, index: usize) -> usize {
+        self.realm.region_offset(rank, self.place.offset_bytes() + index * size_of::<T>())
     }
 
     /// Wakes `pe`, which sleeps until its part of this array changes.
     #[cold]
     #[inline(never)]
     pub(crate) fn ring(&self, pe: Pe) {
-        self.world.memory.blocks()[self.realm.pe(pe)].doorbell.ring(Cause::Data);
+        self.world.memory.near_block(self.realm.pe(pe)).doorbell.ring(Cause::Data);
     }
 
     #[inline(always)]

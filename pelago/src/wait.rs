@@ -177,7 +177,7 @@ impl World {
             rustix::thread::sched_yield();
         }
         let (sleepers, doorbell) =
-            (&self.memory.header().sleepers, &self.memory.blocks()[self.my_pe()].doorbell);
+            (&self.memory.header().sleepers, &self.memory.near_block(self.my_pe()).doorbell);
         let since = Instant::now();
         let mut sleeps = 0u32;
         loop {
@@ -289,7 +289,7 @@ impl World {
     /// Whether a PE has begun to leave the job.
     pub(crate) fn has_left(&self, pe: Pe) -> bool {
         // SYNC POINT left: acquires what the PE did before it left.
-        self.memory.blocks()[pe].left.load(Ordering::Acquire) != 0
+        self.memory.block(pe).is_some_and(|block| block.left.load(Ordering::Acquire) != 0)
     }
 
     /// Fails if what is awaited can no longer come.
@@ -338,10 +338,12 @@ impl World {
             Awaited::Collective { operation, pe: None } => format!("other PEs in {operation} of a team"),
             Awaited::Element { index } => format!("a change of element {index} of a symmetric array"),
             Awaited::Join => {
-                let blocks = self.memory.blocks().iter().enumerate();
-                let missing = blocks.filter(|(_, block)| block.attached.load(Ordering::Relaxed) < 2);
-                let missing: Vec<Pe> = missing.map(|(pe, _)| pe).collect();
-                format!("PEs {missing:?} to join the job")
+                let is_missing = |pe: &Pe| self.memory.near_block(*pe).attached.load(Ordering::Relaxed) < 2;
+                let missing: Vec<Pe> = self.memory.near_pes().filter(is_missing).collect();
+                match missing[..] {
+                    [] => "PEs of other nodes to join the job".to_owned(),
+                    _ => format!("PEs {missing:?} to join the job"),
+                }
             }
             Awaited::Leave => "all PEs to leave the job".to_owned(),
             Awaited::Completion { operation, pe } => format!("the completion of {operation} on PE {pe}"),
@@ -365,7 +367,7 @@ impl World {
 
     /// Wakes the threads of this PE that sleep.
     pub(crate) fn ring_own(&self) {
-        self.memory.blocks()[self.my_pe()].doorbell.ring_all();
+        self.memory.near_block(self.my_pe()).doorbell.ring_all();
     }
 
     /// Wakes the PEs of the node that wait for data, after this PE has put some. One load when nobody does.

@@ -16,7 +16,8 @@ use crate::error::{ErrorKind, Result};
 use crate::event::wakers::Wakers;
 use crate::heap::Heap;
 use crate::join::{self, Membership};
-use crate::nodes;
+use crate::muster::{Muster, Point};
+use crate::nodes::{self, Placement};
 use crate::order::Attention;
 use crate::progress::Agenda;
 use crate::realm::Realm;
@@ -26,8 +27,7 @@ use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
 use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
-use pelago_boot::{RouteKind, Settings, cpus};
-use pelago_fabric::Net;
+use pelago_boot::{Settings, cpus};
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,8 +83,7 @@ pub struct World {
     pub(crate) team: Arc<TeamCore>,
     pub(crate) collectives: Collectives,
     pub(crate) routes: Routes,
-    /// The node of each PE, from 0.
-    nodes: Box<[u32]>,
+    pub(crate) muster: Muster,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
     pub(crate) trackers: Trackers,
@@ -201,7 +200,7 @@ impl World {
 
     /// The node of a PE, from 0.
     pub(crate) fn node(&self, pe: Pe) -> u32 {
-        self.nodes[pe]
+        self.routes.node(pe)
     }
 
     /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. Where PEs
@@ -213,36 +212,37 @@ impl World {
         }
     }
 
-    /// Takes PE `me`'s place in the node's memory and waits for all others to do so. `net` reaches the PEs
-    /// that are not mapped, and is connected; `nodes` names the node of each PE, or none if all are on one.
+    /// Takes PE `me`'s place in its node's memory and waits for all others to do so. The endpoint of the
+    /// placement, if it has one, is connected.
     pub(crate) fn assemble(
-        me: Pe,
+        (me, n_pes): (Pe, usize),
         segment: Arc<Segment>,
-        (net, nodes): (Option<Net>, &[u32]),
+        placement: Placement,
         job: Option<Membership>,
         settings: &Settings,
     ) -> Result<World> {
-        let n_pes = segment.layout().n_pes;
         let tally = Tally::new(settings.counters);
-        let routes = Routes::new(me, if net.is_some() { RouteKind::Net } else { RouteKind::Auto });
-        let memory = Memory::new(segment, routes.are_all_mapped() && !tally.is_on());
+        let nodes = nodes::numbered(n_pes, &placement.nodes);
+        let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
+        let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
+        let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
         let net = net.map(|net| join::register_heap(net, me, &memory)).transpose()?;
         let attention = match net {
             Some(_) => Attention::always(),
             // SAFETY: the word lies in the segment, which the world keeps.
             None => unsafe { Attention::if_any(memory.header().sleepers.for_data()) },
         };
+        let n_here = memory.blocks().len();
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
-        let nodes = nodes::numbered(n_pes, nodes);
         let team =
             TeamCore::world(&memory, &mut pool, (me, n_pes), routes.are_all_mapped(), settings.sync_memory)?;
-        let team = Arc::new(team.on_nodes(|pe| nodes[pe]));
+        let team = Arc::new(team.on_nodes(|pe| routes.node(pe)));
         let mut world = World {
             me,
             n_pes,
             cores: 1,
-            patience: Patience::new(n_pes, 1, net.is_some(), settings),
+            patience: Patience::new(n_here, 1, net.is_some(), settings),
             barrier: Barrier::new(net.is_some()),
             attention,
             memory,
@@ -253,7 +253,7 @@ impl World {
             team,
             collectives: Collectives::new(settings)?,
             routes,
-            nodes,
+            muster: Muster::default(),
             net: net.map(|net| Arc::new(Channel::new(net))),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
@@ -265,8 +265,12 @@ impl World {
         };
         world.cores = world.meet_and_count_cores();
         world.check_routes().inspect_err(|_| world.close())?;
-        world.patience = Patience::new(n_pes, world.cores, world.net.is_some(), settings);
-        world.agree(Call::Join { barrier: settings.barrier as usize }).inspect_err(|_| world.close())?;
+        world.patience = Patience::new(n_here, world.cores, world.net.is_some(), settings);
+        if world.net.is_some() {
+            world.muster(Point::Join, Awaited::Join);
+        }
+        let call = Call::Join { barrier: settings.barrier as usize, reach: world.routes.code() };
+        world.agree(call).inspect_err(|_| world.close())?;
         if world.net.is_none() {
             world.barrier.choose(settings.barrier, n_pes, world.cores);
         }
@@ -286,21 +290,23 @@ impl World {
         if !self.routes.are_all_mapped() {
             header.over_net.fetch_add(1, Ordering::Relaxed);
         }
-        self.memory.blocks()[self.me].attached.store(2, Ordering::Relaxed);
+        self.memory.near_block(self.me).attached.store(2, Ordering::Relaxed);
         // SYNC POINT joined: releases this PE's CPUs.
         header.joined.fetch_add(1, Ordering::AcqRel);
         self.ring_sleepers();
         // SYNC POINT joined: acquires everybody's CPUs.
-        self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= self.n_pes);
+        let n_here = self.memory.blocks().len();
+        self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= n_here);
         let cores: u32 = header.cpus.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
         (cores as usize).max(1)
     }
 
-    /// Makes sure that all PEs take the same way, as they would not meet otherwise.
+    /// Makes sure that all PEs of this node take the same way, as they would not meet otherwise.
     fn check_routes(&self) -> Result<()> {
         let over_net = self.memory.header().over_net.load(Ordering::Relaxed) as usize;
-        if over_net != 0 && over_net != self.n_pes {
-            return Err(ErrorKind::RoutesDiffer { me: self.me, over_net, n_pes: self.n_pes }.into());
+        let n_pes = self.memory.blocks().len();
+        if over_net != 0 && over_net != n_pes {
+            return Err(ErrorKind::RoutesDiffer { me: self.me, over_net, n_pes }.into());
         }
         Ok(())
     }
@@ -362,7 +368,10 @@ impl World {
     fn leave(&self) {
         let header = self.memory.header();
         // SYNC POINT left: releases this PE's last operations to whoever sees that it has left.
-        self.memory.blocks()[self.me].left.store(1, Ordering::Release);
+        self.memory.near_block(self.me).left.store(1, Ordering::Release);
+        if self.net.is_some() {
+            return self.muster(Point::Leave, Awaited::Leave);
+        }
         header.leaving.fetch_add(1, Ordering::AcqRel);
         self.ring_sleepers();
         self.wait(Awaited::Leave, || header.leaving.load(Ordering::Acquire) as usize >= self.n_pes);

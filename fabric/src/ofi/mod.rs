@@ -1,16 +1,25 @@
 //! Libfabric (OpenFabrics Interfaces), opened at run time.
 //!
-//! [`sys`] has the types, constants and inline functions of libfabric's C headers, [`Library`] the functions
-//! that the shared library exports, [`query`] what its providers offer here. Nothing is linked, so the
-//! program builds and runs where libfabric is not installed, and uses the one that the cluster has.
+//! [`Ofi`] is the provider. [`sys`] has the types, constants and inline functions of libfabric's C headers,
+//! [`Library`] the functions that the shared library exports, [`query`] what its providers offer here.
+//! Nothing is linked, so the program builds and runs where libfabric is not installed, and uses the one that
+//! the cluster has.
 //!
 //! Invariant: everything speaks the interface of version 1.17, which newer versions keep: their structures
 //! and tables only grow at the end.
 
+mod atomic;
+mod domain;
+mod endpoint;
 mod info;
 mod library;
+mod message;
+mod provider;
 pub mod query;
+mod slots;
 pub mod sys;
 
+pub use domain::{Choice, usable};
 pub use info::Info;
 pub use library::{API_VERSION, Library, OfiError};
+pub use provider::Ofi;

@@ -25,6 +25,9 @@ pub struct SimParams {
     /// (and a PE itself) without it. If empty, each PE has a network card of its own, and reaches itself over
     /// it as well.
     pub nodes: Vec<u32>,
+    /// Whether PEs of one node map each other's memory, as in a job of several nodes; else all of them reach
+    /// each other by this network. Nothing that goes through mapped memory takes virtual time.
+    pub maps_nodes: bool,
     /// As `latency`, between PEs of one node.
     pub local_latency: Duration,
     /// Bytes that a PE moves in a second to the PEs of its node, one message after another; may be infinite.
@@ -78,6 +81,7 @@ impl Default for SimParams {
             gap: Duration::from_nanos(10),
             bandwidth_bytes_per_second: 10e9,
             nodes: Vec::new(),
+            maps_nodes: false,
             local_latency: Duration::from_nanos(100),
             local_bandwidth_bytes_per_second: 20e9,
             poll: Duration::from_nanos(20),

@@ -40,8 +40,7 @@ impl<'a> Long<'a> {
         array.check_world(operation, world)?;
         let rank = array.rank_of(operation, pe)?;
         array.check(operation, rank, index, source.len())?;
-        let offset_bytes =
-            array.net_target(operation, rank, index).map_or(0, |(_, target)| target.offset_bytes);
+        let offset_bytes = array.region_offset(rank, index);
         let words = [index as u64, source.len() as u64, offset_bytes as u64];
         Ok(Long { rank, words, bytes: bytes_of(source) })
     }

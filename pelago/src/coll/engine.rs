@@ -393,7 +393,7 @@ impl World {
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence(Ordering::SeqCst);
         if self.memory.header().sleepers.any() {
-            let doorbell = &self.memory.blocks()[pe].doorbell;
+            let doorbell = &self.memory.near_block(pe).doorbell;
             doorbell.ring(Cause::Data);
             doorbell.ring(Cause::Meeting);
         }

@@ -26,7 +26,7 @@ pub use table::{AtomicType, NoSuchAtomic};
 use crate::amo::AtomicElement;
 use crate::error::{ErrorKind, Result};
 use crate::restricted;
-use crate::route::{Executor, Route};
+use crate::route::Executor;
 use crate::symmetric::Symmetric;
 use crate::team::Team;
 use crate::view::View;
@@ -44,7 +44,8 @@ const MAKING: &str = "atomic_domain";
 pub enum AtomicExecutor {
     /// The processor of the PE that asks for the atomic, as every PE maps the word.
     Processor,
-    /// The processor of the PE that the word lies on, in that PE's progress, asked by a message.
+    /// A processor of the node that the word lies on: of the PE that asks if it maps the word, else of the PE
+    /// whose word it is, in that PE's progress, asked by a message.
     Target,
     /// The fabric.
     Fabric,
@@ -56,11 +57,10 @@ impl AtomicExecutor {
 
     /// The one of a job, for words of a kind.
     fn of(world: &World, kind: AtomicKind) -> AtomicExecutor {
-        let another = (world.my_pe() + 1) % world.n_pes();
-        let is_mapped = world.routes.to(another) == Route::Mapped;
-        match world.routes.executor(another, kind, |kind| world.net_channel().executes(kind)) {
+        let own = world.routes.executor(world.my_pe(), kind, |kind| world.net_channel().executes(kind));
+        match own {
             Executor::Fabric => AtomicExecutor::Fabric,
-            Executor::Here if is_mapped => AtomicExecutor::Processor,
+            Executor::Here if world.routes.are_all_mapped() => AtomicExecutor::Processor,
             Executor::Here | Executor::Target => AtomicExecutor::Target,
         }
     }

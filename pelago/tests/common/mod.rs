@@ -14,8 +14,8 @@ const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
 /// A run of this test program with this variable repeats one simulation alone.
 const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 
-/// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`, `name::net` and
-/// `name::sim` of the function `body(&World)`.
+/// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`, `name::net`,
+/// `name::sim` and `name::hybrid` of the function `body(&World)`.
 #[macro_export]
 macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
@@ -40,6 +40,11 @@ macro_rules! everywhere {
             fn sim() {
                 $crate::common::over_seeds($n_pes, super::$body);
             }
+
+            #[test]
+            fn hybrid() {
+                $crate::common::over_nodes($n_pes, super::$body);
+            }
         })+
     };
 }
@@ -47,10 +52,27 @@ macro_rules! everywhere {
 /// Runs a body over simulated networks of all seeds; a failure says how to repeat it.
 #[allow(dead_code, reason = "not every test program simulates")]
 pub fn over_seeds(n_pes: usize, body: impl Fn(&World) + Sync) {
+    simulate(n_pes, SEEDS, SimParams::chaos, body);
+}
+
+/// The same between two nodes, whose PEs map each other's memory: one after the other on a node, or in turn.
+#[allow(dead_code, reason = "not every test program simulates")]
+pub fn over_nodes(n_pes: usize, body: impl Fn(&World) + Sync) {
+    let nodes = |seed| {
+        let params = SimParams { maps_nodes: true, ..SimParams::chaos(seed) };
+        match seed % 2 {
+            0 => params.on_nodes(n_pes, 2),
+            _ => SimParams { nodes: (0..n_pes as u32).map(|pe| pe % 2).collect(), ..params },
+        }
+    };
+    simulate(n_pes, SEEDS / 2, nodes, body);
+}
+
+fn simulate(n_pes: usize, seeds: u64, params: impl Fn(u64) -> SimParams, body: impl Fn(&World) + Sync) {
     let one = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
-    let seeds = one.map_or(0..SEEDS, |seed: u64| seed..seed + 1);
+    let seeds = one.map_or(0..seeds, |seed: u64| seed..seed + 1);
     for seed in seeds {
-        if let Err(error) = Spmd::new(n_pes).sim(SimParams::chaos(seed)).run(&body) {
+        if let Err(error) = Spmd::new(n_pes).sim(params(seed)).run(&body) {
             panic!("on the simulated network of seed {seed}: {error}\nrepeat with {SEED_VARIABLE}={seed}");
         }
     }

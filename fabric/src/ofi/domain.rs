@@ -1,0 +1,243 @@
+//! A domain: a card of this machine as a provider of libfabric opens it, with what its endpoints share: the
+//! peers' addresses and the registered memory.
+//!
+//! Invariant: what is asked for are capabilities, never the name of a provider. Objects are closed in the
+//! order in which libfabric wants them closed: endpoints first, which hold a share of their domain.
+
+use super::library::{Library, OfiError};
+use super::query::{Hints, Offer, offers};
+use super::sys::*;
+use crate::sync::{AtomicU32, Ordering};
+use crate::types::{FabricError, FabricResult, Key, Pe};
+use libc::c_void;
+use std::collections::HashMap;
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, PoisonError};
+
+/// Which of libfabric's offers to take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Path of the library; none for the system's.
+    pub library: Option<String>,
+    /// Providers by name, the preferred one first; empty for libfabric's own order.
+    pub providers: Vec<String>,
+    /// The domain or the address to send from; none for the first that fits.
+    pub interface: Option<String>,
+}
+
+/// Capabilities that a provider must have.
+const CAPS: u64 = FI_MSG
+    | FI_RMA
+    | FI_ATOMIC
+    | FI_READ
+    | FI_WRITE
+    | FI_SEND
+    | FI_RECV
+    | FI_REMOTE_READ
+    | FI_REMOTE_WRITE
+    | FI_MULTI_RECV;
+
+const REMEDY_OFFERS: &str =
+    "`pelago info --fabrics` lists what is usable here, and the reasons of what is not";
+
+/// What is asked for of a provider of that name, or of any, with progress made by it or by the caller.
+pub(super) fn hints(provider: Option<&str>, progress: fi_progress) -> Hints {
+    Hints {
+        provider: provider.map(str::to_owned),
+        endpoint: FI_EP_RDM,
+        caps: CAPS,
+        mode: FI_CONTEXT | FI_CONTEXT2,
+        op_flags: FI_DELIVERY_COMPLETE,
+        msg_order: FI_ORDER_SAS,
+        data_progress: progress,
+        control_progress: progress,
+        threading: FI_THREAD_SAFE,
+        resource_mgmt: FI_RM_ENABLED,
+        av_type: FI_AV_TABLE,
+        ..Hints::default()
+    }
+}
+
+/// Offers that serve, the best first: those whose provider makes progress by itself come before the others,
+/// as a PE that computes must not keep its peers waiting.
+///
+/// # Errors
+/// If the library fails.
+pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, OfiError> {
+    let names: Vec<Option<&str>> = match choice.providers[..] {
+        [] => vec![None],
+        _ => choice.providers.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    let mut found = Vec::new();
+    for name in names {
+        found.append(&mut offers(library, &hints(name, FI_PROGRESS_AUTO))?);
+    }
+    let is_wanted = |offer: &Offer| {
+        let Some(interface) = &choice.interface else { return true };
+        offer.domain == *interface || offer.source.is_some_and(|source| source.ip().to_string() == *interface)
+    };
+    found.retain(is_wanted);
+    // A job over addresses that only this machine knows is a job of one machine.
+    found.sort_by_key(|offer| offer.source.is_some_and(|source| source.ip().is_loopback()));
+    Ok(found)
+}
+
+/// An open domain.
+pub(super) struct Domain {
+    pub(super) me: Pe,
+    pub(super) offer: Offer,
+    pub(super) fabric: NonNull<fid_fabric>,
+    pub(super) domain: NonNull<fid_domain>,
+    pub(super) av: NonNull<fid_av>,
+    regions: Mutex<HashMap<Key, NonNull<fid_mr>>>,
+    /// Atomic kinds that the provider executes, as bits; [`UNASKED`] before anybody has asked.
+    pub(super) kinds: AtomicU32,
+}
+
+/// No answer yet.
+pub(super) const UNASKED: u32 = u32::MAX;
+
+// SAFETY: the objects are used by any thread, as `FI_THREAD_SAFE` was asked for.
+unsafe impl Send for Domain {}
+// SAFETY: as for `Send`; what is changed here lies behind a mutex.
+unsafe impl Sync for Domain {}
+
+/// The pointer that an opening call has filled in, or its error.
+pub(super) fn opened<T>(
+    library: &'static Library,
+    operation: &str,
+    code: i32,
+    object: *mut T,
+) -> Result<NonNull<T>, OfiError> {
+    match NonNull::new(object) {
+        Some(object) if code == 0 => Ok(object),
+        _ => Err(library.error(operation, code.into(), REMEDY_OPEN)),
+    }
+}
+
+const REMEDY_OPEN: &str = "Set FI_LOG_LEVEL=warn for what libfabric says about it, choose another fabric by \
+                           PELAGO_OFI_PROVIDER, or raise the limit of locked memory (ulimit -l)";
+
+impl Domain {
+    /// Opens the best offer for PE `me` of `n_pes`.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be opened.
+    pub(super) fn open(me: Pe, n_pes: usize, choice: &Choice) -> FabricResult<Domain> {
+        let at = |error: OfiError| error.at(me);
+        let library = Library::open(choice.library.as_deref()).map_err(at)?;
+        let mut found = usable(library, choice).map_err(at)?;
+        if found.is_empty() {
+            return Err(FabricError::System {
+                pe: me,
+                operation: format!("choosing a fabric of libfabric ({choice:?})"),
+                reason: "none has remote memory access, atomics and messages with progress of its own".into(),
+                remedy: REMEDY_OFFERS,
+            });
+        }
+        Domain::of(me, n_pes, found.swap_remove(0)).map_err(at)
+    }
+
+    fn of(me: Pe, n_pes: usize, offer: Offer) -> Result<Domain, OfiError> {
+        let (library, info) = (offer.info.library(), offer.info.as_ptr());
+        let (mut fabric, mut domain, mut av) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: the attributes are those of the entry that the library has given; the place is ours.
+        let code = unsafe { (library.fi_fabric)((*info).fabric_attr, &mut fabric, null_mut()) };
+        let fabric = opened(library, "opening a fabric", code, fabric)?;
+        // SAFETY: the fabric is open, the entry is one of its provider's; the place is ours.
+        let code = unsafe { fi_domain(fabric.as_ptr(), info, &mut domain, null_mut()) };
+        let domain = opened(library, "opening a domain", code, domain).inspect_err(|_| close(fabric))?;
+        let mut attributes = Padded::<fi_av_attr>::zeroed();
+        (attributes.known.r#type, attributes.known.count) = (FI_AV_TABLE, n_pes);
+        // SAFETY: the domain is open; attributes and place are ours.
+        let code = unsafe { fi_av_open(domain.as_ptr(), attributes.as_mut_ptr(), &mut av, null_mut()) };
+        let av = opened(library, "opening an address vector", code, av).inspect_err(|_| {
+            close(domain);
+            close(fabric);
+        })?;
+        let (regions, kinds) = (Mutex::default(), AtomicU32::new(UNASKED));
+        Ok(Domain { me, offer, fabric, domain, av, regions, kinds })
+    }
+
+    pub(super) fn library(&self) -> &'static Library {
+        self.offer.info.library()
+    }
+
+    /// The addresses of the peers as libfabric numbers them.
+    ///
+    /// # Errors
+    /// If an address is not one of this provider.
+    pub(super) fn insert(&self, addresses: &[Vec<u8>]) -> FabricResult<Vec<fi_addr_t>> {
+        let foreign = |pe: Pe, what: &str| {
+            let (provider, domain) = (&self.offer.provider, &self.offer.domain);
+            let what = format!("the address of PE {pe} {what} (fabric {provider} on {domain} here)");
+            FabricError::Foreign { pe: self.me, what }
+        };
+        let insert = |(pe, address): (Pe, &Vec<u8>)| {
+            let mut number = FI_ADDR_NOTAVAIL;
+            let (count, null) = (1, null_mut::<c_void>());
+            if address.is_empty() {
+                return Err(foreign(pe, "is missing"));
+            }
+            // SAFETY: the address vector is open; the address was given by a peer's endpoint of this format.
+            let inserted = unsafe {
+                fi_av_insert(self.av.as_ptr(), address.as_ptr().cast(), count, &mut number, 0, null)
+            };
+            (inserted == 1).then_some(number).ok_or_else(|| foreign(pe, "is not one that this fabric takes"))
+        };
+        addresses.iter().enumerate().map(insert).collect()
+    }
+
+    /// Registers memory under a key.
+    ///
+    /// # Errors
+    /// If the key is taken, or the provider refuses.
+    pub(super) fn register(&self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
+        let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
+        if regions.contains_key(&key) {
+            return Err(FabricError::Foreign { pe: self.me, what: format!("key {key} is taken") });
+        }
+        let access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+        let (mut region, null) = (null_mut(), null_mut());
+        // SAFETY: the domain is open; who registers vouches for the memory, which outlives the endpoint.
+        let code = unsafe {
+            let (domain, buffer) = (self.domain.as_ptr(), start.as_ptr().cast());
+            fi_mr_reg(domain, buffer, bytes, access, 0, key, 0, &mut region, null)
+        };
+        let operation = format!("registering {bytes} bytes of memory");
+        let region = opened(self.library(), &operation, code, region).map_err(|error| error.at(self.me))?;
+        regions.insert(key, region);
+        Ok(())
+    }
+}
+
+/// Closes an object that is open and that nobody uses any more.
+pub(super) fn close<T>(object: NonNull<T>) {
+    // SAFETY: every object of libfabric begins with its fid; the caller has opened it and lets go of it. What
+    // libfabric might answer changes nothing: there is nobody left to use the object.
+    let _ = unsafe { fi_close(object.as_ptr().cast()) };
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        let regions = std::mem::take(&mut *self.regions.lock().unwrap_or_else(PoisonError::into_inner));
+        regions.into_values().for_each(close);
+        close(self.av);
+        close(self.domain);
+        close(self.fabric);
+    }
+}
+
+impl Domain {
+    /// The answer to a question about atomic kinds, which is asked once.
+    pub(super) fn kinds(&self, ask: impl FnOnce() -> u32) -> u32 {
+        match self.kinds.load(Ordering::Relaxed) {
+            UNASKED => {
+                let kinds = ask();
+                self.kinds.store(kinds, Ordering::Relaxed);
+                kinds
+            }
+            known => known,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! An endpoint of libfabric with its completion queue and its counters.
+//!
+//! Invariant: it is closed before them, and all of them before their domain.
+
+use super::domain::{Domain, close, opened};
+use super::library::OfiError;
+use super::slots::{SLOTS_MAX, Slot};
+use super::sys::*;
+use crate::types::{FabricError, FabricResult, Pe};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+/// Buffers for messages that are posted.
+pub(super) const RECEIVES: usize = 4;
+/// Completions that are read at a time.
+pub(super) const BATCH: usize = 16;
+
+/// What a queue says of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Completion {
+    pub(super) slot: NonNull<Slot>,
+    pub(super) flags: u64,
+    pub(super) bytes: usize,
+    /// Where a message lies.
+    pub(super) data: *const u8,
+}
+
+/// An endpoint that is ready for transfers.
+pub(super) struct Endpoint {
+    pub(super) domain: Arc<Domain>,
+    pub(super) ep: NonNull<fid_ep>,
+    cq: NonNull<fid_cq>,
+    puts: NonNull<fid_cntr>,
+    gets: NonNull<fid_cntr>,
+}
+
+// SAFETY: the objects are used by any thread, as `FI_THREAD_SAFE` was asked for.
+unsafe impl Send for Endpoint {}
+
+/// What is open so far, closed again if the rest fails.
+struct Opening<T>(NonNull<T>);
+
+impl<T> Opening<T> {
+    fn done(self) -> NonNull<T> {
+        let object = self.0;
+        std::mem::forget(self);
+        object
+    }
+}
+
+impl<T> Drop for Opening<T> {
+    fn drop(&mut self) {
+        close(self.0);
+    }
+}
+
+impl Endpoint {
+    /// Opens an endpoint. What it starts completes apart from what others start.
+    ///
+    /// # Errors
+    /// If the provider refuses.
+    pub(super) fn open(domain: &Arc<Domain>) -> FabricResult<Endpoint> {
+        Endpoint::try_open(domain).map_err(|error| error.at(domain.me))
+    }
+
+    fn try_open(domain: &Arc<Domain>) -> Result<Endpoint, OfiError> {
+        let (library, raw) = (domain.library(), domain.domain.as_ptr());
+        let mut attributes = Padded::<fi_cq_attr>::zeroed();
+        attributes.known.size = SLOTS_MAX + RECEIVES;
+        attributes.known.format = FI_CQ_FORMAT_DATA;
+        attributes.known.wait_obj = FI_WAIT_NONE;
+        let mut cq = null_mut();
+        // SAFETY: the domain is open; attributes and place are ours.
+        let code = unsafe { fi_cq_open(raw, attributes.as_mut_ptr(), &mut cq, null_mut()) };
+        let cq = Opening(opened(library, "opening a completion queue", code, cq)?);
+        let counter = || {
+            let mut attributes = Padded::<fi_cntr_attr>::zeroed();
+            attributes.known.wait_obj = FI_WAIT_NONE;
+            let mut counter = null_mut();
+            // SAFETY: the domain is open; attributes and place are ours.
+            let code = unsafe { fi_cntr_open(raw, attributes.as_mut_ptr(), &mut counter, null_mut()) };
+            opened(library, "opening a completion counter", code, counter).map(Opening)
+        };
+        let (puts, gets) = (counter()?, counter()?);
+        let mut ep = null_mut();
+        // SAFETY: the domain is open, the entry is that of the domain; the place is ours.
+        let code = unsafe { fi_endpoint(raw, domain.offer.info.as_ptr(), &mut ep, null_mut()) };
+        let ep = Opening(opened(library, "opening an endpoint", code, ep)?);
+        let bind = |object: *mut fid, flags: u64| {
+            // SAFETY: both objects were opened above, and the endpoint is not enabled yet.
+            match unsafe { fi_ep_bind(ep.0.as_ptr(), object, flags) } {
+                0 => Ok(()),
+                code => Err(library.error("binding an endpoint", code.into(), REMEDY)),
+            }
+        };
+        bind(domain.av.as_ptr().cast(), 0)?;
+        bind(cq.0.as_ptr().cast(), FI_TRANSMIT | FI_SELECTIVE_COMPLETION)?;
+        bind(cq.0.as_ptr().cast(), FI_RECV)?;
+        bind(puts.0.as_ptr().cast(), FI_WRITE)?;
+        bind(gets.0.as_ptr().cast(), FI_READ)?;
+        // SAFETY: the endpoint is open and bound to all that it needs.
+        match unsafe { fi_enable(ep.0.as_ptr()) } {
+            0 => {}
+            code => return Err(library.error("enabling an endpoint", code.into(), REMEDY)),
+        }
+        // The endpoint goes first if anything fails, as it was made last.
+        let (ep, gets, puts, cq) = (ep.done(), gets.done(), puts.done(), cq.done());
+        Ok(Endpoint { domain: Arc::clone(domain), ep, cq, puts, gets })
+    }
+
+    /// The address, for the peers.
+    pub(super) fn address(&self) -> FabricResult<Vec<u8>> {
+        let (mut address, mut bytes) = (vec![0_u8; 256], 256);
+        // SAFETY: the endpoint is enabled, the room is as long as said.
+        let code = unsafe { fi_getname(self.ep.as_ptr(), address.as_mut_ptr().cast(), &mut bytes) };
+        if code != 0 {
+            let error =
+                self.domain.library().error("asking an endpoint for its address", code.into(), REMEDY);
+            return Err(error.at(self.domain.me));
+        }
+        address.truncate(bytes);
+        Ok(address)
+    }
+
+    /// Puts and atomics that fetch nothing, and gets and fetching atomics, that are complete.
+    pub(super) fn counts(&self) -> [u64; 2] {
+        // SAFETY: the counters are open as long as this endpoint.
+        unsafe { [fi_cntr_read(self.puts.as_ptr()), fi_cntr_read(self.gets.as_ptr())] }
+    }
+
+    /// Reads completions into `into`: how many.
+    ///
+    /// # Errors
+    /// If an operation has failed.
+    pub(super) fn poll(&self, into: &mut [Option<Completion>; BATCH]) -> FabricResult<usize> {
+        let mut entries = std::mem::MaybeUninit::<[fi_cq_data_entry; BATCH]>::uninit();
+        // SAFETY: the queue is open, and there is room for so many entries of its format.
+        let count = unsafe { fi_cq_read(self.cq.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
+        if count == -(FI_EAGAIN as isize) {
+            return Ok(0);
+        }
+        if count < 0 {
+            return Err(self.failure(count));
+        }
+        for (i, into) in into.iter_mut().enumerate().take(count as usize) {
+            // SAFETY: so many entries were filled in; the context is a slot, as every operation has one.
+            let entry = unsafe { &*entries.as_ptr().cast::<fi_cq_data_entry>().add(i) };
+            *into = NonNull::new(entry.op_context.cast::<Slot>()).map(|slot| Completion {
+                slot,
+                flags: entry.flags,
+                bytes: entry.len,
+                data: entry.buf.cast(),
+            });
+        }
+        Ok(count as usize)
+    }
+
+    /// What went wrong, when the queue says that something did.
+    fn failure(&self, code: isize) -> FabricError {
+        let (library, pe) = (self.domain.library(), self.domain.me);
+        if code != -(FI_EAVAIL as isize) {
+            return library.error("reading completions", code as i64, REMEDY).at(pe);
+        }
+        let mut error = Padded::<fi_cq_err_entry>::zeroed();
+        // SAFETY: the queue is open; the entry is ours, with room behind it.
+        let count = unsafe { fi_cq_readerr(self.cq.as_ptr(), error.as_mut_ptr(), 0) };
+        if count != 1 {
+            return library.error("reading the error of an operation", count as i64, REMEDY).at(pe);
+        }
+        let (reason, slot) = (library.strerror(error.known.err.into()), error.known.op_context);
+        match NonNull::new(slot.cast::<Slot>()) {
+            Some(slot) => {
+                // SAFETY: the context of an operation under way is its slot.
+                let (kind, peer) = unsafe { (slot.as_ref().kind, slot.as_ref().pe) };
+                FabricError::Unreachable { pe, peer, operation: kind.name(), reason }
+            }
+            None => FabricError::System {
+                pe,
+                operation: "a transfer over libfabric".into(),
+                reason,
+                remedy: REMEDY,
+            },
+        }
+    }
+
+    /// The error of a call that has refused an operation for good.
+    pub(super) fn refusal(&self, operation: &'static str, peer: Pe, code: isize) -> FabricError {
+        let reason = self.domain.library().strerror(code as i64);
+        FabricError::Unreachable { pe: self.domain.me, peer, operation, reason }
+    }
+
+    /// Posts a buffer for messages.
+    ///
+    /// # Safety
+    /// The buffer is valid for writes of `bytes` bytes, and libfabric's, until the queue has given it back.
+    pub(super) unsafe fn post(&self, buffer: *mut u8, bytes: usize, slot: NonNull<Slot>) -> FabricResult<()> {
+        let iov = iovec { iov_base: buffer.cast(), iov_len: bytes };
+        let message = fi_msg {
+            msg_iov: &iov,
+            desc: null_mut(),
+            iov_count: 1,
+            addr: FI_ADDR_UNSPEC,
+            context: slot.as_ptr().cast(),
+            data: 0,
+        };
+        // SAFETY: the endpoint is enabled; the caller vouches for the buffer, the slot for the context.
+        match unsafe { fi_recvmsg(self.ep.as_ptr(), &message, FI_MULTI_RECV) } {
+            0 => Ok(()),
+            code => Err(self.refusal("posting a buffer for messages", self.domain.me, code)),
+        }
+    }
+
+    /// Says how little room may be left in a buffer for messages before it is given back.
+    pub(super) fn set_least_room(&self, bytes: usize) -> FabricResult<()> {
+        let (level, option) = (FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV);
+        // SAFETY: the endpoint is open, and the option is a size.
+        let code = unsafe {
+            let value = std::ptr::from_ref(&bytes).cast();
+            fi_setopt(self.ep.as_ptr(), level, option, value, size_of::<usize>())
+        };
+        match code {
+            0 => Ok(()),
+            code => {
+                let library = self.domain.library();
+                Err(library.error("setting an endpoint's option", code.into(), REMEDY).at(self.domain.me))
+            }
+        }
+    }
+}
+
+const REMEDY: &str = "Set FI_LOG_LEVEL=warn for what libfabric says about it";
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        close(self.ep);
+        close(self.gets);
+        close(self.puts);
+        close(self.cq);
+    }
+}
+
+/// The parts of a transfer, which libfabric reads during the call only.
+pub(super) struct Transfer {
+    pub(super) local: iovec,
+    pub(super) remote: fi_rma_iov,
+}
+
+impl Transfer {
+    pub(super) fn message(&self, addr: fi_addr_t, context: Option<NonNull<Slot>>) -> fi_msg_rma {
+        fi_msg_rma {
+            msg_iov: &self.local,
+            desc: null_mut(),
+            iov_count: 1,
+            addr,
+            rma_iov: &self.remote,
+            rma_iov_count: 1,
+            context: context.map_or(null_mut(), |slot| slot.as_ptr().cast()),
+            data: 0,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Messages: how they lie in libfabric's, and the buffers in which they arrive.
+//!
+//! ```text
+//! | sender (4 bytes) | 0 (4) | header (8) | payload |
+//! ```
+//! Invariant: a posted buffer is libfabric's until the queue says that it has done with it; then it is posted
+//! anew. The numbers are little-endian.
+
+use super::endpoint::{Endpoint, RECEIVES};
+use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
+use crate::types::{FabricResult, Pe};
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+
+/// What lies before the payload.
+pub(super) const PREFIX_BYTES: usize = 16;
+/// The longest payload.
+pub(super) const PAYLOAD_BYTES: usize = BUFFER_BYTES - PREFIX_BYTES;
+/// Bytes of a buffer in which messages arrive, one behind the other.
+const RECEIVE_BYTES: usize = 256 << 10;
+
+/// Writes a message.
+pub(super) fn pack(into: &mut [u8], from: Pe, header: u64, payload: &[u8]) -> usize {
+    into[..4].copy_from_slice(&(from as u32).to_le_bytes());
+    into[4..8].fill(0);
+    into[8..PREFIX_BYTES].copy_from_slice(&header.to_le_bytes());
+    into[PREFIX_BYTES..PREFIX_BYTES + payload.len()].copy_from_slice(payload);
+    PREFIX_BYTES + payload.len()
+}
+
+/// Reads a message: its sender, header and payload. `None` if it is too short.
+pub(super) fn unpack(message: &[u8]) -> Option<(Pe, u64, &[u8])> {
+    let (prefix, payload) = message.split_first_chunk::<PREFIX_BYTES>()?;
+    let (from, rest) = prefix.split_first_chunk::<4>()?;
+    let header = u64::from_le_bytes(rest[4..].try_into().ok()?);
+    Some((u32::from_le_bytes(*from) as Pe, header, payload))
+}
+
+/// The buffers of an endpoint in which messages arrive.
+pub(super) struct Inbox {
+    buffers: Vec<Receive>,
+}
+
+/// A buffer, and the slot by which the queue names it.
+struct Receive {
+    slot: NonNull<Slot>,
+    buffer: Box<UnsafeCell<[u8]>>,
+}
+
+// SAFETY: buffers and slots are memory with no tie to a thread; libfabric writes them until the endpoint is
+// closed.
+unsafe impl Send for Inbox {}
+
+impl Inbox {
+    /// Posts all buffers.
+    ///
+    /// # Errors
+    /// If the provider refuses.
+    pub(super) fn open(endpoint: &Endpoint, slots: &mut Slots) -> FabricResult<Inbox> {
+        endpoint.set_least_room(BUFFER_BYTES)?;
+        let mut inbox = Inbox { buffers: Vec::new() };
+        for _ in 0..RECEIVES {
+            let slot = slots.take(Kind::Receive, endpoint.domain.me, None).expect("nothing is under way yet");
+            let bytes: Box<[u8]> = vec![0; RECEIVE_BYTES].into();
+            // SAFETY: a cell has the layout of what it holds.
+            let buffer = unsafe { Box::from_raw(Box::into_raw(bytes) as *mut UnsafeCell<[u8]>) };
+            inbox.buffers.push(Receive { slot, buffer });
+            inbox.post(endpoint, slot)?;
+        }
+        Ok(inbox)
+    }
+
+    /// Posts a buffer anew that libfabric has done with.
+    ///
+    /// # Errors
+    /// If the provider refuses.
+    pub(super) fn post(&self, endpoint: &Endpoint, slot: NonNull<Slot>) -> FabricResult<()> {
+        let found = self.buffers.iter().find(|receive| receive.slot == slot);
+        let Receive { buffer, .. } = found.expect("only the slots of buffers are posted");
+        // SAFETY: the buffer lives as long as the inbox, which is dropped after the endpoint; libfabric has
+        // done with it, or never had it.
+        unsafe { endpoint.post(buffer.get().cast(), RECEIVE_BYTES, slot) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        let mut room = [0xEE; BUFFER_BYTES];
+        for payload in [&[][..], &[7], &[1; PAYLOAD_BYTES]] {
+            let bytes = pack(&mut room, 70_000, u64::MAX - 1, payload);
+            assert_eq!(unpack(&room[..bytes]), Some((70_000, u64::MAX - 1, payload)));
+        }
+        assert_eq!(unpack(&room[..PREFIX_BYTES - 1]), None);
+    }
+}

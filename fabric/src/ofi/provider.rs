@@ -1,0 +1,390 @@
+//! The provider `ofi`: puts, gets, atomics and messages over libfabric.
+//!
+//! Small puts are injected, middle ones leave through a buffer, so that their source is free at return;
+//! longer ones are sent from where they lie. All are complete when the provider says that they are delivered.
+//! Sources: M. Luo et al., Early Evaluation of Scalable Fabric Interface for PGAS Programming Models;
+//! `fi_rma(3)`, `fi_atomic(3)`.
+//!
+//! Invariant: every operation that libfabric has accepted has a slot, but those that were injected without a
+//! token, which only the counters know.
+
+use super::atomic::{datatype, operation};
+use super::domain::{Choice, Domain};
+use super::endpoint::{BATCH, Completion, Endpoint, Transfer};
+use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
+use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
+use super::sys::*;
+use crate::amo::{Atomic, AtomicKind, AtomicOp};
+use crate::contract::Provider;
+use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
+use std::cell::{Cell, RefCell};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an endpoint that is dropped waits for its last messages to leave.
+const LINGER: Duration = Duration::from_secs(2);
+/// Completions that are read in one call of `progress`, about.
+const COMPLETIONS_MAX: usize = 4 * BATCH;
+
+/// A PE's endpoint, or another sending side of it.
+pub struct Ofi {
+    me: Pe,
+    n_pes: usize,
+    /// Closed first, so that libfabric lets go of slots and buffers.
+    endpoint: Endpoint,
+    slots: RefCell<Slots>,
+    /// Where messages arrive; not at a context.
+    inbox: Option<Inbox>,
+    peers: Arc<[fi_addr_t]>,
+    /// What libfabric has refused for good, until `progress` says so.
+    refusal: RefCell<Option<FabricError>>,
+    /// Messages that are on their way.
+    messages: Cell<usize>,
+    /// Atomics that are puts here, but that libfabric has counted as gets.
+    fetched_in_vain: Cell<u64>,
+}
+
+// SAFETY: slots and buffers are memory with no tie to a thread; libfabric was asked for `FI_THREAD_SAFE`.
+unsafe impl Send for Ofi {}
+
+impl Ofi {
+    /// Opens the endpoint of PE `me` of `n_pes`, over the best of libfabric's offers that fits the choice.
+    ///
+    /// # Errors
+    /// If libfabric is not there, has nothing that fits, or refuses; the error says what to do.
+    pub fn open(me: Pe, n_pes: usize, choice: &Choice) -> FabricResult<Ofi> {
+        let domain = Arc::new(Domain::open(me, n_pes, choice)?);
+        let endpoint = Endpoint::open(&domain)?;
+        let mut slots = Slots::default();
+        let inbox = Some(Inbox::open(&endpoint, &mut slots)?);
+        Ok(Ofi::new(me, n_pes, endpoint, slots, inbox, Arc::default()))
+    }
+
+    /// Provider and domain in use, as libfabric names them.
+    pub fn names(&self) -> (&str, &str) {
+        let offer = &self.endpoint.domain.offer;
+        (&offer.provider, &offer.domain)
+    }
+
+    fn new(
+        me: Pe,
+        n_pes: usize,
+        endpoint: Endpoint,
+        slots: Slots,
+        inbox: Option<Inbox>,
+        peers: Arc<[fi_addr_t]>,
+    ) -> Ofi {
+        let (slots, refusal) = (RefCell::new(slots), RefCell::default());
+        let (messages, fetched_in_vain) = (Cell::new(0), Cell::new(0));
+        Ofi { me, n_pes, endpoint, slots, inbox, peers, refusal, messages, fetched_in_vain }
+    }
+
+    /// What libfabric can take at once without holding on to it.
+    fn inject_bytes(&self) -> usize {
+        self.endpoint.domain.offer.inject_bytes
+    }
+
+    /// What became of a call. `slot` is given back if nothing is under way.
+    fn status(&self, code: isize, slot: Option<NonNull<Slot>>, kind: Kind, pe: Pe) -> Status {
+        if code == 0 {
+            return Status::Pending;
+        }
+        if let Some(slot) = slot {
+            // SAFETY: the slot was taken for this call, which libfabric has refused.
+            unsafe { self.slots.borrow_mut().free(slot) };
+        }
+        if code != -(FI_EAGAIN as isize) {
+            let refusal = self.endpoint.refusal(kind.name(), pe, code);
+            self.refusal.borrow_mut().get_or_insert(refusal);
+        }
+        Status::Again
+    }
+
+    fn take(&self, kind: Kind, pe: Pe, token: Option<Token>) -> Option<NonNull<Slot>> {
+        self.slots.borrow_mut().take(kind, pe, token)
+    }
+
+    /// Starts a put that libfabric, or a slot's buffer, or nobody else holds.
+    ///
+    /// # Safety
+    /// As [`Provider::put`].
+    unsafe fn put_from(
+        &self,
+        pe: Pe,
+        source: *const u8,
+        bytes: usize,
+        slot: Option<NonNull<Slot>>,
+        target: Remote,
+        flags: u64,
+    ) -> Status {
+        let transfer = Transfer {
+            local: iovec { iov_base: source.cast_mut().cast(), iov_len: bytes },
+            remote: fi_rma_iov { addr: target.offset_bytes as u64, len: bytes, key: target.key },
+        };
+        let message = transfer.message(self.peers[pe], slot);
+        let completion = if slot.is_some() { FI_COMPLETION } else { 0 };
+        let flags = flags | completion | FI_DELIVERY_COMPLETE;
+        // SAFETY: the endpoint is enabled; the caller vouches for the source, the slot lives on.
+        let code = unsafe { fi_writemsg(self.endpoint.ep.as_ptr(), &message, flags) };
+        self.status(code, slot, Kind::Put, pe)
+    }
+
+    /// Takes one completion: what its operation was is told.
+    fn complete(&self, completion: Completion, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        let (kind, token, owes_sent) = {
+            // SAFETY: the slot is this endpoint's, which libfabric has handed back.
+            let slot = unsafe { completion.slot.as_ref() };
+            self.fetched_in_vain.set(self.fetched_in_vain.get() + u64::from(slot.fetches_in_vain));
+            (slot.kind, slot.token, slot.owes_sent)
+        };
+        if let Kind::Receive = kind {
+            return self.receive(completion, handle);
+        }
+        if let Kind::Message = kind {
+            self.messages.set(self.messages.get() - 1);
+        }
+        // SAFETY: the queue says that the operation is complete, so libfabric has done with it.
+        unsafe { self.slots.borrow_mut().free(completion.slot) };
+        let Some(token) = token else { return Ok(0) };
+        if owes_sent {
+            handle(Event::Sent(token));
+        }
+        handle(Event::Done(token));
+        Ok(1 + usize::from(owes_sent))
+    }
+
+    fn receive(&self, completion: Completion, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        let inbox = self.inbox.as_ref().expect("only an endpoint with an inbox is told of messages");
+        let mut count = 0;
+        if completion.flags & FI_RECV != 0 && !completion.data.is_null() && completion.bytes > 0 {
+            // SAFETY: so many bytes have arrived there, in a buffer that is not posted anew before this is
+            // over.
+            let message = unsafe { std::slice::from_raw_parts(completion.data, completion.bytes) };
+            let sense = unpack(message).filter(|(from, ..)| *from < self.n_pes);
+            let Some((from, header, payload)) = sense else {
+                let what = format!("a message of {} bytes has arrived that makes no sense", message.len());
+                return Err(FabricError::Foreign { pe: self.me, what });
+            };
+            handle(Event::Message { from, header, payload });
+            count = 1;
+        }
+        if completion.flags & FI_MULTI_RECV != 0 {
+            inbox.post(&self.endpoint, completion.slot)?;
+        }
+        Ok(count)
+    }
+}
+
+impl Provider for Ofi {
+    const NAME: &'static str = "ofi";
+
+    fn limits(&self) -> Limits {
+        let transfer_bytes = self.endpoint.domain.offer.transfer_bytes;
+        Limits { inject_bytes: BUFFER_BYTES, message_bytes: PAYLOAD_BYTES, transfer_bytes }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.endpoint.address().unwrap_or_default()
+    }
+
+    fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+        let addresses: Vec<_> = (0..self.n_pes).map(lookup).collect::<FabricResult<_>>()?;
+        self.peers = self.endpoint.domain.insert(&addresses)?.into();
+        Ok(())
+    }
+
+    fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
+        self.endpoint.domain.register(key, start, bytes)
+    }
+
+    fn context(&self) -> FabricResult<Ofi> {
+        let endpoint = Endpoint::open(&self.endpoint.domain)?;
+        Ok(Ofi::new(self.me, self.n_pes, endpoint, Slots::default(), None, Arc::clone(&self.peers)))
+    }
+
+    fn executes(&self, kind: AtomicKind) -> bool {
+        self.endpoint.domain.kinds(|| self.endpoint.executed_kinds()) >> kind as u32 & 1 != 0
+    }
+
+    unsafe fn put(
+        &self,
+        pe: Pe,
+        source: *const u8,
+        bytes: usize,
+        target: Remote,
+        token: Option<Token>,
+    ) -> Status {
+        if bytes <= self.inject_bytes() {
+            let slot = match token {
+                None => None,
+                Some(_) => match self.take(Kind::Put, pe, token) {
+                    None => return Status::Again,
+                    slot => slot,
+                },
+            };
+            // SAFETY: the caller vouches for source and target; an injected source is free at return.
+            return unsafe { self.put_from(pe, source, bytes, slot, target, FI_INJECT) };
+        }
+        if bytes > BUFFER_BYTES {
+            let Some(mut slot) = self.take(Kind::Put, pe, token) else { return Status::Again };
+            // SAFETY: the slot was just taken; the caller vouches for source and target.
+            return unsafe {
+                slot.as_mut().owes_sent = token.is_some();
+                self.put_from(pe, source, bytes, Some(slot), target, 0)
+            };
+        }
+        let taken = self.slots.borrow_mut().take_with_buffer(Kind::Put, pe, token);
+        let Some(mut slot) = taken else { return Status::Again };
+        // SAFETY: the slot was just taken, and has a buffer, which is its own until the put is complete; the
+        // caller vouches for source and target.
+        unsafe {
+            let buffer = slot.as_mut().buffer.as_mut().expect("it was taken with a buffer").as_mut_ptr();
+            buffer.copy_from_nonoverlapping(source, bytes);
+            self.put_from(pe, buffer, bytes, Some(slot), target, 0)
+        }
+    }
+
+    unsafe fn get(
+        &self,
+        pe: Pe,
+        target: *mut u8,
+        bytes: usize,
+        source: Remote,
+        token: Option<Token>,
+    ) -> Status {
+        let Some(slot) = self.take(Kind::Get, pe, token) else { return Status::Again };
+        let transfer = Transfer {
+            local: iovec { iov_base: target.cast(), iov_len: bytes },
+            remote: fi_rma_iov { addr: source.offset_bytes as u64, len: bytes, key: source.key },
+        };
+        let message = transfer.message(self.peers[pe], Some(slot));
+        // SAFETY: the endpoint is enabled; the caller vouches for the target, the slot lives on.
+        let code = unsafe { fi_readmsg(self.endpoint.ep.as_ptr(), &message, FI_COMPLETION) };
+        self.status(code, Some(slot), Kind::Get, pe)
+    }
+
+    unsafe fn atomic(
+        &self,
+        pe: Pe,
+        word: Remote,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> Status {
+        let Some(mut slot) = self.take(Kind::Atomic, pe, token) else { return Status::Again };
+        let context = slot.as_ptr().cast();
+        // What only fetches, or compares, needs a place for the old value; if nobody wants it, it is the
+        // slot.
+        let fetches_always = atomic.op == AtomicOp::Fetch || atomic.op.takes_comparison();
+        let fetches = fetches_always || !fetched.is_null();
+        // SAFETY: the slot was just taken.
+        unsafe { slot.as_mut().fetches_in_vain = fetches && fetched.is_null() };
+        // SAFETY: the slot was just taken, and libfabric does not have it yet.
+        let [operand, compare, spare] =
+            unsafe { slot.as_mut().keep_operands([atomic.operand, atomic.compare]) };
+        let place = |address: *mut u8| fi_ioc { addr: address.cast(), count: 1 };
+        let [operand, compare] = [operand, compare].map(|address| place(address.cast()));
+        let mut result = place(if fetched.is_null() { spare.cast() } else { fetched });
+        let target = fi_rma_ioc { addr: word.offset_bytes as u64, count: 1, key: word.key };
+        let message = fi_msg_atomic {
+            msg_iov: &operand,
+            desc: null_mut(),
+            iov_count: usize::from(atomic.op != AtomicOp::Fetch),
+            addr: self.peers[pe],
+            rma_iov: &target,
+            rma_iov_count: 1,
+            datatype: datatype(atomic.kind),
+            op: operation(atomic.op),
+            context,
+            data: 0,
+        };
+        let (ep, flags, null) = (self.endpoint.ep.as_ptr(), FI_COMPLETION | FI_DELIVERY_COMPLETE, null_mut());
+        // SAFETY: the endpoint is enabled; the operands lie in the slot, which lives on; the caller vouches
+        // for the place of the result.
+        let code = unsafe {
+            if atomic.op.takes_comparison() {
+                fi_compare_atomicmsg(ep, &message, &compare, null, 1, &mut result, null, 1, flags)
+            } else if fetches {
+                fi_fetch_atomicmsg(ep, &message, &mut result, null, 1, flags)
+            } else {
+                fi_atomicmsg(ep, &message, flags)
+            }
+        };
+        self.status(code, Some(slot), Kind::Atomic, pe)
+    }
+
+    fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
+        assert!(
+            pe < self.n_pes && payload.len() <= PAYLOAD_BYTES,
+            "PE {}: a message of {} bytes to PE {pe} of {}, the limit is {PAYLOAD_BYTES} bytes",
+            self.me,
+            payload.len(),
+            self.n_pes,
+        );
+        let taken = self.slots.borrow_mut().take_with_buffer(Kind::Message, pe, None);
+        let Some(mut slot) = taken else { return Status::Again };
+        // SAFETY: the slot was just taken, and has a buffer, which is its own until the message has left; the
+        // endpoint is enabled.
+        let code = unsafe {
+            let buffer = slot.as_mut().buffer.as_mut().expect("it was taken with a buffer");
+            let bytes = pack(buffer, self.me, header, payload);
+            let local = iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: bytes };
+            let message = fi_msg {
+                msg_iov: &local,
+                desc: null_mut(),
+                iov_count: 1,
+                addr: self.peers[pe],
+                context: slot.as_ptr().cast(),
+                data: 0,
+            };
+            fi_sendmsg(self.endpoint.ep.as_ptr(), &message, FI_COMPLETION | FI_TRANSMIT_COMPLETE)
+        };
+        match self.status(code, Some(slot), Kind::Message, pe) {
+            Status::Pending => {
+                self.messages.set(self.messages.get() + 1);
+                Status::Done
+            }
+            other => other,
+        }
+    }
+
+    fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        if let Some(refusal) = self.refusal.borrow_mut().take() {
+            return Err(refusal);
+        }
+        let (mut events, mut seen) = (0, 0);
+        let mut batch = [None; BATCH];
+        loop {
+            let count = self.endpoint.poll(&mut batch)?;
+            for completion in batch.iter().take(count).flatten() {
+                events += self.complete(*completion, handle)?;
+            }
+            seen += count;
+            if count < BATCH || seen >= COMPLETIONS_MAX {
+                return Ok(events);
+            }
+        }
+    }
+
+    fn rest(&self, _bound: Duration) {
+        rustix::thread::sched_yield();
+    }
+
+    fn completions(&self) -> Completions {
+        let ([puts, gets], moved) = (self.endpoint.counts(), self.fetched_in_vain.get());
+        Completions { puts: puts + moved, gets: gets - moved }
+    }
+}
+
+impl Drop for Ofi {
+    fn drop(&mut self) {
+        // The last messages leave; whatever else happens is of no interest any more.
+        let deadline = Instant::now() + LINGER;
+        while self.messages.get() > 0 && Instant::now() < deadline && self.progress(&mut |_| ()).is_ok() {
+            rustix::thread::sched_yield();
+        }
+    }
+}
+
+const _: () = assert!(PREFIX_BYTES < BUFFER_BYTES);

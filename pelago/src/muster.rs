@@ -1,0 +1,118 @@
+//! Musters: every PE of a job with a net has come to a point of its life, and knows that the others have.
+//!
+//! Invariant: a muster needs messages only, so that it works before any PE may touch another's memory, and
+//! after the last time that it may. The word goes up a tree of the PEs to PE 0 and down again: a PE tells its
+//! parent when it and all below it have come, and its children when everybody has.
+
+use crate::Pe;
+use crate::progress::Purpose;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
+
+/// Children of a PE in the tree.
+const FAN_OUT: usize = 8;
+
+/// A point that all PEs come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Point {
+    /// Its memory can be reached over the net.
+    Join,
+    /// It reaches for nobody any more.
+    Leave,
+}
+
+/// The direction of a word.
+const UP: u16 = 0;
+const DOWN: u16 = 1;
+
+/// How far the musters of a world are.
+#[derive(Default)]
+pub(crate) struct Muster {
+    points: [Progress; 2],
+}
+
+#[derive(Default)]
+struct Progress {
+    /// This PE and those of its children that have come with all below them.
+    come: AtomicU32,
+    is_over: AtomicBool,
+}
+
+fn parent(pe: Pe) -> Option<Pe> {
+    pe.checked_sub(1).map(|before| before / FAN_OUT)
+}
+
+fn children(pe: Pe, n_pes: usize) -> std::ops::Range<Pe> {
+    let first = (pe * FAN_OUT + 1).min(n_pes);
+    first..(first + FAN_OUT).min(n_pes)
+}
+
+impl World {
+    /// Says that this PE has come, and waits for all others. Once for each point.
+    pub(crate) fn muster(&self, point: Point, awaited: Awaited) {
+        self.note_come(point);
+        // SYNC POINT muster: acquires what the thread that took the last word had done.
+        self.wait(awaited, || self.muster.points[point as usize].is_over.load(Ordering::Acquire));
+        // The words for those below must not wait until this PE comes to the runtime again, which it may not.
+        self.wait(awaited, || self.has_sent_all());
+    }
+
+    /// Takes the word of another PE. `None` if it makes no sense.
+    pub(crate) fn note_muster(&self, from: Pe, code: u16) -> Option<()> {
+        let point = match code >> 1 {
+            0 => Point::Join,
+            1 => Point::Leave,
+            _ => return None,
+        };
+        let (me, n_pes) = (self.my_pe(), self.n_pes());
+        match code & 1 {
+            UP if children(me, n_pes).contains(&from) => self.note_come(point),
+            DOWN if parent(me) == Some(from) => self.note_over(point),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn note_come(&self, point: Point) {
+        let (me, n_pes) = (self.my_pe(), self.n_pes());
+        let expected = children(me, n_pes).len() as u32 + 1;
+        if self.muster.points[point as usize].come.fetch_add(1, Ordering::Relaxed) + 1 < expected {
+            return;
+        }
+        match parent(me) {
+            Some(parent) => self.tell_muster(parent, point, UP),
+            None => self.note_over(point),
+        }
+    }
+
+    fn note_over(&self, point: Point) {
+        for child in children(self.my_pe(), self.n_pes()) {
+            self.tell_muster(child, point, DOWN);
+        }
+        // SYNC POINT muster: releases what this thread has done.
+        self.muster.points[point as usize].is_over.store(true, Ordering::Release);
+    }
+
+    fn tell_muster(&self, pe: Pe, point: Point, direction: u16) {
+        let code = (point as u16) << 1 | direction;
+        self.send_later(pe, Purpose::Muster, u64::from(code) << 32, Vec::new());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_has_every_pe_once() {
+        for n_pes in 1..200 {
+            let mut parents = vec![None; n_pes];
+            for pe in 0..n_pes {
+                children(pe, n_pes).for_each(|child| assert_eq!(parents[child].replace(pe), None));
+            }
+            assert_eq!(parents, (0..n_pes).map(parent).collect::<Vec<_>>(), "{n_pes} PEs");
+        }
+    }
+}
