@@ -37,6 +37,17 @@ pub enum RouteKind {
     Net,
 }
 
+/// Which provider reaches the PEs that are not mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FabricKind {
+    /// Libfabric between nodes; the node's memory within one.
+    Auto,
+    /// The node's memory.
+    Shm,
+    /// Libfabric.
+    Ofi,
+}
+
 /// How the memory that collective operations synchronise on is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMemoryKind {
@@ -186,6 +197,19 @@ settings! {
     route: RouteKind = parse::route, "PELAGO_ROUTE", "auto", User,
         accepts "auto or net",
         help "how PEs reach each other; net: over a provider even where memory could be mapped, for tests";
+    fabric: FabricKind = parse::fabric, "PELAGO_FABRIC", "auto", User,
+        accepts "auto, shm or ofi",
+        help "provider for PEs that are not mapped; auto: libfabric (ofi) between nodes, shm within one";
+    ofi_providers: Option<String> = parse::text, "PELAGO_OFI_PROVIDER",
+        "cxi,efa,verbs;ofi_rxm,psm3,opx,tcp;ofi_rxm", User,
+        accepts "names of libfabric's providers, with commas between them",
+        help "providers of libfabric to use, the preferred one first (`pelago info --fabrics`)";
+    ofi_interface: Option<String> = parse::auto_text, "PELAGO_OFI_INTERFACE", "auto", User,
+        accepts "auto, or the name of a domain or the address of an interface",
+        help "which of this machine's interfaces libfabric uses; auto: the first that others can reach";
+    ofi_library: Option<String> = parse::auto_text, "PELAGO_OFI_LIBRARY", "auto", User,
+        accepts "auto, or the path of a libfabric.so.1",
+        help "libfabric; auto: the one that the system finds";
     sync_memory: SyncMemoryKind = parse::sync_memory, "PELAGO_SYNC_MEMORY", "pairwise-doubling", User,
         accepts "additional, barrier, pairwise-doubling, pairwise-structure or pairwise-edges",
         help "how the memory that scheduled collectives synchronise on is used again";
@@ -218,8 +242,8 @@ settings! {
         help "where threads talk over the simulated network: how it misbehaves; none: not at all";
     sim_nodes: Option<u32> = parse::nodes, "PELAGO_SIM_NODES", "none", User,
         accepts "none, or a number from 1 to 4294967295",
-        help "where threads talk over the simulated network: on how many nodes they are, in blocks; none: a \
-              network card for each PE";
+        help "on how many nodes the PEs are taken to be, in blocks; for tests: processes of one machine, and \
+              threads over the simulated network";
     ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
         accepts "bytes, a power of two from 4k to 64m",
         help "size of the ring of incoming messages of each PE";

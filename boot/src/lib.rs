@@ -15,8 +15,8 @@ mod spawn;
 
 pub use detect::{LauncherSeen, launcher_seen};
 pub use env::{
-    BarrierKind, CollFormKind, RouteKind, SettingError, SettingInfo, SettingKind, Settings, SyncMemoryKind,
-    settings_table,
+    BarrierKind, CollFormKind, FabricKind, RouteKind, SettingError, SettingInfo, SettingKind, Settings,
+    SyncMemoryKind, settings_table,
 };
 pub use error::BootError;
 pub use job::{Job, Launcher, Notifier};

@@ -2,6 +2,7 @@
 //! memory they share. One put and one barrier through the launcher; the rest over memory.
 
 use crate::Pe;
+use crate::card::{Card, Wishes};
 use crate::channel::HEAP_KEY;
 use crate::coll::select::Preferences;
 use crate::error::{ErrorKind, Result};
@@ -9,9 +10,11 @@ use crate::nodes::Placement;
 use crate::route::Reach;
 use crate::segment::Memory;
 use crate::world::World;
-use pelago_boot::{Job, Notifier, RouteKind, Settings, memory_total_bytes, node_id};
+use pelago_boot::{FabricKind, Job, Notifier, RouteKind, Settings, node_id};
+use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::shm::{Layout, Shm};
-use pelago_fabric::{FabricError, Net, Provider};
+use pelago_fabric::sim::SimParams;
+use pelago_fabric::{FabricError, FabricResult, Net, Provider};
 use std::any::Any;
 use std::ptr::NonNull;
 
@@ -53,37 +56,194 @@ pub(crate) fn process(settings: &Settings) -> Result<World> {
 /// The next world of a job.
 pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<World> {
     let Membership { job, worlds } = membership;
-    let card_key = |pe: Pe| format!("pelago-{worlds}-{pe}");
-    let card_of = |job: &Job, pe: Pe| card_of(job, pe, &card_key(pe));
+    let key = |pe: Pe| format!("pelago-{worlds}-{pe}");
     let (me, n_pes) = (job.rank(), job.size());
-    // PE 0 decides for all; the others do not even ask the system for its memory.
-    let layout = if me == 0 { layout(settings, n_pes) } else { Layout::new(n_pes, 0, settings.ring_bytes) };
-    let mut shm = Shm::open(me, layout, settings.init_timeout)?;
-    let node = node_id(settings);
-    if n_pes > 1 {
-        job.put(&card_key(me), &Card { node: &node, address: &shm.address() }.to_bytes())?;
-        job.barrier()?;
-        check_nodes(&job, &node, &card_of)?;
+    let hint = Hint::of(&job, settings)?;
+    let mut shm = Shm::prepare(me, n_pes > 1 && hint.may_lead(me), settings.init_timeout)?;
+    if hint == Hint::OneNode && me == 0 {
+        // Before anybody waits for it.
+        shm.place(0, layout(settings, n_pes))?;
     }
-    shm.connect(&mut |pe| {
-        let card =
-            card_of(&job, pe).map_err(|error| FabricError::Foreign { pe: me, what: error.to_string() })?;
-        Ok(card.1)
-    })?;
-    let segment = shm.segment().clone();
-    let placement = match settings.route {
-        RouteKind::Auto => Placement { net: None, reach: Reach::All, nodes: Vec::new() },
-        RouteKind::Net => Placement { net: Some(Net::Shm(shm)), reach: Reach::None, nodes: Vec::new() },
+    let ofi = wants_ofi(hint, settings).then(|| Ofi::open(me, n_pes, &choice(settings)));
+    let cards = match n_pes {
+        1 => vec![Card { node: node_id(settings), ..Card::default() }],
+        _ => {
+            let card = own_card(me, n_pes, &shm, ofi.as_ref(), settings);
+            job.put(&key(me), &card.to_bytes())?;
+            job.barrier()?;
+            match hint {
+                Hint::OneNode if ofi.is_none() => vec![Card::read(&job, 0, &key(0))?],
+                _ => (0..n_pes).map(|pe| Card::read(&job, pe, &key(pe))).collect::<Result<_>>()?,
+            }
+        }
     };
+    let nodes = nodes_of(me, n_pes, &cards, settings)?;
+    let here: Vec<Pe> = (0..n_pes).filter(|&pe| nodes[pe] == nodes[me]).collect();
+    let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its node");
+    if hint != Hint::OneNode {
+        shm.place(slot, shared_layout(&cards, &nodes, here.len()))?;
+    } else if me != 0 {
+        shm.place(slot, Layout::new(n_pes, 0, settings.ring_bytes))?;
+    }
+    shm.connect(&mut |_| Ok(cards[here[0]].memory.clone())).map_err(|error| by_pe(error, &here))?;
+    let segment = shm.segment().clone();
+    let placement = place(me, shm, ofi, (&cards, nodes), settings)?;
     let membership = Membership { job, worlds: worlds + 1 };
     World::assemble((me, n_pes), segment, placement, Some(membership), settings)
 }
 
-/// The node's memory for `n_pes` PEs.
+/// What is known of the nodes before the PEs have told each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hint {
+    /// All PEs are on this node, the launcher says.
+    OneNode,
+    /// They are on several; this PE is the lowest of its node, or not.
+    Several { is_lowest: bool },
+    /// Nothing is.
+    None,
+}
+
+impl Hint {
+    fn of(job: &Job, settings: &Settings) -> Result<Hint> {
+        if settings.node_id.is_some() || settings.sim_nodes.is_some() {
+            return Ok(Hint::None);
+        }
+        Ok(match job.local_ranks()? {
+            None => Hint::None,
+            Some(ranks) if ranks.len() == job.size() => Hint::OneNode,
+            Some(ranks) => Hint::Several { is_lowest: ranks.first() == Some(&job.rank()) },
+        })
+    }
+
+    /// Whether it may fall to this PE to make the node's memory.
+    fn may_lead(self, me: Pe) -> bool {
+        match self {
+            Hint::OneNode => me == 0,
+            Hint::Several { is_lowest } => is_lowest,
+            Hint::None => true,
+        }
+    }
+}
+
+/// Whether libfabric may be needed.
+fn wants_ofi(hint: Hint, settings: &Settings) -> bool {
+    match settings.fabric {
+        FabricKind::Shm => false,
+        FabricKind::Ofi => settings.route == RouteKind::Net || hint != Hint::OneNode,
+        FabricKind::Auto => hint != Hint::OneNode,
+    }
+}
+
+/// Which of libfabric's offers the settings ask for.
+pub(crate) fn choice(settings: &Settings) -> Choice {
+    let providers = settings.ofi_providers.iter().flat_map(|list| list.split(','));
+    Choice {
+        library: settings.ofi_library.clone(),
+        providers: providers.map(str::to_owned).collect(),
+        interface: settings.ofi_interface.clone(),
+    }
+}
+
+fn own_card(me: Pe, n_pes: usize, shm: &Shm, ofi: Option<&FabricResult<Ofi>>, settings: &Settings) -> Card {
+    let mut node = node_id(settings);
+    if let Some(nodes) = settings.sim_nodes {
+        node += &format!("-{}", SimParams::default().on_nodes(n_pes, nodes as usize).nodes[me]);
+    }
+    let (fabric, obstacle) = match ofi {
+        None => (Vec::new(), "it was not asked to open one (PELAGO_FABRIC)".to_owned()),
+        Some(Ok(ofi)) => (ofi.address(), String::new()),
+        Some(Err(error)) => (Vec::new(), error.to_string()),
+    };
+    Card { node, memory: shm.address(), fabric, obstacle, wishes: Wishes::of(settings) }
+}
+
+/// The node of each PE, numbered from 0. One card alone is that of PE 0 in a job of one node.
+fn nodes_of(me: Pe, n_pes: usize, cards: &[Card], settings: &Settings) -> Result<Vec<u32>> {
+    if cards.len() == n_pes {
+        let lowest = |card: &Card| cards.iter().position(|other| other.node == card.node);
+        return Ok(cards.iter().map(|card| lowest(card).unwrap_or_default() as u32).collect());
+    }
+    let (mine, theirs) = (node_id(settings), cards[0].node.clone());
+    match mine == theirs {
+        true => Ok(vec![0; n_pes]),
+        false => Err(ErrorKind::NoRoute { me, pe: 0, mine, theirs }.into()),
+    }
+}
+
+/// What is between the PEs.
+fn place(
+    me: Pe,
+    shm: Shm,
+    ofi: Option<FabricResult<Ofi>>,
+    (cards, nodes): (&[Card], Vec<u32>),
+    settings: &Settings,
+) -> Result<Placement> {
+    let reach = match settings.route {
+        RouteKind::Net => Reach::None,
+        RouteKind::Auto if nodes.iter().all(|node| *node == nodes[0]) => Reach::All,
+        RouteKind::Auto => Reach::Nodes,
+    };
+    let far = nodes.iter().position(|node| *node != nodes[me]);
+    let net = match (reach, settings.fabric, far) {
+        (Reach::All, ..) => None,
+        (_, FabricKind::Auto | FabricKind::Shm, None) => Some(Net::Shm(shm)),
+        (_, FabricKind::Shm, Some(pe)) => {
+            let (mine, theirs) = (cards[me].node.clone(), cards[pe].node.clone());
+            return Err(ErrorKind::NoRoute { me, pe, mine, theirs }.into());
+        }
+        _ => {
+            let mut ofi = ofi.expect("libfabric is opened where it may be needed")?;
+            ofi.connect(&mut |pe| match &cards[pe].fabric[..] {
+                [] => {
+                    let why = &cards[pe].obstacle;
+                    Err(FabricError::Foreign { pe: me, what: format!("PE {pe} has no fabric: {why}") })
+                }
+                address => Ok(address.to_vec()),
+            })?;
+            Some(Net::Ofi(ofi))
+        }
+    };
+    Ok(Placement { net, reach, nodes })
+}
+
+/// A node's memory for `n_pes` PEs.
 pub(crate) fn layout(settings: &Settings, n_pes: usize) -> Layout {
-    let heap_bytes = heap_bytes(settings, n_pes);
-    let pool_bytes = settings.pool_bytes.unwrap_or(heap_bytes.max(POOL_BYTES_MIN));
-    Layout::new(n_pes, heap_bytes, settings.ring_bytes).with_pool(pool_bytes)
+    sized(Wishes::of(settings), |memory| memory, n_pes)
+}
+
+/// The memory of a node with `n_here` PEs in a job of several nodes: as PE 0 was set, or what all nodes have
+/// room for, so that all heaps are alike.
+fn shared_layout(cards: &[Card], nodes: &[u32], n_here: usize) -> Layout {
+    let share = |pe: Pe| {
+        let n_there = nodes.iter().filter(|node| **node == nodes[pe]).count();
+        cards[pe].wishes.node_memory / n_there as u64
+    };
+    let least = (0..cards.len()).map(share).min().unwrap_or_default();
+    sized(cards[0].wishes, |_| least * n_here as u64, n_here)
+}
+
+fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layout {
+    let heap_bytes = match (wishes.heap as usize, node_memory(wishes.node_memory) as usize) {
+        (0, 0) => HEAP_BYTES_FALLBACK,
+        (0, total) => total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes,
+        (heap_bytes, _) => heap_bytes,
+    };
+    let pool_bytes = match wishes.pool as usize {
+        0 => heap_bytes.max(POOL_BYTES_MIN),
+        pool_bytes => pool_bytes,
+    };
+    Layout::new(n_pes, heap_bytes, wishes.ring as usize).with_pool(pool_bytes)
+}
+
+/// Names PEs of the job where an error names PEs of the node.
+fn by_pe(error: FabricError, here: &[Pe]) -> FabricError {
+    match error {
+        FabricError::Missing { pe, seconds, missing, remedy } => {
+            let missing = missing.into_iter().map(|slot| here[slot]).collect();
+            FabricError::Missing { pe, seconds, missing, remedy }
+        }
+        other => other,
+    }
 }
 
 /// Lets the peers reach this PE's heap and pool over the net.
@@ -91,52 +251,6 @@ pub(crate) fn register_heap(mut net: Net, me: Pe, memory: &Memory) -> Result<Net
     let start = NonNull::new(memory.heap(me)).expect("nothing is mapped at address 0");
     net.register(HEAP_KEY, start, memory.region_bytes())?;
     Ok(net)
-}
-
-/// Size of a PE's symmetric heap in bytes, for `n_pes` PEs on the node.
-fn heap_bytes(settings: &Settings, n_pes: usize) -> usize {
-    let share = |total: usize| total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes;
-    settings.heap_bytes.or_else(|| memory_total_bytes().map(share)).unwrap_or(HEAP_BYTES_FALLBACK)
-}
-
-/// What a PE tells the others through the launcher.
-struct Card<'a> {
-    node: &'a str,
-    address: &'a [u8],
-}
-
-impl Card<'_> {
-    fn to_bytes(&self) -> Vec<u8> {
-        let length = (self.node.len() as u32).to_le_bytes();
-        [&length[..], self.node.as_bytes(), self.address].concat()
-    }
-}
-
-/// A PE's node and fabric address.
-type FoundCard = (String, Vec<u8>);
-
-/// Reads a PE's card.
-fn card_of(job: &Job, pe: Pe, key: &str) -> Result<FoundCard> {
-    let foreign =
-        || FabricError::Foreign { pe: job.rank(), what: format!("PE {pe} has published no valid card") };
-    let bytes = job.get(pe, key)?.ok_or_else(foreign)?;
-    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(foreign)?;
-    let (node, address) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(foreign)?;
-    Ok((String::from_utf8_lossy(node).into_owned(), address.to_vec()))
-}
-
-/// Makes sure that all PEs are on this node. Where the launcher says so, one card is proof enough; else all
-/// are looked at.
-fn check_nodes(job: &Job, mine: &str, card_of: &dyn Fn(&Job, Pe) -> Result<FoundCard>) -> Result<()> {
-    let n_pes = job.size();
-    let is_one_node = job.local_ranks()?.is_some_and(|ranks| ranks.len() == n_pes);
-    for pe in 0..if is_one_node { 1 } else { n_pes } {
-        let (theirs, _) = card_of(job, pe)?;
-        if theirs != mine {
-            return Err(ErrorKind::NoRoute { me: job.rank(), pe, mine: mine.to_owned(), theirs }.into());
-        }
-    }
-    Ok(())
 }
 
 /// The words of a panic.

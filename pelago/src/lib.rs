@@ -37,6 +37,7 @@ mod amo;
 mod arrays;
 mod barrier;
 pub mod binding;
+mod card;
 mod channel;
 mod children;
 mod clock;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{BarrierKind, CollFormKind, RouteKind, SyncMemoryKind};
+use super::{BarrierKind, CollFormKind, FabricKind, RouteKind, SyncMemoryKind};
 
 /// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any
 /// case (powers of 1024); 4096, 64m and 1.5g are sizes. `None` if it is something else, or above 2^63 bytes.
@@ -72,6 +72,15 @@ pub(super) fn route(text: &str) -> Option<RouteKind> {
     match text.to_ascii_lowercase().as_str() {
         "auto" => Some(RouteKind::Auto),
         "net" => Some(RouteKind::Net),
+        _ => None,
+    }
+}
+
+pub(super) fn fabric(text: &str) -> Option<FabricKind> {
+    match text.to_ascii_lowercase().as_str() {
+        "auto" => Some(FabricKind::Auto),
+        "shm" => Some(FabricKind::Shm),
+        "ofi" => Some(FabricKind::Ofi),
         _ => None,
     }
 }

@@ -38,11 +38,12 @@ pub struct Handout {
 }
 
 impl Handout {
-    /// Opens the socket for the segment's descriptor.
+    /// Opens the socket for the descriptor of a segment that is made later.
     ///
     /// # Errors
-    /// If the system refuses random bytes or the socket.
-    pub fn open(pe: Pe, segment: OwnedFd) -> FabricResult<Handout> {
+    /// If the system refuses memory, random bytes or the socket.
+    pub fn open(pe: Pe) -> FabricResult<Handout> {
+        let segment = Segment::descriptor(pe)?;
         let fail = |operation: &str, e: Errno| system(pe, operation, e.to_string());
         let mut address = [0; ADDRESS_BYTES];
         rustix::rand::getrandom(
@@ -58,6 +59,11 @@ impl Handout {
         rustix::net::bind(&listener, &name).map_err(|e| fail("binding a Unix socket", e))?;
         rustix::net::listen(&listener, 1024).map_err(|e| fail("listening on a Unix socket", e))?;
         Ok(Handout { listener, segment, address })
+    }
+
+    /// The descriptor of the memory.
+    pub fn memory(&self) -> impl AsFd + '_ {
+        self.segment.as_fd()
     }
 
     /// What the others need to fetch the descriptor.

@@ -39,14 +39,46 @@ impl Shm {
     /// # Errors
     /// If the node's memory cannot be made.
     pub fn open(me: Pe, layout: Layout, limit: Duration) -> FabricResult<Shm> {
-        let mut shm = Shm::unconnected(me, layout, limit);
-        if me == 0 {
-            let (segment, fd) = Segment::create(me, layout)?;
-            shm.handout = (layout.n_pes > 1).then(|| Handout::open(me, fd)).transpose()?;
-            segment.set_nonce(nonce_of(&shm.address()));
-            shm.segment = Some(Arc::new(segment));
-        }
+        let mut shm = Shm::prepare(me, me == 0 && layout.n_pes > 1, limit)?;
+        shm.place(me, layout)?;
         Ok(shm)
+    }
+
+    /// Opens the endpoint of a PE of the job that does not know its number within the node yet. Where it may
+    /// be the lowest, it has an address at which it hands out the memory that it may have to make.
+    ///
+    /// # Errors
+    /// If the system refuses what that takes.
+    pub fn prepare(pe: Pe, may_lead: bool, limit: Duration) -> FabricResult<Shm> {
+        let mut shm = Shm::unconnected(0, Layout::new(1, 0, 0), limit);
+        shm.handout = may_lead.then(|| Handout::open(pe)).transpose()?;
+        Ok(shm)
+    }
+
+    /// Takes number `me` within the node; number 0 makes the node's memory, whose sizes hold for all.
+    ///
+    /// # Errors
+    /// If the node's memory cannot be made, or this PE was not prepared for that.
+    pub fn place(&mut self, me: Pe, layout: Layout) -> FabricResult<()> {
+        (self.me, self.layout) = (me, layout);
+        if me != 0 {
+            self.handout = None;
+            return Ok(());
+        }
+        let segment = match &self.handout {
+            Some(handout) => Segment::create_in(me, handout.memory(), layout)?,
+            None if layout.n_pes == 1 => Segment::create(me, layout)?.0,
+            None => {
+                let what = "this PE is the lowest of its node, which its launcher has not said".to_owned();
+                return Err(FabricError::Foreign { pe: me, what });
+            }
+        };
+        segment.set_nonce(nonce_of(&self.address()));
+        self.segment = Some(Arc::new(segment));
+        if layout.n_pes == 1 {
+            self.handout = None;
+        }
+        Ok(())
     }
 
     /// Opens and connects the endpoints of PEs that are threads of this process, over one mapping.

@@ -217,13 +217,28 @@ impl Segment {
     /// # Errors
     /// If the system refuses the memory or its mapping.
     pub fn create(pe: Pe, layout: Layout) -> FabricResult<(Segment, OwnedFd)> {
-        let remedy = "Lower PELAGO_HEAP_SIZE or the number of PEs on this node";
-        let fail = |operation: String, reason: String| FabricError::System { pe, operation, reason, remedy };
+        let fd = Segment::descriptor(pe)?;
+        Ok((Segment::create_in(pe, &fd, layout)?, fd))
+    }
+
+    /// A descriptor for a node's memory that is made later.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub fn descriptor(pe: Pe) -> FabricResult<OwnedFd> {
+        rustix::fs::memfd_create("pelago", MemfdFlags::CLOEXEC)
+            .map_err(|e| refused(pe, "memfd_create".into(), e.to_string()))
+    }
+
+    /// Makes the node's memory under a descriptor.
+    ///
+    /// # Errors
+    /// If the system refuses the memory or its mapping.
+    pub fn create_in(pe: Pe, fd: impl AsFd, layout: Layout) -> FabricResult<Segment> {
+        let fail = |operation: String, reason: String| refused(pe, operation, reason);
         let total = layout.total_bytes().ok_or_else(|| {
             fail("laying out the node's memory".into(), "it exceeds the address space".into())
         })?;
-        let fd = rustix::fs::memfd_create("pelago", MemfdFlags::CLOEXEC)
-            .map_err(|e| fail("memfd_create".into(), e.to_string()))?;
         rustix::fs::ftruncate(&fd, total as u64)
             .map_err(|e| fail(format!("sizing the node's memory to {total} bytes"), e.to_string()))?;
         let segment = Segment::map(pe, &fd, layout, total)?;
@@ -234,7 +249,7 @@ impl Segment {
         identity.ring_bytes.store(layout.ring_bytes as u64, Ordering::Relaxed);
         // SYNC POINT segment-identity: releases the sizes.
         identity.magic.store(MAGIC, Ordering::Release);
-        Ok((segment, fd))
+        Ok(segment)
     }
 
     /// Puts the job's secret into the memory, before others are told of it.
@@ -363,6 +378,11 @@ impl Segment {
         // SAFETY: the layout has `n_pes` regions of `region_bytes` bytes from this offset on.
         unsafe { self.start.add(self.layout.heaps_offset() + pe * self.layout.region_bytes()) }
     }
+}
+
+fn refused(pe: Pe, operation: String, reason: String) -> FabricError {
+    let remedy = "Lower PELAGO_HEAP_SIZE or the number of PEs on this node";
+    FabricError::System { pe, operation, reason, remedy }
 }
 
 impl Drop for Segment {

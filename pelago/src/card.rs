@@ -1,0 +1,117 @@
+//! Cards: what each PE tells the others through the launcher, once, before they can reach each other.
+//!
+//! Invariant: a card is read by the same build that wrote it; whatever else it is told is refused.
+
+use crate::Pe;
+use crate::error::Result;
+use pelago_boot::{Job, Settings, memory_total_bytes};
+use pelago_fabric::FabricError;
+
+/// What a PE tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Card {
+    /// The name of its node.
+    pub(crate) node: String,
+    /// Where it would hand out the node's memory; empty if it was not to.
+    pub(crate) memory: Vec<u8>,
+    /// Its address on the fabric; empty if it has none.
+    pub(crate) fabric: Vec<u8>,
+    /// Why it has none.
+    pub(crate) obstacle: String,
+    /// Its wishes for the memory of every PE.
+    pub(crate) wishes: Wishes,
+}
+
+/// What a PE was set to, and what its node has, in bytes; 0 where it was not set or is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    pub(crate) heap: u64,
+    pub(crate) pool: u64,
+    pub(crate) ring: u64,
+    pub(crate) node_memory: u64,
+}
+
+impl Wishes {
+    pub(crate) fn of(settings: &Settings) -> Wishes {
+        let bytes = |bytes: Option<usize>| bytes.unwrap_or(0) as u64;
+        Wishes {
+            heap: bytes(settings.heap_bytes),
+            pool: bytes(settings.pool_bytes),
+            ring: settings.ring_bytes as u64,
+            node_memory: bytes(if settings.heap_bytes.is_some() { None } else { memory_total_bytes() }),
+        }
+    }
+}
+
+impl Card {
+    /// The card as bytes: the wishes, then each of the other fields after its length.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let Wishes { heap, pool, ring, node_memory } = self.wishes;
+        let mut bytes: Vec<u8> =
+            [heap, pool, ring, node_memory].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let fields = [self.node.as_bytes(), &self.memory, &self.fabric, self.obstacle.as_bytes()];
+        for field in fields {
+            bytes.extend((field.len() as u32).to_le_bytes());
+            bytes.extend(field);
+        }
+        bytes
+    }
+
+    /// Reads a card; `None` if it is none.
+    fn from_bytes(mut bytes: &[u8]) -> Option<Card> {
+        fn word(bytes: &mut &[u8]) -> Option<u64> {
+            let (word, rest) = bytes.split_first_chunk::<8>()?;
+            *bytes = rest;
+            Some(u64::from_le_bytes(*word))
+        }
+        fn field(bytes: &mut &[u8]) -> Option<Vec<u8>> {
+            let (length, rest) = bytes.split_first_chunk::<4>()?;
+            let (field, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            *bytes = rest;
+            Some(field.to_vec())
+        }
+        let [heap, pool, ring, node_memory] =
+            [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
+        let text = |field: Vec<u8>| String::from_utf8_lossy(&field).into_owned();
+        let card = Card {
+            wishes: Wishes { heap, pool, ring, node_memory },
+            node: text(field(&mut bytes)?),
+            memory: field(&mut bytes)?,
+            fabric: field(&mut bytes)?,
+            obstacle: text(field(&mut bytes)?),
+        };
+        bytes.is_empty().then_some(card)
+    }
+
+    /// Reads the card that a PE has put under `key`.
+    ///
+    /// # Errors
+    /// If the launcher does not answer, or there is no card.
+    pub(crate) fn read(job: &Job, pe: Pe, key: &str) -> Result<Card> {
+        let found = job.get(pe, key)?.and_then(|bytes| Card::from_bytes(&bytes));
+        found.ok_or_else(|| {
+            let what = format!("PE {pe} has published no valid card");
+            FabricError::Foreign { pe: job.rank(), what }.into()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_are_read_as_they_were_written() {
+        let card = Card {
+            node: "left".to_owned(),
+            memory: vec![1, 2, 3],
+            fabric: Vec::new(),
+            obstacle: "no libfabric".to_owned(),
+            wishes: Wishes { heap: 1 << 40, pool: 0, ring: 65536, node_memory: 7 },
+        };
+        let bytes = card.to_bytes();
+        assert_eq!(Card::from_bytes(&bytes), Some(card));
+        (0..bytes.len()).for_each(|length| assert_eq!(Card::from_bytes(&bytes[..length]), None));
+        assert_eq!(Card::from_bytes(&[&bytes[..], &[0]].concat()), None);
+    }
+}
