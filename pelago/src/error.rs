@@ -546,8 +546,8 @@ pub enum ErrorKind {
     },
     /// PEs that cannot reach each other.
     #[error(
-        "PE {me} is on node {mine} and PE {pe} on node {theirs}, where its launcher or PELAGO_FABRIC=shm says \
-         that they are on one. If they are, set PELAGO_NODE_ID alike for all; if not, differently, and \
+        "PE {me} is on node {mine} and PE {pe} on node {theirs}, but the launcher, or PELAGO_FABRIC=shm, \
+         says that they are on one. If they are, set PELAGO_NODE_ID alike for all; if not, differently, and \
          PELAGO_FABRIC=auto"
     )]
     NoRoute {

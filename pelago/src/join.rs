@@ -65,10 +65,10 @@ pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<Worl
         shm.place(0, layout(settings, n_pes))?;
     }
     let ofi = wants_ofi(hint, settings).then(|| Ofi::open(me, n_pes, &choice(settings)));
+    let card = own_card(me, n_pes, &shm, ofi.as_ref(), settings);
     let cards = match n_pes {
-        1 => vec![Card { node: node_id(settings), ..Card::default() }],
+        1 => vec![card],
         _ => {
-            let card = own_card(me, n_pes, &shm, ofi.as_ref(), settings);
             job.put(&key(me), &card.to_bytes())?;
             job.barrier()?;
             match hint {
