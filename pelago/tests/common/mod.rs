@@ -79,8 +79,8 @@ fn simulate(n_pes: usize, seeds: u64, params: impl Fn(u64) -> SimParams, body: i
 }
 
 /// How often to repeat something: often between PEs that map each other, a few times on each of many
-/// simulated networks.
+/// simulated networks, and where the operations wait for a real one.
 #[allow(dead_code, reason = "not every test program repeats")]
 pub fn rounds(world: &World, mapped: u64, simulated: u64) -> u64 {
-    if world.is_simulated() { simulated } else { mapped }
+    if world.is_simulated() || world.fabric() == Some("ofi") { simulated } else { mapped }
 }
