@@ -237,6 +237,9 @@ settings! {
     wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 300",
         help "how long a PE waits for others before it fails and says what it waits for";
+    peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
+        accepts "none, or seconds above 0 and up to 1000000, such as 30",
+        help "how long the host of another PE may be silent before the job ends; asked by PEs that wait";
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
         accepts "none, or a number from 0 to 18446744073709551615",
         help "where threads talk over the simulated network: how it misbehaves; none: not at all";

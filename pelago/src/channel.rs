@@ -229,6 +229,27 @@ impl Channel {
         }
     }
 
+    /// Starts a get of a word; `false` if the provider has no room now.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned. `into` is valid for writes until the tracker has counted it as
+    /// done.
+    pub(crate) unsafe fn try_get_word(&self, source: Target, into: *mut u64, tracker: &Tracker) -> bool {
+        self.gets.fetch_add(1, Ordering::Relaxed);
+        tracker.begin(false);
+        let (remote, bytes) = (source.remote(0), size_of::<u64>());
+        // SAFETY: the caller vouches for the word and its place.
+        let status =
+            self.call(|net| unsafe { net.get(source.pe, into.cast(), bytes, remote, Some(tracker.token())) });
+        if status == Status::Again {
+            self.gets.fetch_sub(1, Ordering::Relaxed);
+        }
+        if status != Status::Pending {
+            tracker.done_at_once(false);
+        }
+        status != Status::Again
+    }
+
     /// Starts an atomic that the fabric executes; `Again` if the provider has no room now.
     ///
     /// # Safety

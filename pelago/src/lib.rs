@@ -76,6 +76,7 @@ pub mod upc;
 mod view;
 mod vis;
 mod wait;
+mod watch;
 mod world;
 
 pub mod node {

@@ -31,7 +31,10 @@ const NOTICES_OFFSET_BYTES: usize = FLAGS * 8;
 /// Bytes at the start of every heap that belong to the runtime.
 pub(crate) const RESERVED_BYTES: usize = 2048;
 
-const _: () = assert!(NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8 <= RESERVED_BYTES);
+/// What a PE says of itself to those who ask over the net: see `watch`.
+const STANDING_OFFSET_BYTES: usize = NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8;
+
+const _: () = assert!(STANDING_OFFSET_BYTES + 8 <= RESERVED_BYTES);
 
 /// The memory of the PEs of this node.
 pub(crate) struct Memory {
@@ -119,6 +122,14 @@ impl Memory {
     /// The notice of a PE of this node for an agreement, as the others read it over the net.
     pub(crate) fn net_notice(&self, me: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
         self.words(me, Memory::notice_offset_bytes(sequence))
+    }
+
+    /// Where what a PE says of itself lies in every heap, in bytes from its start.
+    pub(crate) const STANDING_OFFSET_BYTES: usize = STANDING_OFFSET_BYTES;
+
+    /// What a PE of this node says of itself.
+    pub(crate) fn standing(&self, pe: Pe) -> &AtomicU64 {
+        &self.words::<1>(pe, STANDING_OFFSET_BYTES)[0]
     }
 
     /// Words of the runtime's part of a heap.

@@ -23,6 +23,8 @@ const SLEEP_BOUND: Duration = Duration::from_millis(1);
 const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
 /// Looks between two questions whether a member of a team has left.
 const LOOKS_PER_MEMBERS_CHECK: u32 = 256;
+/// Looks between two looks after the PEs of other nodes.
+const LOOKS_PER_WATCH: u32 = 64;
 /// What a launcher may take to end the job after a PE has failed.
 const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
 
@@ -77,6 +79,15 @@ pub(crate) enum Awaited {
 }
 
 impl Awaited {
+    /// The PE that is waited for, if it is a certain one.
+    pub(crate) fn pe(self) -> Option<Pe> {
+        match self {
+            Awaited::Barrier { pe, .. } | Awaited::Collective { pe, .. } => pe,
+            Awaited::Completion { pe, .. } | Awaited::Room { pe, .. } => Some(pe),
+            _ => None,
+        }
+    }
+
     fn cause(self) -> Cause {
         match self {
             Awaited::Barrier { .. } | Awaited::Collective { .. } => Cause::Meeting,
@@ -129,7 +140,7 @@ impl World {
             ready() || culprit.is_some()
         });
         if let Some(pe) = culprit.filter(|_| !ready()) {
-            let (me, what) = (self.my_pe(), self.name(awaited));
+            let (me, what) = (self.my_pe(), self.describe(awaited));
             self.fail(&format!("PE {me}: waits for {what}, but PE {pe} has left the job"));
         }
     }
@@ -221,6 +232,9 @@ impl World {
             self.check_limit(awaited, since);
             self.check_job(awaited, since, rests);
             self.check_hope(awaited, ready);
+            if rests.is_multiple_of(LOOKS_PER_WATCH) {
+                self.watch(net, awaited, since);
+            }
             net.rest(SLEEP_BOUND);
         }
     }
@@ -230,7 +244,7 @@ impl World {
         if matches!(awaited, Awaited::Barrier { .. }) {
             restricted::forbid(self, "barrier");
         }
-        restricted::forbid_wait(self, || self.name(awaited));
+        restricted::forbid_wait(self, || self.describe(awaited));
     }
 
     /// Waits inside a handler of active messages, which nothing else may: `serve` is what lets others go on.
@@ -265,7 +279,7 @@ impl World {
             _ => (self.patience.limit, "PELAGO_WAIT_LIMIT"),
         };
         if let Some(limit) = limit.filter(|&limit| since.elapsed() > limit) {
-            let (me, what) = (self.my_pe(), self.name(awaited));
+            let (me, what) = (self.my_pe(), self.describe(awaited));
             self.fail(&format!(
                 "PE {me}: has waited {limit:?} for {what}, which is the limit set by {setting}"
             ));
@@ -275,7 +289,7 @@ impl World {
     /// Gives up if the job is failing. A launcher ends the others by itself when a PE dies, and knows why it
     /// died; so under one a PE gives up only if that does not happen.
     fn check_job(&self, awaited: Awaited, since: Instant, looks: u32) {
-        let in_vain = || format!("gave up waiting for {}", self.name(awaited));
+        let in_vain = || format!("gave up waiting for {}", self.describe(awaited));
         if (!self.is_launched() || since.elapsed() > TIME_FOR_LAUNCHER)
             && let Some((pe, reason)) = self.memory.header().failure.read()
         {
@@ -289,7 +303,10 @@ impl World {
     /// Whether a PE has begun to leave the job.
     pub(crate) fn has_left(&self, pe: Pe) -> bool {
         // SYNC POINT left: acquires what the PE did before it left.
-        self.memory.block(pe).is_some_and(|block| block.left.load(Ordering::Acquire) != 0)
+        match self.memory.block(pe) {
+            Some(block) => block.left.load(Ordering::Acquire) != 0,
+            None => self.watch.has_left(pe),
+        }
     }
 
     /// Fails if what is awaited can no longer come.
@@ -318,11 +335,12 @@ impl World {
         if let Some(culprit) = culprit
             && !ready()
         {
-            self.fail(&format!("PE {me}: waits for {}, but {culprit}", self.name(awaited)));
+            self.fail(&format!("PE {me}: waits for {}, but {culprit}", self.describe(awaited)));
         }
     }
 
-    fn name(&self, awaited: Awaited) -> String {
+    /// What is waited for, in words.
+    pub(crate) fn describe(&self, awaited: Awaited) -> String {
         let name = self.plain_name(awaited);
         match awaited {
             Awaited::Barrier { .. } | Awaited::Collective { .. } => name + &agree::awaited(self),

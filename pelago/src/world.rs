@@ -27,7 +27,9 @@ use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
 use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
+use crate::watch::Watch;
 use pelago_boot::{Settings, cpus};
+use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -86,6 +88,8 @@ pub struct World {
     pub(crate) muster: Muster,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
+    /// After the channel that writes its answers.
+    pub(crate) watch: Watch,
     pub(crate) trackers: Trackers,
     pub(crate) agenda: Agenda,
     pub(crate) am: Hub,
@@ -233,6 +237,8 @@ impl World {
             None => unsafe { Attention::if_any(memory.header().sleepers.for_data()) },
         };
         let n_here = memory.blocks().len();
+        // Where time is virtual, nobody is silent but by the program's fault.
+        let peer_timeout = settings.peer_timeout.filter(|_| matches!(net, Some(Net::Ofi(_))));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
         let team =
@@ -255,6 +261,7 @@ impl World {
             routes,
             muster: Muster::default(),
             net: net.map(|net| Arc::new(Channel::new(net))),
+            watch: Watch::new(n_pes, peer_timeout),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             am: Hub::default(),
@@ -370,6 +377,7 @@ impl World {
         // SYNC POINT left: releases this PE's last operations to whoever sees that it has left.
         self.memory.near_block(self.me).left.store(1, Ordering::Release);
         if self.net.is_some() {
+            self.say_left();
             return self.muster(Point::Leave, Awaited::Leave);
         }
         header.leaving.fetch_add(1, Ordering::AcqRel);

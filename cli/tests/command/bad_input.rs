@@ -217,7 +217,9 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_RING_SIZE" => {
             &["2k", "5k", "65535", "128m", "1g", "auto", "0", "-4k", "64kb", "4095", "x", "1.5m"]
         }
-        "PELAGO_WAIT_LIMIT" => &["0", "-1", "nan", "inf", "1e7", "10s", "never", "None", "off", " 1", "auto"],
+        "PELAGO_WAIT_LIMIT" | "PELAGO_PEER_TIMEOUT" => {
+            &["0", "-1", "nan", "inf", "1e7", "10s", "never", "None", "off", " 1", "auto"]
+        }
         "PELAGO_FABRIC" => &["net", "libfabric", "ofi ", "tcp", "0", "none", "on", "auto,ofi"],
         "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" => &[],
         "PELAGO_OFI_PROVIDER" | "PELAGO_OFI_INTERFACE" | "PELAGO_OFI_LIBRARY" => &[],

@@ -11,6 +11,7 @@ use crate::sync::{AtomicU32, Ordering};
 use crate::types::{FabricError, FabricResult, Key, Pe};
 use libc::c_void;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, PoisonError};
 
@@ -77,9 +78,19 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
         offer.domain == *interface || offer.source.is_some_and(|source| source.ip().to_string() == *interface)
     };
     found.retain(is_wanted);
-    // A job over addresses that only this machine knows is a job of one machine.
-    found.sort_by_key(|offer| offer.source.is_some_and(|source| source.ip().is_loopback()));
+    found.sort_by_key(|offer| offer.source.map_or(0, |source| remoteness(source.ip())));
     Ok(found)
+}
+
+/// How unlikely it is that other machines reach an address: a local one they do not, one of a link only by a
+/// name for the link that differs from machine to machine.
+fn remoteness(address: IpAddr) -> u32 {
+    match address {
+        address if address.is_loopback() => 3,
+        IpAddr::V6(address) if address.is_unicast_link_local() => 2,
+        IpAddr::V6(_) => 1,
+        IpAddr::V4(_) => 0,
+    }
 }
 
 /// An open domain.

@@ -1,0 +1,137 @@
+//! The watch over PEs of other nodes, which nobody else keeps: a PE that waits for long asks the others, one
+//! after the other, whether they are still there.
+//!
+//! Invariant: a question is a get of one word of the other's memory, which its network card or its provider's
+//! own progress answers while that PE computes: no answer in time (`PELAGO_PEER_TIMEOUT`) is a host or a
+//! network that is gone. There is one question at a time; who does not wait, asks nothing.
+
+use crate::Pe;
+use crate::channel::{Channel, Target};
+use crate::route::Route;
+use crate::segment::Memory;
+use crate::tracker::Tracker;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+/// How long a PE waits before it begins to ask, and between two questions.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a PE says of itself: it takes part in nothing any more.
+const LEFT: u64 = 1;
+
+/// What is known of PEs of other nodes.
+pub(crate) struct Watch {
+    /// How long an answer may take; `None` if nobody is to ask.
+    limit: Option<Duration>,
+    /// Those that are known to have left.
+    left: Box<[AtomicBool]>,
+    inner: Mutex<Inner>,
+    /// Where the answer goes: here as long as the world, as the fabric may write it at any time.
+    answer: Box<AtomicU64>,
+}
+
+struct Inner {
+    question: Option<Question>,
+    next_at: Instant,
+    /// Whom to ask where nobody in particular is waited for.
+    turn: Pe,
+}
+
+struct Question {
+    pe: Pe,
+    tracker: Tracker,
+    since: Instant,
+}
+
+impl Watch {
+    pub(crate) fn new(n_pes: usize, limit: Option<Duration>) -> Watch {
+        let inner = Inner { question: None, next_at: Instant::now(), turn: 0 };
+        Watch {
+            limit,
+            left: (0..n_pes).map(|_| AtomicBool::new(false)).collect(),
+            inner: Mutex::new(inner),
+            answer: Box::default(),
+        }
+    }
+
+    /// Whether a PE of another node is known to have left.
+    pub(crate) fn has_left(&self, pe: Pe) -> bool {
+        self.left[pe].load(Ordering::Relaxed)
+    }
+}
+
+impl World {
+    /// Says to whoever asks that this PE has left.
+    pub(crate) fn say_left(&self) {
+        self.memory.standing(self.my_pe()).store(LEFT, Ordering::Relaxed);
+    }
+
+    /// Looks after the PEs of other nodes, in a wait that began at `since`.
+    #[cold]
+    pub(crate) fn watch(&self, net: &Channel, awaited: Awaited, since: Instant) {
+        let Some(limit) = self.watch.limit.filter(|_| since.elapsed() > PATIENCE) else { return };
+        let mut inner = match self.watch.inner.try_lock() {
+            Ok(inner) => inner,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let now = Instant::now();
+        if let Some(question) = inner.question.take_if(|question| question.tracker.is_done()) {
+            let has_left = self.watch.answer.load(Ordering::Relaxed) == LEFT;
+            self.watch.left[question.pe].store(has_left, Ordering::Relaxed);
+            self.trackers.release(question.tracker);
+            inner.next_at = now + PATIENCE;
+        }
+        match &inner.question {
+            Some(question) if now - question.since > limit => {
+                let (pe, reason) = (question.pe, self.silence_of(question.pe, limit, awaited));
+                drop(inner);
+                self.watch.left[pe].store(true, Ordering::Relaxed);
+                self.fail(&reason);
+            }
+            Some(_) => {}
+            None if now < inner.next_at => {}
+            None => {
+                inner.question =
+                    self.whom_to_ask(awaited, &mut inner.turn).and_then(|pe| self.ask_whether_there(net, pe));
+            }
+        }
+    }
+
+    /// The PE that a wait is for, if it is on another node, or the next of those.
+    fn whom_to_ask(&self, awaited: Awaited, turn: &mut Pe) -> Option<Pe> {
+        let is_far = |pe: &Pe| self.memory.block(*pe).is_none() && self.routes.to(*pe) == Route::Net;
+        if let Some(pe) = awaited.pe().filter(is_far) {
+            return Some(pe);
+        }
+        let n_pes = self.n_pes();
+        let next = (1..=n_pes).map(|step| (*turn + step) % n_pes).find(is_far)?;
+        *turn = next;
+        Some(next)
+    }
+
+    /// Asks a PE; `None` if the fabric has no room now.
+    fn ask_whether_there(&self, net: &Channel, pe: Pe) -> Option<Question> {
+        let target = Target { operation: "watch", pe, offset_bytes: Memory::STANDING_OFFSET_BYTES };
+        let tracker = self.trackers.open();
+        // SAFETY: the word lies at the start of every heap. The place of the answer lives as long as the
+        // world, whose channels are shut first.
+        let is_asked = unsafe { net.try_get_word(target, self.watch.answer.as_ptr(), &tracker) };
+        if !is_asked {
+            self.trackers.release(tracker);
+            return None;
+        }
+        Some(Question { pe, tracker, since: Instant::now() })
+    }
+
+    fn silence_of(&self, pe: Pe, limit: Duration, awaited: Awaited) -> String {
+        let (me, node, what) = (self.my_pe(), self.node(pe), self.describe(awaited));
+        format!(
+            "PE {me}: PE {pe}, on node {node} of the job, has not answered for {limit:?}, while it waits \
+             for {what}. Its host or the network between is down, or too slow for PELAGO_PEER_TIMEOUT"
+        )
+    }
+}
