@@ -186,15 +186,15 @@ mod tests {
     fn questions_about_the_job() {
         let mut server = joined(3);
         let mut answer = |line: &str| ask(&mut server, 1, line).remove(0).1;
-        assert_eq!(answer("cmd=get_maxes"), "cmd=maxes keylen_max=64 kvsname_max=256 rc=0 vallen_max=1024");
-        assert_eq!(answer("cmd=get_appnum"), "cmd=appnum appnum=0 rc=0");
+        assert_eq!(answer("cmd=get_maxes"), "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024");
+        assert_eq!(answer("cmd=get_appnum"), "cmd=appnum rc=0 appnum=0");
         assert_eq!(answer("cmd=get_universe_size"), "cmd=universe_size rc=0 size=3");
-        assert_eq!(answer("cmd=get_my_kvsname"), "cmd=my_kvsname kvsname=pelago rc=0");
+        assert_eq!(answer("cmd=get_my_kvsname"), "cmd=my_kvsname rc=0 kvsname=pelago");
         assert_eq!(
             answer("cmd=get kvsname=pelago key=PMI_process_mapping"),
             "cmd=get_result rc=0 value=(vector,(0,1,3))"
         );
-        assert_eq!(answer("cmd=get_ranks2hosts"), "cmd=get_ranks2hosts_result msg=unknown_command rc=-1");
+        assert_eq!(answer("cmd=get_ranks2hosts"), "cmd=get_ranks2hosts_result rc=-1 msg=unknown_command");
     }
 
     #[test]

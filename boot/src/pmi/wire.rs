@@ -1,48 +1,47 @@
 //! Lines of PMI-1: `cmd=NAME key=value ...`, ended by a newline.
 //!
-//! Invariant: fields are a map. Launchers order them differently and leave some out, so nothing here depends
-//! on their order. A value ends at the next space; words without `=` (free text of some answers) are passed
-//! over.
+//! Invariant: what is read is a map: launchers order fields differently and leave some out. What is written
+//! keeps the order in which it was put together, because Slurm reads `init` by its position: the version
+//! comes first. A value ends at the next space; words without `=` (free text of some answers) are passed over.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// The longest line that is accepted, in bytes; honest ones stay below 3 KiB.
 const LINE_MAX_BYTES: usize = 16 << 10;
 
 /// One request or answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) command: String,
-    fields: BTreeMap<String, String>,
+    fields: Vec<(String, String)>,
 }
 
 impl Message {
     pub(crate) fn new(command: &str) -> Self {
-        Self { command: command.to_owned(), fields: BTreeMap::new() }
+        Self { command: command.to_owned(), fields: Vec::new() }
     }
 
     /// Adds a field. Neither part may hold a space or a newline, nor the key an `=`.
     pub(crate) fn with(mut self, key: &str, value: impl fmt::Display) -> Self {
         let value = value.to_string();
         debug_assert!(!key.contains([' ', '\n', '=']) && !value.contains([' ', '\n']), "{key}={value}");
-        self.fields.insert(key.to_owned(), value);
+        self.fields.push((key.to_owned(), value));
         self
     }
 
     /// Understands one line without its newline; `None` if it names no command.
     pub(crate) fn parse(line: &str) -> Option<Self> {
-        let mut fields: BTreeMap<String, String> = line
-            .split_ascii_whitespace()
-            .filter_map(|word| word.split_once('='))
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect();
-        let command = fields.remove("cmd").filter(|command| !command.is_empty())?;
+        let pairs = line.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+        let (commands, fields): (Vec<_>, Vec<_>) =
+            pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).partition(|(key, _)| key == "cmd");
+        let (_, command) = commands.into_iter().next_back().filter(|(_, command)| !command.is_empty())?;
         Some(Self { command, fields })
     }
 
+    /// The field of this name, the last of several.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
-        self.fields.get(key).map(String::as_str)
+        self.fields.iter().rfind(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
     /// The field as a number, if it is there and is one.
@@ -110,7 +109,15 @@ mod tests {
         assert_eq!(message.get("nothing"), None);
         assert!(message.succeeded());
         let turned = Message::parse("  value=a=b   msg=success rc=0 cmd=get_result ").unwrap();
-        assert_eq!(message, turned);
+        assert_eq!((turned.command.as_str(), turned.get("value")), ("get_result", Some("a=b")));
+        assert_eq!(Message::parse("a=1 cmd=x a=2").unwrap().get("a"), Some("2"));
+    }
+
+    #[test]
+    fn fields_travel_in_the_order_in_which_they_were_added() {
+        let init = Message::new("init").with("pmi_version", 1).with("pmi_subversion", 1);
+        assert_eq!(init.line(), "cmd=init pmi_version=1 pmi_subversion=1\n");
+        assert_eq!(Message::parse(&init.line()).unwrap().line(), init.line());
     }
 
     #[test]
@@ -132,7 +139,7 @@ mod tests {
     #[test]
     fn lines_without_a_command_are_refused() {
         for line in ["", " ", "rc=0", "cmd", "cmd=", "mcmd=spawn", "garbage \u{1f40b}"] {
-            assert_eq!(Message::parse(line), None, "{line:?}");
+            assert!(Message::parse(line).is_none(), "{line:?}");
         }
     }
 
@@ -169,7 +176,8 @@ mod tests {
             }
             let mut lines = Lines::default();
             prop_assert!(lines.push(message.line().as_bytes()));
-            prop_assert_eq!(Message::parse(&lines.pop().unwrap()), Some(message));
+            let read = Message::parse(&lines.pop().unwrap()).unwrap();
+            prop_assert_eq!(read.line(), message.line());
         }
 
         #[test]
