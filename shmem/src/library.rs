@@ -74,14 +74,18 @@ pub(crate) fn of(call: Call) -> &'static Library {
     get().unwrap_or_else(|| fail(call, "called before shmem_init, or after the last shmem_finalize"))
 }
 
-/// Makes the library of a world; opens the fast path.
-pub(crate) fn open(mut world: World, thread_level: c_int) -> pelago::Result<()> {
+/// Makes the library of a world; opens the fast path. `threads` is how many this process had before.
+pub(crate) fn open(
+    mut world: World,
+    thread_level: c_int,
+    threads: std::io::Result<usize>,
+) -> pelago::Result<()> {
     world.bear_overlap();
     if thread_level > THREAD_SINGLE {
         world.bear_threads();
     }
     let world: &'static World = Box::leak(Box::new(world));
-    let statics = Statics::share(world)?;
+    let statics = Statics::share(world, threads)?;
     let active_sets = ActiveSets::open(world)?;
     let free = world.heap_largest_free_bytes();
     let align_bytes = if free >= OVERHEAD_BYTES { ALIGN_BYTES } else { PAGE_BYTES };

@@ -113,6 +113,7 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
         bytes.saturating_add(overhead as u64).to_string()
     });
     let settings: Vec<_> = size.iter().map(|size| ("PELAGO_HEAP_SIZE", size.as_str())).collect();
+    let threads = statics::thread_count();
     let world = match SETUP.take_membership() {
         None => World::init_with(&settings),
         Some(membership) => World::init_again(membership, &settings),
@@ -121,7 +122,7 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
     if world.my_pe() == 0 {
         environment.announce();
     }
-    library::open(world, requested).map_err(|error| error.to_string())?;
+    library::open(world, requested, threads).map_err(|error| error.to_string())?;
     SETUP.count.store(1, Ordering::Relaxed);
     SETUP.process.store(process, Ordering::Relaxed);
     if !SETUP.is_exit_watched.swap(true, Ordering::Relaxed) {

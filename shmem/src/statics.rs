@@ -36,6 +36,11 @@ struct Shared {
     variables: OnceLock<Vec<Variable>>,
 }
 
+/// How many threads this process has.
+pub(crate) fn thread_count() -> std::io::Result<usize> {
+    system::thread_count()
+}
+
 /// Bytes that the static data take in the symmetric heap.
 pub(crate) fn extent_bytes() -> usize {
     // The block's header, and what alignment skips.
@@ -47,9 +52,10 @@ impl Statics {
     /// Shares this PE's static data with the others. Collective; they are shared by all PEs once all have
     /// passed a barrier after it, as the caller does when it allocates the heap.
     ///
-    /// The world is fresh: nothing of its heap was ever used.
-    pub(crate) fn share(world: &'static World) -> pelago::Result<Statics> {
-        let extent = Extent::of_this_process().and_then(|extent| extent.check().map(|()| extent));
+    /// The world is fresh: nothing of its heap was ever used. `threads` is how many this process had before
+    /// there was a world.
+    pub(crate) fn share(world: &'static World, threads: std::io::Result<usize>) -> pelago::Result<Statics> {
+        let extent = Extent::of_this_process().and_then(|extent| extent.check(threads).map(|()| extent));
         let words = extent.as_ref().map_or([0, 0], |extent| [extent.fingerprint(), extent.len_bytes()]);
         if !world.is_same_everywhere(words) {
             return Ok(Statics(Err(difference(world, &extent)?)));

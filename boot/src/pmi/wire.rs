@@ -2,7 +2,8 @@
 //!
 //! Invariant: what is read is a map: launchers order fields differently and leave some out. What is written
 //! keeps the order in which it was put together, because Slurm reads `init` by its position: the version
-//! comes first. A value ends at the next space; words without `=` (free text of some answers) are passed over.
+//! comes first. A value ends at the next space; words without `=` (free text of some answers) are passed
+//! over.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,5 +1,5 @@
 //! Runs a body every way: PEs as threads and as processes, over mapped memory, over the net although memory
-//! is mapped, and over many simulated networks that misbehave.
+//! is mapped, over both at once, and over many simulated networks that misbehave.
 
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
@@ -15,7 +15,8 @@ const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
 const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 
 /// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`, `name::net`,
-/// `name::sim` and `name::hybrid` of the function `body(&World)`.
+/// `name::sim` and `name::hybrid` of the function `body(&World)`; in the full tier also `name::ofi`, over
+/// libfabric, and `name::nodes`, on two nodes with libfabric between them.
 #[macro_export]
 macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
@@ -33,6 +34,21 @@ macro_rules! everywhere {
             #[test]
             fn net() {
                 let report = pelago::try_processes!($n_pes, [("PELAGO_ROUTE", "net")], super::$body);
+                pelago::testing::expect_success(&report);
+            }
+
+            #[cfg(feature = "full")]
+            #[test]
+            fn ofi() {
+                let over_libfabric = [("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")];
+                let report = pelago::try_processes!($n_pes, over_libfabric, super::$body);
+                pelago::testing::expect_success(&report);
+            }
+
+            #[cfg(feature = "full")]
+            #[test]
+            fn nodes() {
+                let report = pelago::try_processes!($n_pes, [("PELAGO_SIM_NODES", "2")], super::$body);
                 pelago::testing::expect_success(&report);
             }
 

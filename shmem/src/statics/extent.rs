@@ -56,9 +56,10 @@ impl Extent {
         })
     }
 
-    /// Whether they can be switched over now.
-    pub(super) fn check(&self) -> Result<(), String> {
-        match system::thread_count() {
+    /// Whether they can be switched over now. `threads` is how many there were before the runtime has started
+    /// any: those use nothing of the program's static data, unless the C library's are among them.
+    pub(super) fn check(&self, threads: std::io::Result<usize>) -> Result<(), String> {
+        match if self.is_self_contained { system::thread_count() } else { threads } {
             Ok(1) => {}
             Ok(count) => {
                 return Err(format!(

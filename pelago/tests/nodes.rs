@@ -1,0 +1,68 @@
+//! Jobs of several nodes: processes of this machine that are taken for those of two, with libfabric between
+//! them where it is installed, and the words where it is not.
+
+use pelago::{Collective, ReduceOp};
+use pelago::prelude::*;
+use pelago::testing::JobReport;
+use pelago::try_processes;
+
+/// Two PEs on each of two nodes.
+const TWO_NODES: (&str, &str) = ("PELAGO_SIM_NODES", "2");
+
+/// Everything once, to PEs of the own node and of the other.
+fn once_to_everybody(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    assert_eq!(world.fabric(), Some("ofi"));
+    let inbox = world.alloc_zeroed::<u64>(n).unwrap();
+    let count = world.alloc_zeroed::<u64>(1).unwrap();
+    for pe in 0..n {
+        assert_eq!(inbox.ptr(pe).is_some(), pe / 2 == me / 2, "PE {pe} is mapped if it is on this node");
+        inbox.p(pe, me, 10 + me as u64).unwrap();
+        count.add(pe, 0, 1 + me as u64).unwrap();
+    }
+    world.barrier();
+    let all: Vec<u64> = (0..n).map(|pe| inbox.g((pe + 1) % n, pe).unwrap()).collect();
+    assert_eq!(all, (0..n as u64).map(|pe| 10 + pe).collect::<Vec<_>>());
+    assert_eq!(count.local().get(0), (n * (n + 1) / 2) as u64);
+    let (sum, own) = (world.alloc_zeroed::<u64>(1).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
+    own.local().set(0, me as u64);
+    world.team().all_reduce(ReduceOp::Sum, &sum, &own).unwrap();
+    assert_eq!(sum.local().get(0), (n * (n - 1) / 2) as u64);
+    assert_eq!(world.team().split_node().unwrap().n_pes(), 2);
+    assert_eq!(world.team().split_shared().unwrap().n_pes(), 2);
+    world.barrier();
+}
+
+#[test]
+fn pes_of_two_nodes_reach_each_other() {
+    let report = try_processes!(4, [TWO_NODES], once_to_everybody);
+    // The full tier installs libfabric; elsewhere it may not be there, and then that is said.
+    let words = words_of(&report);
+    match !cfg!(feature = "full") && words.contains("opening libfabric as") {
+        true => assert!(words.contains("Install it"), "{words}"),
+        false => pelago::testing::expect_success(&report),
+    }
+}
+
+/// All that a job and its PEs have said.
+fn words_of(report: &JobReport) -> String {
+    let reasons = report.failures.iter().map(|failure| failure.text.as_str());
+    reasons.chain(report.output.iter().map(|output| output.stderr.as_str())).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn without_a_fabric_nodes_are_told_apart_in_words() {
+    for (settings, parts) in [
+        (
+            &[("PELAGO_OFI_LIBRARY", "/no/libfabric.so")][..],
+            &["`/no/libfabric.so`", "PELAGO_OFI_LIBRARY"][..],
+        ),
+        (&[("PELAGO_FABRIC", "shm")], &["on node", "PELAGO_FABRIC"]),
+    ] {
+        let settings: Vec<_> = [TWO_NODES].iter().chain(settings).copied().collect();
+        let words = words_of(&try_processes!(4, settings, |_: &World| ()));
+        for part in parts {
+            assert!(words.contains(part), "{words} does not say {part}");
+        }
+    }
+}
