@@ -32,6 +32,8 @@ pub(crate) struct Channel {
     gets: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
+    /// See `unquiet`.
+    unquiet: AtomicU32,
     /// Threads that wait for quiet.
     quieting: AtomicU32,
     is_shut: AtomicBool,
@@ -68,6 +70,7 @@ impl Channel {
             puts: AtomicU64::new(0),
             gets: AtomicU64::new(0),
             followers: AtomicU64::new(0),
+            unquiet: AtomicU32::new(0),
             quieting: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
         }
@@ -169,6 +172,10 @@ impl Channel {
         tracker: Option<&Tracker>,
     ) {
         let Some(tracker) = tracker else {
+            if bytes <= self.limits.inject_bytes.min(self.limits.transfer_bytes) {
+                // SAFETY: the caller vouches for source and range.
+                return unsafe { self.put_injected(world, target, source, bytes) };
+            }
             // SAFETY: the caller vouches for the range, and `track` does not return before it is sent.
             return world.track((target.operation, target.pe), Tracker::is_sent, |own| unsafe {
                 self.put(world, target, source, bytes, Some(own));
@@ -176,7 +183,7 @@ impl Channel {
         };
         self.admit(world, target);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
-            self.puts.fetch_add(1, Ordering::Relaxed);
+            self.started(&self.puts);
             world.tally.add(|counts| counts.net_puts += 1);
             let announces_sent = piece > self.limits.inject_bytes;
             tracker.begin(announces_sent);
@@ -191,6 +198,23 @@ impl Channel {
                 tracker.done_at_once(announces_sent);
             }
         }
+    }
+
+    /// Starts a put whose source is free as soon as the provider has accepted it: only quiet knows when it is
+    /// complete.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `source` is valid for reads.
+    unsafe fn put_injected(&self, world: &World, target: Target, source: *const u8, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.admit(world, target);
+        self.started(&self.puts);
+        world.tally.add(|counts| counts.net_puts += 1);
+        let remote = target.remote(0);
+        // SAFETY: the caller vouches for the source and the range.
+        let _ = self.issue(world, target, |net| unsafe { net.put(target.pe, source, bytes, remote, None) });
     }
 
     /// Starts a get; without a tracker, completes it.
@@ -213,7 +237,7 @@ impl Channel {
         };
         self.admit(world, source);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
-            self.gets.fetch_add(1, Ordering::Relaxed);
+            self.started(&self.gets);
             world.tally.add(|counts| counts.net_gets += 1);
             tracker.begin(false);
             let status = self.issue(world, source, |net| {
@@ -235,7 +259,7 @@ impl Channel {
     /// The word lies in the heap, aligned. `into` is valid for writes until the tracker has counted it as
     /// done.
     pub(crate) unsafe fn try_get_word(&self, source: Target, into: *mut u64, tracker: &Tracker) -> bool {
-        self.gets.fetch_add(1, Ordering::Relaxed);
+        self.started(&self.gets);
         tracker.begin(false);
         let (remote, bytes) = (source.remote(0), size_of::<u64>());
         // SAFETY: the caller vouches for the word and its place.
@@ -263,7 +287,7 @@ impl Channel {
         token: Option<Token>,
     ) -> Status {
         let count = if fetched.is_null() { &self.puts } else { &self.gets };
-        count.fetch_add(1, Ordering::Relaxed);
+        self.started(count);
         let word = target.remote(0);
         // SAFETY: the caller vouches for the word and the place of the result.
         let status = self.call(|net| unsafe { net.atomic(target.pe, word, atomic, fetched, token) });
@@ -285,7 +309,21 @@ impl Channel {
 
     /// One more operation that waits for another, or for an answer.
     pub(crate) fn add_follower(&self) {
-        self.followers.fetch_add(1, Ordering::Relaxed);
+        self.started(&self.followers);
+    }
+
+    /// Counts an operation before it can complete.
+    fn started(&self, count: &AtomicU64) {
+        count.fetch_add(1, Ordering::Relaxed);
+        // Not 0, however many there are.
+        if self.unquiet.fetch_add(1, Ordering::Relaxed) == u32::MAX {
+            self.unquiet.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Not 0 if something was started since the last quiet: there is nothing to wait for as long as it is 0.
+    pub(crate) fn unquiet(&self) -> &AtomicU32 {
+        &self.unquiet
     }
 
     /// Such an operation is complete, or counted by the provider from now on.
@@ -320,10 +358,13 @@ impl Channel {
                 self.0.fetch_sub(1, Ordering::Relaxed);
             }
         }
+        let started = self.unquiet.load(Ordering::Relaxed);
         world.progress();
         self.quieting.fetch_add(1, Ordering::Relaxed);
         let _quieting = Quieting(&self.quieting);
         world.wait(Awaited::Quiet, || self.is_quiet());
+        // Unless something was started meanwhile.
+        let _ = self.unquiet.compare_exchange(started, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Whether a thread waits for quiet, so that nothing new should be started.

@@ -2,7 +2,8 @@
 //!
 //! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. What
 //! else there may be to do (sleepers to wake, a net to ask) is told by one word, the *attention*: the number
-//! of the node's sleepers that wait for data, or 1 for ever if operations go over the net.
+//! of the node's sleepers that wait for data; over a net that moves by itself how many operations were
+//! started since the last quiet; over any other net 1 for ever, as a quiet moves it.
 
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
@@ -15,21 +16,21 @@ unsafe impl Send for Attention {}
 // SAFETY: the address of a word that outlives the world and is accessed as an atomic only.
 unsafe impl Sync for Attention {}
 
-/// The attention of a world that has a net.
+/// The attention of a world whose net moves only in calls of the runtime.
 static ALWAYS: AtomicU32 = AtomicU32::new(1);
 
 impl Attention {
-    /// For a world with a net.
+    /// For a world whose net moves only in calls of the runtime.
     pub(crate) fn always() -> Attention {
         Attention(&raw const ALWAYS)
     }
 
-    /// For a world whose PEs map each other: the number of sleepers, a word of the node's memory.
+    /// For any other world: a word that is 0 while there is nothing to do.
     ///
     /// # Safety
     /// The word outlives the result.
-    pub(crate) unsafe fn if_any(sleepers: &AtomicU32) -> Attention {
-        Attention(sleepers)
+    pub(crate) unsafe fn if_any(word: &AtomicU32) -> Attention {
+        Attention(word)
     }
 
     pub(crate) fn word(&self) -> *const AtomicU32 {

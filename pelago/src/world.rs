@@ -231,14 +231,15 @@ impl World {
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
         let net = net.map(|net| join::register_heap(net, me, &memory)).transpose()?;
-        let attention = match net {
-            Some(_) => Attention::always(),
-            // SAFETY: the word lies in the segment, which the world keeps.
-            None => unsafe { Attention::if_any(memory.header().sleepers.for_data()) },
+        let progresses_by_itself = matches!(net, Some(Net::Ofi(_)));
+        let net = net.map(|net| Arc::new(Channel::new(net)));
+        let word = match &net {
+            None => Some(memory.header().sleepers.for_data()),
+            Some(net) => progresses_by_itself.then(|| net.unquiet()),
         };
+        // SAFETY: the word lies in the segment or in the channel, both of which the world keeps.
+        let attention = word.map_or_else(Attention::always, |word| unsafe { Attention::if_any(word) });
         let n_here = memory.blocks().len();
-        // Where time is virtual, nobody is silent but by the program's fault.
-        let peer_timeout = settings.peer_timeout.filter(|_| matches!(net, Some(Net::Ofi(_))));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
         let team =
@@ -260,8 +261,9 @@ impl World {
             collectives: Collectives::new(settings)?,
             routes,
             muster: Muster::default(),
-            net: net.map(|net| Arc::new(Channel::new(net))),
-            watch: Watch::new(n_pes, peer_timeout),
+            net,
+            // Elsewhere nobody is silent but by the program's fault.
+            watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| progresses_by_itself)),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             am: Hub::default(),

@@ -1,10 +1,10 @@
 //! Jobs of several nodes: processes of this machine that are taken for those of two, with libfabric between
 //! them where it is installed, and the words where it is not.
 
-use pelago::{Collective, ReduceOp};
 use pelago::prelude::*;
 use pelago::testing::JobReport;
 use pelago::try_processes;
+use pelago::{Collective, ReduceOp};
 
 /// Two PEs on each of two nodes.
 const TWO_NODES: (&str, &str) = ("PELAGO_SIM_NODES", "2");
