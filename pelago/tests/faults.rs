@@ -112,13 +112,13 @@ fn nodes_that_cannot_reach_each_other_are_named() {
     fn here() {}
     let place = pelago::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
     let by_shell = |spec: &mut pelago::testing::JobSpec| {
-        pelago::testing::through_shell(spec, "export PELAGO_NODE_ID=node-$PMI_RANK");
+        pelago::testing::through_shell(spec, "export PELAGO_FABRIC=shm PELAGO_NODE_ID=node-$PMI_RANK");
     };
     let report = pelago::testing::run(&place, 2, by_shell, |_| unreachable!("init must fail"));
     let output: String = report.output.iter().map(|output| output.stderr.as_str()).collect();
     assert_ne!(report.status, 0);
     assert!(output.contains("node-0") && output.contains("node-1"), "{output}");
-    assert!(output.contains("no provider between nodes"), "{output}");
+    assert!(output.contains("PELAGO_FABRIC=auto"), "{output}");
 }
 
 /// A barrier loop in which one PE kills another one, somewhere.
