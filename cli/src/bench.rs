@@ -58,6 +58,7 @@ Examples:
 const RMA_EXAMPLES: &str = "\
 Examples:
   pelago bench rma                       two PEs, or as many as there are cores
+  pelago bench rma --fabric ofi          over libfabric; the heading says over which provider and domain
   pelago bench rma -n 16 --html b.html   barriers of up to 16 PEs too, and a page of curves";
 
 const ATOMICS_EXAMPLES: &str = "\
@@ -82,7 +83,7 @@ const AM_EXAMPLES: &str = "\
 Examples:
   pelago bench am                        round trips, floods, one sender, the poll
   pelago bench am -n 8 --html a.html     up to 7 senders to one PE too, and a page of curves
-  PELAGO_ROUTE=net pelago bench am       the same over the net
+  pelago bench am --fabric shm           the same over the net, within this node
   pelago bench am --json                 one JSON object a measurement";
 
 const RATE_EXAMPLES: &str = "\
@@ -93,7 +94,7 @@ Examples:
 const VIS_EXAMPLES: &str = "\
 Examples:
   pelago bench vis                       blocks of 8 B to 512 B, 4 to 256 of them
-  PELAGO_ROUTE=net pelago bench vis      the same over the net, where short blocks are packed
+  pelago bench vis --fabric shm          the same over the net, where short blocks are packed
   pelago bench vis --html v.html         the curves as well";
 
 const COLL_EXAMPLES: &str = "\

@@ -1,7 +1,8 @@
-//! `pelago info`: what this machine offers, what the runtime would use of it, every setting, and the
-//! algorithms of collective operations.
+//! `pelago info`: what this machine offers, what the runtime would use of it, every setting, the algorithms
+//! of collective operations, and the fabrics between nodes.
 
 mod collectives;
+mod fabrics;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -24,6 +25,9 @@ pub struct Info {
     /// List the algorithms of collective operations, and which are chosen at present
     #[arg(long, conflicts_with = "settings")]
     collectives: bool,
+    /// List what libfabric offers here: what a job takes, what else would do, and why the rest would not
+    #[arg(long, conflicts_with_all = ["settings", "collectives"])]
+    fabrics: bool,
     /// Number of PEs that algorithms are chosen for; the cores, and at least 2, unless given
     #[arg(short, value_name = "N", requires = "collectives", value_parser = number_of_pes)]
     n: Option<usize>,
@@ -39,6 +43,8 @@ Examples:
   pelago info --settings --json the same, for a program to read
   pelago info --collectives     the algorithms, and those chosen for as many PEs as there are cores
   pelago info --collectives -n 16
+  pelago info --fabrics         what is between nodes: libfabric's providers, and which of them is chosen
+  PELAGO_OFI_INTERFACE=eth1 pelago info --fabrics   the same, if jobs are to use another card
   PELAGO_COLL_TUNING=pelago-tuning.toml pelago info --collectives -n 4
   pelago run -n 2 --tag-output pelago info   what each PE of a job sees";
 
@@ -87,6 +93,12 @@ impl Info {
         if self.collectives {
             let pes = self.n.unwrap_or(pelago_boot::cores().max(2));
             let report = collectives::Report::gather(pes, &Settings::from_env()?)?;
+            let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.text() };
+            print!("{text}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.fabrics {
+            let report = fabrics::Report::gather(&Settings::from_env()?);
             let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.text() };
             print!("{text}");
             return Ok(ExitCode::SUCCESS);

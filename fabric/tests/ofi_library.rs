@@ -51,7 +51,7 @@ fn the_error_of_a_pe_names_it() {
 mod installed {
     use pelago_fabric::ofi::query::{Hints, Offer, offers};
     use pelago_fabric::ofi::sys::*;
-    use pelago_fabric::ofi::{API_VERSION, Library};
+    use pelago_fabric::ofi::{API_VERSION, Choice, Library, Standing, Survey};
 
     /// The library that the tests of the full tier use: the system's, or that of the setting.
     fn library() -> &'static Library {
@@ -150,5 +150,67 @@ mod installed {
             assert_eq!(fi_close(domain.cast()), 0);
             assert_eq!(fi_close(fabric.cast()), 0);
         }
+    }
+
+    /// Each reason is held against an own question to libfabric, which asks for that one thing only.
+    #[test]
+    fn a_survey_says_what_serves_and_why_the_rest_does_not() {
+        let choice = Choice { providers: vec!["tcp;ofi_rxm".into()], ..Choice::default() };
+        let survey = Survey::of(library(), &choice).unwrap();
+        let chosen = survey.chosen().expect("tcp serves");
+        assert!(
+            chosen.offer.provider == "tcp;ofi_rxm" && chosen.offer.source.is_some() && !chosen.is_loopback()
+        );
+        assert!(survey.file.as_ref().is_some_and(|file| file.is_absolute() && file.exists()));
+        let mut reasons = Vec::new();
+        for find in &survey.finds {
+            let provider = find.offer.provider.clone();
+            let duties = Hints { mode: !0, mr_mode: !(FI_MR_BASIC | FI_MR_SCALABLE), ..Hints::default() };
+            let any =
+                Hints { provider: Some(provider.clone()), domain: Some(find.offer.domain.clone()), ..duties };
+            match &find.standing {
+                Standing::Chosen | Standing::Usable => assert_eq!(provider, "tcp;ofi_rxm"),
+                Standing::RuledOut(why) => {
+                    assert!(
+                        provider != "tcp;ofi_rxm" && why.contains("PELAGO_OFI_PROVIDER"),
+                        "{provider} {why}"
+                    );
+                }
+                Standing::Lacking(lacks) => {
+                    reasons.extend(lacks.iter().map(|lack| (any.clone(), lack.clone())))
+                }
+            }
+        }
+        assert!(reasons.iter().any(|(hints, _)| hints.provider.as_deref() == Some("shm")), "{reasons:?}");
+        // Asked for a provider, libfabric also names those that are layered upon it.
+        let exists =
+            |hints: &Hints| list(hints).iter().any(|offer| Some(&offer.provider) == hints.provider.as_ref());
+        for (hints, lack) in reasons {
+            assert!(exists(&hints), "{hints:?}");
+            let asked = if lack.contains("not FI_EP_RDM") {
+                Hints { endpoint: FI_EP_RDM, ..hints }
+            } else if lack.contains("FI_PROGRESS_AUTO") {
+                let (data_progress, control_progress) = (FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+                Hints { data_progress, control_progress, ..hints }
+            } else if lack.contains("FI_ATOMIC") {
+                Hints { caps: FI_ATOMIC, ..hints }
+            } else if lack.contains("duty of memory") {
+                Hints { mr_mode: 0, ..hints }
+            } else {
+                continue;
+            };
+            assert!(!exists(&asked), "{lack}: {asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_domain_that_is_asked_for_rules_the_others_out() {
+        let choice = Choice { interface: Some("127.0.0.1".into()), ..Choice::default() };
+        let survey = Survey::of(library(), &choice).unwrap();
+        assert!(survey.chosen().is_some_and(|chosen| chosen.is_loopback()));
+        let elsewhere =
+            survey.finds.iter().find(|find| find.offer.provider == "tcp;ofi_rxm" && !find.is_loopback());
+        let reason = Standing::RuledOut("PELAGO_OFI_INTERFACE names another one");
+        assert_eq!(elsewhere.map(|find| &find.standing), Some(&reason));
     }
 }

@@ -136,6 +136,17 @@ impl Channel {
         self.call(|net| net.executes(kind))
     }
 
+    /// What is used: a provider, and for libfabric its provider and domain. `None` once it is shut.
+    pub(crate) fn fabric(&self) -> Option<String> {
+        self.lock().as_ref().map(|net| match net {
+            Net::Ofi(ofi) => {
+                let (provider, domain) = ofi.names();
+                format!("{} ({provider} on {domain})", net.name())
+            }
+            _ => net.name().to_owned(),
+        })
+    }
+
     pub(crate) fn virtual_time(&self) -> Option<Duration> {
         self.lock().as_ref().and_then(Provider::virtual_time)
     }

@@ -135,7 +135,7 @@ fn wants_ofi(hint: Hint, settings: &Settings) -> bool {
 }
 
 /// Which of libfabric's offers the settings ask for.
-pub(crate) fn choice(settings: &Settings) -> Choice {
+pub fn choice(settings: &Settings) -> Choice {
     let providers = settings.ofi_providers.iter().flat_map(|list| list.split(','));
     Choice {
         library: settings.ofi_library.clone(),

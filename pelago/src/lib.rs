@@ -79,6 +79,10 @@ mod wait;
 mod watch;
 mod world;
 
+pub mod fabric {
+    //! What is between nodes.
+    pub use crate::join::choice;
+}
 pub mod node {
     //! What this machine offers.
     pub use pelago_boot::{cores, memory_available_bytes, memory_total_bytes};

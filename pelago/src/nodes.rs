@@ -5,6 +5,7 @@
 
 use crate::Pe;
 use crate::route::Reach;
+use crate::world::World;
 use pelago_fabric::Net;
 
 /// Where the PEs of a job are, and what is between them.
@@ -38,6 +39,14 @@ pub(crate) fn numbered(n_pes: usize, names: &[u32]) -> Box<[u32]> {
         }
     };
     (0..n_pes).map(&mut number).collect()
+}
+
+impl World {
+    /// What PEs that are not mapped are reached over: `shm`, or `ofi (tcp;ofi_rxm on eth0)` where it is
+    /// libfabric's provider and domain. `None` if all PEs are mapped.
+    pub fn fabric(&self) -> Option<String> {
+        self.net.as_ref().and_then(|net| net.fabric())
+    }
 }
 
 #[cfg(test)]
@@ -75,6 +84,13 @@ mod tests {
         assert_eq!(seen(Spmd::new(5).sim(on(&[8, 8, 3, 8, 3]))), [0, 0, 1, 0, 1]);
         let chaos = SimParams { nodes: vec![1, 0, 1], ..SimParams::chaos(5) };
         assert_eq!(seen(Spmd::new(3).sim(chaos)), [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_world_names_what_is_between_pes_that_are_not_mapped() {
+        let fabric = |job: Spmd| job.run(|world| world.fabric()).expect("the job runs").remove(0);
+        assert_eq!(fabric(Spmd::new(2)), None);
+        assert_eq!(fabric(Spmd::new(2).sim(SimParams::default())).as_deref(), Some("sim"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! does meets all alike; what they compute is checked as well.
 
 mod coll;
+mod fabric;
 mod fft;
 mod gups;
 mod page;
@@ -28,6 +29,8 @@ pub enum Subject {
     Coll(coll::Args),
     /// Random updates of one table (GUPS), with the MPIRandomAccess of hpcc (Debian: hpcc, openmpi-bin)
     Gups(gups::Args),
+    /// One-sided operations over libfabric, with libfabric alone (Debian: libfabric-dev)
+    Fabric(fabric::Args),
     /// Calls of the OpenSHMEM library, with Open MPI's (Debian: openmpi-bin, libopenmpi-dev)
     Shmem(shmem::Args),
 }
@@ -39,6 +42,7 @@ impl Subject {
             Subject::Fft(args) => fft::run(&args),
             Subject::Coll(args) => coll::run(&args),
             Subject::Gups(args) => gups::run(&args),
+            Subject::Fabric(args) => fabric::run(&args),
             Subject::Shmem(args) => shmem::run(&args),
         }
     }

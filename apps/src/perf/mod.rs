@@ -32,6 +32,7 @@ mod contention;
 mod crowd;
 mod effort;
 mod ensemble;
+mod fabric;
 mod meetings;
 mod pairs;
 mod ping;
@@ -64,6 +65,7 @@ const NAME: &str = "perf";
         pelago run -n 4 perf barrier                        the barrier of four PEs\n  \
         pelago run -n 4 perf contention                     four PEs add to one word\n  \
         pelago run -n 4 perf am-senders                     three PEs send messages to one\n  \
+        pelago run -n 2 perf fabric --rows put,put-rate     puts alone, as a fabric has them\n  \
         pelago run -n 4 perf coll --operations all-reduce   one collective operation, all sizes\n  \
         pelago run -n 2 --bind perf pairs put --bytes 4096  put beside memcpy, eleven times"
 )]
@@ -102,6 +104,8 @@ enum What {
     Vis,
     /// Threads of PE 0 that put and add in PE 1's memory
     Threads,
+    /// Puts, gets and an atomic of PE 0 on PE 1's memory, each completed: what a fabric does by itself
+    Fabric(fabric::Options),
     /// Collective operations of all PEs: a record for each operation and size
     Coll(coll::Options),
     /// PE 0 computes while the others wait for it: one line, what it got done
@@ -127,10 +131,14 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
         }
         let mut output = output(world, &args);
         let bar = progress_bar(world)?;
+        let fabric = world.fabric();
         let mut sink = |progress: Progress<'_>| {
             bar.set_length(progress.trials as u64);
             bar.set_position(progress.trials_done as u64);
-            progress.records.iter().try_for_each(|record| write_line(&mut output, record))
+            let records = progress.records.iter();
+            records
+                .map(|record| record.clone().over(fabric.as_deref()))
+                .try_for_each(|record| write_line(&mut output, &record))
         };
         let effort_of = |members| match args.quick {
             true => Effort::quick(),
@@ -149,6 +157,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Rate => rate::all(world, &rate::Plan::of(effort), &mut sink)?,
             What::Vis => vis::all(world, &vis::Plan::of(effort), &mut sink)?,
             What::Threads => threads::all(world, effort_of, &mut sink)?,
+            What::Fabric(options) => fabric::all(world, &options, effort, &mut sink)?,
             What::Coll(options) => {
                 coll::all(world, &coll::Plan::of(world, &options, effort, args.quick), &mut sink)?
             }
@@ -214,6 +223,7 @@ mod tests {
             "rate",
             "vis",
             "threads",
+            "fabric",
             "coll",
             "compute",
         ];
@@ -224,6 +234,10 @@ mod tests {
         let coll = "coll --root fixed --block-us 200 --blocks 9 --budget-ms 30 --sizes 8,64 --operations";
         assert!(
             parse(&format!("{coll} barrier,all-to-all")).is_ok() && parse(&format!("{coll} put")).is_err()
+        );
+        assert!(
+            parse("fabric --rows put,get-bandwidth --block-us 9").is_ok()
+                && parse("fabric --rows x").is_err()
         );
         assert!(parse("pairs get --bytes 12").is_err() && parse("rmaa").is_err());
     }

@@ -1,5 +1,5 @@
 //! The measurements of `bench rma`: which, and in what order. Invariant: an operation and its yardstick are
-//! one trial.
+//! one trial. Where PEs do not map each other, there is no yardstick.
 
 use anyhow::Result;
 use pelago::prelude::*;
@@ -7,6 +7,7 @@ use pelago::prelude::*;
 use super::barrier::barriers;
 use super::buffers::{Buffers, memory_region_bytes};
 use super::effort::Effort;
+use super::ensemble::Part;
 use super::ping::PingAck;
 use super::record::{Bench, Operation, Place};
 use super::rma::{self, Transfers};
@@ -96,10 +97,11 @@ pub(super) fn barrier(world: &World, effort: Effort, sink: Sink<'_>) -> Result<(
 fn add_bandwidth<'a>(suite: &mut Suite<'a>, place: Place, bytes: usize, transfers: &Transfers<'a, '_>) {
     let put = suite.label(Bench::Bandwidth, Operation::Put, bytes).in_place(place);
     let put_memcpy = suite.label(Bench::Bandwidth, Operation::PutMemcpy, bytes).in_place(place);
-    suite.add([(put, transfers.put()), (put_memcpy, transfers.put_memcpy())]);
+    let beside = |label, part: Part<'a>| transfers.are_mapped().then_some((label, part));
+    suite.add([(put, transfers.put())].into_iter().chain(beside(put_memcpy, transfers.put_memcpy())));
     let get = suite.label(Bench::Bandwidth, Operation::Get, bytes).in_place(place);
     let get_memcpy = suite.label(Bench::Bandwidth, Operation::GetMemcpy, bytes).in_place(place);
-    suite.add([(get, transfers.get()), (get_memcpy, transfers.get_memcpy())]);
+    suite.add([(get, transfers.get())].into_iter().chain(beside(get_memcpy, transfers.get_memcpy())));
 }
 
 /// The barrier, the flag alone and messages of these sizes, in one trial: how far two PEs are from each other

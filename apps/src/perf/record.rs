@@ -276,6 +276,9 @@ pub struct Record {
     /// What was measured.
     #[serde(flatten)]
     pub label: Label,
+    /// What PEs that are not mapped were reached over, if there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<String>,
     /// Unit of the numbers that follow.
     pub unit: Unit,
     /// The numbers, over many short blocks of operations.
@@ -289,7 +292,12 @@ impl Record {
     /// # Panics
     /// If there are none, or one is not finite.
     pub fn of(label: Label, unit: Unit, samples: &[f64]) -> Self {
-        Record { label, unit, summary: Summary::of(samples) }
+        Record { label, fabric: None, unit, summary: Summary::of(samples) }
+    }
+
+    /// The same, over this fabric.
+    pub fn over(self, fabric: Option<&str>) -> Self {
+        Record { fabric: fabric.map(str::to_owned), ..self }
     }
 }
 
@@ -337,9 +345,9 @@ mod tests {
     fn whatever_varies_is_in_the_line() {
         let label = Label::new(16, Bench::Threads, Operation::FetchAdd, 8);
         let label = label.with_contenders(4).with_threads(2).in_place(Place::WordEach).by_way(Way::Contexts);
-        let record = Record::of(label, Unit::MillionsPerSecond, &[1.5]);
+        let record = Record::of(label, Unit::MillionsPerSecond, &[1.5]).over(Some("shm"));
         let line = serde_json::to_string(&record).unwrap();
-        let varying = r#""contenders":4,"threads":2,"place":"word-each","way":"contexts","unit":"M/s""#;
+        let varying = r#""contenders":4,"threads":2,"place":"word-each","way":"contexts","fabric":"shm","#;
         assert!(line.contains(varying), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
     }

@@ -54,6 +54,11 @@ impl<'a, 'w> Transfers<'a, 'w> {
         Transfers { buffers, words, rotation: Rc::new(Rotation::new(words, region)) }
     }
 
+    /// Whether PE 0 maps the target's part, so that memcpy can do what puts and gets do.
+    pub(super) fn are_mapped(&self) -> bool {
+        self.buffers.symmetric.ptr(TARGET).is_some()
+    }
+
     /// Blocking puts.
     pub(super) fn put(&self) -> Part<'a> {
         self.part(|buffers, at, words| {

@@ -15,10 +15,23 @@ use serde::de::DeserializeOwned;
 /// # Errors
 /// If the job cannot be started or fails.
 pub fn perf(pes: usize, bind: bool, args: &[&str]) -> anyhow::Result<Vec<String>> {
+    perf_with(pes, bind, &[], args)
+}
+
+/// As [`perf`], with these variables set in every PE.
+///
+/// # Errors
+/// If the job cannot be started or fails.
+pub fn perf_with(
+    pes: usize,
+    bind: bool,
+    variables: &[(&str, &str)],
+    args: &[&str],
+) -> anyhow::Result<Vec<String>> {
     let file = memfd_create("pelago-bench", MemfdFlags::CLOEXEC).context("making room for measurements")?;
     let mut file = File::from(file);
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-    run(pes, bind, "perf", &[args, &["--output", &path]].concat())?;
+    run_with(pes, bind, variables, "perf", &[args, &["--output", &path]].concat())?;
     let mut text = String::new();
     file.read_to_string(&mut text).context("reading the measurements")?;
     Ok(text.lines().map(str::to_owned).collect())
@@ -29,9 +42,21 @@ pub fn perf(pes: usize, bind: bool, args: &[&str]) -> anyhow::Result<Vec<String>
 /// # Errors
 /// If the job cannot be started or fails.
 pub fn run(pes: usize, bind: bool, app: &str, args: &[&str]) -> anyhow::Result<()> {
+    run_with(pes, bind, &[], app, args)
+}
+
+fn run_with(
+    pes: usize,
+    bind: bool,
+    variables: &[(&str, &str)],
+    app: &str,
+    args: &[&str],
+) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("finding the path of this command")?;
     let args = ["app", app].iter().chain(args).map(Into::into).collect();
-    let JobReport { status, failures, .. } = launch(&JobSpec { args, bind, ..JobSpec::new(pes, this) })?;
+    let env = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let spec = JobSpec { args, env, bind, ..JobSpec::new(pes, this) };
+    let JobReport { status, failures, .. } = launch(&spec)?;
     match failures.first() {
         Some(failure) => bail!("{app} on {pes} PEs: {}", failure.text),
         None if status != 0 => bail!("{app} on {pes} PEs: exit status {status}"),

@@ -5,7 +5,7 @@ use pelago_apps::perf::{Bench, Operation, Place, Record, Summary};
 
 use super::page::{Across, BLUE, Figure, GREEN, GREY, ORANGE};
 use super::table::{Table, figure};
-use super::text::{figures, median, of, size, values};
+use super::text::{figures, median, of, ratio, size, values};
 use super::topic::{Job, Topic};
 use crate::plot::{Axis, Chart, Line, Scale};
 
@@ -84,20 +84,17 @@ fn one_way(records: &[Record], pes: usize, bytes: usize) -> Option<Summary> {
 fn bandwidth(records: &[Record], ours: Operation, memcpy: Operation) -> Table {
     let name = if ours == Operation::Put { "put" } else { "get" };
     let title = format!("Bandwidth of blocking {name}s, beside memcpy between the same buffers; GB/s");
-    let [min, ratio] = [format!("{name}: min"), format!("{name} / memcpy")];
-    let names = ["size", "buffers", &min, "median", "max", "memcpy: median", &ratio];
+    let [min, beside] = [format!("{name}: min"), format!("{name} / memcpy")];
+    let names = ["size", "buffers", &min, "median", "max", "memcpy: median", &beside];
     let mut table = Table::new(&title, 2, names);
     for record in of(records, Bench::Bandwidth, ours) {
         let mut yardsticks = of(records, Bench::Bandwidth, memcpy);
-        if let Some(memcpy) =
-            yardsticks.find(|r| (r.label.bytes, r.label.place) == (record.label.bytes, record.label.place))
-        {
-            let place = if record.label.place == Some(Place::Memory) { "memory" } else { "cache" };
-            let memcpy = memcpy.summary.median;
-            let ratio = format!("{:.3}", record.summary.median / memcpy);
-            let cells = figures(record.summary).into_iter().chain([figure(memcpy), ratio]);
-            table.row([size(record.label.bytes), place.to_owned()].into_iter().chain(cells));
-        }
+        let beside =
+            yardsticks.find(|r| (r.label.bytes, r.label.place) == (record.label.bytes, record.label.place));
+        let place = if record.label.place == Some(Place::Memory) { "memory" } else { "cache" };
+        // Over a fabric there is nothing that memcpy could do.
+        let cells = figures(record.summary).into_iter().chain([median(beside), ratio(Some(record), beside)]);
+        table.row([size(record.label.bytes), place.to_owned()].into_iter().chain(cells));
     }
     table
 }

@@ -20,6 +20,18 @@ pub fn heading(cores: usize) -> String {
     )
 }
 
+/// Over which fabric the records were taken, as they say themselves: a line, or nothing if all PEs mapped
+/// each other.
+pub fn over(records: &[Record]) -> String {
+    let mut fabrics: Vec<_> = records.iter().filter_map(|record| record.fabric.as_deref()).collect();
+    fabrics.sort_unstable();
+    fabrics.dedup();
+    match fabrics[..] {
+        [] => String::new(),
+        _ => format!("No PE maps another one's memory: all goes over {}\n", fabrics.join(" and ")),
+    }
+}
+
 /// The tables that have rows, one after the other.
 pub fn joined(tables: &[Table]) -> String {
     let shown = tables.iter().filter(|table| !table.is_empty());
@@ -85,6 +97,18 @@ pub mod tests {
             ("1.500", "300")
         );
         assert_eq!((ratio(Some(&slow), None).as_str(), median(None).as_str()), ("", ""));
+    }
+
+    #[test]
+    fn the_fabric_is_named_if_there_is_one() {
+        let label = Label::new(2, Bench::Barrier, Operation::Barrier, 0);
+        let mapped = record(label, Unit::Nanoseconds, 300.0);
+        assert_eq!(over(std::slice::from_ref(&mapped)), "");
+        let far = mapped.clone().over(Some("ofi (tcp;ofi_rxm on eth0)"));
+        assert_eq!(
+            over(&[far.clone(), mapped, far]),
+            "No PE maps another one's memory: all goes over ofi (tcp;ofi_rxm on eth0)\n"
+        );
     }
 
     #[test]

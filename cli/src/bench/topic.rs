@@ -1,13 +1,13 @@
 //! A topic of `pelago bench`: the jobs that measure it, and the tables and curves that show it. Invariant:
-//! the records of all jobs are shown together, and a page that cannot be written is known before anything
-//! runs.
+//! the records of all jobs are shown together, with the fabric that they say they were taken over, and a page
+//! that cannot be written is known before anything runs.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use pelago_apps::perf::Record;
 
 use super::page::{self, Figure};
@@ -35,7 +35,7 @@ pub struct Job {
     pub suite: &'static str,
 }
 
-/// Whether PEs keep to cores.
+/// How the PEs of a job are placed: whether they keep to cores, and what is between them.
 #[derive(Args)]
 pub struct Binding {
     /// Keep PEs on cores of their own, or in turn if there are too few; the default where there are enough
@@ -44,12 +44,33 @@ pub struct Binding {
     /// Let the system move the PEs
     #[arg(long)]
     no_bind: bool,
+    /// Put this fabric between the PEs, in place of memory that they map (PELAGO_ROUTE=net, PELAGO_FABRIC)
+    #[arg(long, value_enum)]
+    fabric: Option<Fabric>,
+}
+
+/// A fabric between PEs of one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Fabric {
+    /// The node's memory, as a provider like any other
+    Shm,
+    /// Libfabric; `pelago info --fabrics` tells which of its providers
+    Ofi,
 }
 
 impl Binding {
     /// The system moves the PEs.
     pub const fn none() -> Self {
-        Binding { bind: false, no_bind: true }
+        Binding { bind: false, no_bind: true, fabric: None }
+    }
+
+    /// What jobs find in their environment.
+    fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        match self.fabric {
+            None => &[],
+            Some(Fabric::Shm) => &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "shm")],
+            Some(Fabric::Ofi) => &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")],
+        }
     }
 
     fn binds(&self, pes: usize, cores: usize) -> bool {
@@ -89,7 +110,7 @@ impl Topic {
         for Job { pes, suite } in (self.jobs)(n).into_iter().rev() {
             let quick = output.quick.then_some("--quick");
             let args: Vec<_> = [suite].into_iter().chain(quick).collect();
-            let lines = job::perf(pes, binding.binds(pes, cores), &args)?;
+            let lines = job::perf_with(pes, binding.binds(pes, cores), binding.variables(), &args)?;
             if output.json {
                 lines.iter().for_each(|line| println!("{line}"));
             }
@@ -97,7 +118,7 @@ impl Topic {
         }
         records.sort_by_key(|record| record.label.pes);
         let tables = text::joined(&(self.tables)(&records));
-        let heading = text::heading(cores);
+        let heading = text::heading(cores) + &text::over(&records);
         if !output.json {
             print!("{heading}\n{tables}");
         }
@@ -146,7 +167,7 @@ pub mod tests {
 
     #[test]
     fn pes_with_a_core_each_are_bound_unless_asked_otherwise() {
-        let binds = |bind, no_bind, pes| Binding { bind, no_bind }.binds(pes, 2);
+        let binds = |bind, no_bind, pes| Binding { bind, no_bind, fabric: None }.binds(pes, 2);
         assert!(binds(false, false, 2) && !binds(false, false, 3));
         assert!(binds(true, false, 3) && !binds(false, true, 2));
         assert!(!Binding::none().binds(1, 2));

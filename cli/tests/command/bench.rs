@@ -55,6 +55,29 @@ fn messages_are_measured_over_the_net_too() {
 }
 
 #[test]
+fn every_topic_can_be_measured_over_a_fabric_which_the_heading_names() {
+    for topic in TOPICS.into_iter().filter(|topic| *topic != "threads") {
+        let ended = run(&["bench", topic, "-n", "2", "--quick", "--fabric", "shm"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{topic}");
+        let heading = ended.stdout.lines().nth(2);
+        assert_eq!(heading, Some("No PE maps another one's memory: all goes over shm"), "{topic}");
+    }
+    let mapped = run(&["bench", "rma", "-n", "2", "--quick"]).stdout;
+    assert!(!mapped.contains("No PE maps"), "{mapped}");
+}
+
+#[cfg(feature = "full")]
+#[test]
+fn libfabric_is_named_with_its_provider_and_domain() {
+    for topic in ["rma", "atomics", "rate"] {
+        let ended = run(&["bench", topic, "-n", "2", "--quick", "--fabric", "ofi"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{topic}");
+        let heading = ended.stdout.lines().nth(2).unwrap_or_default();
+        assert!(heading.contains(" over ofi (tcp;ofi_rxm on "), "{topic}: {}", ended.stdout);
+    }
+}
+
+#[test]
 fn one_pe_computes_while_the_others_wait() {
     for pes in ["1", "16"] {
         let ended = run(&["run", "-n", pes, "perf", "compute", "--milliseconds", "1"]);

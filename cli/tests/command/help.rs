@@ -3,7 +3,7 @@
 use pelago_boot::{SettingKind, settings_table};
 use serde_json::Value;
 
-use super::process::run;
+use super::process::{run, run_with};
 
 fn json(args: &[&str]) -> Value {
     let ended = run(args);
@@ -51,6 +51,27 @@ fn info_tells_of_the_machine() {
         let line = format!("[{pe}] launcher  PMI-1: this process is PE {pe} of 3");
         assert!(text.lines().any(|found| found == line), "no {line:?} in {text}");
     }
+}
+
+/// Holds on machines with libfabric and on those without.
+#[test]
+fn info_says_of_every_fabric_whether_it_serves_and_why_not() {
+    let fabrics = json(&["info", "--fabrics", "--json"]);
+    let text = run(&["info", "--fabrics"]).stdout;
+    assert_eq!(fabrics["libfabric"].is_null(), fabrics["obstacle"].is_string(), "{fabrics}");
+    assert_eq!(text.starts_with("libfabric  none: "), fabrics["libfabric"].is_null(), "{text}");
+    for (i, offer) in fabrics["offers"].as_array().unwrap().iter().enumerate() {
+        let standing = offer["standing"].as_str().unwrap();
+        assert!(["chosen", "usable", "ruled out", "unusable"].contains(&standing), "{offer}");
+        assert!(standing != "chosen" || i == 0, "what is chosen comes first: {fabrics}");
+        let has_reason = !offer["remarks"].as_array().unwrap().is_empty();
+        assert!(has_reason || standing == "chosen" || standing == "usable", "{offer}");
+        assert!(text.contains(offer["provider"].as_str().unwrap()), "{text}");
+    }
+    let nowhere = [("PELAGO_OFI_LIBRARY", "/nowhere/libfabric.so.1")];
+    let ended = run_with(&["info", "--fabrics"], &nowhere);
+    let says = ["libfabric  none: ", "/nowhere/libfabric.so.1", "PELAGO_OFI_LIBRARY"];
+    assert!(ended.status == 0 && says.iter().all(|part| ended.stdout.contains(part)), "{}", ended.stdout);
 }
 
 #[test]

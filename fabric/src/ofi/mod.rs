@@ -1,9 +1,9 @@
 //! Libfabric (OpenFabrics Interfaces), opened at run time.
 //!
 //! [`Ofi`] is the provider. [`sys`] has the types, constants and inline functions of libfabric's C headers,
-//! [`Library`] the functions that the shared library exports, [`query`] what its providers offer here.
-//! Nothing is linked, so the program builds and runs where libfabric is not installed, and uses the one that
-//! the cluster has.
+//! [`Library`] the functions that the shared library exports, [`query`] what its providers offer here,
+//! [`Survey`] what of it serves. Nothing is linked, so the program builds and runs where libfabric is not
+//! installed, and uses the one that the cluster has.
 //!
 //! Invariant: everything speaks the interface of version 1.17, which newer versions keep: their structures
 //! and tables only grow at the end.
@@ -17,9 +17,11 @@ mod message;
 mod provider;
 pub mod query;
 mod slots;
+mod survey;
 pub mod sys;
 
 pub use domain::{Choice, usable};
 pub use info::Info;
 pub use library::{API_VERSION, Library, OfiError};
 pub use provider::Ofi;
+pub use survey::{Find, Standing, Survey};

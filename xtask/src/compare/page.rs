@@ -40,7 +40,7 @@ pub fn html(title: &str, rows: &[Row], text: &str) -> String {
         }
         rest = others;
     }
-    let sides = [Side::Pelago, Side::OpenMpi, Side::Mpich, Side::Oshmem, Side::Copies];
+    let sides = [Side::Pelago, Side::OpenMpi, Side::Mpich, Side::Oshmem, Side::Libfabric, Side::Copies];
     let name = |side: Side| format!("<b style=\"color:{}\">{}</b>", colour(side), side.name());
     let has = |side: &Side| rows.iter().any(|row| row.sides.contains_key(side));
     let legend: String = sides.into_iter().filter(has).map(name).collect();
@@ -62,6 +62,7 @@ fn colour(side: Side) -> &'static str {
         Side::OpenMpi => "#d55e00",
         Side::Mpich => "#009e73",
         Side::Oshmem => "#aa4499",
+        Side::Libfabric => "#e69f00",
         Side::Copies => "#767676",
     }
 }
@@ -113,7 +114,7 @@ fn chart(rows: &[Row]) -> String {
         let _ = writeln!(svg, "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/>");
         let _ = writeln!(svg, "<text class=\"x\" x=\"{at:.1}\" y=\"{}\">{label}</text>", bottom + 16.0);
     }
-    for side in [Side::Copies, Side::Oshmem, Side::Mpich, Side::OpenMpi, Side::Pelago] {
+    for side in [Side::Copies, Side::Libfabric, Side::Oshmem, Side::Mpich, Side::OpenMpi, Side::Pelago] {
         svg += &line(rows, side, &x, &y);
     }
     svg + "</svg>\n"

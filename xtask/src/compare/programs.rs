@@ -27,6 +27,9 @@ pub enum Side {
     Mpich,
     /// OpenSHMEM of Open MPI
     Oshmem,
+    /// Libfabric alone.
+    #[value(skip)]
+    Libfabric,
     /// Plain copies of what an operation writes at a PE, all PEs at the same time, in the process of ours.
     #[value(skip)]
     Copies,
@@ -40,6 +43,7 @@ impl Side {
             Side::OpenMpi => "Open MPI",
             Side::Mpich => "MPICH",
             Side::Oshmem => "OSHMEM",
+            Side::Libfabric => "libfabric",
             Side::Copies => "copies",
         }
     }
@@ -55,7 +59,7 @@ impl Side {
             |compilers, launchers, source, packages| Some(Needs { compilers, launchers, source, packages });
         let open_mpi = "openmpi-bin libopenmpi-dev";
         match self {
-            Side::Pelago | Side::Copies => None,
+            Side::Pelago | Side::Libfabric | Side::Copies => None,
             Side::OpenMpi => needs(&["mpicc.openmpi"], &["mpirun.openmpi"], "mpi.c", open_mpi),
             Side::Mpich => needs(&["mpicc.mpich"], &["mpiexec.mpich"], "mpi.c", "mpich libmpich-dev"),
             Side::Oshmem => needs(&["oshcc"], &["oshrun"], "oshmem.c", open_mpi),

@@ -55,7 +55,12 @@ pub fn gates(gates: &[Gate]) -> String {
     let names = ["gate", "ratio", "bound", "verdict"].map(str::to_owned).to_vec();
     let line = |gate: &Gate| {
         let verdict = if gate.is_kept() { "PASS" } else { "FAIL" };
-        vec![gate.name.clone(), format!("{:.3}", gate.ratio), gate.bound.to_string(), verdict.to_owned()]
+        vec![
+            gate.name.clone(),
+            format!("{:.3}", gate.ratio),
+            format!("{:.3}", gate.bound),
+            verdict.to_owned(),
+        ]
     };
     let lines: Vec<_> = [names].into_iter().chain(gates.iter().map(line)).collect();
     aligned(&lines, 1)

@@ -1,0 +1,199 @@
+//! `pelago info --fabrics`: what libfabric offers on this machine, which of it serves, and which a job takes.
+//! Invariant: libfabric is asked, by the survey of the provider, and judged by the settings as a job reads
+//! them; nothing is known here about any of its providers.
+
+use std::fmt::Write;
+
+use pelago_boot::{FabricKind, RouteKind, Settings};
+use pelago_fabric::ofi::{Choice, Find, Library, OfiError, Standing, Survey};
+use serde::Serialize;
+
+use crate::bench::table::Table;
+
+/// All that there is to say.
+#[derive(Serialize)]
+pub struct Report {
+    /// When a job uses libfabric, under these settings.
+    used: &'static str,
+    /// The library, unless it is not there.
+    libfabric: Option<Loaded>,
+    /// Why there is nothing below.
+    obstacle: Option<String>,
+    /// The offers: first what a job takes.
+    offers: Vec<Row>,
+    /// Providers that the settings name, and that offer nothing here.
+    absent: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Loaded {
+    version: String,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct Row {
+    /// `chosen`, `usable`, `ruled out` or `unusable`.
+    standing: &'static str,
+    provider: String,
+    version: String,
+    domain: String,
+    fabric: String,
+    address: Option<String>,
+    /// Bytes that a put can carry whose source is free at once.
+    inject_bytes: usize,
+    /// Why not, or what else there is to know.
+    remarks: Vec<String>,
+}
+
+impl Report {
+    /// Asks the libfabric that the settings name.
+    pub fn gather(settings: &Settings) -> Report {
+        let used = used(settings);
+        match survey(&pelago::fabric::choice(settings)) {
+            Ok(survey) => Report {
+                used,
+                libfabric: Some(Loaded::of(&survey)),
+                obstacle: None,
+                offers: survey.finds.iter().map(Row::of).collect(),
+                absent: survey.absent,
+            },
+            Err(error) => {
+                let (offers, absent) = (Vec::new(), Vec::new());
+                Report { used, libfabric: None, obstacle: Some(error.to_string()), offers, absent }
+            }
+        }
+    }
+
+    /// The report for people.
+    pub fn text(&self) -> String {
+        let library = match &self.libfabric {
+            Some(Loaded { version, path }) => format!("{version}, {path}"),
+            None => format!("none: {}", self.obstacle.as_deref().unwrap_or_default()),
+        };
+        let mut text = format!("libfabric  {library}\nused       {}\n", self.used);
+        if self.libfabric.is_none() {
+            return text;
+        }
+        let chosen = self.offers.first().filter(|row| row.standing == CHOSEN);
+        let choice = match chosen {
+            Some(Row { provider, domain, .. }) => format!("{provider} on {domain}"),
+            None => "nothing: no offer serves and is asked for; the last column says why".to_owned(),
+        };
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(text, "chosen     {choice}\n");
+        let mut table = Table::new(
+            "What libfabric offers here; PELAGO_OFI_PROVIDER and PELAGO_OFI_INTERFACE choose among it",
+            6,
+            ["standing", "provider", "version", "domain", "address", "remarks"],
+        );
+        for row in &self.offers {
+            let Row { standing, provider, version, domain, address, remarks, .. } = row;
+            let address = address.as_deref().unwrap_or("-");
+            let cells = [standing, provider.as_str(), version, domain, address, &remarks.join("; ")];
+            table.row(cells.map(str::to_owned));
+        }
+        let _ = write!(text, "{table}");
+        if !self.absent.is_empty() {
+            let _ = writeln!(text, "\nPELAGO_OFI_PROVIDER names also, not here: {}", self.absent.join(", "));
+        }
+        text
+    }
+}
+
+const CHOSEN: &str = "chosen";
+
+fn survey(choice: &Choice) -> Result<Survey, OfiError> {
+    Survey::of(Library::open(choice.library.as_deref())?, choice)
+}
+
+fn used(settings: &Settings) -> &'static str {
+    match (settings.fabric, settings.route) {
+        (FabricKind::Shm, _) => "never (PELAGO_FABRIC=shm)",
+        (FabricKind::Ofi, RouteKind::Net) => "between all PEs (PELAGO_FABRIC=ofi, PELAGO_ROUTE=net)",
+        _ => "between PEs of different nodes (PELAGO_FABRIC, PELAGO_ROUTE)",
+    }
+}
+
+impl Loaded {
+    fn of(survey: &Survey) -> Loaded {
+        let (major, minor) = survey.library.version();
+        let path = survey.file.as_ref().map(|file| file.display().to_string());
+        Loaded {
+            version: format!("{major}.{minor}"),
+            path: path.unwrap_or_else(|| survey.library.path().to_owned()),
+        }
+    }
+}
+
+impl Row {
+    fn of(find: &Find) -> Row {
+        let (standing, mut remarks) = match &find.standing {
+            Standing::Chosen => (CHOSEN, Vec::new()),
+            Standing::Usable => ("usable", Vec::new()),
+            Standing::RuledOut(why) => ("ruled out", vec![(*why).to_owned()]),
+            Standing::Lacking(lacks) => ("unusable", lacks.clone()),
+        };
+        if find.is_loopback() && standing != "unusable" {
+            remarks.push("leads to PEs of this machine only".to_owned());
+        }
+        let offer = &find.offer;
+        let (major, minor) = offer.provider_version;
+        Row {
+            standing,
+            provider: offer.provider.clone(),
+            version: format!("{major}.{minor}"),
+            domain: offer.domain.clone(),
+            fabric: offer.fabric.clone(),
+            address: offer.source.map(|source| source.ip().to_string()),
+            inject_bytes: offer.inject_bytes,
+            remarks,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(pairs: &[(&str, &str)]) -> Report {
+        let pairs = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        Report::gather(&Settings::from_pairs(pairs).unwrap())
+    }
+
+    #[test]
+    fn without_libfabric_it_says_what_to_do() {
+        let report = report(&[("PELAGO_OFI_LIBRARY", "/nowhere/libfabric.so.1")]);
+        let text = report.text();
+        assert!(text.starts_with("libfabric  none: ") && text.contains("PELAGO_OFI_LIBRARY"), "{text}");
+        assert!(text.lines().count() == 2 && report.offers.is_empty(), "{text}");
+    }
+
+    #[test]
+    fn it_says_when_libfabric_is_used() {
+        assert!(report(&[("PELAGO_FABRIC", "shm")]).text().contains("used       never"));
+        assert!(report(&[]).text().contains("used       between PEs of different nodes"));
+        let all = [("PELAGO_FABRIC", "ofi"), ("PELAGO_ROUTE", "net")];
+        assert!(report(&all).text().contains("used       between all PEs"));
+    }
+
+    /// Holds on machines with libfabric and on those without.
+    #[test]
+    fn offers_stand_in_columns_the_chosen_one_first() {
+        let report = report(&[]);
+        let text = report.text();
+        assert_eq!(report.libfabric.is_none(), report.obstacle.is_some());
+        let mut lines = text.lines().skip_while(|line| !line.contains(" remarks"));
+        let Some(names) = lines.next() else { return };
+        let column = |name| names.find(name).unwrap();
+        for (row, line) in report.offers.iter().zip(lines) {
+            assert!(line[column("provider")..].starts_with(&row.provider), "{text}");
+            assert!(line[column("domain")..].starts_with(&row.domain), "{text}");
+            assert!(line.ends_with(row.remarks.last().map_or("", String::as_str)), "{text}");
+            let needs_reason = ["ruled out", "unusable"].contains(&row.standing);
+            assert!(!row.remarks.is_empty() || !needs_reason, "{text}");
+        }
+        let chosen = report.offers.iter().filter(|row| row.standing == CHOSEN).count();
+        assert_eq!(chosen, usize::from(report.offers.first().is_some_and(|row| row.standing == CHOSEN)));
+    }
+}

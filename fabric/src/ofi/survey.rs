@@ -1,0 +1,410 @@
+//! A survey of what libfabric offers on this machine: what serves Pelago, and what the rest lacks.
+//!
+//! Invariant: libfabric itself is asked, never a list of providers. What a provider says depends on what it
+//! is asked for: one that does not mention atomics may have them on demand. So what Pelago requires is added
+//! requirement by requirement, and one that makes an offer vanish is what it lacks, and is left out of the
+//! questions that follow; of two that exclude each other only the later is named. Source: `fi_getinfo(3)`.
+
+use super::domain::{Choice, hints, usable};
+use super::library::{Library, OfiError, text_at};
+use super::query::{Hints, Offer, offers};
+use super::sys::*;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::ptr;
+
+/// What libfabric offers here.
+pub struct Survey {
+    /// The library that was asked.
+    pub library: &'static Library,
+    /// The file that it was loaded from, if the system tells.
+    pub file: Option<PathBuf>,
+    /// What there is, once for each provider, domain and address: first what a job takes, then what else it
+    /// could take, then what the choice rules out, then what lacks something.
+    pub finds: Vec<Find>,
+    /// Providers that the choice names, and that offer nothing here.
+    pub absent: Vec<String>,
+}
+
+/// One offer, and what it is worth.
+pub struct Find {
+    /// The offer: as Pelago opens it where it is usable, else as it is without requirements.
+    pub offer: Offer,
+    /// What a job makes of it.
+    pub standing: Standing,
+}
+
+/// What a job makes of an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A job takes this one.
+    Chosen,
+    /// A job takes it if what comes before it is not there.
+    Usable,
+    /// It would serve, but is not what the choice asks for: why.
+    RuledOut(&'static str),
+    /// It does not serve: what it lacks, at least one thing.
+    Lacking(Vec<String>),
+}
+
+impl Find {
+    /// Whether it leads to PEs of the same machine only.
+    pub fn is_loopback(&self) -> bool {
+        self.offer.source.is_some_and(|source| source.ip().is_loopback())
+    }
+}
+
+impl Survey {
+    /// Asks a library for all that it offers, and judges it by a choice.
+    ///
+    /// # Errors
+    /// If the library fails.
+    pub fn of(library: &'static Library, choice: &Choice) -> Result<Survey, OfiError> {
+        let by_choice = usable(library, choice)?;
+        let ranks: Vec<Place> = by_choice.iter().map(Place::of).collect();
+        let by_itself = usable(library, &Choice::default())?;
+        let all = offers(library, &nothing_asked())?;
+        let mut questions = Questions { library, answers: HashMap::new() };
+        let (mut finds, mut seen) = (Vec::new(), Vec::new());
+        for offer in by_choice.into_iter().chain(by_itself).chain(all) {
+            let place = Place::of(&offer);
+            if seen.contains(&place) {
+                continue;
+            }
+            let standing = match ranks.iter().position(|ranked| *ranked == place) {
+                Some(0) => Standing::Chosen,
+                Some(_) => Standing::Usable,
+                None => match questions.lacks(&place)? {
+                    lacks if lacks.is_empty() => Standing::RuledOut(reason(&offer, choice)),
+                    lacks => Standing::Lacking(lacks),
+                },
+            };
+            seen.push(place);
+            finds.push(Find { offer, standing });
+        }
+        finds.sort_by_key(|find| matches!(find.standing, Standing::Lacking(_)));
+        let is_absent = |name: &&String| !finds.iter().any(|find| find.offer.provider == **name);
+        let absent = choice.providers.iter().filter(is_absent).cloned().collect();
+        Ok(Survey { library, file: file_of(library), finds, absent })
+    }
+
+    /// What a job takes, if anything serves.
+    pub fn chosen(&self) -> Option<&Find> {
+        self.finds.first().filter(|find| find.standing == Standing::Chosen)
+    }
+}
+
+/// Why a choice does not take an offer that would serve.
+fn reason(offer: &Offer, choice: &Choice) -> &'static str {
+    match choice.providers.is_empty() || choice.providers.contains(&offer.provider) {
+        true => "PELAGO_OFI_INTERFACE names another one",
+        false => "PELAGO_OFI_PROVIDER does not name it",
+    }
+}
+
+/// By what offers are told apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    provider: String,
+    domain: String,
+    address: Option<IpAddr>,
+}
+
+impl Place {
+    fn of(offer: &Offer) -> Place {
+        let address = offer.source.map(|source| source.ip());
+        Place { provider: offer.provider.clone(), domain: offer.domain.clone(), address }
+    }
+}
+
+/// Something that Pelago requires of an offer.
+struct Requirement {
+    /// Copies it from what is asked for in the end.
+    add: fn(&mut Hints, &Hints),
+    /// Says that these offers, which have all else, do not have it.
+    complaint: fn(&[Answer], Words<'_>) -> String,
+}
+
+/// In the order in which they are added. An endpoint of another type is another thing altogether, so nothing
+/// else is asked of it.
+const REQUIREMENTS: [Requirement; 12] = [
+    Requirement {
+        add: |hints, all| hints.endpoint = all.endpoint,
+        complaint: |found, words| {
+            let types: Vec<_> =
+                found.iter().map(|answer| words(&Number::Endpoint(answer.endpoint))).collect();
+            format!("endpoints are {}, not FI_EP_RDM", distinct(types).join(", "))
+        },
+    },
+    Requirement {
+        add: |hints, all| hints.caps |= all.caps & MESSAGES,
+        complaint: |_, _| "no messages that share a buffer (FI_MSG, FI_MULTI_RECV)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.caps |= all.caps & REMOTE_MEMORY,
+        complaint: |_, _| "no access to remote memory (FI_RMA)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.caps |= all.caps & ATOMICS,
+        complaint: |_, _| "no atomics (FI_ATOMIC)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.op_flags = all.op_flags,
+        complaint: |_, _| "does not tell when data are delivered (FI_DELIVERY_COMPLETE)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.msg_order = all.msg_order,
+        complaint: |_, _| "messages may overtake each other (FI_ORDER_SAS)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| {
+            (hints.data_progress, hints.control_progress) = (all.data_progress, all.control_progress);
+        },
+        complaint: |_, _| "no progress of its own (FI_PROGRESS_AUTO)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.threading = all.threading,
+        complaint: |_, _| "not for several threads (FI_THREAD_SAFE)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.resource_mgmt = all.resource_mgmt,
+        complaint: |_, _| "queues may overrun (FI_RM_ENABLED)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.av_type = all.av_type,
+        complaint: |_, _| "no tables of addresses (FI_AV_TABLE)".to_owned(),
+    },
+    Requirement {
+        add: |hints, all| hints.mode = all.mode,
+        complaint: |found, words| {
+            let duties =
+                found.iter().fold(!0, |bits, answer| bits & answer.mode) & !(FI_CONTEXT | FI_CONTEXT2);
+            format!("asks for a duty that is not taken: {}", words(&Number::Mode(duties)))
+        },
+    },
+    Requirement {
+        add: |hints, all| hints.mr_mode = all.mr_mode,
+        complaint: |found, words| {
+            let duties = found.iter().fold(!0, |bits, answer| bits & answer.mr_mode);
+            format!("asks for a duty of memory that is not taken: {}", words(&Number::MrMode(duties)))
+        },
+    },
+];
+
+/// All of them, as bits.
+const ALL: u32 = (1 << REQUIREMENTS.len()) - 1;
+
+/// The capabilities that make messages.
+const MESSAGES: u64 = FI_MSG | FI_SEND | FI_RECV | FI_MULTI_RECV;
+/// Those that make access to remote memory.
+const REMOTE_MEMORY: u64 = FI_RMA | ACCESS;
+/// Those that make atomics.
+const ATOMICS: u64 = FI_ATOMIC | ACCESS;
+const ACCESS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+/// No requirement, and every duty taken.
+fn nothing_asked() -> Hints {
+    Hints { mode: !0, mr_mode: !(FI_MR_BASIC | FI_MR_SCALABLE), ..Hints::default() }
+}
+
+/// What is asked for with these requirements, of which each is a bit.
+fn asking(provider: &str, requirements: u32) -> Hints {
+    let all = hints(Some(provider), FI_PROGRESS_AUTO);
+    let mut hints = Hints { provider: all.provider.clone(), ..nothing_asked() };
+    for (bit, requirement) in REQUIREMENTS.iter().enumerate() {
+        if requirements >> bit & 1 != 0 {
+            (requirement.add)(&mut hints, &all);
+        }
+    }
+    hints
+}
+
+/// What of an offer matters here.
+#[derive(Clone, PartialEq, Eq)]
+struct Answer {
+    place: Place,
+    endpoint: fi_ep_type,
+    mode: u64,
+    mr_mode: libc::c_int,
+}
+
+/// Questions to the library, each of which is asked once.
+struct Questions {
+    library: &'static Library,
+    answers: HashMap<(String, u32), Vec<Answer>>,
+}
+
+impl Questions {
+    /// What is offered in a place with these requirements.
+    fn ask(&mut self, place: &Place, requirements: u32) -> Result<Vec<Answer>, OfiError> {
+        let question = (place.provider.clone(), requirements);
+        if !self.answers.contains_key(&question) {
+            let answer = |offer: Offer| Answer {
+                place: Place::of(&offer),
+                endpoint: offer.endpoint,
+                mode: offer.mode,
+                mr_mode: offer.mr_mode,
+            };
+            let found = offers(self.library, &asking(&place.provider, requirements))?;
+            self.answers.insert(question.clone(), found.into_iter().map(answer).collect());
+        }
+        let found = self.answers[&question].iter();
+        Ok(found.filter(|answer| answer.place == *place).cloned().collect())
+    }
+
+    /// What is lacking in a place.
+    fn lacks(&mut self, place: &Place) -> Result<Vec<String>, OfiError> {
+        let library = self.library;
+        lacks(&mut |requirements| self.ask(place, requirements), &|number| in_words(library, number))
+    }
+}
+
+/// What is lacking, where `ask` tells what is offered with some of the requirements.
+fn lacks<E>(ask: &mut dyn FnMut(u32) -> Result<Vec<Answer>, E>, words: Words<'_>) -> Result<Vec<String>, E> {
+    if !ask(ALL)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut lacks, mut kept) = (Vec::new(), 0);
+    let mut before = ask(kept)?;
+    if before.is_empty() {
+        return Ok(vec!["is gone when it is asked for by its name".to_owned()]);
+    }
+    for (bit, requirement) in REQUIREMENTS.iter().enumerate() {
+        let found = ask(kept | 1 << bit)?;
+        if !found.is_empty() {
+            (kept, before) = (kept | 1 << bit, found);
+            continue;
+        }
+        lacks.push((requirement.complaint)(&before, words));
+        if bit == 0 {
+            break;
+        }
+    }
+    Ok(lacks)
+}
+
+/// How libfabric writes numbers.
+type Words<'a> = &'a dyn Fn(&Number) -> String;
+
+/// A number that libfabric writes in words.
+enum Number {
+    Endpoint(fi_ep_type),
+    Mode(u64),
+    MrMode(libc::c_int),
+}
+
+fn in_words(library: &Library, number: &Number) -> String {
+    let (data, kind) = match number {
+        Number::Endpoint(number) => (ptr::from_ref(number).cast(), FI_TYPE_EP_TYPE),
+        Number::Mode(number) => (ptr::from_ref(number).cast(), FI_TYPE_MODE),
+        Number::MrMode(number) => (ptr::from_ref(number).cast(), FI_TYPE_MR_MODE),
+    };
+    // SAFETY: each number is of the C type that libfabric reads for its kind, as `fi_tostr(3)` says.
+    let text = unsafe { library.text(data, kind) };
+    text.trim_matches(['[', ']', ' ']).to_owned()
+}
+
+fn distinct(mut words: Vec<String>) -> Vec<String> {
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// The file in which the dynamic linker has found a function of the library.
+fn file_of(library: &Library) -> Option<PathBuf> {
+    let mut found = libc::Dl_info {
+        dli_fname: ptr::null(),
+        dli_fbase: ptr::null_mut(),
+        dli_sname: ptr::null(),
+        dli_saddr: ptr::null_mut(),
+    };
+    // SAFETY: any address may be asked about; the answer is ours, and its name, if there is one, is a string
+    // of the linker that stays as long as the library, which is for ever.
+    let name = unsafe {
+        match libc::dladdr(library.fi_getinfo as *const libc::c_void, &mut found) {
+            0 => String::new(),
+            _ => text_at(found.dli_fname),
+        }
+    };
+    (!name.is_empty()).then(|| std::fs::canonicalize(&name).unwrap_or_else(|_| name.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_requirements_together_are_what_a_job_asks_for() {
+        assert_eq!(asking("tcp;ofi_rxm", ALL), hints(Some("tcp;ofi_rxm"), FI_PROGRESS_AUTO));
+    }
+
+    #[test]
+    fn every_requirement_asks_for_something_more() {
+        for bit in 0..REQUIREMENTS.len() {
+            let before = asking("shm", (1 << bit) - 1);
+            assert_ne!(asking("shm", (2 << bit) - 1), before, "requirement {bit}");
+        }
+    }
+
+    /// What a provider lacks that offers something if `has` says so of what it is asked for.
+    fn lacks_of(offer: &Answer, has: impl Fn(&Hints) -> bool) -> Vec<String> {
+        let words = |number: &Number| match number {
+            Number::Endpoint(number) => number.to_string(),
+            Number::Mode(bits) => format!("{bits:#x}"),
+            Number::MrMode(bits) => format!("{bits:#x}"),
+        };
+        let mut ask = |requirements| {
+            let is_there = has(&asking("x", requirements));
+            Ok::<_, std::convert::Infallible>(Vec::from_iter(is_there.then(|| offer.clone())))
+        };
+        let Ok(lacks) = lacks(&mut ask, &words);
+        lacks
+    }
+
+    #[test]
+    fn whatever_is_lacking_is_named_and_nothing_else() {
+        let place = Place { provider: "x".into(), domain: "d".into(), address: None };
+        let (mode, mr_mode) = (FI_CONTEXT | FI_MSG_PREFIX, FI_MR_LOCAL | FI_MR_PROV_KEY);
+        let offer = Answer { place, endpoint: FI_EP_RDM, mode, mr_mode };
+        assert_eq!(lacks_of(&offer, |_| true), [""; 0]);
+        let takes = |hints: &Hints| hints.mode & mode == mode && hints.mr_mode & mr_mode == mr_mode;
+        let prefix = format!("{FI_MSG_PREFIX:#x}");
+        for (lacks, ends) in [
+            (lacks_of(&offer, takes), vec![&*prefix, "0x44"]),
+            (lacks_of(&offer, |hints| hints.mode & mode == mode), vec![&*prefix]),
+            (lacks_of(&offer, |hints| hints.caps & FI_ATOMIC == 0), vec!["(FI_ATOMIC)"]),
+            (
+                lacks_of(&offer, |hints| {
+                    hints.caps & FI_RMA == 0 && hints.data_progress != FI_PROGRESS_AUTO && hints.av_type == 0
+                }),
+                vec!["(FI_RMA)", "(FI_PROGRESS_AUTO)", "(FI_AV_TABLE)"],
+            ),
+            (lacks_of(&offer, |hints| hints.op_flags == 0), vec!["(FI_DELIVERY_COMPLETE)"]),
+            (lacks_of(&offer, |hints| hints.endpoint != FI_EP_RDM), vec!["not FI_EP_RDM"]),
+            (lacks_of(&offer, |hints| hints.provider.is_none()), vec!["by its name"]),
+        ] {
+            let are_those = lacks.len() == ends.len();
+            assert!(are_those && lacks.iter().zip(&ends).all(|(a, b)| a.ends_with(b)), "{lacks:?}, {ends:?}");
+        }
+    }
+
+    /// Holds on machines with libfabric and on those without.
+    #[test]
+    fn a_survey_chooses_as_a_job_does() {
+        let Ok(library) = Library::open(None) else { return };
+        for providers in [&[][..], &["tcp;ofi_rxm".to_owned(), "no-such-provider".to_owned()]] {
+            let choice = Choice { providers: providers.to_vec(), ..Choice::default() };
+            let survey = Survey::of(library, &choice).unwrap();
+            let taken = usable(library, &choice).unwrap();
+            assert_eq!(survey.chosen().map(|find| Place::of(&find.offer)), taken.first().map(Place::of));
+            assert_eq!(survey.absent.contains(&"no-such-provider".to_owned()), !providers.is_empty());
+            for (i, find) in survey.finds.iter().enumerate() {
+                let place = Place::of(&find.offer);
+                let serves = taken.iter().any(|offer| Place::of(offer) == place);
+                assert_eq!(serves, matches!(find.standing, Standing::Chosen | Standing::Usable), "{place:?}");
+                assert!(survey.finds[..i].iter().all(|other| Place::of(&other.offer) != place), "{place:?}");
+            }
+        }
+    }
+}
