@@ -26,7 +26,6 @@ pub(crate) struct Channel {
     /// Threads that wait for the lock because they must call. Who only makes progress lets them pass: it
     /// would take the lock again and again, before they are awake.
     claims: AtomicU32,
-    provider: &'static str,
     limits: Limits,
     puts: AtomicU64,
     gets: AtomicU64,
@@ -61,11 +60,10 @@ impl Target {
 
 impl Channel {
     pub(crate) fn new(net: Net) -> Channel {
-        let (provider, limits) = (net.name(), net.limits());
+        let limits = net.limits();
         Channel {
             net: Mutex::new(Some(net)),
             claims: AtomicU32::new(0),
-            provider,
             limits,
             puts: AtomicU64::new(0),
             gets: AtomicU64::new(0),
@@ -126,10 +124,6 @@ impl Channel {
     /// A further channel from the same PE.
     pub(crate) fn context(&self) -> FabricResult<Channel> {
         self.call(Provider::context).map(Channel::new)
-    }
-
-    pub(crate) fn provider(&self) -> &'static str {
-        self.provider
     }
 
     pub(crate) fn executes(&self, kind: AtomicKind) -> bool {

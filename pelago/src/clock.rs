@@ -23,11 +23,6 @@ impl World {
         self.virtual_time().is_some()
     }
 
-    /// The provider by which this PE reaches those whose memory it does not map; `None` if there are none.
-    pub fn fabric(&self) -> Option<&'static str> {
-        self.net.as_ref().map(|net| net.provider())
-    }
-
     fn virtual_time(&self) -> Option<Duration> {
         self.net.as_ref().and_then(|net| net.virtual_time())
     }
