@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn heading(fabric: &str, args: &Args) -> String {
     let place = match &args.netns {
-        Some([first, second]) => format!("between network namespaces {first} and {second}"),
+        Some([first, second]) => format!("in network namespaces {first} and {second}"),
         None => "on one machine".to_owned(),
     };
     let binding = if args.bind { "bound to cores" } else { "not bound" };
