@@ -304,6 +304,7 @@ fn stays_under_way(quiet: impl Fn(&World, &Context<'_>, &Context<'_>) + Sync, vi
                     first.quiet()
                 }
                 assert!(scope.test(), "its own quiet completes it");
+                second.quiet();
             });
         }
         world.barrier();

@@ -16,6 +16,7 @@ use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
+use crate::sync::spin_once;
 use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::cell::{Cell, RefCell};
 use std::ptr::{NonNull, null_mut};
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 
 /// How long an endpoint that is dropped waits for its last messages to leave.
 const LINGER: Duration = Duration::from_secs(2);
+/// How often a PE looks again before it gives its core away: to who shares it, the provider's own thread too.
+const RESTS_BEFORE_YIELD: u32 = 100;
 /// Completions that are read in one call of `progress`, about.
 const COMPLETIONS_MAX: usize = 4 * BATCH;
 
@@ -41,6 +44,8 @@ pub struct Ofi {
     refusal: RefCell<Option<FabricError>>,
     /// Messages that are on their way.
     messages: Cell<usize>,
+    /// How often this PE has rested since something happened.
+    rests: Cell<u32>,
     /// Atomics that are puts here, but that libfabric has counted as gets.
     fetched_in_vain: Cell<u64>,
 }
@@ -76,8 +81,8 @@ impl Ofi {
         peers: Arc<[fi_addr_t]>,
     ) -> Ofi {
         let (slots, refusal) = (RefCell::new(slots), RefCell::default());
-        let (messages, fetched_in_vain) = (Cell::new(0), Cell::new(0));
-        Ofi { me, n_pes, endpoint, slots, inbox, peers, refusal, messages, fetched_in_vain }
+        let (messages, rests, fetched_in_vain) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        Ofi { me, n_pes, endpoint, slots, inbox, peers, refusal, messages, rests, fetched_in_vain }
     }
 
     /// What libfabric can take at once without holding on to it.
@@ -361,6 +366,9 @@ impl Provider for Ofi {
                 events += self.complete(*completion, handle)?;
             }
             seen += count;
+            if count > 0 {
+                self.rests.set(0);
+            }
             if count < BATCH || seen >= COMPLETIONS_MAX {
                 return Ok(events);
             }
@@ -368,7 +376,12 @@ impl Provider for Ofi {
     }
 
     fn rest(&self, _bound: Duration) {
-        rustix::thread::sched_yield();
+        let rests = self.rests.get();
+        self.rests.set(rests.saturating_add(1));
+        match rests < RESTS_BEFORE_YIELD {
+            true => spin_once(),
+            false => rustix::thread::sched_yield(),
+        }
     }
 
     fn completions(&self) -> Completions {
