@@ -64,19 +64,18 @@ pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<Worl
         // Before anybody waits for it.
         shm.place(0, layout(settings, n_pes))?;
     }
-    let ofi = wants_ofi(hint, settings).then(|| Ofi::open(me, n_pes, &choice(settings)));
+    let open = || Ofi::open(me, n_pes, &choice(settings));
+    let mut ofi = wants_ofi(hint, settings).then(open);
     let card = own_card(me, n_pes, &shm, ofi.as_ref(), settings);
-    let cards = match n_pes {
-        1 => vec![card],
-        _ => {
-            job.put(&key(me), &card.to_bytes())?;
-            job.barrier()?;
-            match hint {
-                Hint::OneNode if ofi.is_none() => vec![Card::read(&job, 0, &key(0))?],
-                _ => (0..n_pes).map(|pe| Card::read(&job, pe, &key(pe))).collect::<Result<_>>()?,
-            }
-        }
-    };
+    let is_first_enough = hint == Hint::OneNode && ofi.is_none();
+    let mut cards = exchange(&job, card, is_first_enough, &key)?;
+    let is_far = |card: &Card| card.node != cards[0].node;
+    if ofi.is_none() && settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
+        // What the launcher has not said the cards have, so there is another exchange.
+        ofi = Some(open());
+        let card = own_card(me, n_pes, &shm, ofi.as_ref(), settings);
+        cards = exchange(&job, card, false, &|pe| format!("{}-far", key(pe)))?;
+    }
     let nodes = nodes_of(me, n_pes, &cards, settings)?;
     let here: Vec<Pe> = (0..n_pes).filter(|&pe| nodes[pe] == nodes[me]).collect();
     let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its node");
@@ -90,6 +89,16 @@ pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<Worl
     let placement = place(me, shm, ofi, (&cards, nodes), settings)?;
     let membership = Membership { job, worlds: worlds + 1 };
     World::assemble((me, n_pes), segment, placement, Some(membership), settings)
+}
+
+/// Tells all PEs this one's card, and reads theirs, or only that of PE 0 if that is enough.
+fn exchange(job: &Job, card: Card, is_first_enough: bool, key: &dyn Fn(Pe) -> String) -> Result<Vec<Card>> {
+    if job.size() == 1 {
+        return Ok(vec![card]);
+    }
+    job.put(&key(job.rank()), &card.to_bytes())?;
+    job.barrier()?;
+    (0..if is_first_enough { 1 } else { job.size() }).map(|pe| Card::read(job, pe, &key(pe))).collect()
 }
 
 /// What is known of the nodes before the PEs have told each other.
@@ -125,13 +134,11 @@ impl Hint {
     }
 }
 
-/// Whether libfabric may be needed.
+/// Whether libfabric is needed for what is known so far. Where it is not, it is not opened: it takes time,
+/// and its providers take signals.
 fn wants_ofi(hint: Hint, settings: &Settings) -> bool {
-    match settings.fabric {
-        FabricKind::Shm => false,
-        FabricKind::Ofi => settings.route == RouteKind::Net || hint != Hint::OneNode,
-        FabricKind::Auto => hint != Hint::OneNode,
-    }
+    let is_for_all = settings.fabric == FabricKind::Ofi && settings.route == RouteKind::Net;
+    is_for_all || settings.fabric != FabricKind::Shm && matches!(hint, Hint::Several { .. })
 }
 
 /// Which of libfabric's offers the settings ask for.

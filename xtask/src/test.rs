@@ -14,7 +14,7 @@ use crate::workspace::{Package, cargo, metadata};
 use crate::{budget, tidy};
 
 /// What the full tier needs, and the Debian package that brings it.
-const NEEDS: [(Need, &str); 9] = [
+const NEEDS: [(Need, &str); 12] = [
     (Need::Program("mpiexec.hydra"), "mpich"),
     (Need::Program("mpirun.openmpi"), "openmpi-bin"),
     (Need::Header("pmix.h", "pmix2/include"), "libpmix-dev"),
@@ -24,6 +24,9 @@ const NEEDS: [(Need, &str); 9] = [
     (Need::Python("from sysconfig import get_path; open(get_path('include') + '/Python.h')"), "python3-dev"),
     (Need::Header("rdma/fabric.h", ""), "libfabric-dev"),
     (Need::Program("fi_info"), "libfabric-bin"),
+    (Need::Program("ip"), "iproute2"),
+    (Need::Program("slurmd"), "slurm-wlm"),
+    (Need::Program("munged"), "munge"),
 ];
 
 /// How one finds out whether something is there.
@@ -177,8 +180,9 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_by_its_package() {
         let python = ["python3", "python3-venv", "python3-dev"];
+        const NETWORKS: [&str; 5] = ["libfabric-dev", "libfabric-bin", "iproute2", "slurm-wlm", "munge"];
         let launchers = ["mpich", "openmpi-bin", "libpmix-dev", "valgrind"];
-        let packages = [&launchers[..], &python, &["libfabric-dev", "libfabric-bin"]].concat();
+        let packages = [&launchers[..], &python, &NETWORKS].concat();
         assert_eq!(missing_packages(|_| false), packages);
         assert_eq!(missing_packages(|need| need == Need::Program("mpiexec.hydra")), packages[1..]);
         assert_eq!(missing_packages(|_| true), [""; 0]);

@@ -22,7 +22,7 @@ const A: Class = Class { name: "A", points: 256 * 256 * 128, iterations: 6, giga
 const B: Class = Class { name: "B", points: 512 * 256 * 256, iterations: 20, gigaflop: 92.054 };
 
 /// All variants of ft, in their order.
-const VARIANTS: [&str; 3] = ["exchange", "slabs", "pencils"];
+pub const VARIANTS: [&str; 3] = ["exchange", "slabs", "pencils"];
 const DEFAULT_VARIANT: &str = "slabs";
 
 /// Runs the class by exchange on `pes` PEs and checks all that it tells a program.
@@ -55,7 +55,8 @@ pub fn assert_ft_json(text: &str, class: &str, pes: u64) {
     assert_ft_json_of(text, class, pes, DEFAULT_VARIANT);
 }
 
-fn assert_ft_json_of(text: &str, class: &str, pes: u64, variant: &str) {
+/// As [`assert_ft_json`], for a variant.
+pub fn assert_ft_json_of(text: &str, class: &str, pes: u64, variant: &str) {
     assert_eq!(text.lines().count(), 1, "not one line: {text:?}");
     let result: Value = serde_json::from_str(text).unwrap();
     let expected: [(&str, Value); 5] = [

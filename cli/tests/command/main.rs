@@ -9,13 +9,21 @@ mod coll;
 mod faults;
 mod help;
 #[cfg(feature = "full")]
+mod hosts;
+#[cfg(feature = "full")]
+mod hybrid;
+#[cfg(feature = "full")]
 mod hydra;
 mod jobs;
 #[cfg(feature = "full")]
 mod mpirun;
+#[cfg(feature = "full")]
+mod namespaces;
 mod process;
 mod qtc;
 mod sim;
+#[cfg(feature = "full")]
+mod slurm;
 mod stub_launcher;
 mod sync_memory;
 mod tune;

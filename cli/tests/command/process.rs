@@ -191,7 +191,8 @@ fn marked(mark: &str) -> Vec<Pid> {
 
 /// The processes of the job that have a rank, by rank.
 fn pes(mark: &str) -> BTreeMap<usize, Pid> {
-    let ranked = |pid: Pid| Some((variable(pid, "PMI_RANK")?.parse().ok()?, pid));
+    let rank = |pid| variable(pid, "PMI_RANK").or_else(|| variable(pid, "PMIX_RANK"));
+    let ranked = |pid: Pid| Some((rank(pid)?.parse().ok()?, pid));
     marked(mark).into_iter().filter_map(ranked).collect()
 }
 

@@ -1,0 +1,126 @@
+//! Jobs of two hosts, two PEs on each, under MPICH's and Open MPI's launchers.
+
+use std::process::Command;
+
+use pelago::World;
+use rustix::process::{Signal, kill_process};
+
+use super::hosts::{ADDRESSES, Hosts};
+use super::jobs::{assert_ft_json, assert_hello};
+use super::process::{Ended, Started};
+
+/// What takes the place of ssh.
+const REMOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/remote.sh");
+/// The variable by which a copy of this program knows what to do.
+const BODY: &str = "PELAGO_TEST_BODY";
+/// A computation long enough to be interrupted in its midst.
+const LONG: [&str; 3] = ["ft", "--class", "B"];
+
+fn hydra(hosts: &Hosts) -> Command {
+    let mut command = hosts.command("mpiexec.hydra");
+    command.args(["-iface", "cable", "-launcher", "ssh", "-launcher-exec", REMOTE]);
+    command.args(["-hosts", &ADDRESSES.join(","), "-ppn", "2", "-n", "4"]);
+    command
+}
+
+fn mpirun(hosts: &Hosts) -> Command {
+    let mut command = hosts.command("mpirun.openmpi");
+    command.args(["--allow-run-as-root", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", REMOTE]);
+    command.args(["--host", &ADDRESSES.map(|address| format!("{address}:2")).join(","), "-n", "4"]);
+    command
+}
+
+fn app(mut launcher: Command, words: &[&str]) -> Started {
+    launcher.args([env!("CARGO_BIN_EXE_pelago"), "app"]).args(words);
+    Started::new(launcher)
+}
+
+fn assert_hello_and_ft(launcher: impl Fn() -> Command) {
+    let ended = app(launcher(), &["hello"]).settle();
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    assert_hello(&ended.stdout, 4);
+    let ended = app(launcher(), &["ft", "--class", "A", "--json"]).settle();
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    assert_ft_json(&ended.stdout, "A", 4);
+}
+
+/// Kills PE 2, which is on the right host; gives its process and what the job said.
+fn with_a_killed_pe(launcher: Command) -> (i32, Ended) {
+    let job = app(launcher, &LONG);
+    let pid = job.pes_at_work(4)[2];
+    kill_process(pid, Signal::KILL).unwrap();
+    (pid.as_raw_nonzero().get(), job.settle())
+}
+
+/// Makes a launcher start this test program as PEs of which one ends the job.
+fn aborting(mut launcher: Command) -> Ended {
+    launcher.arg(std::env::current_exe().unwrap()).env(BODY, "abort");
+    launcher.args(["--exact", "namespaces::pe_that_aborts", "--nocapture", "--test-threads=1"]);
+    Started::new(launcher).settle()
+}
+
+/// The body of a PE that ends the job, in a copy of this test program.
+#[test]
+fn pe_that_aborts() {
+    if std::env::var_os(BODY).is_none_or(|body| body != "abort") {
+        return;
+    }
+    let world = World::init().unwrap();
+    assert_eq!(world.n_pes(), 4);
+    world.barrier();
+    if world.my_pe() == 2 {
+        world.abort(7, "the input is missing");
+    }
+    world.barrier();
+}
+
+#[test]
+fn hydra_starts_a_job_on_two_hosts() {
+    let hosts = Hosts::new();
+    assert_hello_and_ft(|| hydra(&hosts));
+    assert_eq!(hosts.processes(), [""; 0]);
+}
+
+#[test]
+fn mpirun_starts_a_job_on_two_hosts() {
+    let hosts = Hosts::new();
+    assert_hello_and_ft(|| mpirun(&hosts));
+    assert_eq!(hosts.processes(), [""; 0]);
+}
+
+#[test]
+fn a_job_of_two_hosts_can_be_ended_by_a_pe() {
+    let hosts = Hosts::new();
+    let mut by_mpirun = mpirun(&hosts);
+    by_mpirun.args(["-x", BODY]);
+    for launcher in [hydra(&hosts), by_mpirun] {
+        let name = format!("{launcher:?}");
+        let Ended { status, stdout, stderr } = aborting(launcher);
+        let text = format!("{stdout}{stderr}");
+        assert!(status != 0 && text.contains("PE 2: the input is missing"), "{name}: {status}: {text}");
+    }
+    assert_eq!(hosts.processes(), [""; 0]);
+}
+
+/// Hydra names the process and its host; whether other PEs still have the time to name the PE is chance.
+#[test]
+fn a_killed_pe_ends_a_job_of_hydra() {
+    let hosts = Hosts::new();
+    let (pid, Ended { status, stdout, stderr }) = with_a_killed_pe(hydra(&hosts));
+    let named = format!("PID {pid} RUNNING AT {}", ADDRESSES[1]);
+    assert!(status != 0 && stdout.contains(&named), "{status}: {stdout}{stderr}");
+    assert!(!stdout.contains("Verification"), "{stdout}");
+    assert_eq!(hosts.processes(), [""; 0]);
+}
+
+#[test]
+fn a_killed_pe_ends_a_job_of_mpirun() {
+    let hosts = Hosts::new();
+    let (pid, Ended { status, stdout, stderr }) = with_a_killed_pe(mpirun(&hosts));
+    let text = format!("{stdout}{stderr}");
+    let named = format!("process rank 2 with PID {pid} on node {} exited on signal 9", ADDRESSES[1]);
+    let by_peers = "to or from PE 2";
+    assert!(status != 0 && (text.contains(&named) || text.contains(by_peers)), "{status}: {text}");
+    assert!(!text.contains("Verification"), "{text}");
+    assert_eq!(hosts.processes(), [""; 0]);
+}

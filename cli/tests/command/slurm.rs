@@ -1,0 +1,151 @@
+//! Jobs under Slurm: four nodes on one machine, with daemons, keys and files of this test alone.
+//!
+//! Invariant: the daemons run in a network namespace, where all ports are free, and end with it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::hosts::{ADDRESSES, Hosts};
+use super::jobs::{assert_ft_json, assert_hello};
+use super::process::{Ended, Started, wait_until};
+
+const N_NODES: usize = 4;
+/// The port of the controller; those of the nodes follow.
+const PORT: usize = 17000;
+
+struct Cluster {
+    folder: PathBuf,
+    daemons: Vec<Child>,
+    hosts: Hosts,
+}
+
+impl Cluster {
+    /// Starts the daemons and waits until all nodes take jobs.
+    fn new() -> Self {
+        let folder = std::env::temp_dir().join(format!("pelago-slurm-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let mut cluster = Self { folder, daemons: Vec::new(), hosts: Hosts::new() };
+        // Munge wants its parents to be open to all.
+        fs::set_permissions(&cluster.folder, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(cluster.path("state")).unwrap();
+        (1..=N_NODES).for_each(|node| fs::create_dir(cluster.path(&format!("tmp.n{node}"))).unwrap());
+        fs::write(cluster.path("slurm.conf"), configuration(&cluster.folder)).unwrap();
+        fs::write(cluster.path("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n").unwrap();
+        let socket = cluster.start_munge();
+        wait_until("munged to listen", || socket.exists());
+        cluster.start("slurmctld", &["-D", "-i"]);
+        (1..=N_NODES).for_each(|node| cluster.start("slurmd", &["-D", "-N", &format!("n{node}")]));
+        wait_until("the nodes of Slurm to be idle", || cluster.idle_nodes() == N_NODES);
+        cluster
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn start_munge(&mut self) -> PathBuf {
+        let key = self.path("munge.key");
+        let mut bytes = [0; 128];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).unwrap();
+        fs::write(&key, bytes).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        let options = [
+            ("key-file", "munge.key"),
+            ("socket", "munge.sock"),
+            ("pid-file", "munged.pid"),
+            ("log-file", "munged.log"),
+            ("seed-file", "munged.seed"),
+        ];
+        let option = |(name, file): (&str, &str)| format!("--{name}={}", self.path(file).display());
+        let options: Vec<_> = options.into_iter().map(option).collect();
+        let words: Vec<_> =
+            ["--foreground", "--force"].into_iter().chain(options.iter().map(|o| &**o)).collect();
+        self.start("munged", &words);
+        self.path("munge.sock")
+    }
+
+    /// A program of Slurm, or below it, on this cluster.
+    fn command(&self, program: &str) -> Command {
+        let mut command = self.hosts.command(program);
+        command.env("SLURM_CONF", self.path("slurm.conf"));
+        command
+    }
+
+    fn start(&mut self, program: &str, words: &[&str]) {
+        let mut command = self.command(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.daemons.push(command.spawn().unwrap());
+    }
+
+    fn idle_nodes(&self) -> usize {
+        let output =
+            self.command("sinfo").args(["--noheader", "--states=idle", "--format=%D"]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0)
+    }
+
+    /// Runs an application on four PEs.
+    fn app(&self, mpi: &str, nodes: usize, words: &[&str]) -> Ended {
+        let mut command = self.command("srun");
+        command.args([format!("--mpi={mpi}"), format!("-N{nodes}"), "-n4".to_owned(), "--quiet".to_owned()]);
+        command.args([env!("CARGO_BIN_EXE_pelago"), "app"]).args(words);
+        Started::new(command).settle()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for log in ["munged.log", "slurmctld.log", "slurmd.n1.log"] {
+                eprintln!("{log}:\n{}", fs::read_to_string(self.path(log)).unwrap_or_default());
+            }
+        }
+        for daemon in &mut self.daemons {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn configuration(folder: &Path) -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = name.split('.').next().unwrap().to_owned();
+    let (folder, address) = (folder.display(), ADDRESSES[0]);
+    let node = |node| {
+        let port = PORT + node;
+        format!(
+            "NodeName=n{node} NodeHostname={name} NodeAddr={address} Port={port} CPUs=4 RealMemory=1000\n"
+        )
+    };
+    let nodes: String = (1..=N_NODES).map(node).collect();
+    format!(
+        "ClusterName=pelago\nSlurmctldHost={name}({address})\nSlurmUser=root\nSlurmdUser=root\n\
+         SlurmctldPort={PORT}\nAuthType=auth/munge\nAuthInfo=socket={folder}/munge.sock\n\
+         CredType=cred/munge\nStateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool.%n\n\
+         SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd.%n.pid\n\
+         SlurmctldLogFile={folder}/slurmctld.log\nSlurmdLogFile={folder}/slurmd.%n.log\n\
+         TmpFS={folder}/tmp.%n\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
+         SwitchType=switch/none\nJobAcctGatherType=jobacct_gather/none\n\
+         AccountingStorageType=accounting_storage/none\nMpiDefault=none\nSelectType=select/cons_tres\n\
+         SelectTypeParameters=CR_CPU\nSchedulerType=sched/builtin\nReturnToService=2\n\
+         SlurmdParameters=config_overrides\n{nodes}\
+         PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8\n"
+    )
+}
+
+#[test]
+fn srun_starts_jobs_of_several_nodes() {
+    let cluster = Cluster::new();
+    for (mpi, nodes) in [("pmi2", 4), ("pmix", 4), ("pmi2", 2), ("pmix", 2)] {
+        let ended = cluster.app(mpi, nodes, &["hello"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{mpi}, {nodes} nodes");
+        assert_hello(&ended.stdout, 4);
+        let ended = cluster.app(mpi, nodes, &["ft", "--class", "A", "--json"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{mpi}, {nodes} nodes");
+        assert_ft_json(&ended.stdout, "A", 4);
+    }
+    let Ended { status, stderr, .. } = cluster.app("none", 2, &["hello"]);
+    assert!(status != 0 && stderr.contains("add --mpi=pmi2 or --mpi=pmix to srun"), "{status}: {stderr}");
+}
