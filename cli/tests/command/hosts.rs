@@ -34,6 +34,12 @@ impl Hosts {
             ip(&["-n", name, "address", "add", &format!("{address}/24"), "dev", "cable"]);
             ["lo", "cable"].into_iter().for_each(|link| ip(&["-n", name, "link", "set", link, "up"]));
         }
+        // Before that, libfabric sees nothing but the loopback.
+        for name in &hosts.names {
+            wait_until("the cable to carry", || {
+                said(&["-n", name, "link", "show", "cable"]).contains("state UP")
+            });
+        }
         hosts
     }
 
@@ -78,7 +84,13 @@ impl Drop for Hosts {
 }
 
 fn ip(words: &[&str]) {
+    said(words);
+}
+
+/// What `ip` says.
+fn said(words: &[&str]) -> String {
     let output = Command::new("ip").args(words).output().expect("ip is there (package iproute2)");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {words:?} (as root?): {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {words:?} (as root?): {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
