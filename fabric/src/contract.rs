@@ -14,6 +14,8 @@ use std::time::Duration;
 pub trait Provider {
     /// The provider's name, as settings and reports write it.
     const NAME: &'static str;
+    /// Whether what was started completes although nobody calls the provider.
+    const MOVES_BY_ITSELF: bool = false;
 
     /// What this endpoint can do.
     fn limits(&self) -> Limits;
@@ -114,6 +116,11 @@ pub trait Provider {
     /// How many operations of this endpoint are complete.
     fn completions(&self) -> Completions;
 
+    /// Whether all is complete, if so much was started. Asking may make progress.
+    fn has_completed(&self, started: Completions) -> bool {
+        self.completions() == started
+    }
+
     /// This PE's time, if the fabric is a simulation in virtual time.
     fn virtual_time(&self) -> Option<Duration> {
         None
@@ -138,6 +145,11 @@ macro_rules! providers {
             /// The name of the provider in use.
             pub fn name(&self) -> &'static str {
                 match self { $(Net::$variant(_) => <$provider>::NAME),+ }
+            }
+
+            /// Whether what was started completes although nobody calls the provider in use.
+            pub fn moves_by_itself(&self) -> bool {
+                match self { $(Net::$variant(_) => <$provider>::MOVES_BY_ITSELF),+ }
             }
         }
 
@@ -205,6 +217,10 @@ macro_rules! providers {
 
             fn completions(&self) -> Completions {
                 match self { $(Net::$variant(net) => net.completions()),+ }
+            }
+
+            fn has_completed(&self, started: Completions) -> bool {
+                match self { $(Net::$variant(net) => net.has_completed(started)),+ }
             }
 
             fn virtual_time(&self) -> Option<Duration> {

@@ -11,13 +11,18 @@ use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
-    Atomic, AtomicKind, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status, Token,
+    Atomic, AtomicKind, Completions, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status, Token,
 };
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The key under which every PE registers its heap.
 pub(crate) const HEAP_KEY: Key = 0;
+
+/// Looks whether all is complete before a wait for quiet, each about a round of the provider's progress.
+const LOOKS_FOR_QUIET: u32 = 64;
+/// Of those, one in so many takes what has arrived.
+const LOOKS_PER_SERVICE: u32 = 8;
 
 /// A sending side over the net.
 pub(crate) struct Channel {
@@ -27,12 +32,15 @@ pub(crate) struct Channel {
     /// would take the lock again and again, before they are awake.
     claims: AtomicU32,
     limits: Limits,
+    moves_by_itself: bool,
     puts: AtomicU64,
     gets: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
     /// See `unquiet`.
     unquiet: AtomicU32,
+    /// How often a thread that waits for quiet has looked.
+    looks: AtomicU32,
     /// Threads that wait for quiet.
     quieting: AtomicU32,
     is_shut: AtomicBool,
@@ -60,11 +68,13 @@ impl Target {
 
 impl Channel {
     pub(crate) fn new(net: Net) -> Channel {
-        let limits = net.limits();
+        let (limits, moves_by_itself) = (net.limits(), net.moves_by_itself());
         Channel {
             net: Mutex::new(Some(net)),
             claims: AtomicU32::new(0),
             limits,
+            moves_by_itself,
+            looks: AtomicU32::new(0),
             puts: AtomicU64::new(0),
             gets: AtomicU64::new(0),
             followers: AtomicU64::new(0),
@@ -326,6 +336,11 @@ impl Channel {
         }
     }
 
+    /// Whether what was started completes although nobody calls the provider.
+    pub(crate) fn moves_by_itself(&self) -> bool {
+        self.moves_by_itself
+    }
+
     /// Not 0 if something was started since the last quiet: there is nothing to wait for as long as it is 0.
     pub(crate) fn unquiet(&self) -> &AtomicU32 {
         &self.unquiet
@@ -350,8 +365,8 @@ impl Channel {
         if self.followers.load(Ordering::Acquire) != 0 {
             return false;
         }
-        let done = self.call(Provider::completions);
-        done.puts == self.puts.load(Ordering::Relaxed) && done.gets == self.gets.load(Ordering::Relaxed)
+        let (puts, gets) = (self.puts.load(Ordering::Relaxed), self.gets.load(Ordering::Relaxed));
+        self.call(|net| net.has_completed(Completions { puts, gets }))
     }
 
     /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
@@ -364,12 +379,26 @@ impl Channel {
             }
         }
         let started = self.unquiet.load(Ordering::Relaxed);
-        world.progress();
         self.quieting.fetch_add(1, Ordering::Relaxed);
         let _quieting = Quieting(&self.quieting);
-        world.wait(Awaited::Quiet, || self.is_quiet());
+        if !self.is_soon_quiet(world) {
+            world.progress();
+            world.wait(Awaited::Quiet, || self.is_quiet());
+        }
         // Unless something was started meanwhile.
         let _ = self.unquiet.compare_exchange(started, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Looks for a while whether a net that moves by itself is quiet. Other PEs are served meanwhile, also by
+    /// who is quiet again and again after a few looks.
+    fn is_soon_quiet(&self, world: &World) -> bool {
+        self.moves_by_itself
+            && (0..LOOKS_FOR_QUIET).any(|_| {
+                if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS_PER_SERVICE) {
+                    world.progress();
+                }
+                self.is_quiet()
+            })
     }
 
     /// Whether a thread waits for quiet, so that nothing new should be started.

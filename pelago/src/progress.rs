@@ -14,6 +14,7 @@ use crate::tracker::Tracker;
 use crate::vis::parcel::{self, Home, Parcel};
 use crate::world::World;
 use pelago_fabric::amo::write_word;
+use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, Event, Status, Token, copy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -105,8 +106,44 @@ enum Deferred {
 #[derive(Default)]
 pub(crate) struct Agenda {
     requests: Mutex<Requests>,
-    outbox: Mutex<Vec<Deferred>>,
+    outbox: Outbox,
     contexts: Mutex<Vec<Weak<Channel>>>,
+    /// Whether there have ever been contexts.
+    has_contexts: AtomicBool,
+}
+
+/// What waits to be started.
+#[derive(Default)]
+struct Outbox {
+    deferred: Mutex<Vec<Deferred>>,
+    /// How many, for those who only look.
+    count: AtomicUsize,
+}
+
+impl Outbox {
+    fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn push(&self, deferred: Deferred) {
+        let mut all = locked(&self.deferred);
+        all.push(deferred);
+        self.count.store(all.len(), Ordering::Relaxed);
+    }
+
+    fn take(&self) -> Vec<Deferred> {
+        let mut all = locked(&self.deferred);
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *all)
+    }
+
+    /// What was added meanwhile stays behind what waits longer.
+    fn put_back(&self, mut waiting: Vec<Deferred>) {
+        let mut all = locked(&self.deferred);
+        waiting.append(&mut all);
+        *all = waiting;
+        self.count.store(all.len(), Ordering::Relaxed);
+    }
 }
 
 impl Request {
@@ -154,6 +191,7 @@ impl Agenda {
         let mut contexts = locked(&self.contexts);
         contexts.retain(|context| context.strong_count() > 0);
         contexts.push(Arc::downgrade(channel));
+        self.has_contexts.store(true, Ordering::Relaxed);
     }
 
     fn contexts(&self) -> Vec<Arc<Channel>> {
@@ -203,10 +241,12 @@ impl World {
             }
         }
         self.progress_channel(net);
-        for context in self.agenda.contexts() {
-            self.progress_channel(&context);
+        if self.agenda.has_contexts.load(Ordering::Relaxed) {
+            self.agenda.contexts().iter().for_each(|context| self.progress_channel(context));
         }
-        self.flush_outbox(net);
+        if !self.agenda.outbox.is_empty() {
+            self.flush_outbox(net);
+        }
         self.wake_futures();
     }
 
@@ -285,7 +325,7 @@ impl World {
     /// Notes a message that is sent when there is room.
     pub(crate) fn send_later(&self, pe: Pe, purpose: Purpose, header: u64, payload: Vec<u8>) {
         let header = purpose.over(header);
-        locked(&self.agenda.outbox).push(Deferred::Message { pe, header, payload });
+        self.agenda.outbox.push(Deferred::Message { pe, header, payload });
     }
 
     /// Writes what a parcel brings to where it says in this PE's heap. `None` if it makes no sense; nothing
@@ -440,7 +480,7 @@ impl World {
             tracker.begin(true);
         }
         let (channel, after, token) = (Arc::clone(channel), Some(after), tracker.map(Tracker::token));
-        locked(&self.agenda.outbox).push(Deferred::Atomic { channel, target, atomic, after, token });
+        self.agenda.outbox.push(Deferred::Atomic { channel, target, atomic, after, token });
         self.progress();
     }
 
@@ -454,7 +494,7 @@ impl World {
     ) {
         tracker.begin(true);
         let (after, token) = (Some(data), tracker.token());
-        locked(&self.agenda.outbox).push(Deferred::Active { pe, header, words, after, token });
+        self.agenda.outbox.push(Deferred::Active { pe, header, words, after, token });
         self.progress();
     }
 
@@ -534,12 +574,12 @@ impl World {
 
     /// Whether nothing waits for room any more.
     pub(crate) fn has_sent_all(&self) -> bool {
-        locked(&self.agenda.outbox).is_empty()
+        self.agenda.outbox.is_empty()
     }
 
     /// Starts whatever of the outbox can be started now.
     pub(crate) fn flush_outbox(&self, net: &Channel) {
-        let mut waiting = std::mem::take(&mut *locked(&self.agenda.outbox));
+        let mut waiting = self.agenda.outbox.take();
         waiting.retain_mut(|deferred| match deferred {
             Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
             Deferred::Atomic { after: Some(after), .. } | Deferred::Active { after: Some(after), .. }
@@ -573,10 +613,7 @@ impl World {
             }
         });
         if !waiting.is_empty() {
-            // What was added meanwhile stays behind what waits longer.
-            let mut outbox = locked(&self.agenda.outbox);
-            waiting.append(&mut outbox);
-            *outbox = waiting;
+            self.agenda.outbox.put_back(waiting);
         }
     }
 
@@ -668,7 +705,7 @@ mod tests {
             // Three arguments that are not there, and flags that nobody sends.
             assert!(world.note_active(0, 3 << 48, &[]).is_none());
             assert!(world.note_active(0, 31 << 48, &[]).is_none());
-            let nothing_noted = locked(&world.agenda.outbox).is_empty();
+            let nothing_noted = world.agenda.outbox.is_empty();
             (refused.iter().position(Option::is_some), nothing_noted)
         });
         assert_eq!(outcome.unwrap(), [(None, true); 2]);

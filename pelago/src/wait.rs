@@ -23,8 +23,16 @@ const SLEEP_BOUND: Duration = Duration::from_millis(1);
 const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
 /// Looks between two questions whether a member of a team has left.
 const LOOKS_PER_MEMBERS_CHECK: u32 = 256;
-/// Looks between two looks after the PEs of other nodes.
-const LOOKS_PER_WATCH: u32 = 64;
+/// Looks at the net between two questions whether what is awaited can still come.
+const LOOKS_PER_CHECK: u32 = 16;
+/// Of those questions, one in so many is about the PEs of other nodes.
+const CHECKS_PER_WATCH: u32 = 4;
+/// Looks at a net that moves by itself before a PE gives its core away for the first time.
+const NET_SPINS: u32 = 100;
+/// A rest that is shorter has found nobody who had work for the core, but perhaps a thread of the provider.
+const UNSHARED_REST: Duration = Duration::from_micros(20);
+/// Most looks between two rests.
+const STRIDE_MAX: u32 = 1024;
 /// What a launcher may take to end the job after a PE has failed.
 const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
 
@@ -33,6 +41,8 @@ const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
 pub(crate) struct Patience {
     spins: u32,
     yields: u32,
+    /// Looks at a net that moves by itself before this PE gives its core away for the first time.
+    net_spins: u32,
     limit: Option<Duration>,
     join_limit: Duration,
 }
@@ -45,9 +55,33 @@ impl Patience {
         Patience {
             spins: if has_net { 0 } else { settings.spins.unwrap_or(spins) },
             yields: settings.yields.unwrap_or(yields),
+            net_spins: settings.spins.unwrap_or(NET_SPINS),
             limit: settings.wait_limit,
             join_limit: settings.init_timeout,
         }
+    }
+}
+
+/// When a PE that waits over a net that moves by itself gives its core away: to other PEs, or to threads of
+/// the provider. Whether somebody wanted the core shows in the time that it takes to come back; as long as
+/// nobody does, the PE asks less and less often.
+struct Rests {
+    /// The look at which it rests next.
+    next: u32,
+    stride: u32,
+}
+
+impl Rests {
+    fn after(spins: u32) -> Rests {
+        Rests { next: spins, stride: 1 }
+    }
+
+    fn rested(&mut self, looks: u32, took: Duration) {
+        self.stride = match took < UNSHARED_REST {
+            true => (2 * self.stride).min(STRIDE_MAX),
+            false => 1,
+        };
+        self.next = looks.wrapping_add(self.stride);
     }
 }
 
@@ -218,8 +252,8 @@ impl World {
     #[inline(never)]
     fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
         self.check_callback(awaited);
-        let since = Instant::now();
-        let mut rests = 0u32;
+        let (mut since, mut looks) = (None, 0u32);
+        let mut rests = Rests::after(self.patience.net_spins);
         loop {
             if ready() {
                 return;
@@ -228,14 +262,25 @@ impl World {
             if ready() {
                 return;
             }
-            rests = rests.wrapping_add(1);
-            self.check_limit(awaited, since);
-            self.check_job(awaited, since, rests);
-            self.check_hope(awaited, ready);
-            if rests.is_multiple_of(LOOKS_PER_WATCH) {
-                self.watch(net, awaited, since);
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS_PER_CHECK) {
+                let (since, checks) = (*since.get_or_insert_with(Instant::now), looks / LOOKS_PER_CHECK);
+                self.check_limit(awaited, since);
+                self.check_job(awaited, since, checks);
+                self.check_hope(awaited, ready);
+                if checks.is_multiple_of(CHECKS_PER_WATCH) {
+                    self.watch(net, awaited, since);
+                }
             }
-            net.rest(SLEEP_BOUND);
+            if !net.moves_by_itself() {
+                net.rest(SLEEP_BOUND);
+            } else if looks < rests.next {
+                spin_once();
+            } else {
+                let start = Instant::now();
+                net.rest(SLEEP_BOUND);
+                rests.rested(looks, start.elapsed());
+            }
         }
     }
 

@@ -29,7 +29,6 @@ use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
 use crate::watch::Watch;
 use pelago_boot::{Settings, cpus};
-use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -231,11 +230,11 @@ impl World {
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
         let net = net.map(|net| join::register_heap(net, me, &memory)).transpose()?;
-        let progresses_by_itself = matches!(net, Some(Net::Ofi(_)));
         let net = net.map(|net| Arc::new(Channel::new(net)));
+        let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
         let word = match &net {
             None => Some(memory.header().sleepers.for_data()),
-            Some(net) => progresses_by_itself.then(|| net.unquiet()),
+            Some(net) => moves_by_itself.then(|| net.unquiet()),
         };
         // SAFETY: the word lies in the segment or in the channel, both of which the world keeps.
         let attention = word.map_or_else(Attention::always, |word| unsafe { Attention::if_any(word) });
@@ -263,7 +262,7 @@ impl World {
             muster: Muster::default(),
             net,
             // Elsewhere nobody is silent but by the program's fault.
-            watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| progresses_by_itself)),
+            watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| moves_by_itself)),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             am: Hub::default(),

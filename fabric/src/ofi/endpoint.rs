@@ -122,10 +122,16 @@ impl Endpoint {
         Ok(address)
     }
 
-    /// Puts and atomics that fetch nothing, and gets and fetching atomics, that are complete.
-    pub(super) fn counts(&self) -> [u64; 2] {
-        // SAFETY: the counters are open as long as this endpoint.
-        unsafe { [fi_cntr_read(self.puts.as_ptr()), fi_cntr_read(self.gets.as_ptr())] }
+    /// Puts, and atomics that fetch nothing, that are complete.
+    pub(super) fn count_puts(&self) -> u64 {
+        // SAFETY: the counter is open as long as this endpoint.
+        unsafe { fi_cntr_read(self.puts.as_ptr()) }
+    }
+
+    /// Gets and fetching atomics that are complete.
+    pub(super) fn count_gets(&self) -> u64 {
+        // SAFETY: the counter is open as long as this endpoint.
+        unsafe { fi_cntr_read(self.gets.as_ptr()) }
     }
 
     /// Reads completions into `into`: how many.

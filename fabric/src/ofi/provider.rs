@@ -16,7 +16,6 @@ use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
-use crate::sync::spin_once;
 use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::cell::{Cell, RefCell};
 use std::ptr::{NonNull, null_mut};
@@ -25,8 +24,6 @@ use std::time::{Duration, Instant};
 
 /// How long an endpoint that is dropped waits for its last messages to leave.
 const LINGER: Duration = Duration::from_secs(2);
-/// How often a PE looks again before it gives its core away: to who shares it, the provider's own thread too.
-const RESTS_BEFORE_YIELD: u32 = 100;
 /// Completions that are read in one call of `progress`, about.
 const COMPLETIONS_MAX: usize = 4 * BATCH;
 
@@ -44,8 +41,8 @@ pub struct Ofi {
     refusal: RefCell<Option<FabricError>>,
     /// Messages that are on their way.
     messages: Cell<usize>,
-    /// How often this PE has rested since something happened.
-    rests: Cell<u32>,
+    /// What the counters said when they were last read.
+    counted: Cell<Completions>,
     /// Atomics that are puts here, but that libfabric has counted as gets.
     fetched_in_vain: Cell<u64>,
 }
@@ -81,8 +78,9 @@ impl Ofi {
         peers: Arc<[fi_addr_t]>,
     ) -> Ofi {
         let (slots, refusal) = (RefCell::new(slots), RefCell::default());
-        let (messages, rests, fetched_in_vain) = (Cell::new(0), Cell::new(0), Cell::new(0));
-        Ofi { me, n_pes, endpoint, slots, inbox, peers, refusal, messages, rests, fetched_in_vain }
+        let (messages, counted) = (Cell::new(0), Cell::default());
+        let fetched_in_vain = Cell::new(0);
+        Ofi { me, n_pes, endpoint, slots, inbox, peers, refusal, messages, counted, fetched_in_vain }
     }
 
     /// What libfabric can take at once without holding on to it.
@@ -183,6 +181,7 @@ impl Ofi {
 
 impl Provider for Ofi {
     const NAME: &'static str = "ofi";
+    const MOVES_BY_ITSELF: bool = true;
 
     fn limits(&self) -> Limits {
         let transfer_bytes = self.endpoint.domain.offer.transfer_bytes;
@@ -366,9 +365,6 @@ impl Provider for Ofi {
                 events += self.complete(*completion, handle)?;
             }
             seen += count;
-            if count > 0 {
-                self.rests.set(0);
-            }
             if count < BATCH || seen >= COMPLETIONS_MAX {
                 return Ok(events);
             }
@@ -376,17 +372,27 @@ impl Provider for Ofi {
     }
 
     fn rest(&self, _bound: Duration) {
-        let rests = self.rests.get();
-        self.rests.set(rests.saturating_add(1));
-        match rests < RESTS_BEFORE_YIELD {
-            true => spin_once(),
-            false => rustix::thread::sched_yield(),
-        }
+        // To who shares the core, the provider's own threads among them.
+        rustix::thread::sched_yield();
     }
 
     fn completions(&self) -> Completions {
-        let ([puts, gets], moved) = (self.endpoint.counts(), self.fetched_in_vain.get());
+        let (puts, gets) = (self.endpoint.count_puts(), self.endpoint.count_gets());
+        let moved = self.fetched_in_vain.get();
         Completions { puts: puts + moved, gets: gets - moved }
+    }
+
+    /// To read a counter is a round of the provider's progress: only one that lags behind is read.
+    fn has_completed(&self, started: Completions) -> bool {
+        let (moved, mut counted) = (self.fetched_in_vain.get(), self.counted.get());
+        if counted.puts + moved != started.puts {
+            counted.puts = self.endpoint.count_puts();
+        }
+        if counted.gets != started.gets + moved {
+            counted.gets = self.endpoint.count_gets();
+        }
+        self.counted.set(counted);
+        counted.puts + moved == started.puts && counted.gets == started.gets + moved
     }
 }
 
