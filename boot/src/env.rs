@@ -240,6 +240,9 @@ settings! {
     peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 30",
         help "how long the host of another PE may be silent before the job ends; asked by PEs that wait";
+    service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", User,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "over libfabric: a thread serves other PEs while this one computes; it sleeps otherwise";
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
         accepts "none, or a number from 0 to 18446744073709551615",
         help "where threads talk over the simulated network: how it misbehaves; none: not at all";

@@ -1,7 +1,7 @@
 //! The contract of a provider, and the enum that dispatches to the one in use.
 
 use crate::amo::{Atomic, AtomicKind};
-use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Remote, Status, Token};
+use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -126,6 +126,17 @@ pub trait Provider {
         None
     }
 
+    /// What rings when there may be something to do here, if the provider has such a thing. It outlives the
+    /// endpoint, in silence.
+    fn bell(&self) -> Option<Bell> {
+        None
+    }
+
+    /// Whether there is nothing to do here until the bell rings; to be asked before each sleep.
+    fn may_sleep(&self) -> bool {
+        false
+    }
+
     /// Lets virtual time pass on this PE, as if it computed for so long.
     fn compute(&self, time: Duration) {
         let _ = time;
@@ -225,6 +236,14 @@ macro_rules! providers {
 
             fn virtual_time(&self) -> Option<Duration> {
                 match self { $(Net::$variant(net) => net.virtual_time()),+ }
+            }
+
+            fn bell(&self) -> Option<Bell> {
+                match self { $(Net::$variant(net) => net.bell()),+ }
+            }
+
+            fn may_sleep(&self) -> bool {
+                match self { $(Net::$variant(net) => net.may_sleep()),+ }
             }
 
             fn compute(&self, time: Duration) {

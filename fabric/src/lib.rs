@@ -30,4 +30,6 @@ pub mod types;
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Net, Provider};
-pub use types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
+pub use types::{
+    Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
+};

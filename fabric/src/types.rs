@@ -1,6 +1,7 @@
 //! The words that every provider shares: PEs, remote addresses, the three outcomes of the data plane, limits,
 //! counters and errors.
 
+use std::os::fd::OwnedFd;
 use thiserror::Error;
 
 /// The number of a processing element: 0 up to the number of PEs of the job.
@@ -30,6 +31,15 @@ pub enum Status {
     Pending,
     /// Not accepted for want of resources: nothing has happened. Make progress and call again.
     Again,
+}
+
+/// What rings when there may be something to do at an endpoint.
+#[derive(Debug)]
+pub struct Bell {
+    /// Readable when it rings.
+    pub descriptor: OwnedFd,
+    /// Whether what is urgent, puts and gets of other PEs, waits for somebody to answer it.
+    pub is_urgent: bool,
 }
 
 /// How many operations of this endpoint have completed since it was opened (libfabric: completion counters).

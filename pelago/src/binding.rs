@@ -262,13 +262,13 @@ impl World {
 
     /// Says that all threads of this process belong to this PE, whatever their names: no wait is given up as
     /// hopeless while there are others.
-    pub fn bear_threads(&mut self) {
-        self.bears_threads = true;
+    pub fn bear_threads(&self) {
+        self.bears_threads.store(true, Ordering::Relaxed);
     }
 
     /// Lets collective operations pass whose source and target overlap, unless `PELAGO_CHECK` is on: what
     /// they leave there is unspecified. For interfaces whose programs get away with it elsewhere.
-    pub fn bear_overlap(&mut self) {
+    pub fn bear_overlap(&self) {
         self.collectives.bear_overlap();
     }
 

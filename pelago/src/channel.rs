@@ -11,7 +11,8 @@ use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
-    Atomic, AtomicKind, Completions, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status, Token,
+    Atomic, AtomicKind, Bell, Completions, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status,
+    Token,
 };
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use std::time::Duration;
 pub(crate) const HEAP_KEY: Key = 0;
 
 /// Looks whether all is complete before a wait for quiet, each about a round of the provider's progress.
-const LOOKS_FOR_QUIET: u32 = 64;
+const LOOKS_FOR_QUIET: u32 = 32;
 /// Of those, one in so many takes what has arrived.
 const LOOKS_PER_SERVICE: u32 = 8;
 
@@ -41,9 +42,27 @@ pub(crate) struct Channel {
     unquiet: AtomicU32,
     /// How often a thread that waits for quiet has looked.
     looks: AtomicU32,
+    /// Threads of this PE that wait, and make progress meanwhile.
+    waiters: AtomicU32,
     /// Threads that wait for quiet.
     quieting: AtomicU32,
     is_shut: AtomicBool,
+}
+
+/// One more in a count, as long as it lives.
+pub(crate) struct Counted<'a>(&'a AtomicU32);
+
+impl Counted<'_> {
+    fn new(count: &AtomicU32) -> Counted<'_> {
+        count.fetch_add(1, Ordering::Relaxed);
+        Counted(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Where an operation reaches to.
@@ -79,6 +98,7 @@ impl Channel {
             gets: AtomicU64::new(0),
             followers: AtomicU64::new(0),
             unquiet: AtomicU32::new(0),
+            waiters: AtomicU32::new(0),
             quieting: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
         }
@@ -166,6 +186,26 @@ impl Channel {
         if self.try_call(|net| net.rest(bound)).is_none() {
             rustix::thread::sched_yield();
         }
+    }
+
+    /// What rings when there is something to do here.
+    pub(crate) fn bell(&self) -> Option<Bell> {
+        self.lock().as_ref().and_then(Provider::bell)
+    }
+
+    /// Whether there is nothing to do here until the bell rings.
+    pub(crate) fn may_sleep(&self) -> bool {
+        self.try_call(Provider::may_sleep).unwrap_or(false)
+    }
+
+    /// Says that this thread waits and makes progress meanwhile, until the answer is dropped.
+    pub(crate) fn waiting(&self) -> Counted<'_> {
+        Counted::new(&self.waiters)
+    }
+
+    /// Whether a thread of this PE waits.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.waiters.load(Ordering::Relaxed) != 0
     }
 
     /// Makes progress, unless another thread does.
@@ -372,15 +412,8 @@ impl Channel {
     /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
     /// operations cannot keep this one waiting for ever.
     pub(crate) fn quiet(&self, world: &World) {
-        struct Quieting<'a>(&'a AtomicU32);
-        impl Drop for Quieting<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
         let started = self.unquiet.load(Ordering::Relaxed);
-        self.quieting.fetch_add(1, Ordering::Relaxed);
-        let _quieting = Quieting(&self.quieting);
+        let _counted = [&self.quieting, &self.waiters].map(Counted::new);
         if !self.is_soon_quiet(world) {
             world.progress();
             world.wait(Awaited::Quiet, || self.is_quiet());

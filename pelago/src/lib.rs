@@ -66,6 +66,7 @@ mod restricted;
 mod rma;
 mod route;
 mod segment;
+mod service;
 mod signal;
 mod space;
 mod spmd;

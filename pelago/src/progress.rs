@@ -240,6 +240,12 @@ impl World {
                 false => self.give_up("progress after this PE has failed or given up"),
             }
         }
+        self.serve_others(net);
+        self.wake_futures();
+    }
+
+    /// Progress without the user's code.
+    pub(crate) fn serve_others(&self, net: &Arc<Channel>) {
         self.progress_channel(net);
         if self.agenda.has_contexts.load(Ordering::Relaxed) {
             self.agenda.contexts().iter().for_each(|context| self.progress_channel(context));
@@ -247,7 +253,6 @@ impl World {
         if !self.agenda.outbox.is_empty() {
             self.flush_outbox(net);
         }
-        self.wake_futures();
     }
 
     fn progress_channel(&self, channel: &Channel) {

@@ -10,6 +10,7 @@ use crate::Pe;
 use crate::agree;
 use crate::channel::Channel;
 use crate::restricted;
+use crate::service;
 use crate::world::World;
 use pelago_boot::Settings;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
@@ -28,7 +29,7 @@ const LOOKS_PER_CHECK: u32 = 16;
 /// Of those questions, one in so many is about the PEs of other nodes.
 const CHECKS_PER_WATCH: u32 = 4;
 /// Looks at a net that moves by itself before a PE gives its core away for the first time.
-const NET_SPINS: u32 = 100;
+const NET_SPINS: u32 = 32;
 /// A rest that is shorter has found nobody who had work for the core, but perhaps a thread of the provider.
 const UNSHARED_REST: Duration = Duration::from_micros(20);
 /// Most looks between two rests.
@@ -252,6 +253,7 @@ impl World {
     #[inline(never)]
     fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
         self.check_callback(awaited);
+        let _waiting = net.waiting();
         let (mut since, mut looks) = (None, 0u32);
         let mut rests = Rests::after(self.patience.net_spins);
         loop {
@@ -371,8 +373,9 @@ impl World {
             }
             Awaited::Element { .. } | Awaited::Collective { pe: None, .. } => {
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
-                let is_alone =
-                    others.all(has_left) && self.is_all_quiet() && !has_siblings(self.bears_threads);
+                let is_alone = others.all(has_left)
+                    && self.is_all_quiet()
+                    && !has_siblings(self.bears_threads.load(Ordering::Relaxed));
                 is_alone.then(|| "no other PE is left in the job".to_owned())
             }
         };
@@ -470,12 +473,14 @@ impl Drop for Announced<'_> {
 
 /// Whether this process has other threads that may belong to the same PE, or nobody knows: threads of the
 /// same name, as they inherit that of the thread that starts them; or any, if the PE is a process that has
-/// said so.
+/// said so. The runtime's own thread is none of them.
 fn has_siblings(any: bool) -> bool {
     let own_name = std::fs::read("/proc/thread-self/comm");
     let (Ok(own_name), Ok(tasks)) = (own_name, std::fs::read_dir("/proc/self/task")) else { return true };
     let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
-    names.filter(|name| any || *name == own_name).count() > 1
+    let is_sibling =
+        |name: &Vec<u8>| *name == own_name || any && name.trim_ascii() != service::NAME.as_bytes();
+    names.filter(is_sibling).count() > 1
 }
 
 #[cold]

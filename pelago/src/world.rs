@@ -23,6 +23,7 @@ use crate::progress::Agenda;
 use crate::realm::Realm;
 use crate::route::Routes;
 use crate::segment::{Memory, RESERVED_BYTES};
+use crate::service::Service;
 use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
 use crate::tracker::Trackers;
@@ -30,7 +31,9 @@ use crate::wait::{Awaited, Patience};
 use crate::watch::Watch;
 use pelago_boot::{Settings, cpus};
 use pelago_fabric::shm::Segment;
-use pelago_fabric::sync::Ordering;
+use pelago_fabric::sync::{AtomicBool, Ordering};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -66,6 +69,11 @@ use std::time::Instant;
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
 pub struct World {
+    core: Arc<Core>,
+}
+
+/// All of a world, in one place as long as it lives: its service thread has a share of it (`service.rs`).
+pub struct Core {
     me: Pe,
     n_pes: usize,
     cores: usize,
@@ -95,9 +103,39 @@ pub struct World {
     pub(crate) wakers: Wakers,
     pub(crate) joined_at: Instant,
     /// Whether all threads of this process belong to this PE, whatever their names.
-    pub(crate) bears_threads: bool,
+    pub(crate) bears_threads: AtomicBool,
     /// If it was joined by a launcher's word; PEs that are threads have none.
     job: Mutex<Option<Membership>>,
+    /// The thread that serves others meanwhile, if there is one.
+    pub(crate) service: Service,
+}
+
+/// A world that another thread of the runtime holds as well: dropping it does not leave the job.
+pub(crate) struct Shared(ManuallyDrop<World>);
+
+impl Deref for Shared {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.0
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses the world after this, and it is not dropped itself, so that its share of the
+        // core is dropped once.
+        drop(unsafe { std::ptr::read(&self.0.core) });
+    }
+}
+
+impl Deref for World {
+    type Target = Core;
+
+    #[inline(always)]
+    fn deref(&self) -> &Core {
+        &self.core
+    }
 }
 
 impl World {
@@ -244,7 +282,7 @@ impl World {
         let team =
             TeamCore::world(&memory, &mut pool, (me, n_pes), routes.are_all_mapped(), settings.sync_memory)?;
         let team = Arc::new(team.on_nodes(|pe| routes.node(pe)));
-        let mut world = World {
+        let core = Core {
             me,
             n_pes,
             cores: 1,
@@ -268,24 +306,54 @@ impl World {
             am: Hub::default(),
             wakers: Wakers::default(),
             joined_at: Instant::now(),
-            bears_threads: false,
+            bears_threads: AtomicBool::new(false),
             job: Mutex::new(job),
+            service: Service::default(),
         };
-        world.cores = world.meet_and_count_cores();
-        world.check_routes().inspect_err(|_| world.close())?;
-        world.patience = Patience::new(n_here, world.cores, world.net.is_some(), settings);
-        if world.net.is_some() {
-            world.muster(Point::Join, Awaited::Join);
+        World { core: Arc::new(core) }.joined(n_here, settings)
+    }
+
+    /// Meets the other PEs, and agrees with them.
+    fn joined(mut self, n_here: usize, settings: &Settings) -> Result<World> {
+        let cores = self.meet_and_count_cores();
+        self.check_routes().inspect_err(|_| self.close())?;
+        let core = self.own_core();
+        core.cores = cores;
+        core.patience = Patience::new(n_here, cores, core.net.is_some(), settings);
+        if self.net.is_some() {
+            self.muster(Point::Join, Awaited::Join);
         }
-        let call = Call::Join { barrier: settings.barrier as usize, reach: world.routes.code() };
-        world.agree(call).inspect_err(|_| world.close())?;
-        if world.net.is_none() {
-            world.barrier.choose(settings.barrier, n_pes, world.cores);
+        let call = Call::Join { barrier: settings.barrier as usize, reach: self.routes.code() };
+        self.agree(call).inspect_err(|_| self.close())?;
+        let core = self.own_core();
+        if core.net.is_none() {
+            core.barrier.choose(settings.barrier, core.n_pes, core.cores);
         }
-        let (meets_at_counter, is_plain) = world.manners(n_pes);
-        let team = Arc::get_mut(&mut world.team).expect("the team of all PEs is shared with nobody yet");
+        let (meets_at_counter, is_plain) = self.manners(self.n_pes);
+        let core = self.own_core();
+        let team = Arc::get_mut(&mut core.team).expect("the team of all PEs is shared with nobody yet");
         team.tune(meets_at_counter, is_plain);
-        Ok(world)
+        self.start_service(settings);
+        Ok(self)
+    }
+
+    /// The core while it is built.
+    fn own_core(&mut self) -> &mut Core {
+        Arc::get_mut(&mut self.core).expect("a world that is being built is shared with nobody")
+    }
+
+    /// The same world for its service thread.
+    pub(crate) fn shared(&self) -> Shared {
+        Shared(ManuallyDrop::new(World { core: Arc::clone(&self.core) }))
+    }
+
+    /// Ends this PE because its service thread has found that the job fails. Where PEs are threads, the
+    /// others of this PE learn it by themselves.
+    pub(crate) fn end_process(&self, reason: &str) {
+        self.record_failure(reason);
+        if let Some(of) = &*self.job() {
+            of.job.abort(1, reason);
+        }
     }
 
     fn meet_and_count_cores(&self) -> usize {
@@ -411,6 +479,7 @@ impl World {
         self.quiet_all();
         self.quiet();
         self.leave();
+        self.stop_service();
         self.barrier.close();
     }
 }
@@ -419,6 +488,7 @@ impl Drop for World {
     fn drop(&mut self) {
         let is_orderly = !std::thread::panicking() && !self.barrier.is_closed();
         self.complete_and_leave();
+        self.stop_service();
         let membership = self.job().take();
         if is_orderly
             && let Some(membership) = membership

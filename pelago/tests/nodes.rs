@@ -4,7 +4,8 @@
 use pelago::prelude::*;
 use pelago::testing::JobReport;
 use pelago::try_processes;
-use pelago::{Collective, ReduceOp};
+use pelago::{Collective, ReduceOp, SignalOp, Strided};
+use std::time::{Duration, Instant};
 
 /// Two PEs on each of two nodes.
 const TWO_NODES: (&str, &str) = ("PELAGO_SIM_NODES", "2");
@@ -35,12 +36,15 @@ fn once_to_everybody(world: &World) {
 
 #[test]
 fn pes_of_two_nodes_reach_each_other() {
-    let report = try_processes!(4, [TWO_NODES], once_to_everybody);
-    // The full tier installs libfabric; elsewhere it may not be there, and then that is said.
-    let words = words_of(&report);
+    expect_success_over_ofi(&try_processes!(4, [TWO_NODES], once_to_everybody));
+}
+
+/// The full tier installs libfabric; elsewhere it may not be there, and then that is said.
+fn expect_success_over_ofi(report: &JobReport) {
+    let words = words_of(report);
     match !cfg!(feature = "full") && words.contains("opening libfabric as") {
         true => assert!(words.contains("Install it"), "{words}"),
-        false => pelago::testing::expect_success(&report),
+        false => pelago::testing::expect_success(report),
     }
 }
 
@@ -64,5 +68,51 @@ fn without_a_fabric_nodes_are_told_apart_in_words() {
         for part in parts {
             assert!(words.contains(part), "{words} does not say {part}");
         }
+    }
+}
+
+/// The last PE computes, without a call of the runtime, until all others have done everything to it.
+fn one_computes(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let target = n - 1;
+    let words = world.alloc_zeroed::<u64>(64).unwrap();
+    let numbers = world.alloc_zeroed::<f64>(n).unwrap();
+    let signal = world.alloc_zeroed::<u64>(1).unwrap();
+    world.barrier();
+    if me == target {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while words.local().get(0) != target as u64 {
+            assert!(Instant::now() < deadline, "only {} PEs got through to PE {me}", words.local().get(0));
+            std::hint::spin_loop();
+        }
+    } else {
+        words.put(target, 8 + me, &[7]).unwrap();
+        world.quiet();
+        assert_eq!(words.g(target, 8 + me).unwrap(), 7);
+        words.fetch_add(target, 8 + me, 1).unwrap();
+        assert_eq!(words.compare_swap(target, 8 + me, 8, 9).unwrap(), 8);
+        assert_eq!(numbers.swap(target, me, 0.5).unwrap(), 0.0);
+        words.put_signal(target, 16 + me, &[1], &signal, 0, SignalOp::Add(1)).unwrap();
+        let every_other = Strided { array_stride: 2, ..Strided::elements(8) };
+        words.put_strided(target, 24, &[3; 8], &every_other).unwrap();
+        world.quiet();
+        // The last of all, so that the target computes until everything else is there.
+        words.add(target, 0, 1).unwrap();
+        world.quiet();
+    }
+    world.barrier();
+    if me == target {
+        assert!((0..target).all(|pe| numbers.local().get(pe) == 0.5));
+        assert_eq!(signal.local().get(0), target as u64);
+        assert!((0..target).all(|pe| words.local().get(8 + pe) == 9 && words.local().get(16 + pe) == 1));
+    }
+    world.barrier();
+}
+
+#[test]
+fn a_pe_that_computes_keeps_nobody_waiting() {
+    let alone = [("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")];
+    for settings in [&[TWO_NODES][..], &alone] {
+        expect_success_over_ofi(&try_processes!(4, settings, one_computes));
     }
 }

@@ -75,11 +75,7 @@ pub(crate) fn of(call: Call) -> &'static Library {
 }
 
 /// Makes the library of a world; opens the fast path. `threads` is how many this process had before.
-pub(crate) fn open(
-    mut world: World,
-    thread_level: c_int,
-    threads: std::io::Result<usize>,
-) -> pelago::Result<()> {
+pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<usize>) -> pelago::Result<()> {
     world.bear_overlap();
     if thread_level > THREAD_SINGLE {
         world.bear_threads();

@@ -7,6 +7,7 @@ use super::library::OfiError;
 use super::slots::{SLOTS_MAX, Slot};
 use super::sys::*;
 use crate::types::{FabricError, FabricResult, Pe};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(super) struct Endpoint {
     cq: NonNull<fid_cq>,
     puts: NonNull<fid_cntr>,
     gets: NonNull<fid_cntr>,
+    /// Readable when the queue may have something, if it has such a thing.
+    descriptor: Option<RawFd>,
 }
 
 // SAFETY: the objects are used by any thread, as `FI_THREAD_SAFE` was asked for.
@@ -55,24 +58,31 @@ impl<T> Drop for Opening<T> {
 }
 
 impl Endpoint {
-    /// Opens an endpoint. What it starts completes apart from what others start.
+    /// Opens an endpoint. What it starts completes apart from what others start. One that rings has a
+    /// descriptor to sleep on, if the provider has such things.
     ///
     /// # Errors
     /// If the provider refuses.
-    pub(super) fn open(domain: &Arc<Domain>) -> FabricResult<Endpoint> {
-        Endpoint::try_open(domain).map_err(|error| error.at(domain.me))
+    pub(super) fn open(domain: &Arc<Domain>, rings: bool) -> FabricResult<Endpoint> {
+        Endpoint::try_open(domain, rings).map_err(|error| error.at(domain.me))
     }
 
-    fn try_open(domain: &Arc<Domain>) -> Result<Endpoint, OfiError> {
+    fn try_open(domain: &Arc<Domain>, rings: bool) -> Result<Endpoint, OfiError> {
         let (library, raw) = (domain.library(), domain.domain.as_ptr());
-        let mut attributes = Padded::<fi_cq_attr>::zeroed();
-        attributes.known.size = SLOTS_MAX + RECEIVES;
-        attributes.known.format = FI_CQ_FORMAT_DATA;
-        attributes.known.wait_obj = FI_WAIT_NONE;
-        let mut cq = null_mut();
-        // SAFETY: the domain is open; attributes and place are ours.
-        let code = unsafe { fi_cq_open(raw, attributes.as_mut_ptr(), &mut cq, null_mut()) };
-        let cq = Opening(opened(library, "opening a completion queue", code, cq)?);
+        let queue = |wait_obj| {
+            let mut attributes = Padded::<fi_cq_attr>::zeroed();
+            attributes.known.size = SLOTS_MAX + RECEIVES;
+            attributes.known.format = FI_CQ_FORMAT_DATA;
+            attributes.known.wait_obj = wait_obj;
+            let mut cq = null_mut();
+            // SAFETY: the domain is open; attributes and place are ours.
+            let code = unsafe { fi_cq_open(raw, attributes.as_mut_ptr(), &mut cq, null_mut()) };
+            opened(library, "opening a completion queue", code, cq).map(Opening)
+        };
+        let ringing = if rings { queue(FI_WAIT_FD).ok() } else { None };
+        let rings = ringing.is_some();
+        let cq = ringing.map_or_else(|| queue(FI_WAIT_NONE), Ok)?;
+        let descriptor = if rings { descriptor_of(&cq) } else { None };
         let counter = || {
             let mut attributes = Padded::<fi_cntr_attr>::zeroed();
             attributes.known.wait_obj = FI_WAIT_NONE;
@@ -105,7 +115,7 @@ impl Endpoint {
         }
         // The endpoint goes first if anything fails, as it was made last.
         let (ep, gets, puts, cq) = (ep.done(), gets.done(), puts.done(), cq.done());
-        Ok(Endpoint { domain: Arc::clone(domain), ep, cq, puts, gets })
+        Ok(Endpoint { domain: Arc::clone(domain), ep, cq, puts, gets, descriptor })
     }
 
     /// The address, for the peers.
@@ -120,6 +130,19 @@ impl Endpoint {
         }
         address.truncate(bytes);
         Ok(address)
+    }
+
+    /// The descriptor to sleep on.
+    pub(super) fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the descriptor is open as long as the queue, which this endpoint keeps.
+        self.descriptor.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    }
+
+    /// Whether the descriptor will tell of whatever comes from now on, and nothing has come before.
+    pub(super) fn may_sleep(&self) -> bool {
+        let mut queue = self.cq.as_ptr().cast::<fid>();
+        // SAFETY: fabric and queue are open, and the list has one entry.
+        self.descriptor.is_some() && unsafe { fi_trywait(self.domain.fabric.as_ptr(), &mut queue, 1) } == 0
     }
 
     /// Puts, and atomics that fetch nothing, that are complete.
@@ -232,6 +255,16 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// The descriptor of a queue that was opened with one.
+fn descriptor_of(queue: &Opening<fid_cq>) -> Option<RawFd> {
+    let mut descriptor: RawFd = -1;
+    // SAFETY: the queue is open, and the place is that of a descriptor, as the command wants it.
+    let code = unsafe {
+        fi_control(queue.0.as_ptr().cast(), FI_GETWAIT, std::ptr::from_mut(&mut descriptor).cast())
+    };
+    (code == 0 && descriptor >= 0).then_some(descriptor)
 }
 
 const REMEDY: &str = "Set FI_LOG_LEVEL=warn for what libfabric says about it";

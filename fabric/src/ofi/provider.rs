@@ -16,7 +16,9 @@ use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
-use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
+use crate::types::{
+    Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
+};
 use std::cell::{Cell, RefCell};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -57,7 +59,7 @@ impl Ofi {
     /// If libfabric is not there, has nothing that fits, or refuses; the error says what to do.
     pub fn open(me: Pe, n_pes: usize, choice: &Choice) -> FabricResult<Ofi> {
         let domain = Arc::new(Domain::open(me, n_pes, choice)?);
-        let endpoint = Endpoint::open(&domain)?;
+        let endpoint = Endpoint::open(&domain, true)?;
         let mut slots = Slots::default();
         let inbox = Some(Inbox::open(&endpoint, &mut slots)?);
         Ok(Ofi::new(me, n_pes, endpoint, slots, inbox, Arc::default()))
@@ -203,7 +205,7 @@ impl Provider for Ofi {
     }
 
     fn context(&self) -> FabricResult<Ofi> {
-        let endpoint = Endpoint::open(&self.endpoint.domain)?;
+        let endpoint = Endpoint::open(&self.endpoint.domain, false)?;
         Ok(Ofi::new(self.me, self.n_pes, endpoint, Slots::default(), None, Arc::clone(&self.peers)))
     }
 
@@ -374,6 +376,15 @@ impl Provider for Ofi {
     fn rest(&self, _bound: Duration) {
         // To who shares the core, the provider's own threads among them.
         rustix::thread::sched_yield();
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        let descriptor = self.endpoint.wait_descriptor()?.try_clone_to_owned().ok()?;
+        Some(Bell { descriptor, is_urgent: self.endpoint.domain.offer.data_progress != FI_PROGRESS_AUTO })
+    }
+
+    fn may_sleep(&self) -> bool {
+        self.endpoint.may_sleep()
     }
 
     fn completions(&self) -> Completions {

@@ -36,7 +36,7 @@ pub(crate) struct Collectives {
     is_checked: bool,
     frees_at_barrier: bool,
     /// Operations whose source and target overlap are let pass; what they leave there is unspecified.
-    bears_overlap: bool,
+    bears_overlap: AtomicBool,
     preferences: Preferences,
     running: Mutex<Running>,
 }
@@ -57,7 +57,7 @@ impl Collectives {
             prefers_direct: settings.coll_form == CollFormKind::Auto,
             is_checked: settings.check,
             frees_at_barrier: settings.sync_memory == SyncMemoryKind::Barrier,
-            bears_overlap: false,
+            bears_overlap: AtomicBool::new(false),
             preferences: Preferences::new(settings)?,
             running: Mutex::default(),
         })
@@ -70,13 +70,13 @@ impl Collectives {
     }
 
     /// From now on sources and targets may overlap, unless calls are checked.
-    pub(crate) fn bear_overlap(&mut self) {
-        self.bears_overlap = !self.is_checked;
+    pub(crate) fn bear_overlap(&self) {
+        self.bears_overlap.store(!self.is_checked, Ordering::Relaxed);
     }
 
     /// Whether sources and targets may overlap.
     pub(crate) fn bears_overlap(&self) -> bool {
-        self.bears_overlap
+        self.bears_overlap.load(Ordering::Relaxed)
     }
 
     /// Whether members compare their calls.

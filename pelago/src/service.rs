@@ -1,0 +1,148 @@
+//! The service thread: over a net that moves by itself, it does for other PEs what needs this one's processor
+//! while this PE computes: atomics that the fabric does not execute, signals, parcels, answers.
+//!
+//! Invariant: it executes no code of the user, and touches nothing while a thread of this PE waits in the
+//! runtime, which serves others by itself. It sleeps until the provider's bell rings, and holds no lock
+//! meanwhile. It ends before a world that leaves in order shuts its channels.
+
+use crate::channel::Channel;
+use crate::join::panic_text;
+use crate::world::{GaveUp, World};
+use pelago_boot::Settings;
+use pelago_fabric::Bell;
+use pelago_fabric::sync::{AtomicBool, Ordering};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The thread's name, by which those who count a PE's threads leave it out. The system keeps 15 characters.
+pub(crate) const NAME: &str = "pelago-service";
+
+/// How long it leaves a PE alone that waits, and so serves others itself.
+const NAP: Duration = Duration::from_micros(500);
+/// How long it lets things gather between two rounds, where what is urgent moves without it.
+const GATHERING: Duration = Duration::from_micros(200);
+/// The longest sleep between two rounds.
+const SLEEP_BOUND: Duration = Duration::from_secs(1);
+
+/// A world's service thread, if it has one.
+#[derive(Default)]
+pub(crate) struct Service(Mutex<Option<Running>>);
+
+struct Running {
+    thread: JoinHandle<()>,
+    stop: Arc<Stop>,
+}
+
+/// How the thread is told to end.
+struct Stop {
+    is_over: AtomicBool,
+    /// Readable from then on.
+    event: OwnedFd,
+}
+
+impl Stop {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        // Nothing is handed over by this: whoever stops the thread waits for its end.
+        self.is_over.store(true, Ordering::Relaxed);
+        // It has room for the first number, and there is no second one.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    /// Sleeps, but not longer than `bound`: until it is over, or one of the others is readable.
+    fn sleep(&self, others: Option<BorrowedFd<'_>>, bound: Duration) {
+        let mut fds = [self.event.as_fd(), others.unwrap_or(self.event.as_fd())]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let count = 1 + usize::from(others.is_some());
+        let bound = Timespec { tv_sec: bound.as_secs() as i64, tv_nsec: bound.subsec_nanos().into() };
+        // Whatever comes of it, the caller looks again: to be interrupted is to sleep less.
+        let _ = poll(&mut fds[..count], Some(&bound));
+    }
+}
+
+impl World {
+    /// Starts the thread where there is a use for it, and the settings let it.
+    pub(crate) fn start_service(&self, settings: &Settings) {
+        let Some(net) = self.net.as_ref().filter(|net| net.moves_by_itself()) else { return };
+        if !settings.service {
+            return;
+        }
+        let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
+        let stop = Arc::new(Stop { is_over: AtomicBool::new(false), event });
+        let (world, net, theirs) = (self.shared(), Arc::clone(net), Arc::clone(&stop));
+        let body = move || {
+            let world = world;
+            let outcome = catch_unwind(AssertUnwindSafe(|| serve(&world, &net, &theirs)));
+            if let Err(payload) = outcome
+                && !payload.is::<GaveUp>()
+            {
+                world.end_process(panic_text(&*payload));
+            }
+        };
+        let spawned = without_signals(|| std::thread::Builder::new().name(NAME.to_owned()).spawn(body));
+        if let Ok(thread) = spawned {
+            *self.service() = Some(Running { thread, stop });
+        }
+    }
+
+    /// Ends the thread, if there is one.
+    pub(crate) fn stop_service(&self) {
+        let running = self.service().take();
+        if let Some(Running { thread, stop }) = running {
+            stop.stop();
+            // It has caught whatever it might have panicked with.
+            let _ = thread.join();
+        }
+    }
+
+    fn service(&self) -> std::sync::MutexGuard<'_, Option<Running>> {
+        self.service.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn serve(world: &World, net: &Arc<Channel>, stop: &Stop) {
+    let bell = net.bell();
+    while !stop.is_over() && !net.is_shut() {
+        if net.has_waiters() {
+            stop.sleep(None, NAP);
+            continue;
+        }
+        world.serve_others(net);
+        match &bell {
+            Some(Bell { descriptor, is_urgent }) => {
+                if !is_urgent {
+                    stop.sleep(None, GATHERING);
+                }
+                if !net.has_waiters() && net.may_sleep() {
+                    stop.sleep(Some(descriptor.as_fd()), SLEEP_BOUND);
+                }
+            }
+            None => stop.sleep(None, GATHERING),
+        }
+    }
+}
+
+/// Starts a thread that takes no signals: handlers of the program run where it expects them.
+fn without_signals<R>(start: impl FnOnce() -> R) -> R {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: both sets are ours; the first is filled before it is used, the second by the call that
+    // answers 0.
+    let is_blocked = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let outcome = start();
+    if is_blocked {
+        // SAFETY: the call above has filled this thread's former mask in.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    }
+    outcome
+}
