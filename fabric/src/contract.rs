@@ -37,6 +37,21 @@ pub trait Provider {
     /// If the provider cannot expose this memory, or the key is taken.
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()>;
 
+    /// What the peers must know to reach the registered memory; empty if its keys say it all.
+    fn exposed(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes from `lookup` what each peer's [`exposed`](Provider::exposed) has answered, when all memory is
+    /// registered everywhere; only needed if that is not empty.
+    ///
+    /// # Errors
+    /// If a lookup fails, or what it brings makes no sense to this provider.
+    fn reach(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+        let _ = lookup;
+        Ok(())
+    }
+
     /// Another sending side of this endpoint, at the same address, with completions of its own that wait for
     /// nothing that was started elsewhere (libfabric: a transmit context). Messages arrive at the first
     /// endpoint only.
@@ -147,6 +162,7 @@ pub trait Provider {
 macro_rules! providers {
     ($($(#[$doc:meta])* $variant:ident($provider:ty)),+ $(,)?) => {
         /// The provider in use, chosen at run time.
+        #[expect(clippy::large_enum_variant, reason = "there is one a channel, which keeps it where it is")]
         pub enum Net { $($(#[$doc])* $variant($provider)),+ }
 
         impl Net {
@@ -181,6 +197,14 @@ macro_rules! providers {
 
             fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
                 match self { $(Net::$variant(net) => net.register(key, start, bytes)),+ }
+            }
+
+            fn exposed(&self) -> Vec<u8> {
+                match self { $(Net::$variant(net) => net.exposed()),+ }
+            }
+
+            fn reach(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+                match self { $(Net::$variant(net) => net.reach(lookup)),+ }
             }
 
             fn context(&self) -> FabricResult<Net> {

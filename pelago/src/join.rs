@@ -253,10 +253,29 @@ fn by_pe(error: FabricError, here: &[Pe]) -> FabricError {
     }
 }
 
-/// Lets the peers reach this PE's heap and pool over the net.
-pub(crate) fn register_heap(mut net: Net, me: Pe, memory: &Memory) -> Result<Net> {
+/// Lets the peers reach this PE's heap and pool over the net. Where the provider chooses the keys, all tell
+/// each other, by another exchange through the launcher.
+pub(crate) fn register_heap(
+    mut net: Net,
+    (me, n_pes): (Pe, usize),
+    memory: &Memory,
+    membership: Option<&Membership>,
+) -> Result<Net> {
     let start = NonNull::new(memory.heap(me)).expect("nothing is mapped at address 0");
     net.register(HEAP_KEY, start, memory.region_bytes())?;
+    let exposed = net.exposed();
+    let Some(Membership { job, worlds }) = membership.filter(|_| !exposed.is_empty()) else { return Ok(net) };
+    let key = |pe: Pe| format!("pelago-{worlds}-{pe}-heap");
+    if n_pes > 1 {
+        job.put(&key(me), &exposed)?;
+        job.barrier()?;
+    }
+    let mut all = Vec::with_capacity(n_pes);
+    for pe in 0..n_pes {
+        // What is missing makes no sense to the provider, which says so.
+        all.push(if pe == me { exposed.clone() } else { job.get(pe, &key(pe))?.unwrap_or_default() });
+    }
+    net.reach(&mut |pe| Ok(all[pe].clone()))?;
     Ok(net)
 }
 

@@ -267,7 +267,7 @@ impl World {
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
-        let net = net.map(|net| join::register_heap(net, me, &memory)).transpose()?;
+        let net = net.map(|net| join::register_heap(net, (me, n_pes), &memory, job.as_ref())).transpose()?;
         let net = net.map(|net| Arc::new(Channel::new(net)));
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
         let word = match &net {

@@ -53,6 +53,9 @@ pub(super) const fn operation(op: AtomicOp) -> fi_op {
 impl Endpoint {
     /// The kinds that the provider executes, a bit each.
     pub(super) fn executed_kinds(&self) -> u32 {
+        if self.domain.offer.caps & FI_ATOMIC == 0 {
+            return 0;
+        }
         let kinds = AtomicKind::ALL.into_iter().filter(|kind| kind.is_integer());
         let executed = kinds.filter(|kind| AtomicOp::ALL.iter().all(|op| self.has_atomic(*kind, *op)));
         executed.fold(0, |bits, kind| bits | 1 << kind as u32)

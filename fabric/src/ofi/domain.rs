@@ -6,14 +6,13 @@
 
 use super::library::{Library, OfiError};
 use super::query::{Hints, Offer, offers};
+use super::region::DUTIES;
 use super::sys::*;
-use crate::sync::{AtomicU32, Ordering};
-use crate::types::{FabricError, FabricResult, Key, Pe};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::types::{FabricError, FabricResult, Pe};
 use libc::c_void;
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, PoisonError};
 
 /// Which of libfabric's offers to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,10 +25,9 @@ pub struct Choice {
     pub interface: Option<String>,
 }
 
-/// Capabilities that a provider must have.
+/// Capabilities that a provider must have; atomics may be missing.
 const CAPS: u64 = FI_MSG
     | FI_RMA
-    | FI_ATOMIC
     | FI_READ
     | FI_WRITE
     | FI_SEND
@@ -41,17 +39,18 @@ const CAPS: u64 = FI_MSG
 const REMEDY_OFFERS: &str =
     "`pelago info --fabrics` lists what is usable here, and the reasons of what is not";
 
-/// What is asked for of a provider of that name, or of any, with progress made by it or by the caller.
-pub(super) fn hints(provider: Option<&str>, progress: fi_progress) -> Hints {
+/// What is asked for of a provider of that name, or of any, in one form.
+pub(super) fn hints(provider: Option<&str>, form: Form) -> Hints {
     Hints {
         provider: provider.map(str::to_owned),
         endpoint: FI_EP_RDM,
-        caps: CAPS,
+        caps: CAPS | form.atomics,
+        mr_mode: DUTIES,
         mode: FI_CONTEXT | FI_CONTEXT2,
         op_flags: FI_DELIVERY_COMPLETE,
         msg_order: FI_ORDER_SAS,
-        data_progress: progress,
-        control_progress: progress,
+        data_progress: form.data,
+        control_progress: form.control,
         threading: FI_THREAD_SAFE,
         resource_mgmt: FI_RM_ENABLED,
         av_type: FI_AV_TABLE,
@@ -59,8 +58,8 @@ pub(super) fn hints(provider: Option<&str>, progress: fi_progress) -> Hints {
     }
 }
 
-/// Offers that serve, the best first: those whose provider makes progress by itself come before the others,
-/// as a PE that computes must not keep its peers waiting.
+/// Offers that serve, in the order of the choice. A provider that makes progress by itself is asked to, as a
+/// PE that computes must not keep its peers waiting.
 ///
 /// # Errors
 /// If the library fails.
@@ -71,7 +70,15 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
     };
     let mut found = Vec::new();
     for name in names {
-        found.append(&mut offers(library, &hints(name, FI_PROGRESS_AUTO))?);
+        // The best form in which the provider comes.
+        for form in FORMS {
+            let mut offers = offers(library, &hints(name, form))?;
+            let is_offered = !offers.is_empty();
+            found.append(&mut offers);
+            if is_offered {
+                break;
+            }
+        }
     }
     let is_wanted = |offer: &Offer| {
         let Some(interface) = &choice.interface else { return true };
@@ -93,6 +100,30 @@ fn remoteness(address: IpAddr) -> u32 {
     }
 }
 
+/// How a provider is asked, the best first: whether it moves data by itself, whether it does all else by
+/// itself, and whether it executes atomics. What it does not do falls to a PE's service thread. One that
+/// moves data only when it is called would execute atomics with the target's processor: that we do as well,
+/// and as the contract wants it.
+const FORMS: [Form; 5] = [
+    Form { data: FI_PROGRESS_AUTO, control: FI_PROGRESS_AUTO, atomics: FI_ATOMIC },
+    Form { data: FI_PROGRESS_AUTO, control: FI_PROGRESS_AUTO, atomics: 0 },
+    Form { data: FI_PROGRESS_AUTO, control: FI_PROGRESS_MANUAL, atomics: FI_ATOMIC },
+    Form { data: FI_PROGRESS_AUTO, control: FI_PROGRESS_MANUAL, atomics: 0 },
+    LEAST,
+];
+
+/// What every provider can do that serves at all.
+pub(super) const LEAST: Form = Form { data: FI_PROGRESS_MANUAL, control: FI_PROGRESS_MANUAL, atomics: 0 };
+
+/// One way to ask a provider.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    data: fi_progress,
+    control: fi_progress,
+    /// `FI_ATOMIC` or nothing.
+    atomics: u64,
+}
+
 /// An open domain.
 pub(super) struct Domain {
     pub(super) me: Pe,
@@ -100,11 +131,14 @@ pub(super) struct Domain {
     pub(super) fabric: NonNull<fid_fabric>,
     pub(super) domain: NonNull<fid_domain>,
     pub(super) av: NonNull<fid_av>,
-    regions: Mutex<HashMap<Key, NonNull<fid_mr>>>,
+    /// The last key that was chosen for memory that no peer reaches.
+    keys: AtomicU64,
     /// Atomic kinds that the provider executes, as bits; [`UNASKED`] before anybody has asked.
     pub(super) kinds: AtomicU32,
 }
 
+/// Keys from here on are not the program's.
+pub(super) const OWN_KEYS: u64 = 1 << 16;
 /// No answer yet.
 pub(super) const UNASKED: u32 = u32::MAX;
 
@@ -142,7 +176,8 @@ impl Domain {
             return Err(FabricError::System {
                 pe: me,
                 operation: format!("choosing a fabric of libfabric ({choice:?})"),
-                reason: "none has remote memory access, atomics and messages with progress of its own".into(),
+                reason: "none has remote memory access and messages between endpoints of reliable datagrams"
+                    .into(),
                 remedy: REMEDY_OFFERS,
             });
         }
@@ -166,8 +201,8 @@ impl Domain {
             close(domain);
             close(fabric);
         })?;
-        let (regions, kinds) = (Mutex::default(), AtomicU32::new(UNASKED));
-        Ok(Domain { me, offer, fabric, domain, av, regions, kinds })
+        let (keys, kinds) = (AtomicU64::new(OWN_KEYS), AtomicU32::new(UNASKED));
+        Ok(Domain { me, offer, fabric, domain, av, keys, kinds })
     }
 
     pub(super) fn library(&self) -> &'static Library {
@@ -199,26 +234,9 @@ impl Domain {
         addresses.iter().enumerate().map(insert).collect()
     }
 
-    /// Registers memory under a key.
-    ///
-    /// # Errors
-    /// If the key is taken, or the provider refuses.
-    pub(super) fn register(&self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
-        let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
-        if regions.contains_key(&key) {
-            return Err(FabricError::Foreign { pe: self.me, what: format!("key {key} is taken") });
-        }
-        let access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-        let (mut region, null) = (null_mut(), null_mut());
-        // SAFETY: the domain is open; who registers vouches for the memory, which outlives the endpoint.
-        let code = unsafe {
-            let (domain, buffer) = (self.domain.as_ptr(), start.as_ptr().cast());
-            fi_mr_reg(domain, buffer, bytes, access, 0, key, 0, &mut region, null)
-        };
-        let operation = format!("registering {bytes} bytes of memory");
-        let region = opened(self.library(), &operation, code, region).map_err(|error| error.at(self.me))?;
-        regions.insert(key, region);
-        Ok(())
+    /// A key for memory that no peer reaches.
+    pub(super) fn next_key(&self) -> u64 {
+        self.keys.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -231,8 +249,6 @@ pub(super) fn close<T>(object: NonNull<T>) {
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        let regions = std::mem::take(&mut *self.regions.lock().unwrap_or_else(PoisonError::into_inner));
-        regions.into_values().for_each(close);
         close(self.av);
         close(self.domain);
         close(self.fabric);

@@ -7,6 +7,7 @@ use super::library::OfiError;
 use super::slots::{SLOTS_MAX, Slot};
 use super::sys::*;
 use crate::types::{FabricError, FabricResult, Pe};
+use libc::c_void;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -222,11 +223,16 @@ impl Endpoint {
     ///
     /// # Safety
     /// The buffer is valid for writes of `bytes` bytes, and libfabric's, until the queue has given it back.
-    pub(super) unsafe fn post(&self, buffer: *mut u8, bytes: usize, slot: NonNull<Slot>) -> FabricResult<()> {
+    pub(super) unsafe fn post(
+        &self,
+        (buffer, bytes): (*mut u8, usize),
+        descriptor: *mut c_void,
+        slot: NonNull<Slot>,
+    ) -> FabricResult<()> {
         let iov = iovec { iov_base: buffer.cast(), iov_len: bytes };
         let message = fi_msg {
             msg_iov: &iov,
-            desc: null_mut(),
+            desc: list_of(&descriptor),
             iov_count: 1,
             addr: FI_ADDR_UNSPEC,
             context: slot.as_ptr().cast(),
@@ -281,6 +287,8 @@ impl Drop for Endpoint {
 /// The parts of a transfer, which libfabric reads during the call only.
 pub(super) struct Transfer {
     pub(super) local: iovec,
+    /// Of the local memory's registration; null if the provider wants none.
+    pub(super) descriptor: *mut c_void,
     pub(super) remote: fi_rma_iov,
 }
 
@@ -288,7 +296,7 @@ impl Transfer {
     pub(super) fn message(&self, addr: fi_addr_t, context: Option<NonNull<Slot>>) -> fi_msg_rma {
         fi_msg_rma {
             msg_iov: &self.local,
-            desc: null_mut(),
+            desc: list_of(&self.descriptor),
             iov_count: 1,
             addr,
             rma_iov: &self.remote,
@@ -297,4 +305,9 @@ impl Transfer {
             data: 0,
         }
     }
+}
+
+/// A list of one descriptor, as libfabric takes it; null if there is none.
+pub(super) fn list_of(descriptor: &*mut c_void) -> *mut *mut c_void {
+    if descriptor.is_null() { null_mut() } else { std::ptr::from_ref(descriptor).cast_mut() }
 }

@@ -7,9 +7,9 @@
 //! anew. The numbers are little-endian.
 
 use super::endpoint::{Endpoint, RECEIVES};
+use super::region::Arena;
 use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use crate::types::{FabricResult, Pe};
-use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 
 /// What lies before the payload.
@@ -38,13 +38,9 @@ pub(super) fn unpack(message: &[u8]) -> Option<(Pe, u64, &[u8])> {
 
 /// The buffers of an endpoint in which messages arrive.
 pub(super) struct Inbox {
-    buffers: Vec<Receive>,
-}
-
-/// A buffer, and the slot by which the queue names it.
-struct Receive {
-    slot: NonNull<Slot>,
-    buffer: Box<UnsafeCell<[u8]>>,
+    arena: Arena,
+    /// Pieces of it, each with the slot by which the queue names it.
+    buffers: Vec<(NonNull<Slot>, NonNull<u8>)>,
 }
 
 // SAFETY: buffers and slots are memory with no tie to a thread; libfabric writes them until the endpoint is
@@ -58,15 +54,15 @@ impl Inbox {
     /// If the provider refuses.
     pub(super) fn open(endpoint: &Endpoint, slots: &mut Slots) -> FabricResult<Inbox> {
         endpoint.set_least_room(BUFFER_BYTES)?;
-        let mut inbox = Inbox { buffers: Vec::new() };
-        for _ in 0..RECEIVES {
-            let slot = slots.take(Kind::Receive, endpoint.domain.me, None).expect("nothing is under way yet");
-            let bytes: Box<[u8]> = vec![0; RECEIVE_BYTES].into();
-            // SAFETY: a cell has the layout of what it holds.
-            let buffer = unsafe { Box::from_raw(Box::into_raw(bytes) as *mut UnsafeCell<[u8]>) };
-            inbox.buffers.push(Receive { slot, buffer });
-            inbox.post(endpoint, slot)?;
-        }
+        let (domain, bytes) = (&endpoint.domain, RECEIVES * RECEIVE_BYTES);
+        let arena = Arena::open(domain, bytes).map_err(|error| error.at(domain.me))?;
+        let buffers = arena.pieces(RECEIVE_BYTES).map(|buffer| {
+            let slot = slots.take(Kind::Receive, domain.me, None).expect("nothing is under way yet");
+            (slot, buffer)
+        });
+        let buffers: Vec<_> = buffers.collect();
+        let inbox = Inbox { arena, buffers };
+        inbox.buffers.iter().try_for_each(|(slot, _)| inbox.post(endpoint, *slot))?;
         Ok(inbox)
     }
 
@@ -75,11 +71,11 @@ impl Inbox {
     /// # Errors
     /// If the provider refuses.
     pub(super) fn post(&self, endpoint: &Endpoint, slot: NonNull<Slot>) -> FabricResult<()> {
-        let found = self.buffers.iter().find(|receive| receive.slot == slot);
-        let Receive { buffer, .. } = found.expect("only the slots of buffers are posted");
+        let found = self.buffers.iter().find(|(own, _)| *own == slot);
+        let (_, buffer) = found.expect("only the slots of buffers are posted");
         // SAFETY: the buffer lives as long as the inbox, which is dropped after the endpoint; libfabric has
         // done with it, or never had it.
-        unsafe { endpoint.post(buffer.get().cast(), RECEIVE_BYTES, slot) }
+        unsafe { endpoint.post((buffer.as_ptr(), RECEIVE_BYTES), self.arena.descriptor(), slot) }
     }
 }
 

@@ -16,9 +16,13 @@ mod library;
 mod message;
 mod provider;
 pub mod query;
+mod region;
+mod registration;
+mod remote;
 mod slots;
 mod survey;
 pub mod sys;
+mod unmapping;
 
 pub use domain::{Choice, usable};
 pub use info::Info;

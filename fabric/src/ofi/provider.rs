@@ -10,8 +10,10 @@
 
 use super::atomic::{datatype, operation};
 use super::domain::{Choice, Domain};
-use super::endpoint::{BATCH, Completion, Endpoint, Transfer};
+use super::endpoint::{BATCH, Completion, Endpoint, Transfer, list_of};
 use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
+use super::region::{Loan, Memory};
+use super::remote::{self, Peers};
 use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
@@ -19,6 +21,7 @@ use crate::contract::Provider;
 use crate::types::{
     Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
 };
+use libc::c_void;
 use std::cell::{Cell, RefCell};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -38,7 +41,8 @@ pub struct Ofi {
     slots: RefCell<Slots>,
     /// Where messages arrive; not at a context.
     inbox: Option<Inbox>,
-    peers: Arc<[fi_addr_t]>,
+    peers: Arc<Peers>,
+    memory: Memory,
     /// What libfabric has refused for good, until `progress` says so.
     refusal: RefCell<Option<FabricError>>,
     /// Messages that are on their way.
@@ -60,9 +64,10 @@ impl Ofi {
     pub fn open(me: Pe, n_pes: usize, choice: &Choice) -> FabricResult<Ofi> {
         let domain = Arc::new(Domain::open(me, n_pes, choice)?);
         let endpoint = Endpoint::open(&domain, true)?;
-        let mut slots = Slots::default();
+        let mut slots = Slots::open(&domain).map_err(|error| error.at(me))?;
         let inbox = Some(Inbox::open(&endpoint, &mut slots)?);
-        Ok(Ofi::new(me, n_pes, endpoint, slots, inbox, Arc::default()))
+        let memory = Memory::new(&domain);
+        Ok(Ofi::new((me, n_pes), endpoint, slots, inbox, (Arc::default(), memory)))
     }
 
     /// Provider and domain in use, as libfabric names them.
@@ -72,17 +77,16 @@ impl Ofi {
     }
 
     fn new(
-        me: Pe,
-        n_pes: usize,
+        (me, n_pes): (Pe, usize),
         endpoint: Endpoint,
         slots: Slots,
         inbox: Option<Inbox>,
-        peers: Arc<[fi_addr_t]>,
+        (peers, memory): (Arc<Peers>, Memory),
     ) -> Ofi {
         let (slots, refusal) = (RefCell::new(slots), RefCell::default());
         let (messages, counted) = (Cell::new(0), Cell::default());
         let fetched_in_vain = Cell::new(0);
-        Ofi { me, n_pes, endpoint, slots, inbox, peers, refusal, messages, counted, fetched_in_vain }
+        Ofi { me, n_pes, endpoint, slots, inbox, peers, memory, refusal, messages, counted, fetched_in_vain }
     }
 
     /// What libfabric can take at once without holding on to it.
@@ -113,26 +117,77 @@ impl Ofi {
     /// Starts a put that libfabric, or a slot's buffer, or nobody else holds.
     ///
     /// # Safety
-    /// As [`Provider::put`].
+    /// As [`Provider::put`]; the source stays as `flags` and the slot say.
     unsafe fn put_from(
         &self,
         pe: Pe,
-        source: *const u8,
-        bytes: usize,
+        (source, bytes): (*const u8, usize),
         slot: Option<NonNull<Slot>>,
-        target: Remote,
-        flags: u64,
+        (target, flags): (Remote, u64),
+        descriptor: *mut c_void,
     ) -> Status {
-        let transfer = Transfer {
-            local: iovec { iov_base: source.cast_mut().cast(), iov_len: bytes },
-            remote: fi_rma_iov { addr: target.offset_bytes as u64, len: bytes, key: target.key },
-        };
-        let message = transfer.message(self.peers[pe], slot);
+        let local = iovec { iov_base: source.cast_mut().cast(), iov_len: bytes };
+        let transfer = Transfer { local, descriptor, remote: self.peers.range(pe, target, bytes) };
+        let message = transfer.message(self.peers.addresses[pe], slot);
         let completion = if slot.is_some() { FI_COMPLETION } else { 0 };
         let flags = flags | completion | FI_DELIVERY_COMPLETE;
         // SAFETY: the endpoint is enabled; the caller vouches for the source, the slot lives on.
         let code = unsafe { fi_writemsg(self.endpoint.ep.as_ptr(), &message, flags) };
         self.status(code, slot, Kind::Put, pe)
+    }
+
+    /// Makes sure that a transfer may use memory of the program; if it may not, its slot is given back.
+    fn lend(&self, mut slot: NonNull<Slot>, pe: Pe, start: usize, bytes: usize) -> Option<*mut c_void> {
+        match self.memory.lend(start, bytes) {
+            Ok(Loan { descriptor, lent }) => {
+                // SAFETY: the slot was taken for the transfer, which is not started yet.
+                unsafe { slot.as_mut().lent = lent };
+                Some(descriptor)
+            }
+            Err(error) => {
+                let refusal = FabricError::Unreachable {
+                    pe: self.me,
+                    peer: pe,
+                    operation: "a transfer",
+                    reason: error.to_string(),
+                };
+                self.refusal.borrow_mut().get_or_insert(refusal);
+                // SAFETY: the slot was taken for the transfer, which nobody starts.
+                unsafe { self.slots.borrow_mut().free(slot) };
+                None
+            }
+        }
+    }
+
+    /// Where a get of `bytes` bytes goes: to its target, if the provider can write there, else to the
+    /// slot's buffer.
+    ///
+    /// # Safety
+    /// The slot was just taken, with a buffer if that is what is needed; the target is valid for writes.
+    unsafe fn landing(
+        &self,
+        slot: NonNull<Slot>,
+        pe: Pe,
+        target: *mut u8,
+        bytes: usize,
+    ) -> Option<(*mut u8, *mut c_void)> {
+        if !self.bounces(target, bytes) {
+            return Some((target, self.lend(slot, pe, target as usize, bytes)?));
+        }
+        let mut slots = self.slots.borrow_mut();
+        // SAFETY: the slot has a buffer, and is nobody else's; the caller vouches for the target.
+        unsafe {
+            let buffer = slot.as_ref().room().as_ptr();
+            slots.land(slot, buffer, target, bytes);
+            Some((buffer, slots.buffer_descriptor()))
+        }
+    }
+
+    /// Whether a get to there goes through a buffer: to register memory would take longer.
+    fn bounces(&self, target: *mut u8, bytes: usize) -> bool {
+        !self.memory.is_free()
+            && bytes <= BUFFER_BYTES
+            && self.memory.exposed_descriptor(target as usize, bytes).is_none()
     }
 
     /// Takes one completion: what its operation was is told.
@@ -149,8 +204,9 @@ impl Ofi {
         if let Kind::Message = kind {
             self.messages.set(self.messages.get() - 1);
         }
-        // SAFETY: the queue says that the operation is complete, so libfabric has done with it.
-        unsafe { self.slots.borrow_mut().free(completion.slot) };
+        // SAFETY: the queue says that the operation is complete, so libfabric has done with it; who started
+        // it has vouched for the place of its data.
+        unsafe { self.slots.borrow_mut().complete(completion.slot) };
         let Some(token) = token else { return Ok(0) };
         if owes_sent {
             handle(Event::Sent(token));
@@ -196,17 +252,37 @@ impl Provider for Ofi {
 
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
         let addresses: Vec<_> = (0..self.n_pes).map(lookup).collect::<FabricResult<_>>()?;
-        self.peers = self.endpoint.domain.insert(&addresses)?.into();
+        self.peers = Arc::new(Peers::new(self.endpoint.domain.insert(&addresses)?));
         Ok(())
     }
 
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
-        self.endpoint.domain.register(key, start, bytes)
+        self.memory.expose(&self.endpoint, (key, start.as_ptr() as usize, bytes))
+    }
+
+    fn exposed(&self) -> Vec<u8> {
+        match self.endpoint.domain.offer.wants_telling() {
+            true => remote::pack(self.memory.told()),
+            false => Vec::new(),
+        }
+    }
+
+    fn reach(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+        let read = |pe| {
+            let what = || format!("what PE {pe} says of its registered memory makes no sense here");
+            let told = lookup(pe)?;
+            remote::unpack(&told).ok_or_else(|| FabricError::Foreign { pe: self.me, what: what() })
+        };
+        let told = (0..self.n_pes).map(read).collect::<FabricResult<_>>()?;
+        self.peers = Arc::new(self.peers.with(told));
+        Ok(())
     }
 
     fn context(&self) -> FabricResult<Ofi> {
         let endpoint = Endpoint::open(&self.endpoint.domain, false)?;
-        Ok(Ofi::new(self.me, self.n_pes, endpoint, Slots::default(), None, Arc::clone(&self.peers)))
+        let slots = Slots::open(&self.endpoint.domain).map_err(|error| error.at(self.me))?;
+        let shared = (Arc::clone(&self.peers), self.memory.clone());
+        Ok(Ofi::new((self.me, self.n_pes), endpoint, slots, None, shared))
     }
 
     fn executes(&self, kind: AtomicKind) -> bool {
@@ -230,24 +306,26 @@ impl Provider for Ofi {
                 },
             };
             // SAFETY: the caller vouches for source and target; an injected source is free at return.
-            return unsafe { self.put_from(pe, source, bytes, slot, target, FI_INJECT) };
+            return unsafe { self.put_from(pe, (source, bytes), slot, (target, FI_INJECT), null_mut()) };
         }
         if bytes > BUFFER_BYTES {
             let Some(mut slot) = self.take(Kind::Put, pe, token) else { return Status::Again };
+            let Some(descriptor) = self.lend(slot, pe, source as usize, bytes) else { return Status::Again };
             // SAFETY: the slot was just taken; the caller vouches for source and target.
             return unsafe {
                 slot.as_mut().owes_sent = token.is_some();
-                self.put_from(pe, source, bytes, Some(slot), target, 0)
+                self.put_from(pe, (source, bytes), Some(slot), (target, 0), descriptor)
             };
         }
         let taken = self.slots.borrow_mut().take_with_buffer(Kind::Put, pe, token);
-        let Some(mut slot) = taken else { return Status::Again };
+        let Some(slot) = taken else { return Status::Again };
+        let descriptor = self.slots.borrow().buffer_descriptor();
         // SAFETY: the slot was just taken, and has a buffer, which is its own until the put is complete; the
         // caller vouches for source and target.
         unsafe {
-            let buffer = slot.as_mut().buffer.as_mut().expect("it was taken with a buffer").as_mut_ptr();
+            let buffer = slot.as_ref().room().as_ptr();
             buffer.copy_from_nonoverlapping(source, bytes);
-            self.put_from(pe, buffer, bytes, Some(slot), target, 0)
+            self.put_from(pe, (buffer, bytes), Some(slot), (target, 0), descriptor)
         }
     }
 
@@ -259,12 +337,17 @@ impl Provider for Ofi {
         source: Remote,
         token: Option<Token>,
     ) -> Status {
-        let Some(slot) = self.take(Kind::Get, pe, token) else { return Status::Again };
-        let transfer = Transfer {
-            local: iovec { iov_base: target.cast(), iov_len: bytes },
-            remote: fi_rma_iov { addr: source.offset_bytes as u64, len: bytes, key: source.key },
+        let taken = match self.bounces(target, bytes) {
+            true => self.slots.borrow_mut().take_with_buffer(Kind::Get, pe, token),
+            false => self.take(Kind::Get, pe, token),
         };
-        let message = transfer.message(self.peers[pe], Some(slot));
+        let Some(slot) = taken else { return Status::Again };
+        // SAFETY: the slot was just taken, as it is needed; the caller vouches for the target.
+        let landing = unsafe { self.landing(slot, pe, target, bytes) };
+        let Some((landing, descriptor)) = landing else { return Status::Again };
+        let local = iovec { iov_base: landing.cast(), iov_len: bytes };
+        let transfer = Transfer { local, descriptor, remote: self.peers.range(pe, source, bytes) };
+        let message = transfer.message(self.peers.addresses[pe], Some(slot));
         // SAFETY: the endpoint is enabled; the caller vouches for the target, the slot lives on.
         let code = unsafe { fi_readmsg(self.endpoint.ep.as_ptr(), &message, FI_COMPLETION) };
         self.status(code, Some(slot), Kind::Get, pe)
@@ -291,13 +374,22 @@ impl Provider for Ofi {
             unsafe { slot.as_mut().keep_operands([atomic.operand, atomic.compare]) };
         let place = |address: *mut u8| fi_ioc { addr: address.cast(), count: 1 };
         let [operand, compare] = [operand, compare].map(|address| place(address.cast()));
-        let mut result = place(if fetched.is_null() { spare.cast() } else { fetched });
-        let target = fi_rma_ioc { addr: word.offset_bytes as u64, count: 1, key: word.key };
+        let lands = !fetched.is_null() && !self.memory.is_free();
+        if lands {
+            let mut slots = self.slots.borrow_mut();
+            // SAFETY: the slot was just taken; the caller vouches for the place of the result.
+            unsafe { slots.land(slot, spare.cast(), fetched, atomic.kind.bytes()) };
+        }
+        let mut result = place(if lands || fetched.is_null() { spare.cast() } else { fetched });
+        let [key, addr] = self.peers.reach(pe, word);
+        let target = fi_rma_ioc { addr, count: 1, key };
+        let descriptor = self.slots.borrow().descriptor();
+        let descriptors = list_of(&descriptor);
         let message = fi_msg_atomic {
             msg_iov: &operand,
-            desc: null_mut(),
+            desc: descriptors,
             iov_count: usize::from(atomic.op != AtomicOp::Fetch),
-            addr: self.peers[pe],
+            addr: self.peers.addresses[pe],
             rma_iov: &target,
             rma_iov_count: 1,
             datatype: datatype(atomic.kind),
@@ -305,14 +397,24 @@ impl Provider for Ofi {
             context,
             data: 0,
         };
-        let (ep, flags, null) = (self.endpoint.ep.as_ptr(), FI_COMPLETION | FI_DELIVERY_COMPLETE, null_mut());
+        let (ep, flags) = (self.endpoint.ep.as_ptr(), FI_COMPLETION | FI_DELIVERY_COMPLETE);
         // SAFETY: the endpoint is enabled; the operands lie in the slot, which lives on; the caller vouches
         // for the place of the result.
         let code = unsafe {
             if atomic.op.takes_comparison() {
-                fi_compare_atomicmsg(ep, &message, &compare, null, 1, &mut result, null, 1, flags)
+                fi_compare_atomicmsg(
+                    ep,
+                    &message,
+                    &compare,
+                    descriptors,
+                    1,
+                    &mut result,
+                    descriptors,
+                    1,
+                    flags,
+                )
             } else if fetches {
-                fi_fetch_atomicmsg(ep, &message, &mut result, null, 1, flags)
+                fi_fetch_atomicmsg(ep, &message, &mut result, descriptors, 1, flags)
             } else {
                 fi_atomicmsg(ep, &message, flags)
             }
@@ -329,18 +431,20 @@ impl Provider for Ofi {
             self.n_pes,
         );
         let taken = self.slots.borrow_mut().take_with_buffer(Kind::Message, pe, None);
-        let Some(mut slot) = taken else { return Status::Again };
+        let Some(slot) = taken else { return Status::Again };
+        let descriptor = self.slots.borrow().buffer_descriptor();
         // SAFETY: the slot was just taken, and has a buffer, which is its own until the message has left; the
         // endpoint is enabled.
         let code = unsafe {
-            let buffer = slot.as_mut().buffer.as_mut().expect("it was taken with a buffer");
-            let bytes = pack(buffer, self.me, header, payload);
-            let local = iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: bytes };
+            let buffer = slot.as_ref().room();
+            let bytes =
+                pack(NonNull::slice_from_raw_parts(buffer, BUFFER_BYTES).as_mut(), self.me, header, payload);
+            let local = iovec { iov_base: buffer.as_ptr().cast(), iov_len: bytes };
             let message = fi_msg {
                 msg_iov: &local,
-                desc: null_mut(),
+                desc: list_of(&descriptor),
                 iov_count: 1,
-                addr: self.peers[pe],
+                addr: self.peers.addresses[pe],
                 context: slot.as_ptr().cast(),
                 data: 0,
             };
@@ -380,7 +484,9 @@ impl Provider for Ofi {
 
     fn bell(&self) -> Option<Bell> {
         let descriptor = self.endpoint.wait_descriptor()?.try_clone_to_owned().ok()?;
-        Some(Bell { descriptor, is_urgent: self.endpoint.domain.offer.data_progress != FI_PROGRESS_AUTO })
+        let offer = &self.endpoint.domain.offer;
+        let is_urgent = [offer.data_progress, offer.control_progress] != [FI_PROGRESS_AUTO; 2];
+        Some(Bell { descriptor, is_urgent })
     }
 
     fn may_sleep(&self) -> bool {
@@ -390,7 +496,9 @@ impl Provider for Ofi {
     fn completions(&self) -> Completions {
         let (puts, gets) = (self.endpoint.count_puts(), self.endpoint.count_gets());
         let moved = self.fetched_in_vain.get();
-        Completions { puts: puts + moved, gets: gets - moved }
+        // The counter may know of some of those already whose data have still to land, or not.
+        let landing = self.slots.borrow().landings() as u64;
+        Completions { puts: puts + moved, gets: gets.saturating_sub(moved + landing) }
     }
 
     /// To read a counter is a round of the provider's progress: only one that lags behind is read.
@@ -403,7 +511,9 @@ impl Provider for Ofi {
             counted.gets = self.endpoint.count_gets();
         }
         self.counted.set(counted);
-        counted.puts + moved == started.puts && counted.gets == started.gets + moved
+        counted.puts + moved == started.puts
+            && counted.gets == started.gets + moved
+            && self.slots.borrow().landings() == 0
     }
 }
 

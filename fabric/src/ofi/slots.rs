@@ -4,9 +4,14 @@
 //! Invariant: a slot is libfabric's from the call that accepted its operation until its completion was read;
 //! it stays at its address. There are never more slots than a completion queue has room for.
 
+use super::domain::Domain;
+use super::library::OfiError;
+use super::region::{Arena, Region};
 use crate::types::{Pe, Token};
+use libc::c_void;
 use std::cell::UnsafeCell;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
 /// Bytes of a buffer that a slot brings along: for messages, and for puts whose source is to be free at once.
 pub(super) const BUFFER_BYTES: usize = 8192;
@@ -53,7 +58,20 @@ pub(super) struct Slot {
     /// Operands of an atomic, and a place for an old value that nobody wants.
     operands: [u64; 2],
     spare: u64,
-    pub(super) buffer: Option<Box<[u8]>>,
+    /// Room of `BUFFER_BYTES`, if the operation has some.
+    buffer: Option<NonNull<u8>>,
+    /// Where so many bytes of the operation's own room are to land when it is complete.
+    landing: Option<Landing>,
+    /// Registered memory that it uses.
+    pub(super) lent: Option<Arc<Region>>,
+}
+
+/// Bytes that are on their way to a place that the provider cannot write itself.
+#[derive(Clone, Copy)]
+struct Landing {
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
 }
 
 impl Slot {
@@ -63,19 +81,84 @@ impl Slot {
         let [operand, compare] = &mut self.operands;
         [operand, compare, &mut self.spare]
     }
+
+    /// The room that was taken with it.
+    pub(super) fn room(&self) -> NonNull<u8> {
+        self.buffer.expect("it was taken with a buffer")
+    }
 }
 
 /// All slots of an endpoint.
-#[derive(Default)]
 pub(super) struct Slots {
     /// Has room for all from the first one on, so that it never moves.
     slots: Vec<UnsafeCell<Slot>>,
+    /// The registration of these, if that is demanded.
+    slots_region: Option<Region>,
     free: Vec<u32>,
-    buffers: Vec<Box<[u8]>>,
-    buffers_made: usize,
+    /// Those that are free.
+    buffers: Vec<NonNull<u8>>,
+    buffers_arena: Arena,
+    /// Operations whose data have still to land.
+    landings: usize,
 }
 
 impl Slots {
+    /// The slots of an endpoint of a domain.
+    ///
+    /// # Errors
+    /// If the provider refuses to register them.
+    pub(super) fn open(domain: &Arc<Domain>) -> Result<Slots, OfiError> {
+        let mut slots = Slots::with(Arena::open(domain, BUFFERS_MAX * BUFFER_BYTES)?);
+        if domain.offer.wants_descriptors() {
+            let (start, bytes) = (slots.slots.as_ptr() as usize, SLOTS_MAX * size_of::<Slot>());
+            slots.slots_region = Some(Region::own(domain, start, bytes)?);
+        }
+        Ok(slots)
+    }
+
+    fn with(buffers_arena: Arena) -> Slots {
+        Slots {
+            slots: Vec::with_capacity(SLOTS_MAX),
+            slots_region: None,
+            free: Vec::new(),
+            buffers: buffers_arena.pieces(BUFFER_BYTES).collect(),
+            buffers_arena,
+            landings: 0,
+        }
+    }
+
+    /// What transfers from or to a slot bring along; null if nothing.
+    pub(super) fn descriptor(&self) -> *mut c_void {
+        self.slots_region.as_ref().map_or(null_mut(), Region::descriptor)
+    }
+
+    /// The same for a slot's buffer.
+    pub(super) fn buffer_descriptor(&self) -> *mut c_void {
+        self.buffers_arena.descriptor()
+    }
+
+    /// Operations that the counters may know as complete, but whose data have still to land.
+    pub(super) fn landings(&self) -> usize {
+        self.landings
+    }
+
+    /// What the provider writes to `from`, in the slot's room, is to land at `to`.
+    ///
+    /// # Safety
+    /// The slot is of these slots and its operation not started yet; `to` is valid for writes until it is
+    /// complete.
+    pub(super) unsafe fn land(
+        &mut self,
+        mut slot: NonNull<Slot>,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller vouches for the slot.
+        unsafe { slot.as_mut().landing = Some(Landing { from, to, bytes }) };
+        self.landings += 1;
+    }
+
     /// A slot for an operation; `None` if too many are under way.
     pub(super) fn take(&mut self, kind: Kind, pe: Pe, token: Option<Token>) -> Option<NonNull<Slot>> {
         let index = match self.free.pop() {
@@ -84,7 +167,6 @@ impl Slots {
             None => {
                 let index = self.slots.len() as u32;
                 let (room, operands) = ([0; 8], [0; 2]);
-                self.slots.reserve_exact(SLOTS_MAX - self.slots.len());
                 self.slots.push(UnsafeCell::new(Slot {
                     room,
                     index,
@@ -96,6 +178,8 @@ impl Slots {
                     operands,
                     spare: 0,
                     buffer: None,
+                    landing: None,
+                    lent: None,
                 }));
                 index
             }
@@ -117,14 +201,7 @@ impl Slots {
         pe: Pe,
         token: Option<Token>,
     ) -> Option<NonNull<Slot>> {
-        let buffer = match self.buffers.pop() {
-            Some(buffer) => buffer,
-            None if self.buffers_made == BUFFERS_MAX => return None,
-            None => {
-                self.buffers_made += 1;
-                vec![0; BUFFER_BYTES].into()
-            }
-        };
+        let buffer = self.buffers.pop()?;
         match self.take(kind, pe, token) {
             Some(mut slot) => {
                 // SAFETY: the slot was just taken and is this caller's alone.
@@ -138,6 +215,22 @@ impl Slots {
         }
     }
 
+    /// Gives a slot back whose operation is complete: its data land.
+    ///
+    /// # Safety
+    /// It is of these slots, and libfabric has done with it; whoever started the operation vouches for the
+    /// place of its data.
+    pub(super) unsafe fn complete(&mut self, mut slot: NonNull<Slot>) {
+        // SAFETY: the caller vouches for the slot, whose room is its own, and for the place, which is not
+        // there.
+        unsafe {
+            if let Some(Landing { from, to, bytes }) = slot.as_mut().landing {
+                to.copy_from_nonoverlapping(from, bytes);
+            }
+            self.free(slot);
+        }
+    }
+
     /// Gives a slot back.
     ///
     /// # Safety
@@ -145,6 +238,8 @@ impl Slots {
     pub(super) unsafe fn free(&mut self, mut slot: NonNull<Slot>) {
         // SAFETY: the caller vouches for the slot.
         let slot = unsafe { slot.as_mut() };
+        self.landings -= usize::from(slot.landing.take().is_some());
+        slot.lent = None;
         self.buffers.extend(slot.buffer.take());
         self.free.push(slot.index);
     }
@@ -156,7 +251,7 @@ mod tests {
 
     #[test]
     fn slots_and_buffers_are_bounded_and_come_back() {
-        let mut slots = Slots::default();
+        let mut slots = Slots::with(Arena::unregistered(BUFFERS_MAX * BUFFER_BYTES));
         let with: Vec<_> = std::iter::from_fn(|| slots.take_with_buffer(Kind::Message, 0, None)).collect();
         assert_eq!(with.len(), BUFFERS_MAX);
         let without: Vec<_> = std::iter::from_fn(|| slots.take(Kind::Put, 1, Some(5))).collect();

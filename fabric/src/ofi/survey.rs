@@ -5,9 +5,10 @@
 //! requirement by requirement, and one that makes an offer vanish is what it lacks, and is left out of the
 //! questions that follow; of two that exclude each other only the later is named. Source: `fi_getinfo(3)`.
 
-use super::domain::{Choice, hints, usable};
+use super::domain::{Choice, LEAST, hints, usable};
 use super::library::{Library, OfiError, text_at};
 use super::query::{Hints, Offer, offers};
+use super::region::DUTIES;
 use super::sys::*;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -128,7 +129,7 @@ struct Requirement {
 
 /// In the order in which they are added. An endpoint of another type is another thing altogether, so nothing
 /// else is asked of it.
-const REQUIREMENTS: [Requirement; 12] = [
+const REQUIREMENTS: [Requirement; 10] = [
     Requirement {
         add: |hints, all| hints.endpoint = all.endpoint,
         complaint: |found, words| {
@@ -146,22 +147,12 @@ const REQUIREMENTS: [Requirement; 12] = [
         complaint: |_, _| "no access to remote memory (FI_RMA)".to_owned(),
     },
     Requirement {
-        add: |hints, all| hints.caps |= all.caps & ATOMICS,
-        complaint: |_, _| "no atomics (FI_ATOMIC)".to_owned(),
-    },
-    Requirement {
         add: |hints, all| hints.op_flags = all.op_flags,
         complaint: |_, _| "does not tell when data are delivered (FI_DELIVERY_COMPLETE)".to_owned(),
     },
     Requirement {
         add: |hints, all| hints.msg_order = all.msg_order,
         complaint: |_, _| "messages may overtake each other (FI_ORDER_SAS)".to_owned(),
-    },
-    Requirement {
-        add: |hints, all| {
-            (hints.data_progress, hints.control_progress) = (all.data_progress, all.control_progress);
-        },
-        complaint: |_, _| "no progress of its own (FI_PROGRESS_AUTO)".to_owned(),
     },
     Requirement {
         add: |hints, all| hints.threading = all.threading,
@@ -186,7 +177,7 @@ const REQUIREMENTS: [Requirement; 12] = [
     Requirement {
         add: |hints, all| hints.mr_mode = all.mr_mode,
         complaint: |found, words| {
-            let duties = found.iter().fold(!0, |bits, answer| bits & answer.mr_mode);
+            let duties = found.iter().fold(!DUTIES, |bits, answer| bits & answer.mr_mode);
             format!("asks for a duty of memory that is not taken: {}", words(&Number::MrMode(duties)))
         },
     },
@@ -199,8 +190,6 @@ const ALL: u32 = (1 << REQUIREMENTS.len()) - 1;
 const MESSAGES: u64 = FI_MSG | FI_SEND | FI_RECV | FI_MULTI_RECV;
 /// Those that make access to remote memory.
 const REMOTE_MEMORY: u64 = FI_RMA | ACCESS;
-/// Those that make atomics.
-const ATOMICS: u64 = FI_ATOMIC | ACCESS;
 const ACCESS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 /// No requirement, and every duty taken.
@@ -210,8 +199,10 @@ fn nothing_asked() -> Hints {
 
 /// What is asked for with these requirements, of which each is a bit.
 fn asking(provider: &str, requirements: u32) -> Hints {
-    let all = hints(Some(provider), FI_PROGRESS_AUTO);
-    let mut hints = Hints { provider: all.provider.clone(), ..nothing_asked() };
+    let all = hints(Some(provider), LEAST);
+    let (data_progress, control_progress) = (all.data_progress, all.control_progress);
+    let provider = all.provider.clone();
+    let mut hints = Hints { provider, data_progress, control_progress, ..nothing_asked() };
     for (bit, requirement) in REQUIREMENTS.iter().enumerate() {
         if requirements >> bit & 1 != 0 {
             (requirement.add)(&mut hints, &all);
@@ -336,7 +327,8 @@ mod tests {
 
     #[test]
     fn all_requirements_together_are_what_a_job_asks_for() {
-        assert_eq!(asking("tcp;ofi_rxm", ALL), hints(Some("tcp;ofi_rxm"), FI_PROGRESS_AUTO));
+        let least = hints(Some("tcp;ofi_rxm"), LEAST);
+        assert_eq!(asking("tcp;ofi_rxm", ALL), least);
     }
 
     #[test]
@@ -365,20 +357,19 @@ mod tests {
     #[test]
     fn whatever_is_lacking_is_named_and_nothing_else() {
         let place = Place { provider: "x".into(), domain: "d".into(), address: None };
-        let (mode, mr_mode) = (FI_CONTEXT | FI_MSG_PREFIX, FI_MR_LOCAL | FI_MR_PROV_KEY);
+        let (mode, mr_mode) = (FI_CONTEXT | FI_MSG_PREFIX, FI_MR_LOCAL | FI_MR_RAW);
         let offer = Answer { place, endpoint: FI_EP_RDM, mode, mr_mode };
         assert_eq!(lacks_of(&offer, |_| true), [""; 0]);
         let takes = |hints: &Hints| hints.mode & mode == mode && hints.mr_mode & mr_mode == mr_mode;
-        let prefix = format!("{FI_MSG_PREFIX:#x}");
+        let [prefix, raw] = [FI_MSG_PREFIX, FI_MR_RAW as u64].map(|bits| format!("{bits:#x}"));
         for (lacks, ends) in [
-            (lacks_of(&offer, takes), vec![&*prefix, "0x44"]),
+            (lacks_of(&offer, takes), vec![&*prefix, &*raw]),
             (lacks_of(&offer, |hints| hints.mode & mode == mode), vec![&*prefix]),
-            (lacks_of(&offer, |hints| hints.caps & FI_ATOMIC == 0), vec!["(FI_ATOMIC)"]),
             (
                 lacks_of(&offer, |hints| {
-                    hints.caps & FI_RMA == 0 && hints.data_progress != FI_PROGRESS_AUTO && hints.av_type == 0
+                    hints.caps & FI_RMA == 0 && hints.threading != FI_THREAD_SAFE && hints.av_type == 0
                 }),
-                vec!["(FI_RMA)", "(FI_PROGRESS_AUTO)", "(FI_AV_TABLE)"],
+                vec!["(FI_RMA)", "(FI_THREAD_SAFE)", "(FI_AV_TABLE)"],
             ),
             (lacks_of(&offer, |hints| hints.op_flags == 0), vec!["(FI_DELIVERY_COMPLETE)"]),
             (lacks_of(&offer, |hints| hints.endpoint != FI_EP_RDM), vec!["not FI_EP_RDM"]),

@@ -1,0 +1,259 @@
+//! Registered memory: what a provider may read and write, and the providers' demands on it.
+//!
+//! Invariant: a region is open as long as anybody may use it, and holds its domain open. Demands are those
+//! that the offer names: who demands nothing is given no descriptors, keys as they were chosen, and offsets.
+//! Source: `fi_mr(3)`.
+
+use super::domain::{Domain, OWN_KEYS, close, opened};
+use super::endpoint::Endpoint;
+use super::library::OfiError;
+use super::query::Offer;
+use super::registration::{Register, Registrations};
+use super::sys::*;
+use crate::types::{FabricError, FabricResult, Key};
+use libc::{c_int, c_void};
+use std::ops::Range;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+/// Duties of who registers memory that are kept here, if a provider demands them.
+pub(super) const DUTIES: c_int =
+    FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+
+impl Offer {
+    /// Whether transfers need descriptors of this PE's memory as well.
+    pub(super) fn wants_descriptors(&self) -> bool {
+        self.mr_mode & FI_MR_LOCAL != 0
+    }
+
+    /// Whether the peers must be told how to reach registered memory.
+    pub(super) fn wants_telling(&self) -> bool {
+        self.mr_mode & (FI_MR_PROV_KEY | FI_MR_VIRT_ADDR) != 0
+    }
+}
+
+/// Memory that is registered.
+pub(super) struct Region {
+    mr: NonNull<fid_mr>,
+    pub(super) start: usize,
+    pub(super) bytes: usize,
+    domain: Arc<Domain>,
+}
+
+// SAFETY: the object is used by any thread, as `FI_THREAD_SAFE` was asked for.
+unsafe impl Send for Region {}
+// SAFETY: as for `Send`; nothing here changes while it is open.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Registers memory for this PE's own transfers.
+    ///
+    /// # Errors
+    /// If the provider refuses.
+    pub(super) fn own(domain: &Arc<Domain>, start: usize, bytes: usize) -> Result<Region, OfiError> {
+        let access = FI_READ | FI_WRITE | FI_SEND | FI_RECV;
+        Region::open(domain, start, bytes, (access, domain.next_key()))
+    }
+
+    /// Registers memory that the peers of an endpoint may read and write under a key.
+    ///
+    /// # Errors
+    /// If the provider refuses.
+    pub(super) fn exposed(
+        endpoint: &Endpoint,
+        start: usize,
+        bytes: usize,
+        key: u64,
+    ) -> Result<Region, OfiError> {
+        let access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+        let (domain, ep) = (&endpoint.domain, endpoint.ep.as_ptr());
+        let region = Region::open(domain, start, bytes, (access, key))?;
+        if domain.offer.mr_mode & FI_MR_ENDPOINT != 0 {
+            // SAFETY: region and endpoint are open.
+            let code = unsafe { fi_mr_bind(region.mr.as_ptr(), ep.cast(), 0) };
+            region.check("binding memory to an endpoint", code)?;
+            // SAFETY: the region is open, and was registered to be enabled now.
+            region.check("enabling memory", unsafe { fi_mr_enable(region.mr.as_ptr()) })?;
+        }
+        Ok(region)
+    }
+
+    fn open(
+        domain: &Arc<Domain>,
+        start: usize,
+        bytes: usize,
+        (access, key): (u64, u64),
+    ) -> Result<Region, OfiError> {
+        let (mut mr, null) = (null_mut(), null_mut());
+        // SAFETY: the domain is open; who registers vouches for the memory, which stays as long as the
+        // region.
+        let code = unsafe {
+            let (domain, buffer) = (domain.domain.as_ptr(), start as *const c_void);
+            fi_mr_reg(domain, buffer, bytes, access, 0, key, 0, &mut mr, null)
+        };
+        let operation = format!("registering {bytes} bytes of memory");
+        let mr = opened(domain.library(), &operation, code, mr)?;
+        Ok(Region { mr, start, bytes, domain: Arc::clone(domain) })
+    }
+
+    fn check(&self, operation: &str, code: i32) -> Result<(), OfiError> {
+        let remedy = "Choose another fabric by PELAGO_OFI_PROVIDER";
+        (code == 0).then_some(()).ok_or_else(|| self.domain.library().error(operation, code.into(), remedy))
+    }
+
+    /// What transfers from or to this memory bring along.
+    pub(super) fn descriptor(&self) -> *mut c_void {
+        // SAFETY: the region is open as long as this value, which closes it.
+        unsafe { fi_mr_desc(self.mr.as_ptr()) }
+    }
+
+    /// The key and the address by which peers reach its first byte.
+    pub(super) fn reach(&self) -> [u64; 2] {
+        // SAFETY: the region is open as long as this value, which closes it.
+        let key = unsafe { fi_mr_key(self.mr.as_ptr()) };
+        [key, if self.domain.offer.mr_mode & FI_MR_VIRT_ADDR != 0 { self.start as u64 } else { 0 }]
+    }
+
+    /// Whether all of a range lies in it.
+    pub(super) fn covers(&self, start: usize, bytes: usize) -> bool {
+        start >= self.start && start - self.start <= self.bytes && bytes <= self.bytes - (start - self.start)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        close(self.mr);
+    }
+}
+
+/// Memory for the provider's use that this library brings along: zeroed, and registered if that is demanded.
+/// Pages come into being when they are touched.
+pub(super) struct Arena {
+    /// Closed before the memory is given back.
+    region: Option<Region>,
+    memory: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: memory with no tie to a thread, which the provider writes.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// # Errors
+    /// If the provider refuses to register it.
+    pub(super) fn open(domain: &Arc<Domain>, bytes: usize) -> Result<Arena, OfiError> {
+        let mut arena = Arena::unregistered(bytes);
+        if domain.offer.wants_descriptors() {
+            arena.region = Some(Region::own(domain, arena.memory.as_ptr() as usize, bytes)?);
+        }
+        Ok(arena)
+    }
+
+    pub(super) fn unregistered(bytes: usize) -> Arena {
+        let memory: Box<[u8]> = vec![0; bytes].into();
+        Arena { region: None, memory: NonNull::from(Box::leak(memory)).cast(), bytes }
+    }
+
+    /// All pieces of `bytes` bytes.
+    pub(super) fn pieces(&self, bytes: usize) -> impl Iterator<Item = NonNull<u8>> + use<> {
+        let (start, count) = (self.memory, self.bytes / bytes);
+        // SAFETY: all pieces lie in the memory.
+        (0..count).map(move |i| unsafe { start.add(i * bytes) })
+    }
+
+    /// What transfers from or to it bring along; null if nothing.
+    pub(super) fn descriptor(&self) -> *mut c_void {
+        self.region.as_ref().map_or(null_mut(), Region::descriptor)
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        self.region.take();
+        let memory = std::ptr::slice_from_raw_parts_mut(self.memory.as_ptr(), self.bytes);
+        // SAFETY: it came from a box of this length, whose pieces nobody uses any more: the endpoint is
+        // closed.
+        drop(unsafe { Box::from_raw(memory) });
+    }
+}
+
+/// How the cache registers memory that lies anywhere.
+pub(super) struct Anywhere(pub(super) Arc<Domain>);
+
+impl Register for Anywhere {
+    type Region = Region;
+    type Error = OfiError;
+
+    fn register(&self, range: Range<usize>) -> Result<Region, OfiError> {
+        Region::own(&self.0, range.start, range.len())
+    }
+}
+
+/// The memory of this PE's program, as its transfers need it: what its peers may reach, and all else by the
+/// cache, for providers that want descriptors.
+#[derive(Clone)]
+pub(super) struct Memory {
+    exposed: Vec<(Key, Arc<Region>)>,
+    cache: Option<Arc<Registrations<Anywhere>>>,
+}
+
+/// Memory that a transfer may use until this is dropped.
+pub(super) struct Loan {
+    pub(super) descriptor: *mut c_void,
+    pub(super) lent: Option<Arc<Region>>,
+}
+
+impl Memory {
+    pub(super) fn new(domain: &Arc<Domain>) -> Memory {
+        let cache = domain.offer.wants_descriptors();
+        let cache = cache.then(|| Arc::new(Registrations::new(Anywhere(Arc::clone(domain)))));
+        Memory { exposed: Vec::new(), cache }
+    }
+
+    /// Lets the peers of an endpoint reach memory under a key.
+    ///
+    /// # Errors
+    /// If the key is taken, or the provider refuses.
+    pub(super) fn expose(
+        &mut self,
+        endpoint: &Endpoint,
+        (key, start, bytes): (Key, usize, usize),
+    ) -> FabricResult<()> {
+        let pe = endpoint.domain.me;
+        if self.exposed.iter().any(|(taken, _)| *taken == key) || key >= OWN_KEYS {
+            return Err(FabricError::Foreign { pe, what: format!("key {key} is taken") });
+        }
+        let region = Region::exposed(endpoint, start, bytes, key).map_err(|error| error.at(pe))?;
+        self.exposed.push((key, Arc::new(region)));
+        Ok(())
+    }
+
+    /// What the peers must know of it.
+    pub(super) fn told(&self) -> impl Iterator<Item = (Key, [u64; 2])> {
+        self.exposed.iter().map(|(key, region)| (*key, region.reach()))
+    }
+
+    /// Whether transfers need no descriptors.
+    pub(super) fn is_free(&self) -> bool {
+        self.cache.is_none()
+    }
+
+    /// The descriptor of a range that the peers may reach as well.
+    pub(super) fn exposed_descriptor(&self, start: usize, bytes: usize) -> Option<*mut c_void> {
+        let found = self.exposed.iter().find(|(_, region)| region.covers(start, bytes));
+        found.map(|(_, region)| region.descriptor())
+    }
+
+    /// Makes sure that a range may be used.
+    ///
+    /// # Errors
+    /// If it has to be registered, and the provider refuses.
+    pub(super) fn lend(&self, start: usize, bytes: usize) -> Result<Loan, OfiError> {
+        let Some(cache) = &self.cache else { return Ok(Loan { descriptor: null_mut(), lent: None }) };
+        if let Some(descriptor) = self.exposed_descriptor(start, bytes) {
+            return Ok(Loan { descriptor, lent: None });
+        }
+        let region = cache.lend(start, bytes)?;
+        Ok(Loan { descriptor: region.descriptor(), lent: Some(region) })
+    }
+}

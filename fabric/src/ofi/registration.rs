@@ -1,0 +1,306 @@
+//! The cache of registered memory: buffers of the program that lie anywhere, for providers that want all
+//! memory registered. To register takes far longer than a transfer, so what was registered stays so for a
+//! while. Source: C. Bell, D. Bonachea, A New DMA Registration Strategy for Pinning-Based High Performance
+//! Networks (firehose); what is new here is that the system says what was unmapped (`unmapping.rs`).
+//!
+//! Invariant: memory in use is registered; what is idle is bounded in number and bytes, the least recently
+//! used goes first; nothing whose pages were unmapped since it was registered is ever lent, and it is closed
+//! when next something is lent. Where the system does not say what is unmapped, nothing is kept.
+
+use super::unmapping::Unmapping;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Registrations that are kept.
+const KEPT_MAX: usize = 256;
+/// Bytes that these cover together.
+const KEPT_BYTES_MAX: usize = 1 << 30;
+/// What is registered begins and ends with pages of this size.
+pub(super) const PAGE_BYTES: usize = 4096;
+
+/// How memory is registered.
+pub(super) trait Register: Send + Sync + 'static {
+    /// Memory that is registered until this is dropped.
+    type Region: Send + Sync;
+    type Error;
+
+    fn register(&self, range: Range<usize>) -> Result<Self::Region, Self::Error>;
+}
+
+/// A cache of registrations.
+pub(super) struct Registrations<R: Register> {
+    how: R,
+    kept: Arc<Mutex<Kept<R::Region>>>,
+    /// Tells `kept` what is unmapped; none if the system does not say it.
+    unmapping: Option<Unmapping>,
+}
+
+/// What is registered, by its first byte.
+struct Kept<T> {
+    regions: BTreeMap<usize, Entry<T>>,
+    bytes: usize,
+    /// Counts what was lent.
+    clock: u64,
+    has_stale: bool,
+}
+
+struct Entry<T> {
+    end: usize,
+    lent_at: u64,
+    /// Some of its pages were unmapped.
+    is_stale: bool,
+    region: Arc<T>,
+}
+
+impl<R: Register> Registrations<R> {
+    pub(super) fn new(how: R) -> Registrations<R> {
+        let kept =
+            Arc::new(Mutex::new(Kept { regions: BTreeMap::new(), bytes: 0, clock: 0, has_stale: false }));
+        let theirs = Arc::clone(&kept);
+        let unmapping = Unmapping::watch(Box::new(move |gone| match theirs.try_lock() {
+            Ok(mut kept) => {
+                kept.mark(gone);
+                true
+            }
+            Err(TryLockError::Poisoned(_)) => true,
+            Err(TryLockError::WouldBlock) => false,
+        }));
+        Registrations { how, kept, unmapping }
+    }
+
+    /// The registration of a range, which is in use as long as the answer is held.
+    ///
+    /// # Errors
+    /// If the memory cannot be registered.
+    pub(super) fn lend(&self, start: usize, bytes: usize) -> Result<Arc<R::Region>, R::Error> {
+        let range = start / PAGE_BYTES * PAGE_BYTES..(start + bytes).next_multiple_of(PAGE_BYTES);
+        let Some(unmapping) = &self.unmapping else { return self.how.register(range).map(Arc::new) };
+        let (found, gone) = loop {
+            unmapping.await_told();
+            let answer = self.kept().find(&range);
+            // What was unmapped before this call is known, unless it is being told just now.
+            if !unmapping.is_telling() {
+                break answer;
+            }
+        };
+        drop(gone);
+        match found {
+            Some(region) if unmapping.still_watches(&range) => return Ok(region),
+            // Another thread is unmapping what was here, and has yet to be heard.
+            Some(_) => self.kept().mark(std::slice::from_ref(&range)),
+            None => {}
+        }
+        let is_watched = unmapping.add(&range);
+        let region = Arc::new(self.how.register(range.clone())?);
+        if is_watched {
+            let gone = self.kept().keep(range, Arc::clone(&region));
+            drop(gone);
+        }
+        Ok(region)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept<R::Region>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Kept<T> {
+    /// The registration of a range, if there is one, and what is to be closed.
+    fn find(&mut self, range: &Range<usize>) -> (Option<Arc<T>>, Vec<Arc<T>>) {
+        let gone = self.remove_stale();
+        self.clock += 1;
+        let (nearest, clock) = (self.regions.range_mut(..=range.start).next_back(), self.clock);
+        let found = nearest.filter(|(_, entry)| entry.end >= range.end).map(|(_, entry)| {
+            entry.lent_at = clock;
+            Arc::clone(&entry.region)
+        });
+        (found, gone)
+    }
+
+    /// Keeps a registration, and answers those that make room for it.
+    fn keep(&mut self, range: Range<usize>, region: Arc<T>) -> Vec<Arc<T>> {
+        // Of two that begin alike the longer one stays.
+        let is_longer = |entry: &Entry<T>| !entry.is_stale && entry.end >= range.end;
+        if self.regions.get(&range.start).is_some_and(is_longer) {
+            return Vec::new();
+        }
+        let mut gone: Vec<_> = self.remove(range.start).into_iter().collect();
+        self.clock += 1;
+        self.bytes += range.len();
+        self.regions
+            .insert(range.start, Entry { end: range.end, lent_at: self.clock, is_stale: false, region });
+        while self.regions.len() > KEPT_MAX || self.bytes > KEPT_BYTES_MAX {
+            let idle = self.regions.iter().filter(|(_, entry)| Arc::strong_count(&entry.region) == 1);
+            let Some((&oldest, _)) = idle.min_by_key(|(_, entry)| entry.lent_at) else { break };
+            gone.extend(self.remove(oldest));
+        }
+        gone
+    }
+
+    fn remove(&mut self, start: usize) -> Option<Arc<T>> {
+        let entry = self.regions.remove(&start)?;
+        self.bytes -= entry.end - start;
+        Some(entry.region)
+    }
+
+    /// Marks what has pages in one of these ranges. Nothing is allocated or freed here: that might unmap
+    /// memory, and this is called by who must hear of it.
+    fn mark(&mut self, gone: &[Range<usize>]) {
+        for (&start, entry) in &mut self.regions {
+            let is_gone = gone.iter().any(|range| start < range.end && range.start < entry.end);
+            entry.is_stale |= is_gone;
+            self.has_stale |= is_gone;
+        }
+    }
+
+    fn remove_stale(&mut self) -> Vec<Arc<T>> {
+        if !std::mem::take(&mut self.has_stale) {
+            return Vec::new();
+        }
+        let stale = self.regions.iter().filter(|(_, entry)| entry.is_stale);
+        let starts: Vec<usize> = stale.map(|(&start, _)| start).collect();
+        starts.into_iter().filter_map(|start| self.remove(start)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::{AtomicUsize, Ordering};
+
+    /// Counts what was registered, and what of it is open.
+    #[derive(Default)]
+    struct Counting {
+        total: Arc<AtomicUsize>,
+        open: Arc<AtomicUsize>,
+    }
+
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    impl Register for Counting {
+        type Region = Counted;
+        type Error = ();
+
+        fn register(&self, _range: Range<usize>) -> Result<Counted, ()> {
+            self.total.fetch_add(1, Ordering::Relaxed);
+            self.open.fetch_add(1, Ordering::Relaxed);
+            Ok(Counted(Arc::clone(&self.open)))
+        }
+    }
+
+    /// A mapping of so many pages, unmapped when dropped.
+    struct Mapping(usize, usize);
+
+    impl Mapping {
+        /// At an address, in place of what is there, or anywhere.
+        fn new(at: Option<usize>, bytes: usize) -> Mapping {
+            let fixed = if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
+            let hint = at.unwrap_or(0) as *mut libc::c_void;
+            // SAFETY: a new mapping, which replaces nothing.
+            let start = unsafe { libc::mmap(hint, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+            assert_ne!(start, libc::MAP_FAILED);
+            Mapping(start as usize, bytes)
+        }
+    }
+
+    impl Drop for Mapping {
+        fn drop(&mut self) {
+            // SAFETY: the mapping is this value's, and nothing refers to it.
+            unsafe { libc::munmap(self.0 as *mut libc::c_void, self.1) };
+        }
+    }
+
+    const PAGES: usize = 16 * PAGE_BYTES;
+
+    fn counts(cache: &Registrations<Counting>) -> [usize; 2] {
+        [&cache.how.total, &cache.how.open].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn what_lies_in_a_registration_is_not_registered_again() {
+        let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
+        assert!(cache.unmapping.is_some(), "the system says what is unmapped");
+        drop(cache.lend(memory.0, PAGES).unwrap());
+        drop(cache.lend(memory.0 + 5000, 100).unwrap());
+        drop(cache.lend(memory.0, 1).unwrap());
+        assert_eq!(counts(&cache), [1, 1]);
+        let beyond = Mapping::new(None, PAGES);
+        drop(cache.lend(beyond.0 + 1, PAGES - 1).unwrap());
+        assert_eq!(counts(&cache), [2, 2]);
+    }
+
+    #[test]
+    fn memory_that_was_unmapped_is_registered_anew() {
+        let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
+        let at = memory.0;
+        drop(cache.lend(at, PAGES).unwrap());
+        for round in 2..100 {
+            drop(Mapping(at + PAGE_BYTES, PAGE_BYTES));
+            let again = Mapping::new(Some(at + PAGE_BYTES), PAGE_BYTES);
+            drop(cache.lend(at, PAGES).unwrap());
+            assert_eq!(counts(&cache), [round, 1], "once for each time that it was mapped");
+            std::mem::forget(again);
+        }
+        // What was given back to the system, but not unmapped, has new pages as well.
+        // SAFETY: the page is mapped, and its contents are of no interest.
+        unsafe { libc::madvise(at as *mut libc::c_void, PAGE_BYTES, libc::MADV_DONTNEED) };
+        drop(cache.lend(at, PAGES).unwrap());
+        assert_eq!(counts(&cache), [100, 1]);
+    }
+
+    #[test]
+    fn what_is_in_use_stays_open_whatever_is_unmapped() {
+        let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
+        let lent = cache.lend(memory.0, PAGES).unwrap();
+        drop(memory);
+        assert_eq!(counts(&cache), [1, 1]);
+        let other = Mapping::new(None, PAGES);
+        drop(cache.lend(other.0, 1).unwrap());
+        assert_eq!(counts(&cache), [2, 2], "it is not kept any more, but in use");
+        drop(lent);
+        assert_eq!(counts(&cache), [2, 1]);
+    }
+
+    #[test]
+    fn idle_registrations_are_bounded_and_the_oldest_go_first() {
+        let cache = Registrations::new(Counting::default());
+        let memory = Mapping::new(None, 3 * KEPT_MAX * PAGE_BYTES);
+        let page = |i: usize| cache.lend(memory.0 + 2 * i * PAGE_BYTES, 1).unwrap();
+        let in_use = page(0);
+        (1..=KEPT_MAX).for_each(|i| drop(page(i)));
+        assert_eq!(counts(&cache), [KEPT_MAX + 1, KEPT_MAX]);
+        drop(page(KEPT_MAX));
+        drop(page(0));
+        assert_eq!(counts(&cache)[0], KEPT_MAX + 1, "what is in use, and what was used last, are there");
+        drop(page(1));
+        assert_eq!(counts(&cache)[0], KEPT_MAX + 2, "the oldest had to go");
+        drop(in_use);
+    }
+
+    #[test]
+    fn threads_that_unmap_and_threads_that_lend_do_not_stop_each_other() {
+        let cache = Registrations::new(Counting::default());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let memory = Mapping::new(None, PAGES);
+                        let lent = cache.lend(memory.0, PAGES).unwrap();
+                        drop(cache.lend(memory.0, PAGES).unwrap());
+                        drop(lent);
+                    }
+                });
+            }
+        });
+        let [total, open] = counts(&cache);
+        assert!((2000..=4000).contains(&total) && open <= KEPT_MAX, "{total} registered, {open} open");
+    }
+}

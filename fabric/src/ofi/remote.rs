@@ -1,0 +1,83 @@
+//! Where the peers are, and how their registered memory is reached.
+//!
+//! Invariant: where a provider leaves keys and offsets as they were chosen nothing is looked up; elsewhere
+//! every peer has told what it has registered before anybody reaches there.
+
+use super::sys::{fi_addr_t, fi_rma_iov};
+use crate::types::{Key, Pe, Remote};
+
+/// Words of what is told of a region: its key here, the provider's, and the address of its first byte.
+const WORDS: usize = 3;
+
+/// The peers of an endpoint.
+#[derive(Clone, Default)]
+pub(super) struct Peers {
+    /// As libfabric numbers them.
+    pub(super) addresses: Box<[fi_addr_t]>,
+    /// What each has registered; empty where the key says it all.
+    told: Box<[Vec<[u64; WORDS]>]>,
+}
+
+impl Peers {
+    pub(super) fn new(addresses: Vec<fi_addr_t>) -> Peers {
+        Peers { addresses: addresses.into(), told: Box::default() }
+    }
+
+    /// The same peers, once they have told.
+    pub(super) fn with(&self, told: Vec<Vec<[u64; WORDS]>>) -> Peers {
+        Peers { addresses: self.addresses.clone(), told: told.into() }
+    }
+
+    /// A range in a peer's memory, as libfabric wants it.
+    #[inline]
+    pub(super) fn range(&self, pe: Pe, remote: Remote, bytes: usize) -> fi_rma_iov {
+        let [key, addr] = self.reach(pe, remote);
+        fi_rma_iov { addr, len: bytes, key }
+    }
+
+    /// Key and address of a place in a peer's memory.
+    #[inline]
+    pub(super) fn reach(&self, pe: Pe, remote: Remote) -> [u64; 2] {
+        let offset = remote.offset_bytes as u64;
+        match self.told.get(pe) {
+            None => [remote.key, offset],
+            Some(regions) => {
+                let region = regions.iter().find(|[key, ..]| *key == remote.key);
+                let [_, key, start] = region.expect("who reaches a region knows that it was registered");
+                [*key, start + offset]
+            }
+        }
+    }
+}
+
+/// What is told of regions: their keys, and what the provider has made of them.
+pub(super) fn pack(regions: impl Iterator<Item = (Key, [u64; 2])>) -> Vec<u8> {
+    regions.flat_map(|(key, [theirs, start])| [key, theirs, start]).flat_map(u64::to_le_bytes).collect()
+}
+
+/// Reads it; `None` if it makes no sense.
+pub(super) fn unpack(bytes: &[u8]) -> Option<Vec<[u64; WORDS]>> {
+    let (regions, []) = bytes.as_chunks::<{ 8 * WORDS }>() else { return None };
+    let word = |region: &[u8; 8 * WORDS], i: usize| {
+        u64::from_le_bytes(region[8 * i..8 * i + 8].try_into().expect("these are 8 bytes"))
+    };
+    (!regions.is_empty()).then(|| regions.iter().map(|r| [word(r, 0), word(r, 1), word(r, 2)]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_where_one_reaches() {
+        let peers = Peers::new(vec![5, 6]);
+        let remote = Remote { key: 7, offset_bytes: 100 };
+        assert_eq!(peers.reach(1, remote), [7, 100], "nothing was told");
+        let told = [[(0, [90, 1000]), (7, [91, 2000])], [(0, [92, 3000]), (7, [93, 4000])]];
+        let told: Vec<_> = told.into_iter().map(|of| unpack(&pack(of.into_iter())).unwrap()).collect();
+        let peers = peers.with(told);
+        assert_eq!((peers.reach(0, remote), peers.reach(1, remote)), ([91, 2100], [93, 4100]));
+        assert_eq!(peers.range(1, Remote { key: 0, offset_bytes: 1 }, 8).len, 8);
+        assert!(unpack(&[]).is_none() && unpack(&[1; 23]).is_none() && unpack(&[1; 25]).is_none());
+    }
+}

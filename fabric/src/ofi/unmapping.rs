@@ -1,0 +1,204 @@
+//! What the system says of unmapped memory (`userfaultfd(2)`): which pages of the ranges that are watched are
+//! gone. No page fault is ever taken: ranges are watched as if writes to them might be forbidden, which
+//! they never are.
+//!
+//! Invariant: the system lets who unmaps go on when the event was read, and `is_telling` is set before that
+//! and cleared when all is told. So who comes after an unmapping, and finds `is_telling` clear, knows of it;
+//! who is given the addresses before that sees that they are not watched.
+//! The thread that reads never waits for a lock while there may be events, as whoever holds the lock may be
+//! the one who unmaps; and it allocates and frees nothing, as it may not unmap anything itself.
+
+use super::registration::PAGE_BYTES;
+use crate::sync::{AtomicBool, Ordering};
+use libc::{c_int, c_ulong};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Takes ranges that are gone; `false` if it cannot now.
+pub(super) type Tell = Box<dyn Fn(&[Range<usize>]) -> bool + Send>;
+
+const UFFD_USER_MODE_ONLY: c_int = 1;
+const UFFD_API: u64 = 0xAA;
+const UFFD_FEATURE_PAGEFAULT_FLAG_WP: u64 = 1 << 0;
+const UFFD_FEATURE_EVENT_REMAP: u64 = 1 << 2;
+const UFFD_FEATURE_EVENT_REMOVE: u64 = 1 << 3;
+const UFFD_FEATURE_EVENT_UNMAP: u64 = 1 << 6;
+const UFFDIO_API: c_ulong = 0xc018_aa3f;
+const UFFDIO_REGISTER: c_ulong = 0xc020_aa00;
+const UFFDIO_WRITEPROTECT: c_ulong = 0xc018_aa06;
+const UFFDIO_REGISTER_MODE_WP: u64 = 1 << 1;
+const UFFD_EVENT_REMAP: u8 = 0x14;
+const UFFD_EVENT_REMOVE: u8 = 0x15;
+const UFFD_EVENT_UNMAP: u8 = 0x16;
+/// Words of an event: what it is, and up to three arguments.
+const EVENT_WORDS: usize = 4;
+/// Events that are read at a time.
+const EVENTS: usize = 16;
+
+/// The watch over mappings; it ends when this is dropped.
+pub(super) struct Unmapping {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    events: OwnedFd,
+    /// Readable when the watch ends.
+    end: OwnedFd,
+    is_telling: AtomicBool,
+}
+
+impl Unmapping {
+    /// Begins to watch; `None` if the system does not let us.
+    pub(super) fn watch(tell: Tell) -> Option<Unmapping> {
+        // SAFETY: the call has two numbers and answers a new descriptor, or -1.
+        let fd = unsafe {
+            let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | UFFD_USER_MODE_ONLY;
+            libc::syscall(libc::SYS_userfaultfd, flags) as c_int
+        };
+        if fd < 0 {
+            return None;
+        }
+        // SAFETY: the descriptor is new, and nobody else's.
+        let events = unsafe { OwnedFd::from_raw_fd(fd) };
+        let features = UFFD_FEATURE_PAGEFAULT_FLAG_WP
+            | UFFD_FEATURE_EVENT_REMAP
+            | UFFD_FEATURE_EVENT_REMOVE
+            | UFFD_FEATURE_EVENT_UNMAP;
+        if !request(&events, UFFDIO_API, &mut [UFFD_API, features, 0]) {
+            return None;
+        }
+        let end = eventfd(0, EventfdFlags::CLOEXEC).ok()?;
+        let shared = Arc::new(Shared { events, end, is_telling: AtomicBool::new(false) });
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("pelago-unmapping".into());
+        let thread = thread.spawn(move || theirs.read_and_tell(&tell)).ok()?;
+        Some(Unmapping { shared, thread: Some(thread) })
+    }
+
+    /// Watches a range as well, whole pages; `false` if it is memory of another kind.
+    pub(super) fn add(&self, range: &Range<usize>) -> bool {
+        let mut arguments = [range.start as u64, range.len() as u64, UFFDIO_REGISTER_MODE_WP, 0];
+        request(&self.shared.events, UFFDIO_REGISTER, &mut arguments)
+    }
+
+    /// Whether a range is what it was when it was added, as far as its ends tell: the system may give memory
+    /// to somebody else before it says that it is gone.
+    pub(super) fn still_watches(&self, range: &Range<usize>) -> bool {
+        [range.start, range.end - PAGE_BYTES].into_iter().all(|page| {
+            // To allow writes to where nothing forbids them changes nothing, but fails where nobody watches.
+            request(&self.shared.events, UFFDIO_WRITEPROTECT, &mut [page as u64, PAGE_BYTES as u64, 0])
+        })
+    }
+
+    /// Whether something that is gone is being told.
+    pub(super) fn is_telling(&self) -> bool {
+        // SYNC POINT unmapping: acquires what was told.
+        self.shared.is_telling.load(Ordering::SeqCst)
+    }
+
+    /// Waits until all that is gone was told.
+    pub(super) fn await_told(&self) {
+        while self.is_telling() {
+            rustix::thread::sched_yield();
+        }
+    }
+}
+
+/// A request to the system about mappings; its arguments are words.
+fn request(events: &OwnedFd, code: c_ulong, arguments: &mut [u64]) -> bool {
+    // SAFETY: the arguments are as long as the code of the request says, and the system writes only there.
+    unsafe { libc::ioctl(events.as_raw_fd(), code, arguments.as_mut_ptr()) == 0 }
+}
+
+impl Shared {
+    fn read_and_tell(&self, tell: &Tell) {
+        loop {
+            let mut fds =
+                [&self.end, &self.events].map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
+            // To be interrupted is to look once more.
+            let _ = poll(&mut fds, None);
+            if !fds[0].revents().is_empty() {
+                return;
+            }
+            self.is_telling.store(true, Ordering::SeqCst);
+            let mut gone = Gone::default();
+            self.read(&mut gone);
+            while !tell(gone.ranges()) {
+                self.read(&mut gone);
+                rustix::thread::sched_yield();
+            }
+            // SYNC POINT unmapping: releases what was told.
+            self.is_telling.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Reads all events that are there.
+    fn read(&self, gone: &mut Gone) {
+        loop {
+            let mut events = [[0_u64; EVENT_WORDS]; EVENTS];
+            // SAFETY: the room is ours and as long as said; any bits are numbers.
+            let bytes = unsafe {
+                let (room, bytes) = (events.as_mut_ptr().cast(), size_of_val(&events));
+                libc::read(self.events.as_raw_fd(), room, bytes)
+            };
+            let count = usize::try_from(bytes).unwrap_or(0) / size_of::<[u64; EVENT_WORDS]>();
+            events.iter().take(count).filter_map(range_of).for_each(|range| gone.add(range));
+            if count < EVENTS {
+                return;
+            }
+        }
+    }
+}
+
+/// Ranges that are gone, in a room of its own; if there are too many, everything.
+struct Gone {
+    ranges: [Range<usize>; EVENTS],
+    count: usize,
+}
+
+impl Default for Gone {
+    fn default() -> Gone {
+        Gone { ranges: [const { 0..0 }; EVENTS], count: 0 }
+    }
+}
+
+impl Gone {
+    fn add(&mut self, range: Range<usize>) {
+        match self.ranges.get_mut(self.count) {
+            Some(free) => {
+                *free = range;
+                self.count += 1;
+            }
+            None => self.ranges[0] = 0..usize::MAX,
+        }
+    }
+
+    fn ranges(&self) -> &[Range<usize>] {
+        &self.ranges[..self.count]
+    }
+}
+
+/// What an event says is gone.
+fn range_of(event: &[u64; EVENT_WORDS]) -> Option<Range<usize>> {
+    let [kind, first, second, third] = *event;
+    match kind as u8 {
+        UFFD_EVENT_UNMAP | UFFD_EVENT_REMOVE => Some(first as usize..second as usize),
+        UFFD_EVENT_REMAP => Some(first as usize..first as usize + third as usize),
+        _ => None,
+    }
+}
+
+impl Drop for Unmapping {
+    fn drop(&mut self) {
+        // It has room for the first number, and there is no second one.
+        let _ = rustix::io::write(&self.shared.end, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
