@@ -197,7 +197,7 @@ impl Endpoint {
         if count != 1 {
             return library.error("reading the error of an operation", count as i64, REMEDY).at(pe);
         }
-        let (reason, slot) = (library.strerror(error.known.err.into()), error.known.op_context);
+        let (reason, slot) = (self.reason(error.known.err.into()), error.known.op_context);
         match NonNull::new(slot.cast::<Slot>()) {
             Some(slot) => {
                 // SAFETY: the context of an operation under way is its slot.
@@ -215,8 +215,17 @@ impl Endpoint {
 
     /// The error of a call that has refused an operation for good.
     pub(super) fn refusal(&self, operation: &'static str, peer: Pe, code: isize) -> FabricError {
-        let reason = self.domain.library().strerror(code as i64);
+        let reason = self.reason(code as i64);
         FabricError::Unreachable { pe: self.domain.me, peer, operation, reason }
+    }
+
+    /// What an error number means, and what may be behind it.
+    fn reason(&self, code: i64) -> String {
+        let reason = self.domain.library().strerror(code);
+        match self.domain.offer.source.is_some_and(|source| source.ip().is_loopback()) {
+            true => reason + LOOPBACK,
+            false => reason,
+        }
     }
 
     /// Posts a buffer for messages.
@@ -272,6 +281,9 @@ fn descriptor_of(queue: &Opening<fid_cq>) -> Option<RawFd> {
     };
     (code == 0 && descriptor >= 0).then_some(descriptor)
 }
+
+const LOOPBACK: &str = ", where this PE's fabric leads to PEs of the same machine only: no other network was \
+                        up (`pelago info --fabrics`, PELAGO_OFI_INTERFACE)";
 
 const REMEDY: &str = "Set FI_LOG_LEVEL=warn for what libfabric says about it";
 

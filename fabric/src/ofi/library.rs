@@ -6,6 +6,7 @@
 //! them, and `fi_getinfo` answers as the API version that it is asked for. A library older than that is
 //! refused.
 
+use super::handlers::keeping_handlers;
 use super::sys::{FI_VERSION, fi_fabric_attr, fi_info, fi_type, fid_fabric};
 use crate::types::{FabricError, Pe};
 use libc::{c_char, c_int, c_void};
@@ -86,7 +87,7 @@ impl Library {
         if let Some(library) = open.iter().find(|library| library.path == path) {
             return Ok(library);
         }
-        let library: &Library = Box::leak(Box::new(load(path)?));
+        let library: &Library = Box::leak(Box::new(keeping_handlers(|| load(path))?));
         open.push(library);
         Ok(library)
     }
@@ -159,14 +160,15 @@ fn load(path: &str) -> Result<Library, OfiError> {
         return Err(failed(last_error(), remedy));
     }
     // SAFETY: the handle is open and nobody closes it, and the types are those that the headers give these
-    // functions, `fi_version` in every version, the others since 1.17, which is asked for first.
+    // functions, `fi_version` in every version, the others since 1.17, which is asked for first. A copy of
+    // nothing is an empty entry.
     unsafe {
         let version = function::<unsafe extern "C" fn() -> u32>(handle, c"fi_version").map_err(missing)?();
         if version < API_VERSION {
             let (major, minor) = parts(version);
             return Err(failed(format!("it is version {major}.{minor}, older than 1.17"), REMEDY_OLD));
         }
-        Ok(Library {
+        let library = Library {
             path: path.to_owned(),
             version,
             fi_getinfo: function(handle, c"fi_getinfo").map_err(missing)?,
@@ -175,7 +177,13 @@ fn load(path: &str) -> Result<Library, OfiError> {
             fi_fabric: function(handle, c"fi_fabric").map_err(missing)?,
             fi_strerror: function(handle, c"fi_strerror").map_err(missing)?,
             fi_tostr_r: function(handle, c"fi_tostr_r").map_err(missing)?,
-        })
+        };
+        // The first call of these looks for all providers.
+        let info = (library.fi_dupinfo)(std::ptr::null());
+        if !info.is_null() {
+            (library.fi_freeinfo)(info);
+        }
+        Ok(library)
     }
 }
 

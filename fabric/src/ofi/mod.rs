@@ -11,6 +11,7 @@
 mod atomic;
 mod domain;
 mod endpoint;
+mod handlers;
 mod info;
 mod library;
 mod message;

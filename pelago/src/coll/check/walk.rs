@@ -41,7 +41,7 @@ fn walk(operation: Operation) {
         for root in 0..roots {
             for &(algorithm, is_scalable) in &algorithms {
                 // Some roots will do for n * n messages and more.
-                if n > 64 && root % ROOT_STEP != 0 && !is_scalable {
+                if n > 64 && !root.is_multiple_of(ROOT_STEP) && !is_scalable {
                     continue;
                 }
                 number += 1;
