@@ -9,12 +9,13 @@
 mod atomics;
 #[path = "conformance/events.rs"]
 mod events;
+#[path = "common/stand_in.rs"]
+mod stand_in;
 
 use atomics::{every_atomic_does_what_the_model_says, no_update_of_several_pes_is_lost};
 use events::{
     a_rest_returns, contexts_complete_apart, each_token_comes_back_as_promised, what_is_sent_may_change,
 };
-#[cfg(feature = "full")]
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::sim::{Sim, SimParams};
@@ -60,7 +61,21 @@ impl<P: Provider> Fabric<P> {
         for (endpoint, region) in endpoints.iter_mut().zip(&regions) {
             endpoint.register(KEY, *region, REGION_BYTES).unwrap();
         }
-        Fabric { endpoints, regions, rounds: 10_000, told: RefCell::default(), _memory: memory }
+        let mut fabric =
+            Fabric { endpoints, regions, rounds: 10_000, told: RefCell::default(), _memory: memory };
+        fabric.exchange_keys();
+        fabric
+    }
+
+    /// Tells everybody what must be known to reach the memory that was registered: to be called whenever
+    /// something was, where keys do not say it all.
+    fn exchange_keys(&mut self) {
+        let exposed: Vec<_> = self.endpoints.iter().map(Provider::exposed).collect();
+        if exposed.iter().all(|told| !told.is_empty()) {
+            for endpoint in &mut self.endpoints {
+                endpoint.reach(&mut |pe| Ok(exposed[pe].clone())).unwrap();
+            }
+        }
     }
 
     /// A copy of a PE's region.
@@ -254,14 +269,26 @@ impl Harness for Libfabric {
             providers: vec![set("PELAGO_OFI_PROVIDER").unwrap_or_else(|| "tcp;ofi_rxm".to_owned())],
             interface: set("PELAGO_OFI_INTERFACE"),
         };
-        let mut endpoints: Vec<_> = (0..n_pes).map(|me| Ofi::open(me, n_pes, &choice).unwrap()).collect();
-        let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address()).collect();
-        endpoints.iter_mut().for_each(|e| e.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
         // Packets take their time.
-        Fabric { rounds: 20_000_000, ..own_memory(endpoints) }
+        Fabric { rounds: 20_000_000, ..ofi_fabric(n_pes, &choice) }
     }
 
     const CASES: u32 = 4;
+}
+
+fn ofi_fabric(n_pes: usize, choice: &Choice) -> Fabric<Ofi> {
+    let mut endpoints: Vec<_> = (0..n_pes).map(|me| Ofi::open(me, n_pes, choice).unwrap()).collect();
+    let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address()).collect();
+    endpoints.iter_mut().for_each(|e| e.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
+    own_memory(endpoints)
+}
+
+/// Over a provider of the stand-in for libfabric.
+fn stand_in_fabric(n_pes: usize, provider: &str) -> Fabric<Ofi> {
+    let (library, providers) = (Some(stand_in::library()), vec![provider.to_owned()]);
+    let fabric = ofi_fabric(n_pes, &Choice { library, providers, interface: None });
+    assert!(fabric.endpoints.iter().all(|endpoint| endpoint.names().0 == provider));
+    fabric
 }
 
 /// Through the enum that the layers above hold.
@@ -407,6 +434,28 @@ fn messages_arrive_once_in_order_and_whole<H: Harness>() {
     fabric.stays_quiet();
 }
 
+/// More than all buffers hold that a provider may have for messages.
+fn long_messages_arrive_without_end<H: Harness>() {
+    let fabric = H::open(2);
+    let bytes = fabric.endpoints[0].limits().message_bytes;
+    let count = ((3 << 20) / bytes).min(600) as u64;
+    let (mut sent, mut arrived, mut rounds) = (0, 0, 0);
+    while arrived < count {
+        let payload = pattern(bytes, sent as u8);
+        match sent < count && fabric.endpoints[0].send(1, sent, &payload) == Status::Done {
+            true => sent += 1,
+            false => rounds += 1,
+        }
+        assert!(rounds < fabric.rounds, "{arrived} of {count} messages have arrived, {sent} were accepted");
+        for (to, from, header, payload) in fabric.progress_all() {
+            assert_eq!((to, from, header), (1, 0, arrived));
+            assert!(payload == pattern(bytes, arrived as u8), "message {arrived}");
+            arrived += 1;
+        }
+    }
+    fabric.stays_quiet();
+}
+
 fn a_flood_of_messages_is_refused_but_not_lost<H: Harness>() {
     let fabric = H::open(2);
     // The first one may have to find its way.
@@ -440,6 +489,7 @@ fn a_key_names_one_region<H: Harness>() {
     let inside = unsafe { region.add(1 << 20) };
     let result: FabricResult<()> = fabric.endpoints[0].register(KEY + 1, inside, 4096);
     result.unwrap();
+    fabric.exchange_keys();
     let before = fabric.endpoints[0].completions().puts;
     let remote = Remote { key: KEY + 1, offset_bytes: 5 };
     // SAFETY: a static source; the range lies in the second region.
@@ -489,6 +539,7 @@ macro_rules! conformance {
             every_operation_completes_exactly_once
             what_was_answered_again_has_not_happened
             messages_arrive_once_in_order_and_whole
+            long_messages_arrive_without_end
             a_flood_of_messages_is_refused_but_not_lost
             a_key_names_one_region
             nothing_happens_without_traffic
@@ -525,4 +576,29 @@ conformance! {
     dispatched: Dispatched,
     sim_model: SimModel,
     sim_chaos: SimChaos,
+}
+
+/// Harnesses over the stand-in for libfabric, and their tests: one line a provider.
+macro_rules! stand_ins {
+    ($($module:ident: $harness:ident($provider:literal)),+ $(,)?) => {
+        $(struct $harness;
+
+        impl Harness for $harness {
+            type Endpoint = Ofi;
+
+            fn open(n_pes: usize) -> Fabric<Ofi> {
+                stand_in_fabric(n_pes, $provider)
+            }
+        }
+
+        conformance! {
+            $module: $harness,
+        })+
+    };
+}
+
+stand_ins! {
+    ofi_stand_in_plain: StandInPlain("plain"),
+    ofi_stand_in_verbs: StandInVerbs("like-verbs"),
+    ofi_stand_in_cxi: StandInCxi("like-cxi"),
 }

@@ -1,0 +1,409 @@
+//! Endpoints: opened, bound, enabled, named and closed: `fi_endpoint(3)`, `fi_cm(3)`.
+//!
+//! Invariant: an enabled endpoint is bound to an address vector and to a queue for each direction, and to
+//! nothing more from then on. One that is closed takes its operations with it; what others have sent to it
+//! comes back to them as an error.
+
+use crate::engine::{give_back, wake};
+use crate::fault::Fault;
+use crate::object::{
+    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, head, id, id_of_fid, make, no_table, of, table,
+};
+use crate::operation::{Local, Operation};
+use crate::profile::Profile;
+use crate::queue::Entry;
+use crate::refusal::none;
+use crate::world::{Id, World, at, world};
+use crate::{address, atomic, hollow, message, rma};
+use libc::{c_int, c_void};
+use pelago_fabric::ofi::sys::*;
+use pelago_fabric::sync::Ordering;
+use std::collections::VecDeque;
+
+/// Room in a buffer for messages below which it is given back, unless its owner says otherwise, in bytes.
+const LEAST_ROOM_DEFAULT: usize = 64;
+
+/// An open endpoint.
+pub(crate) struct Endpoint {
+    pub(crate) domain: Id,
+    pub(crate) profile: &'static Profile,
+    /// What errors name of operations that have no context.
+    pub(crate) context: usize,
+    /// Flags of operations that are given none.
+    pub(crate) op_flags: u64,
+    pub(crate) vector: Option<Id>,
+    /// The queue of each direction, and whether it wants entries only where they are asked for.
+    pub(crate) transmits: Option<(Id, bool)>,
+    pub(crate) receives_at: Option<(Id, bool)>,
+    pub(crate) counters: Counters,
+    pub(crate) is_enabled: bool,
+    pub(crate) least_room: usize,
+    /// Operations that were accepted and are not complete, and those of them that will leave an entry.
+    pub(crate) in_flight: usize,
+    pub(crate) reserved: usize,
+    /// Its operations that have not left.
+    pub(crate) outgoing: VecDeque<Operation>,
+    /// Its operations that have come back.
+    pub(crate) returned: VecDeque<Operation>,
+    /// Operations of others on its memory.
+    pub(crate) incoming: VecDeque<Operation>,
+    /// Messages for it.
+    pub(crate) mail: VecDeque<Letter>,
+    /// Buffers that it has posted for them.
+    pub(crate) receives: VecDeque<Receive>,
+}
+
+/// The counters of an endpoint.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) reads: Option<Id>,
+    pub(crate) writes: Option<Id>,
+    pub(crate) sends: Option<Id>,
+    pub(crate) receives: Option<Id>,
+}
+
+/// A message on its way.
+pub(crate) struct Letter {
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A buffer for messages.
+pub(crate) struct Receive {
+    pub(crate) local: Local,
+    pub(crate) context: usize,
+    pub(crate) takes_several: bool,
+    pub(crate) used_bytes: usize,
+    /// Whether it is the caller's again.
+    pub(crate) is_over: bool,
+}
+
+impl Receive {
+    /// Puts a message into the buffer; what the queue is told of it.
+    pub(crate) fn take(&mut self, letter: &Letter, least_room: usize, releases_apart: bool) -> Vec<Entry> {
+        let (bytes, room) = (letter.payload.len(), self.local.bytes - self.used_bytes);
+        let (context, mut flags) = (self.context, FI_MSG | FI_RECV);
+        if bytes > room {
+            self.is_over = true;
+            Fault::Truncated.log("receiving a message");
+            flags |= if self.takes_several { FI_MULTI_RECV } else { 0 };
+            return vec![Entry { context, flags, bytes, buffer: 0, fault: Some(Fault::Truncated) }];
+        }
+        let buffer = self.local.address + self.used_bytes;
+        let place = std::ptr::with_exposed_provenance_mut(buffer);
+        // SAFETY: who posted the buffer keeps it until it is given back, and the message fits into its rest.
+        unsafe { pelago_fabric::copy::transfer(place, letter.payload.as_ptr(), bytes) };
+        self.used_bytes += bytes;
+        self.is_over = !self.takes_several || room - bytes < least_room;
+        let releases = self.takes_several && self.is_over;
+        flags |= if releases && !releases_apart { FI_MULTI_RECV } else { 0 };
+        let mut entries = vec![Entry { context, flags, bytes, buffer, fault: None }];
+        if releases && releases_apart {
+            entries.push(Entry { context, flags: FI_MULTI_RECV, ..Entry::default() });
+        }
+        entries
+    }
+}
+
+impl Endpoint {
+    /// The queues that it is bound to.
+    pub(crate) fn queues(&self) -> Vec<Id> {
+        let both = [self.transmits, self.receives_at].into_iter().flatten();
+        let mut queues: Vec<Id> = both.map(|(queue, _)| queue).collect();
+        queues.dedup();
+        queues
+    }
+
+    /// Whether it is bound to that queue.
+    pub(crate) fn has_queue(&self, id: Id) -> bool {
+        self.queues().contains(&id)
+    }
+
+    /// Whether it is bound to that counter.
+    pub(crate) fn has_counter(&self, id: Id) -> bool {
+        let Counters { reads, writes, sends, receives } = self.counters;
+        [reads, writes, sends, receives].contains(&Some(id))
+    }
+}
+
+static FID: fi_ops = fi_ops {
+    size: size_of::<fi_ops>(),
+    close: Some(close),
+    bind: Some(bind),
+    control: Some(control),
+    ops_open: none(),
+    tostr: none(),
+    ops_set: none(),
+};
+
+static OPS: fi_ops_ep = fi_ops_ep {
+    size: size_of::<fi_ops_ep>(),
+    cancel: Some(cancel),
+    getopt: Some(get_option),
+    setopt: Some(set_option),
+    tx_ctx: none(),
+    rx_ctx: none(),
+    rx_size_left: none(),
+    tx_size_left: none(),
+};
+
+static CM: fi_ops_cm = fi_ops_cm {
+    size: size_of::<fi_ops_cm>(),
+    setname: none(),
+    getname: Some(name),
+    getpeer: none(),
+    connect: none(),
+    listen: none(),
+    accept: none(),
+    reject: none(),
+    shutdown: none(),
+    join: none(),
+};
+
+/// Opens an endpoint.
+pub(crate) unsafe extern "C" fn open(
+    domain: *mut fid_domain,
+    info: *mut fi_info,
+    ep: *mut *mut fid_ep,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller gives an open domain, whose table this function stands in.
+    let domain = unsafe { id(domain) };
+    let mut world = world();
+    let profile = at(&mut world.domains, domain).profile;
+    // SAFETY: the caller gives an entry that this library has made.
+    let op_flags = unsafe {
+        if !crate::info::is_of(info, profile) {
+            return -FI_EINVAL;
+        }
+        (*(*info).tx_attr).op_flags
+    };
+    let id = world.new_id();
+    let endpoint = Endpoint {
+        domain,
+        profile,
+        context: context.expose_provenance(),
+        op_flags,
+        vector: None,
+        transmits: None,
+        receives_at: None,
+        counters: Counters::default(),
+        is_enabled: false,
+        least_room: LEAST_ROOM_DEFAULT,
+        in_flight: 0,
+        reserved: 0,
+        outgoing: VecDeque::new(),
+        returned: VecDeque::new(),
+        incoming: VecDeque::new(),
+        mail: VecDeque::new(),
+        receives: VecDeque::new(),
+    };
+    world.endpoints.insert(id, endpoint);
+    let (rma, atomic) = match profile.is_hollow {
+        true => (table(&hollow::RMA), table(&hollow::ATOMIC)),
+        false => (table(&rma::OPS), table(&atomic::OPS)),
+    };
+    let object = make(
+        id,
+        fid_ep {
+            fid: head(CLASS_EP, context, &FID),
+            ops: table(&OPS),
+            cm: table(&CM),
+            msg: table(&message::OPS),
+            rma,
+            tagged: no_table(),
+            atomic,
+            collective: no_table(),
+        },
+    );
+    // SAFETY: the caller gives the place.
+    unsafe { ep.write(object) };
+    0
+}
+
+unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
+    // SAFETY: the table is that of endpoints; the caller gives an open object.
+    let (id, class) = unsafe { (id_of_fid::<fid_ep>(fid), (*object).fclass) };
+    let mut world = world();
+    if at(&mut world.endpoints, id).is_enabled {
+        return -FI_EOPBADSTATE;
+    }
+    // SAFETY: the class says what kind of object it is.
+    unsafe {
+        match class {
+            CLASS_AV => bind_vector(&mut world, id, id_of_fid::<fid_av>(object)),
+            CLASS_CQ => bind_queue(&mut world, id, id_of_fid::<fid_cq>(object), flags),
+            CLASS_CNTR => {
+                let counter = id_of_fid::<fid_cntr>(object);
+                let code = bind_counter(&mut world, id, counter, flags);
+                if code == 0 {
+                    let value = world.counters[&counter].value();
+                    let counts = &of(fid.cast::<fid_ep>()).more;
+                    for (flag, place) in [(FI_WRITE, &counts.writes), (FI_READ, &counts.reads)] {
+                        if flags & flag != 0 {
+                            place.store(value, Ordering::Relaxed);
+                        }
+                    }
+                }
+                code
+            }
+            _ => -FI_EINVAL,
+        }
+    }
+}
+
+fn bind_vector(world: &mut World, id: Id, vector: Id) -> c_int {
+    let domain = at(&mut world.vectors, vector).domain;
+    let endpoint = at(&mut world.endpoints, id);
+    if endpoint.vector.is_some() || endpoint.domain != domain {
+        return -FI_EINVAL;
+    }
+    endpoint.vector = Some(vector);
+    0
+}
+
+fn bind_queue(world: &mut World, id: Id, queue: Id, flags: u64) -> c_int {
+    let domain = at(&mut world.queues, queue).domain;
+    let endpoint = at(&mut world.endpoints, id);
+    let (transmits, receives) = (flags & FI_TRANSMIT != 0, flags & FI_RECV != 0);
+    if flags & !(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) != 0 {
+        return -FI_EBADFLAGS;
+    }
+    let is_taken = transmits && endpoint.transmits.is_some() || receives && endpoint.receives_at.is_some();
+    if is_taken || !(transmits || receives) || endpoint.domain != domain {
+        return -FI_EINVAL;
+    }
+    let binding = Some((queue, flags & FI_SELECTIVE_COMPLETION != 0));
+    if transmits {
+        endpoint.transmits = binding;
+    }
+    if receives {
+        endpoint.receives_at = binding;
+    }
+    0
+}
+
+fn bind_counter(world: &mut World, id: Id, counter: Id, flags: u64) -> c_int {
+    let domain = at(&mut world.counters, counter).domain;
+    let endpoint = at(&mut world.endpoints, id);
+    if flags & !(FI_READ | FI_WRITE | FI_SEND | FI_RECV) != 0 {
+        return -FI_ENOSYS;
+    }
+    let Counters { reads, writes, sends, receives } = &mut endpoint.counters;
+    let places = [(FI_READ, reads), (FI_WRITE, writes), (FI_SEND, sends), (FI_RECV, receives)];
+    let mut asked: Vec<_> = places.into_iter().filter(|(flag, _)| flags & flag != 0).collect();
+    if asked.is_empty() || asked.iter().any(|(_, place)| place.is_some()) || endpoint.domain != domain {
+        return -FI_EINVAL;
+    }
+    asked.iter_mut().for_each(|(_, place)| **place = Some(counter));
+    0
+}
+
+unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_void) -> c_int {
+    // SAFETY: the table is that of endpoints.
+    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    let mut world = world();
+    let endpoint = at(&mut world.endpoints, id);
+    match command {
+        FI_ENABLE if endpoint.is_enabled => -FI_EOPBADSTATE,
+        FI_ENABLE if endpoint.vector.is_none() => -FI_ENOAV,
+        FI_ENABLE if endpoint.transmits.is_none() || endpoint.receives_at.is_none() => -FI_ENOCQ,
+        // A hollow endpoint counts without looking whether there is a counter.
+        FI_ENABLE if endpoint.profile.is_hollow && endpoint.counters.writes.is_none() => -FI_EINVAL,
+        FI_ENABLE if endpoint.profile.is_hollow && endpoint.counters.reads.is_none() => -FI_EINVAL,
+        FI_ENABLE => {
+            endpoint.is_enabled = true;
+            0
+        }
+        _ => -FI_ENOSYS,
+    }
+}
+
+unsafe extern "C" fn name(fid: *mut fid, address: *mut c_void, bytes: *mut usize) -> c_int {
+    // SAFETY: the table is that of endpoints.
+    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    let mut world = world();
+    let endpoint = at(&mut world.endpoints, id);
+    if !endpoint.is_enabled {
+        return -FI_EOPBADSTATE;
+    }
+    // SAFETY: the caller gives as much room as it says.
+    unsafe { address::write(endpoint.profile, id, address, bytes) }
+}
+
+unsafe extern "C" fn close(fid: *mut fid) -> c_int {
+    // SAFETY: the table is that of endpoints.
+    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    let mut world = world();
+    at(&mut world.endpoints, id);
+    let Some(endpoint) = world.endpoints.remove(&id) else { return -FI_EINVAL };
+    if let Some((queue, _)) = endpoint.transmits {
+        at(&mut world.queues, queue).release(endpoint.reserved);
+    }
+    for other in world.endpoints.values_mut() {
+        other.incoming.retain(|operation| operation.from != id);
+    }
+    for mut operation in endpoint.incoming {
+        operation.outcome = Err(Fault::Gone);
+        give_back(&mut world, operation);
+    }
+    0
+}
+
+unsafe extern "C" fn cancel(fid: *mut fid, context: *mut c_void) -> isize {
+    // SAFETY: the table is that of endpoints.
+    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    let mut world = world();
+    let endpoint = at(&mut world.endpoints, id);
+    let found = endpoint.receives.iter().position(|receive| receive.context == context.addr());
+    let (Some(found), Some((queue, _))) = (found, endpoint.receives_at) else {
+        return -(FI_ENOENT as isize);
+    };
+    endpoint.receives.remove(found);
+    let (context, fault) = (context.expose_provenance(), Some(Fault::Cancelled));
+    let entry = Entry { context, flags: FI_MSG | FI_RECV, fault, ..Entry::default() };
+    at(&mut world.queues, queue).push(entry);
+    wake(&world, id);
+    0
+}
+
+unsafe extern "C" fn set_option(
+    fid: *mut fid,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: the table is that of endpoints.
+    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    if level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV {
+        return -FI_ENOPROTOOPT;
+    }
+    if bytes != size_of::<usize>() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the caller gives a value of that size.
+    at(&mut world().endpoints, id).least_room = unsafe { value.cast::<usize>().read_unaligned() };
+    0
+}
+
+unsafe extern "C" fn get_option(
+    fid: *mut fid,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    bytes: *mut usize,
+) -> c_int {
+    // SAFETY: the table is that of endpoints.
+    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    if level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV {
+        return -FI_ENOPROTOOPT;
+    }
+    // SAFETY: the caller gives as much room as it says.
+    unsafe {
+        if bytes.replace(size_of::<usize>()) < size_of::<usize>() {
+            return -FI_ETOOSMALL;
+        }
+        value.cast::<usize>().write_unaligned(at(&mut world().endpoints, id).least_room);
+    }
+    0
+}

@@ -1,0 +1,92 @@
+//! The providers: what each demands and what it can do.
+//!
+//! Invariant: a profile is data; what is done about it stands where the demand is checked.
+
+use libc::c_int;
+use pelago_fabric::ofi::sys::*;
+
+/// Bytes that can be injected: few, so that users take all their other paths.
+pub(crate) const INJECT_BYTES: usize = 64;
+/// Operations of an endpoint that may be under way, and those that may wait at a target; one more is
+/// `-FI_EAGAIN`, or waits.
+pub(crate) const QUEUE_COUNT: usize = 64;
+/// Buffers for messages that may be posted.
+pub(crate) const RECEIVES_COUNT: usize = 64;
+/// The largest transfer, in bytes.
+pub(crate) const TRANSFER_BYTES: usize = 1 << 30;
+
+/// A provider.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    pub(crate) name: &'static str,
+    /// What it demands of memory regions: `FI_MR_*`.
+    pub(crate) mr_mode: c_int,
+    /// Bytes of a key that the caller chooses.
+    pub(crate) mr_key_bytes: usize,
+    /// What it demands of the context of an operation: `FI_CONTEXT`, `FI_CONTEXT2` or nothing.
+    pub(crate) mode: u64,
+    /// Who makes progress: with `FI_PROGRESS_MANUAL` nothing moves but in calls of the side concerned.
+    pub(crate) progress: fi_progress,
+    /// Sizes of the integers on which it executes atomics, in bytes.
+    pub(crate) atomic_bytes: &'static [usize],
+    /// Whether a buffer for several messages comes back by an entry of its own, not with its last message.
+    pub(crate) releases_apart: bool,
+    /// Whether writes, reads and atomics do nothing but count themselves as complete.
+    pub(crate) is_hollow: bool,
+}
+
+impl Profile {
+    /// Whether a memory region has this demand.
+    pub(crate) fn demands(&self, mr_mode: c_int) -> bool {
+        self.mr_mode & mr_mode != 0
+    }
+
+    /// Whether nothing moves but in calls.
+    pub(crate) fn is_manual(&self) -> bool {
+        self.progress == FI_PROGRESS_MANUAL
+    }
+}
+
+/// All providers, in the order in which they are offered.
+pub(crate) static PROFILES: [Profile; 4] = [
+    Profile {
+        name: "plain",
+        mr_mode: 0,
+        mr_key_bytes: 8,
+        mode: 0,
+        progress: FI_PROGRESS_AUTO,
+        atomic_bytes: &[1, 2, 4, 8],
+        releases_apart: false,
+        is_hollow: false,
+    },
+    Profile {
+        name: "like-verbs",
+        mr_mode: FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+        mr_key_bytes: 8,
+        mode: FI_CONTEXT2,
+        progress: FI_PROGRESS_MANUAL,
+        atomic_bytes: &[],
+        releases_apart: false,
+        is_hollow: false,
+    },
+    Profile {
+        name: "like-cxi",
+        mr_mode: FI_MR_ENDPOINT | FI_MR_ALLOCATED,
+        mr_key_bytes: 4,
+        mode: FI_CONTEXT,
+        progress: FI_PROGRESS_MANUAL,
+        atomic_bytes: &[4, 8],
+        releases_apart: true,
+        is_hollow: false,
+    },
+    Profile {
+        name: "hollow",
+        mr_mode: 0,
+        mr_key_bytes: 8,
+        mode: 0,
+        progress: FI_PROGRESS_AUTO,
+        atomic_bytes: &[1, 2, 4, 8],
+        releases_apart: false,
+        is_hollow: true,
+    },
+];

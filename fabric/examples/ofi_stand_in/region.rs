@@ -1,0 +1,284 @@
+//! Registered memory, and who may reach it: `fi_mr(3)`.
+//!
+//! Invariant: a descriptor is a number, never a pointer, so that any value may be looked up. What a provider
+//! demands of a registration is checked where it is made; what it demands of a transfer, each time that
+//! bytes move.
+
+use crate::fault::Fault;
+use crate::object::{CLASS_EP, CLASS_MR, head, id_of_fid, make};
+use crate::operation::{Local, Remote};
+use crate::refusal::none;
+use crate::world::{Id, World, at, world};
+use libc::{c_int, c_void};
+use pelago_fabric::ofi::sys::*;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ptr::null_mut;
+
+/// A registered region.
+pub(crate) struct Region {
+    pub(crate) domain: Id,
+    start: usize,
+    bytes: usize,
+    access: u64,
+    key: u64,
+    is_enabled: bool,
+    /// The only endpoint that it can be reached through, if it was bound to one.
+    pub(crate) endpoint: Option<Id>,
+    /// The object, in which key and descriptor appear when it is enabled.
+    object: usize,
+}
+
+/// All that a region can be registered for.
+const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+static FID: fi_ops = fi_ops {
+    size: size_of::<fi_ops>(),
+    close: Some(close),
+    bind: Some(bind),
+    control: Some(control),
+    ops_open: none(),
+    tostr: none(),
+    ops_set: none(),
+};
+
+impl Region {
+    /// Whether it holds so many bytes from there.
+    fn covers(&self, start: usize, bytes: usize) -> bool {
+        let end = start.checked_add(bytes);
+        start >= self.start && end.is_some_and(|end| end <= self.start + self.bytes)
+    }
+}
+
+/// The descriptor of a region: odd, and so no address of anything.
+fn descriptor(id: Id) -> usize {
+    (id as usize) << 4 | 0xd
+}
+
+fn of_descriptor(descriptor: usize) -> Option<Id> {
+    (descriptor & 0xf == 0xd).then_some((descriptor >> 4) as Id)
+}
+
+/// Whether a local buffer may take part in an operation.
+pub(crate) fn check_local(world: &World, domain: Id, local: &Local, access: u64) -> Result<(), Fault> {
+    if local.kept.is_some() || local.bytes == 0 {
+        return Ok(());
+    }
+    if local.descriptor == 0 {
+        let demands = world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(FI_MR_LOCAL));
+        return if demands { Err(Fault::NoDescriptor) } else { Ok(()) };
+    }
+    let region = of_descriptor(local.descriptor).and_then(|id| world.regions.get(&id));
+    let region = region.filter(|region| region.domain == domain && region.is_enabled);
+    let region = region.ok_or(Fault::DeadDescriptor)?;
+    if !region.covers(local.address, local.bytes) {
+        return Err(Fault::NotCovered);
+    }
+    if region.access & access != access { Err(Fault::LocalAccess) } else { Ok(()) }
+}
+
+/// Where a remote range lies, if the endpoint may be reached there.
+pub(crate) fn find_remote(
+    world: &World,
+    endpoint: Id,
+    domain: Id,
+    remote: &Remote,
+    access: u64,
+) -> Result<usize, Fault> {
+    let mut regions = world.regions.values();
+    let region = regions.find(|region| region.domain == domain && region.key == remote.key);
+    let region = region.ok_or(Fault::WrongKey)?;
+    if !region.is_enabled {
+        return Err(Fault::Disabled);
+    }
+    if region.endpoint.is_some_and(|bound| bound != endpoint) {
+        return Err(Fault::OtherEndpoint);
+    }
+    let is_virtual = world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(FI_MR_VIRT_ADDR));
+    let base = if is_virtual { 0 } else { region.start };
+    let start = base.checked_add(remote.address as usize).ok_or(Fault::OutsideRegion)?;
+    if !region.covers(start, remote.bytes) {
+        return Err(Fault::OutsideRegion);
+    }
+    if region.access & access != access { Err(Fault::RemoteAccess) } else { Ok(start) }
+}
+
+/// `fi_mr_reg`.
+pub(crate) unsafe extern "C" fn register(
+    fid: *mut fid,
+    buffer: *const c_void,
+    bytes: usize,
+    access: u64,
+    offset: u64,
+    requested_key: u64,
+    flags: u64,
+    mr: *mut *mut fid_mr,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return -FI_EBADFLAGS;
+    }
+    if offset != 0 || access == 0 || access & !ACCESS != 0 {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the table is that of domains.
+    let domain = unsafe { id_of_fid::<fid_domain>(fid) };
+    let mut world = world();
+    let profile = at(&mut world.domains, domain).profile;
+    let start = buffer.addr();
+    if start.checked_add(bytes).is_none() {
+        return -FI_EINVAL;
+    }
+    if profile.demands(FI_MR_ALLOCATED) && !is_mapped(start, bytes) {
+        return -libc::EFAULT;
+    }
+    let id = world.new_id();
+    let key = match profile.demands(FI_MR_PROV_KEY) {
+        true => chosen_key(id),
+        false if requested_key.checked_shr(8 * profile.mr_key_bytes as u32).is_some_and(|high| high != 0) => {
+            return -FI_EKEYREJECTED;
+        }
+        false if world.regions.values().any(|other| other.domain == domain && other.key == requested_key) => {
+            return -FI_ENOKEY;
+        }
+        false => requested_key,
+    };
+    let fid = head(CLASS_MR, context, &FID);
+    let object = make(id, fid_mr { fid, mem_desc: null_mut(), key: FI_KEY_NOTAVAIL });
+    let region = Region {
+        domain,
+        start,
+        bytes,
+        access,
+        key,
+        is_enabled: false,
+        endpoint: None,
+        object: object.expose_provenance(),
+    };
+    world.regions.insert(id, region);
+    if !profile.demands(FI_MR_ENDPOINT) {
+        enable(&mut world, id);
+    }
+    // SAFETY: the caller gives the place.
+    unsafe { mr.write(object) };
+    0
+}
+
+/// `fi_mr_regv`, of one buffer.
+pub(crate) unsafe extern "C" fn register_vector(
+    fid: *mut fid,
+    iov: *const iovec,
+    count: usize,
+    access: u64,
+    offset: u64,
+    requested_key: u64,
+    flags: u64,
+    mr: *mut *mut fid_mr,
+    context: *mut c_void,
+) -> c_int {
+    if count != 1 {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the caller gives one buffer, and vouches for the rest.
+    unsafe {
+        let iovec { iov_base, iov_len } = *iov;
+        register(fid, iov_base, iov_len, access, offset, requested_key, flags, mr, context)
+    }
+}
+
+/// `fi_mr_regattr`.
+pub(crate) unsafe extern "C" fn register_attributes(
+    fid: *mut fid,
+    attributes: *const fi_mr_attr,
+    flags: u64,
+    mr: *mut *mut fid_mr,
+) -> c_int {
+    // SAFETY: the caller gives attributes, and vouches for the rest.
+    unsafe {
+        let given = &*attributes;
+        let (access, key, context) = (given.access, given.requested_key, given.context);
+        register_vector(fid, given.mr_iov, given.iov_count, access, given.offset, key, flags, mr, context)
+    }
+}
+
+/// A key that nobody guesses: not 0, and another one for each region.
+fn chosen_key(id: Id) -> u64 {
+    static SEED: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
+    let mut hasher = SEED.build_hasher();
+    hasher.write_u64(id);
+    hasher.finish() | 1 << 63
+}
+
+/// Whether pages lie behind every byte.
+fn is_mapped(start: usize, bytes: usize) -> bool {
+    // SAFETY: asking for the size of a page touches no memory.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let first = start & !(page - 1);
+    let length = start + bytes - first;
+    let mut present = vec![0_u8; length.div_ceil(page)];
+    let first = std::ptr::with_exposed_provenance_mut(first);
+    // SAFETY: the call reads nothing of the range, and there is a byte for each of its pages.
+    bytes == 0 || unsafe { libc::mincore(first, length, present.as_mut_ptr()) } == 0
+}
+
+/// Lets transfers use a region, and shows its key and descriptor.
+fn enable(world: &mut World, id: Id) {
+    let region = at(&mut world.regions, id);
+    region.is_enabled = true;
+    let object = std::ptr::with_exposed_provenance_mut::<fid_mr>(region.object);
+    // SAFETY: objects are never freed, and callers do not write to them.
+    unsafe {
+        (*object).key = region.key;
+        (*object).mem_desc = std::ptr::without_provenance_mut(descriptor(id));
+    }
+}
+
+unsafe extern "C" fn close(fid: *mut fid) -> c_int {
+    // SAFETY: the table is that of memory regions.
+    let id = unsafe { id_of_fid::<fid_mr>(fid) };
+    let mut world = world();
+    let bound = at(&mut world.regions, id).endpoint;
+    if bound.is_some_and(|endpoint| world.endpoints.contains_key(&endpoint)) {
+        return -FI_EBUSY;
+    }
+    world.regions.remove(&id);
+    0
+}
+
+unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
+    // SAFETY: the table is that of memory regions; the caller gives an open object.
+    let (id, class) = unsafe { (id_of_fid::<fid_mr>(fid), (*object).fclass) };
+    let mut world = world();
+    let region = at(&mut world.regions, id);
+    let (domain, is_enabled) = (region.domain, region.is_enabled);
+    if !at(&mut world.domains, domain).profile.demands(FI_MR_ENDPOINT) {
+        return -FI_ENOSYS;
+    }
+    if class != CLASS_EP || flags != 0 {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the class says that it is an endpoint.
+    let endpoint = unsafe { id_of_fid::<fid_ep>(object) };
+    if is_enabled {
+        return -FI_EOPBADSTATE;
+    }
+    if at(&mut world.endpoints, endpoint).domain != domain {
+        return -FI_EINVAL;
+    }
+    at(&mut world.regions, id).endpoint = Some(endpoint);
+    0
+}
+
+unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_void) -> c_int {
+    // SAFETY: the table is that of memory regions.
+    let id = unsafe { id_of_fid::<fid_mr>(fid) };
+    if command != FI_ENABLE {
+        return -FI_ENOSYS;
+    }
+    let mut world = world();
+    let region = at(&mut world.regions, id);
+    if region.is_enabled || region.endpoint.is_none() {
+        return -FI_EOPBADSTATE;
+    }
+    enable(&mut world, id);
+    0
+}

@@ -1,0 +1,103 @@
+//! What is offered to which hints.
+
+use super::PROVIDERS;
+use super::side::{library, modest};
+use libc::c_int;
+use pelago_fabric::ofi::query::{Hints, offers};
+use pelago_fabric::ofi::sys::*;
+use pelago_fabric::ofi::{Choice, usable};
+
+fn offered(hints: &Hints) -> Vec<String> {
+    offers(library(), hints).unwrap().into_iter().map(|offer| offer.provider).collect()
+}
+
+fn is_offered(hints: &Hints) -> bool {
+    !offered(hints).is_empty()
+}
+
+#[test]
+fn everything_is_offered_to_who_takes_every_duty() {
+    let hints = Hints { provider: None, ..modest("") };
+    assert_eq!(offered(&hints), PROVIDERS);
+    let but_plain = Hints { provider: Some("^plain".into()), ..hints };
+    assert_eq!(offered(&but_plain), PROVIDERS[1..]);
+    assert!(!is_offered(&modest("tcp;ofi_rxm")));
+}
+
+/// Every set of duties: a provider is offered if and only if it demands nothing else.
+#[test]
+fn a_duty_that_is_not_taken_rules_a_provider_out() {
+    let duties = [FI_MR_LOCAL, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MR_ENDPOINT];
+    let demands: [c_int; 4] = [
+        0,
+        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+        FI_MR_ALLOCATED | FI_MR_ENDPOINT,
+        0,
+    ];
+    for set in 0..1 << duties.len() {
+        let taken = |index: &usize| set >> index & 1 != 0;
+        let mr_mode = (0..duties.len()).filter(taken).fold(0, |mode, index| mode | duties[index]);
+        for (provider, demand) in PROVIDERS.into_iter().zip(demands) {
+            let found = offers(library(), &Hints { mr_mode, ..modest(provider) }).unwrap();
+            assert_eq!(found.len(), usize::from(demand & !mr_mode == 0), "{provider} for {mr_mode:#x}");
+            assert!(found.iter().all(|offer| offer.mr_mode == demand), "{provider} for {mr_mode:#x}");
+        }
+    }
+}
+
+/// What is asked for, how, and by which providers it is offered.
+type Ask = (&'static str, fn(&mut Hints), [bool; 4]);
+
+#[test]
+fn what_is_asked_for_is_there_or_nothing_is_offered() {
+    let asks: [Ask; 12] = [
+        ("automatic progress", |hints| hints.data_progress = FI_PROGRESS_AUTO, [true, false, false, true]),
+        ("it of control", |hints| hints.control_progress = FI_PROGRESS_AUTO, [true, false, false, true]),
+        ("manual progress", |hints| hints.data_progress = FI_PROGRESS_MANUAL, [true; 4]),
+        ("no context", |hints| hints.mode = 0, [true, false, false, true]),
+        ("a short context", |hints| hints.mode = FI_CONTEXT, [true, false, true, true]),
+        ("tagged messages", |hints| hints.caps |= FI_TAGGED, [false; 4]),
+        ("delivery", |hints| hints.op_flags = FI_DELIVERY_COMPLETE, [true; 4]),
+        ("commitment", |hints| hints.op_flags = FI_COMMIT_COMPLETE, [false; 4]),
+        ("order of messages", |hints| hints.msg_order = FI_ORDER_SAS, [true; 4]),
+        ("order of writes", |hints| hints.msg_order = FI_ORDER_WAW, [false; 4]),
+        ("64 bytes at once", |hints| hints.inject_bytes = 64, [true; 4]),
+        ("65 bytes at once", |hints| hints.inject_bytes = 65, [false; 4]),
+    ];
+    for (what, ask, expected) in asks {
+        for (provider, expected) in PROVIDERS.into_iter().zip(expected) {
+            let mut hints = modest(provider);
+            ask(&mut hints);
+            assert_eq!(is_offered(&hints), expected, "{provider}, asked for {what}");
+        }
+    }
+    for hints in [
+        Hints { endpoint: FI_EP_MSG, ..modest("plain") },
+        Hints { domain: Some("eth0".into()), ..modest("plain") },
+        Hints { fabric: Some("10.0.0.0/8".into()), ..modest("plain") },
+        Hints { source: Some("127.0.0.1".into()), ..modest("plain") },
+    ] {
+        assert!(!is_offered(&hints), "{hints:?}");
+    }
+}
+
+#[test]
+fn an_offer_says_what_it_is() {
+    for (provider, mr_key_bytes) in PROVIDERS.into_iter().zip([8, 8, 4, 8]) {
+        let offer = offers(library(), &modest(provider)).unwrap().remove(0);
+        assert_eq!((offer.inject_bytes, offer.mr_key_bytes, offer.tx_count), (64, mr_key_bytes, 64));
+        assert_eq!(offer.caps & !(FI_LOCAL_COMM | FI_REMOTE_COMM), {
+            let access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+            modest(provider).caps | access | FI_SEND | FI_RECV
+        });
+        assert!(offer.text().contains(provider) && offer.caps_text().contains("FI_ATOMIC"));
+        assert_eq!(offer.mr_mode_text().contains("FI_MR_LOCAL"), provider == "like-verbs");
+    }
+}
+
+/// The way that a job goes: the provider `ofi` asks for what it needs.
+#[test]
+fn the_plain_one_serves_a_job_and_comes_first() {
+    let found = usable(library(), &Choice::default()).unwrap();
+    assert_eq!(found.first().map(|offer| &*offer.provider), Some("plain"));
+}
