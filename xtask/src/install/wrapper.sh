@@ -20,6 +20,10 @@ END
 self=$(readlink -f -- "$0") || exit 1
 prefix=$(dirname -- "$(dirname -- "$self")")
 compiler=${@OWN_VARIABLE@:-${@VARIABLE@:-@COMPILER@}}
+# A build that was told to compile with this program says so in its environment as well.
+case ${compiler##*/} in
+    oshcc | oshcc\ * | oshc++ | oshc++\ * | oshcxx | oshCC) compiler=@COMPILER@ ;;
+esac
 
 show=no static=no links=yes inputs=no count=$#
 while [ "$count" -gt 0 ]; do
