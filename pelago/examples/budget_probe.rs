@@ -1,19 +1,15 @@
-//! The functions whose instructions `cargo xtask budget` counts. The protocol is that of the xtask's tracer:
-//! print the probes, then run each once to warm up and once between two breakpoints.
+//! The functions whose instructions `cargo xtask budget` counts, between mapped PEs.
+
+#[path = "common/probe.rs"]
+mod probe;
 
 use pelago::am::{Am, Handler, HandlerLock, Handlers};
 use pelago::{
     AtomicOp, Atomics, Collective, Dimension, Indexed, On, ReduceOp, Strided, Symmetric, Team, World,
 };
+use probe::{Probe, probe, run};
 use std::hint::black_box;
 use std::ops::Range;
-
-/// A probe: its name, the address of the function that is counted, and a call of it.
-struct Probe<'a> {
-    name: &'static str,
-    address: usize,
-    call: Box<dyn Fn() + 'a>,
-}
 
 #[inline(never)]
 fn put_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
@@ -159,10 +155,6 @@ fn put_vector_16(
     array.put_vector(pe, ranges, sources)
 }
 
-fn probe<'a>(name: &'static str, address: *const (), call: Box<dyn Fn() + 'a>) -> Probe<'a> {
-    Probe { name, address: address as usize, call }
-}
-
 /// The probes of scattered transfers.
 fn scattered<'a>(array: &'a Symmetric<'_, u64>) -> [Probe<'a>; 4] {
     let words = [7; 32];
@@ -287,24 +279,6 @@ fn probes(world: &World, am: &Am<'_>, handler: Handler) -> pelago::Result<()> {
     ];
     probes.extend(am_probes(am, handler));
     probes.extend(scattered(&array));
-    for probe in &probes {
-        println!("probe {} {:x}", probe.name, probe.address);
-    }
-    for probe in &probes {
-        (probe.call)();
-        breakpoint();
-        (probe.call)();
-        breakpoint();
-    }
+    run(&probes);
     Ok(())
-}
-
-/// Stops for the tracer.
-fn breakpoint() {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction changes no register and no memory; the tracer that asked for it handles the
-    // trap.
-    unsafe {
-        std::arch::asm!("int3");
-    }
 }

@@ -5,8 +5,8 @@
 //! a probe program speaks.
 //!
 //! The functions of the OpenSHMEM library are counted as they are installed (`budget/shmem_probe.c`). The
-//! other probes stand in `pelago/examples/budget_probe.rs`. A new one takes a function there; it is counted,
-//! and once it has a row in `BUDGETS` here, it is held to it.
+//! other probes stand in `pelago/examples/budget_probe.rs`, those over a net in `budget_probe_net.rs` beside
+//! it. A new one takes a function there; it is counted, and once it has a row here, it is held to it.
 
 mod tracer;
 
@@ -67,6 +67,21 @@ const SHMEM_BUDGETS: [Budget; 11] = [
     Budget { probe: "pshmem_long_broadcast", instructions: 180, what: "the same on another team" },
 ];
 
+/// The same over a net, at one PE that reaches its own memory through the provider `hollow` of the stand-in
+/// for libfabric (`fabric/examples/ofi_stand_in/hollow.rs`); the probes stand in
+/// `pelago/examples/budget_probe_net.rs`.
+const NET_BUDGETS: [Budget; 2] = [
+    Budget {
+        probe: "put_net",
+        instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
+        what: "put of one element over libfabric, 6 in its fi_writemsg (418 when first counted)",
+    },
+    Budget { probe: "quiet_net", instructions: 12, what: "quiet with nothing outstanding, over libfabric" },
+];
+
+/// Instructions of the function of the hollow library that a put calls, `fi_writemsg`.
+const HOLLOW_WRITE_INSTRUCTIONS: u64 = 6;
+
 /// Seconds of real time that the probe program may take, preparation included.
 const DEADLINE_SECONDS: u32 = 60;
 
@@ -101,8 +116,9 @@ enum Verdict {
 /// `json` one array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its
 /// budget or is missing.
 pub fn run(json: bool) -> Result<()> {
-    let program = build_probes("pelago", "budget_probe", "release")?;
+    let program = build_example("pelago", "budget_probe", "release")?;
     let mut rows = judge(&BUDGETS, &tracer::count(Command::new(program), DEADLINE_SECONDS)?);
+    rows.extend(judge(&NET_BUDGETS, &tracer::count(net_probes()?, DEADLINE_SECONDS)?));
     rows.extend(judge(&SHMEM_BUDGETS, &tracer::count(Command::new(shmem_probes()?), DEADLINE_SECONDS)?));
     if json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
@@ -115,8 +131,8 @@ pub fn run(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Builds an example of a package under `profile`; the path of its program.
-fn build_probes(package: &str, example: &str, profile: &str) -> Result<PathBuf> {
+/// Builds an example of a package under `profile`; the path of its program, or of its library.
+fn build_example(package: &str, example: &str, profile: &str) -> Result<PathBuf> {
     let output = cargo(&["build", "--package", package, "--example", example, "--profile", profile])
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
@@ -126,11 +142,21 @@ fn build_probes(package: &str, example: &str, profile: &str) -> Result<PathBuf> 
     let messages = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
     for message in messages {
         let message = message.context("cannot read the messages of cargo build")?;
-        if let (Some(path), true) = (message["executable"].as_str(), message["target"]["name"] == example) {
+        let is_it = message["target"]["name"] == example && message["target"]["kind"][0] == "example";
+        if let (Some(path), true) = (message["filenames"][0].as_str(), is_it) {
             return Ok(path.into());
         }
     }
-    bail!("cargo build named no program for the example `{example}` of `{package}`")
+    bail!("cargo build named no file for the example `{example}` of `{package}`")
+}
+
+/// Builds the probes over a net, and the library that they open instead of libfabric.
+fn net_probes() -> Result<Command> {
+    let library = build_example("pelago-fabric", "ofi_stand_in", "release")?;
+    let mut program = Command::new(build_example("pelago", "budget_probe_net", "release")?);
+    program.env("PELAGO_ROUTE", "net").env("PELAGO_FABRIC", "ofi");
+    program.env("PELAGO_OFI_LIBRARY", library).env("PELAGO_OFI_PROVIDER", "hollow");
+    Ok(program)
 }
 
 /// Installs the OpenSHMEM library and builds its probes; the path of the program.

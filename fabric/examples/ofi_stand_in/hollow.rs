@@ -1,13 +1,14 @@
-//! The tables of the hollow provider: writes, reads and atomics only count themselves as complete.
+//! The tables of the hollow provider: writes, reads and atomics that ask for no entry only count themselves
+//! as complete; no data move.
 //!
-//! Invariant: a call that asks for no entry takes as few instructions as can be: no look at its arguments but
-//! for that, no mutex. They are counted along where the instructions of the layers above are counted.
+//! Invariant: such a call takes as few instructions as can be: no look at its arguments but for the flags, no
+//! mutex. They are counted along where the instructions of the layers above are counted. What asks for an
+//! entry moves its data as everywhere, since a job reads its own memory over the net before it starts.
 
 use crate::atomic::{is_compare_valid, is_fetch_valid, is_valid};
-use crate::object::{Object, Value, id};
-use crate::queue::Entry;
+use crate::object::{Counts, Object, Value};
 use crate::refusal::none;
-use crate::world::{at, world};
+use crate::{atomic, rma};
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicPtr, Ordering};
@@ -65,40 +66,18 @@ unsafe fn count(counter: &AtomicPtr<Value>) {
 /// # Safety
 /// The endpoint is an object of this library.
 #[inline(always)]
-unsafe fn counts<'a>(ep: *mut fid_ep) -> &'a crate::object::Counts {
+unsafe fn counts<'a>(ep: *mut fid_ep) -> &'a Counts {
     // SAFETY: the caller vouches for the endpoint, and objects are never freed.
     unsafe { &(*ep.cast::<Object<fid_ep>>()).more }
-}
-
-/// Leaves the entry of an operation and counts it, unless the queue is full.
-///
-/// # Safety
-/// The endpoint is enabled, and so is bound to its counters.
-#[cold]
-unsafe fn tell(ep: *mut fid_ep, counter: &AtomicPtr<Value>, context: *mut c_void, flags: u64) -> isize {
-    // SAFETY: the caller vouches for the endpoint.
-    let id = unsafe { id(ep) };
-    let mut world = world();
-    let (queue, _) = at(&mut world.endpoints, id).transmits.expect("it is bound before it is enabled");
-    let queue = at(&mut world.queues, queue);
-    if !queue.has_room(1) {
-        return -(FI_EAGAIN as isize);
-    }
-    queue.push(Entry { context: context.expose_provenance(), flags, ..Entry::default() });
-    queue.wake();
-    // SAFETY: the caller vouches for the counters.
-    unsafe { count(counter) };
-    0
 }
 
 unsafe extern "C" fn write_message(ep: *mut fid_ep, message: *const fi_msg_rma, flags: u64) -> isize {
     // SAFETY: the table is that of endpoints; who starts an operation has enabled its endpoint.
     unsafe {
-        let writes = &counts(ep).writes;
         if flags & FI_COMPLETION != 0 {
-            return tell(ep, writes, (*message).context, FI_RMA | FI_WRITE);
+            return rma::write_message(ep, message, flags);
         }
-        count(writes);
+        count(&counts(ep).writes);
     }
     0
 }
@@ -119,11 +98,10 @@ unsafe extern "C" fn inject(
 unsafe extern "C" fn read_message(ep: *mut fid_ep, message: *const fi_msg_rma, flags: u64) -> isize {
     // SAFETY: the table is that of endpoints; who starts an operation has enabled its endpoint.
     unsafe {
-        let reads = &counts(ep).reads;
         if flags & FI_COMPLETION != 0 {
-            return tell(ep, reads, (*message).context, FI_RMA | FI_READ);
+            return rma::read_message(ep, message, flags);
         }
-        count(reads);
+        count(&counts(ep).reads);
     }
     0
 }
@@ -131,11 +109,10 @@ unsafe extern "C" fn read_message(ep: *mut fid_ep, message: *const fi_msg_rma, f
 unsafe extern "C" fn atomic_message(ep: *mut fid_ep, message: *const fi_msg_atomic, flags: u64) -> isize {
     // SAFETY: the table is that of endpoints; who starts an operation has enabled its endpoint.
     unsafe {
-        let writes = &counts(ep).writes;
         if flags & FI_COMPLETION != 0 {
-            return tell(ep, writes, (*message).context, FI_ATOMIC | FI_WRITE);
+            return atomic::write_message(ep, message, flags);
         }
-        count(writes);
+        count(&counts(ep).writes);
     }
     0
 }
@@ -158,18 +135,17 @@ unsafe extern "C" fn inject_atomic(
 unsafe extern "C" fn fetch_message(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
-    _results: *mut fi_ioc,
-    _result_descriptors: *mut *mut c_void,
-    _result_count: usize,
+    results: *mut fi_ioc,
+    result_descriptors: *mut *mut c_void,
+    result_count: usize,
     flags: u64,
 ) -> isize {
     // SAFETY: the table is that of endpoints; who starts an operation has enabled its endpoint.
     unsafe {
-        let reads = &counts(ep).reads;
         if flags & FI_COMPLETION != 0 {
-            return tell(ep, reads, (*message).context, FI_ATOMIC | FI_READ);
+            return atomic::fetch_message(ep, message, results, result_descriptors, result_count, flags);
         }
-        count(reads);
+        count(&counts(ep).reads);
     }
     0
 }
@@ -177,14 +153,30 @@ unsafe extern "C" fn fetch_message(
 unsafe extern "C" fn compare_message(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
-    _compares: *const fi_ioc,
-    _compare_descriptors: *mut *mut c_void,
-    _compare_count: usize,
+    compares: *const fi_ioc,
+    compare_descriptors: *mut *mut c_void,
+    compare_count: usize,
     results: *mut fi_ioc,
     result_descriptors: *mut *mut c_void,
     result_count: usize,
     flags: u64,
 ) -> isize {
-    // SAFETY: the arguments are those of this call, of which nothing but the message is looked at.
-    unsafe { fetch_message(ep, message, results, result_descriptors, result_count, flags) }
+    // SAFETY: the table is that of endpoints; who starts an operation has enabled its endpoint.
+    unsafe {
+        if flags & FI_COMPLETION != 0 {
+            return atomic::compare_message(
+                ep,
+                message,
+                compares,
+                compare_descriptors,
+                compare_count,
+                results,
+                result_descriptors,
+                result_count,
+                flags,
+            );
+        }
+        count(&counts(ep).reads);
+    }
+    0
 }

@@ -31,7 +31,7 @@ pub(crate) struct Profile {
     pub(crate) atomic_bytes: &'static [usize],
     /// Whether a buffer for several messages comes back by an entry of its own, not with its last message.
     pub(crate) releases_apart: bool,
-    /// Whether writes, reads and atomics do nothing but count themselves as complete.
+    /// Whether writes, reads and atomics that ask for no entry do nothing but count themselves.
     pub(crate) is_hollow: bool,
 }
 

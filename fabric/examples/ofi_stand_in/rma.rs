@@ -99,7 +99,12 @@ unsafe fn ends(message: &fi_msg_rma) -> Option<(Local, u64, u64)> {
     (local.bytes == remote.len).then_some((local, remote.addr, remote.key))
 }
 
-unsafe extern "C" fn write_message(ep: *mut fid_ep, message: *const fi_msg_rma, flags: u64) -> isize {
+/// As the table has it; also for what the hollow provider does in earnest.
+pub(crate) unsafe extern "C" fn write_message(
+    ep: *mut fid_ep,
+    message: *const fi_msg_rma,
+    flags: u64,
+) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
     unsafe {
         let message = &*message;
@@ -109,7 +114,12 @@ unsafe extern "C" fn write_message(ep: *mut fid_ep, message: *const fi_msg_rma, 
     }
 }
 
-unsafe extern "C" fn read_message(ep: *mut fid_ep, message: *const fi_msg_rma, flags: u64) -> isize {
+/// As the table has it; also for what the hollow provider does in earnest.
+pub(crate) unsafe extern "C" fn read_message(
+    ep: *mut fid_ep,
+    message: *const fi_msg_rma,
+    flags: u64,
+) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
     unsafe {
         let message = &*message;

@@ -1,0 +1,32 @@
+//! The functions whose instructions `cargo xtask budget` counts over a net: one PE, which reaches its own
+//! memory through a library that looks like libfabric and does next to nothing.
+
+#[path = "common/probe.rs"]
+mod probe;
+
+use pelago::{Symmetric, World};
+use probe::{probe, run};
+use std::hint::black_box;
+
+#[inline(never)]
+fn put_net(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
+    array.p(pe, index, value)
+}
+
+#[inline(never)]
+fn quiet_net(world: &World) {
+    world.quiet();
+}
+
+fn main() -> pelago::Result<()> {
+    let world = World::init()?;
+    let fabric = world.fabric();
+    assert!(fabric.as_ref().is_some_and(|name| name.contains("hollow")), "counted over {fabric:?}");
+    let array = world.alloc::<u64>(64)?;
+    run(&[
+        probe("put_net", put_net as _, Box::new(|| drop(black_box(put_net)(&array, 0, 5, 42)))),
+        // What was put before is complete after the first call, which is not counted.
+        probe("quiet_net", quiet_net as _, Box::new(|| black_box(quiet_net)(&world))),
+    ]);
+    Ok(())
+}
