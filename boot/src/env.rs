@@ -185,6 +185,12 @@ settings! {
     pool_bytes: Option<usize> = parse::auto_bytes, "PELAGO_POOL_SIZE", "auto", User,
         accepts "auto, or bytes such as 4096, 64m or 1.5g",
         help "memory of each PE for teams and spaces; auto: as the heap, at least 64m, taken when touched";
+    pes_per_process: usize = parse::pes, "PELAGO_PES_PER_PROCESS", "1", User,
+        accepts "a number from 1 to 4096",
+        help "PEs of each process, as threads (`pelago::run`); `pelago run -n` counts PEs, others processes";
+    bind: bool = parse::switch, "PELAGO_BIND", "off", User,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "where a process has several PEs: keep each on one of the process's processors, in turn";
     init_timeout: Duration = parse::seconds, "PELAGO_INIT_TIMEOUT", "60", User,
         accepts "seconds above 0 and up to 1000000, such as 60 or 0.5",
         help "how long a PE and the launcher wait for the others while the job forms";
@@ -248,8 +254,8 @@ settings! {
         help "where threads talk over the simulated network: how it misbehaves; none: not at all";
     sim_nodes: Option<u32> = parse::nodes, "PELAGO_SIM_NODES", "none", User,
         accepts "none, or a number from 1 to 4294967295",
-        help "on how many nodes the PEs are taken to be, in blocks; for tests: processes of one machine, and \
-              threads over the simulated network";
+        help "on how many nodes the PEs are taken to be, in blocks of processes; for tests: processes of one \
+              machine, and threads over the simulated network";
     ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
         accepts "bytes, a power of two from 4k to 64m",
         help "size of the ring of incoming messages of each PE";
@@ -327,7 +333,8 @@ mod tests {
         assert_eq!(settings, Settings::default());
         assert_eq!(settings.heap_bytes, None);
         assert_eq!(settings.init_timeout, Duration::from_secs(60));
-        assert!(!settings.counters);
+        assert!(!settings.counters && !settings.bind);
+        assert_eq!(settings.pes_per_process, 1);
         assert_eq!((settings.barrier, settings.route), (BarrierKind::Auto, RouteKind::Auto));
         assert_eq!((settings.spins, settings.yields, settings.wait_limit), (None, None, None));
         assert_eq!(settings.ring_bytes, 65536);
@@ -355,6 +362,8 @@ mod tests {
         assert_eq!(of("PELAGO_ROUTE", "net").unwrap().route, RouteKind::Net);
         assert_eq!(of("PELAGO_SIM_SEED", "42").unwrap().sim_seed, Some(42));
         assert_eq!(of("PELAGO_SIM_NODES", "3").unwrap().sim_nodes, Some(3));
+        assert_eq!(of("PELAGO_PES_PER_PROCESS", "4").unwrap().pes_per_process, 4);
+        assert!(of("PELAGO_BIND", "on").unwrap().bind);
         assert_eq!(of("PELAGO_SPINS", "0").unwrap().spins, Some(0));
         assert_eq!(of("PELAGO_YIELDS", "7").unwrap().yields, Some(7));
         assert_eq!(of("PELAGO_RING_SIZE", "4k").unwrap().ring_bytes, 4096);

@@ -1,10 +1,11 @@
-//! Job: the processing elements (PEs) that were started together, and the words they exchange before they
-//! share memory.
+//! Job: the processes that were started together, and the words they exchange before their processing
+//! elements (PEs) share memory. A process has one PE, or as many as the settings say
+//! (`PELAGO_PES_PER_PROCESS`).
 //!
-//! Invariant: a process joins once, and every wait on the launcher ends within `PELAGO_INIT_TIMEOUT` (a
-//! little later under `pelago run` and launchers that speak PMIx, which keep that limit themselves).
-//! Launchers take milliseconds for a barrier, so callers need one put, one barrier and a few gets, and do the
-//! rest over their own memory or fabric.
+//! Invariant: a process joins once, its lowest PE speaks for all, and every wait on the launcher ends within
+//! `PELAGO_INIT_TIMEOUT` (a little later under `pelago run` and launchers that speak PMIx, which keep that
+//! limit themselves). Launchers take milliseconds for a barrier, so callers need one put, one
+//! barrier and a few gets, and do the rest over their own memory or fabric.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -26,7 +27,7 @@ const KEY_MAX_CHARS: usize = 56;
 /// What started the PEs of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
-    /// Nothing did: a job of one PE.
+    /// Nothing did: a job of one process.
     Alone,
     /// `pelago run`.
     Pelago,
@@ -41,11 +42,12 @@ pub enum Launcher {
 pub struct Job {
     rank: usize,
     size: usize,
+    pes_per_process: usize,
     launcher: Launcher,
     means: Means,
 }
 
-/// How a PE reaches the others.
+/// How a process reaches the others.
 #[derive(Debug)]
 enum Means {
     /// There are no others.
@@ -56,13 +58,13 @@ enum Means {
     Pmix(Box<pmix::Client>),
 }
 
-/// Tells the launcher why this PE is about to die; usable from any thread, and from a panic hook.
+/// Tells the launcher why this process is about to die; usable from any thread, and from a panic hook.
 #[derive(Clone, Debug, Default)]
 pub struct Notifier(Option<Arc<Link>>);
 
 impl Notifier {
-    /// Gives `pelago run` a reason, such as `panicked: index out of range`; it shows the last one if this PE
-    /// then dies. Keeps 1024 bytes, does not wait, and does nothing under another launcher.
+    /// Gives `pelago run` a reason, such as `panicked: index out of range`; it shows the last one if this
+    /// process then dies. Keeps 1024 bytes, does not wait, and does nothing under another launcher.
     pub fn note(&self, text: &str) {
         if let Some(link) = &self.0 {
             link.note(text);
@@ -71,7 +73,7 @@ impl Notifier {
 }
 
 impl Job {
-    /// Joins the job that this process was started for, or a job of one PE if no launcher is seen.
+    /// Joins the job that this process was started for, or a job of one process if no launcher is seen.
     ///
     /// # Errors
     /// A second call in a process; a launcher that speaks another protocol (the error says what to do);
@@ -80,38 +82,47 @@ impl Job {
     pub fn join(settings: &Settings) -> Result<Self, BootError> {
         static JOINED: OnceLock<()> = OnceLock::new();
         JOINED.set(()).map_err(|()| BootError::Twice)?;
-        match detect(from_environment)? {
-            Found::Alone => {
-                Ok(Self { rank: 0, size: 1, launcher: Launcher::Alone, means: Means::Own(Mutex::default()) })
-            }
+        let pes_per_process = settings.pes_per_process;
+        let (rank, size, launcher, means) = match detect(from_environment)? {
+            Found::Alone => (0, 1, Launcher::Alone, Means::Own(Mutex::default())),
             Found::Pmi { descriptor, rank, size } => {
-                let failed = |reason| exchange(rank, "joining the job".to_owned(), reason);
+                let failed = |reason| exchange(rank * pes_per_process, "joining the job".to_owned(), reason);
                 let socket = take_socket(descriptor)?;
                 let client = Client::join(socket, settings.init_timeout).map_err(failed)?;
                 let launcher = if client.launcher_is_ours() { Launcher::Pelago } else { Launcher::Pmi1 };
                 let (link, key_max) = (client.link(), client.key_max());
-                let means = Means::Pmi { client: Mutex::new(client), link, key_max };
-                Ok(Self { rank, size, launcher, means })
+                (rank, size, launcher, Means::Pmi { client: Mutex::new(client), link, key_max })
             }
             Found::Pmix { rank } => {
-                let failed = |reason| pmix_failed(rank, "joining the job".to_owned(), reason);
+                let failed =
+                    |reason| pmix_failed(rank * pes_per_process, "joining the job".to_owned(), reason);
                 let path = settings.pmix_library.as_deref();
                 let client = pmix::Client::join(path, settings.init_timeout).map_err(failed)?;
                 let size = client.size().map_err(failed)?;
-                let rank = client.rank();
-                Ok(Self { rank, size, launcher: Launcher::Pmix, means: Means::Pmix(Box::new(client)) })
+                (client.rank(), size, Launcher::Pmix, Means::Pmix(Box::new(client)))
             }
-        }
+        };
+        Ok(Self { rank, size, pes_per_process, launcher, means })
     }
 
-    /// The number of this PE, from 0.
+    /// The number of this process, from 0.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// The number of PEs in the job.
+    /// The number of processes in the job.
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// The PEs that each process has.
+    pub fn pes_per_process(&self) -> usize {
+        self.pes_per_process
+    }
+
+    /// The lowest PE of this process.
+    pub fn first_pe(&self) -> usize {
+        self.rank * self.pes_per_process
     }
 
     /// What started the job.
@@ -119,7 +130,8 @@ impl Job {
         self.launcher
     }
 
-    /// Publishes bytes of any length and content under `key`; other PEs can get them after the next barrier.
+    /// Publishes bytes of any length and content under `key`; other processes can get them after the next
+    /// barrier.
     ///
     /// # Errors
     /// A key that is empty, too long, or holds more than letters, digits, `-` and `_`; a launcher that
@@ -143,10 +155,10 @@ impl Job {
         }
     }
 
-    /// Returns when every PE of the job has called it.
+    /// Returns when every process of the job has called it.
     ///
     /// # Errors
-    /// A launcher that is gone, or does not answer in time because a PE is missing.
+    /// A launcher that is gone, or does not answer in time because a process is missing.
     pub fn barrier(&self) -> Result<(), BootError> {
         match &self.means {
             Means::Own(_) => Ok(()),
@@ -159,15 +171,15 @@ impl Job {
         }
     }
 
-    /// The bytes that `pe` put under `key` before the last barrier, or `None` if it did not. A launcher that
-    /// speaks PMI-1 keeps one table for all and does not know who put what, so a key holds the number of its
-    /// PE, or one PE alone puts it.
+    /// The bytes that process `rank` put under `key` before the last barrier, or `None` if it did not. A
+    /// launcher that speaks PMI-1 keeps one table for all and does not know who put what, so a key holds the
+    /// number of its process, or one process alone puts it.
     ///
     /// # Errors
     /// Those of [`Job::put`], and a value that [`Job::put`] did not write.
-    pub fn get(&self, pe: usize, key: &str) -> Result<Option<Vec<u8>>, BootError> {
+    pub fn get(&self, rank: usize, key: &str) -> Result<Option<Vec<u8>>, BootError> {
         self.check_key(key)?;
-        if pe >= self.size {
+        if rank >= self.size {
             return Ok(None);
         }
         match &self.means {
@@ -176,12 +188,12 @@ impl Job {
                 lock(client).get(key).map_err(|e| self.failed(format!("getting the key {key:?}"), e))
             }
             Means::Pmix(client) => client
-                .get(pe, key)
-                .map_err(|e| self.pmix_failed(format!("getting the key {key:?} of PE {pe}"), e)),
+                .get(rank, key)
+                .map_err(|e| self.pmix_failed(format!("getting the key {key:?} of process {rank}"), e)),
         }
     }
 
-    /// The ranks that the launcher placed on the node of this PE, ascending and with this PE's own; `None` if
+    /// The processes that the launcher placed on the node of this one, ascending and with this one; `None` if
     /// the launcher does not say, or speaks PMIx, where what it says has been wrong in jobs of two nodes. A
     /// claim, not a proof: whoever shares memory finds out by opening it.
     ///
@@ -198,7 +210,7 @@ impl Job {
         Ok(nodes.map(|nodes| (0..self.size).filter(|rank| nodes[*rank] == nodes[self.rank]).collect()))
     }
 
-    /// Gives `pelago run` a reason, in case this PE dies; see [`Notifier::note`].
+    /// Gives `pelago run` a reason, in case this process dies; see [`Notifier::note`].
     pub fn note(&self, text: &str) {
         self.notifier().note(text);
     }
@@ -229,7 +241,7 @@ impl Job {
         }
     }
 
-    /// Leaves the job in an orderly way. A PE that exits without having done so ends the job for all.
+    /// Leaves the job in an orderly way. A process that exits without having done so ends the job for all.
     ///
     /// # Errors
     /// A launcher that is gone, or does not answer in time.
@@ -245,21 +257,21 @@ impl Job {
         }
     }
 
-    /// Ends the job for all PEs, with exit status `code` and words for the user, and this process at once:
-    /// Rust's standard output is flushed, but no destructor and no `atexit` handler runs, because one that
-    /// waits for other PEs would wait for ever.
-    pub fn abort(&self, code: i32, message: &str) -> ! {
+    /// Ends the job for all, as PE `pe` of this process asks for, with exit status `code` and words for the
+    /// user; and this process at once: Rust's standard output is flushed, but no destructor and no `atexit`
+    /// handler runs, because one that waits for other PEs would wait for ever.
+    pub fn abort(&self, pe: usize, code: i32, message: &str) -> ! {
         let ours = self.launcher == Launcher::Pelago;
         if !ours && !message.is_empty() {
             // Written at once, so that the words of two PEs do not mix.
-            let line = format!("PE {}: {message}\n", self.rank);
+            let line = format!("PE {pe}: {message}\n");
             eprint!("{line}");
         }
         // A launcher that cannot be told is gone, and its job with it.
         match &self.means {
             Means::Own(_) => {}
             Means::Pmi { link, .. } => {
-                let _ = link.abort(code, (ours && !message.is_empty()).then_some(message));
+                let _ = link.abort(code, ours.then_some((pe, message)));
             }
             Means::Pmix(client) => {
                 let _ = client.abort(code, message);
@@ -280,15 +292,15 @@ impl Job {
         if fits && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
             return Ok(());
         }
-        Err(BootError::Key { pe: self.rank, key: key.to_owned(), max_chars })
+        Err(BootError::Key { pe: self.first_pe(), key: key.to_owned(), max_chars })
     }
 
     fn failed(&self, operation: String, reason: PmiError) -> BootError {
-        exchange(self.rank, operation, reason)
+        exchange(self.first_pe(), operation, reason)
     }
 
     fn pmix_failed(&self, operation: String, reason: PmixError) -> BootError {
-        pmix_failed(self.rank, operation, reason)
+        pmix_failed(self.first_pe(), operation, reason)
     }
 }
 
@@ -326,7 +338,8 @@ mod tests {
     use super::*;
 
     fn alone() -> Job {
-        Job { rank: 0, size: 1, launcher: Launcher::Alone, means: Means::Own(Mutex::default()) }
+        let means = Means::Own(Mutex::default());
+        Job { rank: 0, size: 1, pes_per_process: 1, launcher: Launcher::Alone, means }
     }
 
     #[test]
@@ -336,7 +349,7 @@ mod tests {
         job.barrier().unwrap();
         assert_eq!(job.get(0, "address-0").unwrap(), Some(vec![1, 2, 3]));
         assert_eq!(job.get(0, "address-1").unwrap(), None);
-        assert_eq!(job.get(1, "address-0").unwrap(), None, "there is no PE 1");
+        assert_eq!(job.get(1, "address-0").unwrap(), None, "there is no process 1");
         assert_eq!(job.local_ranks().unwrap(), Some(vec![0]));
         assert_eq!((job.rank(), job.size(), job.launcher()), (0, 1, Launcher::Alone));
         assert!(!job.launcher_gone());

@@ -1,16 +1,16 @@
-//! `pelago app`: this process as one PE of a built-in application, in whatever job surrounds it.
+//! `pelago app`: this process as a PE of a built-in application, or as several, in whatever job surrounds it.
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use pelago::World;
 use pelago_apps::{apps, nearest};
 
 /// Run a built-in application as a PE of the surrounding job
 ///
-/// Without a launcher the job has one PE. Without a name, lists the applications.
+/// Without a launcher the job has one process. A process has one PE, or as many threads as
+/// PELAGO_PES_PER_PROCESS says. Without a name, lists the applications.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct App {
@@ -25,6 +25,7 @@ Examples:
   pelago app ft --help                         what an application takes
   pelago app ft --class S                      a job of one PE
   mpiexec.hydra -n 4 pelago app ft --class W   four PEs, started by hydra
+  PELAGO_PES_PER_PROCESS=2 mpiexec.hydra -n 2 pelago app ft   four PEs, two in each process
   mpirun -n 4 pelago app ft --class W          four PEs, started by Open MPI
   srun --mpi=pmi2 -n 4 pelago app ft           four PEs, started by Slurm";
 
@@ -38,12 +39,16 @@ impl App {
         let Some(app) = apps().iter().find(|app| app.name == name) else {
             bail!("there is no built-in application {name:?}; {}", suggestion(name));
         };
-        let outcome = World::init().map_err(Into::into).and_then(|world| (app.run)(&world, args));
-        outcome.or_else(|error| {
+        let failed = |error: &anyhow::Error| {
             // Written at once, so that the words of two PEs do not mix.
             let line = format!("{}: {error:#}\n", app.name);
             eprint!("{line}");
-            Ok(ExitCode::FAILURE)
+            ExitCode::FAILURE
+        };
+        let outcomes = pelago::run(|world| (app.run)(world, args).unwrap_or_else(|error| failed(&error)));
+        Ok(match outcomes {
+            Ok(codes) => codes.into_iter().find(|code| *code != ExitCode::SUCCESS).unwrap_or_default(),
+            Err(error) => failed(&error.into()),
         })
     }
 }

@@ -126,13 +126,7 @@ impl Report {
         let settings = Settings::from_env()?;
         Preferences::new(&settings)?;
         let launcher = match pelago_boot::launcher_seen() {
-            Ok(None) => "none: a program started from here is a job of one PE".to_owned(),
-            Ok(Some(LauncherSeen { protocol, rank, size: Some(size) })) => {
-                format!("{protocol}: this process is PE {rank} of {size}")
-            }
-            Ok(Some(LauncherSeen { protocol, rank, size: None })) => {
-                format!("{protocol}: this process is PE {rank}")
-            }
+            Ok(seen) => launcher_text(seen, settings.pes_per_process),
             Err(error) => error.to_string(),
         };
         Ok(Self {
@@ -170,6 +164,18 @@ impl Report {
         }
         text + "settings  see `pelago info --settings`\n"
     }
+}
+
+/// Who started this process, and which PEs it would have.
+fn launcher_text(seen: Option<LauncherSeen>, each: usize) -> String {
+    let Some(LauncherSeen { protocol, rank, size }) = seen else {
+        let pes = if each == 1 { "one PE".to_owned() } else { format!("{each} PEs") };
+        return format!("none: a program started from here is a job of {pes}");
+    };
+    let first = rank * each;
+    let pes = if each == 1 { format!("PE {first}") } else { format!("PEs {first}-{}", first + each - 1) };
+    let all = size.map_or_else(String::new, |size| format!(" of {}", size * each));
+    format!("{protocol}: this process is {pes}{all}")
 }
 
 /// A number that a team can have; a larger one would only take long to work out.

@@ -9,12 +9,15 @@ use clap::Args;
 use pelago::coll::select::forced;
 use pelago::coll::tuning::{self, Rules};
 use pelago_apps::nearest;
-use pelago_boot::{Cause, Failure, JobSpec, LaunchError, launch};
+use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Settings, launch};
 
 use crate::app;
 
 /// The setting that names algorithms, which the launcher does not know but the PEs do.
 const COLL: &str = "PELAGO_COLL";
+
+/// The setting that says how many PEs a process has.
+const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
 
 /// Start N PEs of a program, or of a built-in application, on this machine
 ///
@@ -23,13 +26,16 @@ const COLL: &str = "PELAGO_COLL";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
-    /// Number of PEs
+    /// Number of PEs, each a process unless --pes-per-process says otherwise
     #[arg(short, value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     n: usize,
+    /// PEs of each process, as threads of it; the number of PEs is a multiple of it (PELAGO_PES_PER_PROCESS)
+    #[arg(long, value_name = "P", value_parser = pes_of_a_process, allow_negative_numbers = true)]
+    pes_per_process: Option<usize>,
     /// Keep PE i on the i-th processor this command may use
     #[arg(long)]
     bind: bool,
-    /// Put the number of the PE before every line that a PE writes
+    /// Put the number of the PE before every line that a PE writes, or the numbers of all PEs of its process
     #[arg(long)]
     tag_output: bool,
     /// End the job after this many seconds
@@ -49,7 +55,9 @@ Examples:
   pelago run -n 2 ft --class W                  arguments after the name are the application's
   pelago run -n 4 --bind --tag-output ./mine x  a program, bound to cores, every line with its PE
   pelago run -n 4 --env PELAGO_HEAP_SIZE=2g ./mine
-  pelago run -n 8 --timeout 60 ./mine           ended after a minute at the latest";
+  pelago run -n 8 --timeout 60 ./mine           ended after a minute at the latest
+  pelago run -n 8 --pes-per-process 4 ft        two processes with four PEs each, as threads; a program of
+                                                yours does it by pelago::run in place of World::init";
 
 impl Run {
     /// Starts the job; gives its exit status.
@@ -90,7 +98,8 @@ impl Run {
         };
         forced(&of_pes(COLL).unwrap_or_default())?;
         Rules::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
-        let env = self.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        let each = self.pes_per_process.map(|each| (PES_PER_PROCESS.to_owned(), each.to_string()));
+        let env = self.env.into_iter().chain(each).map(|(key, value)| (key.into(), value.into())).collect();
         let (bind, tag_output, timeout) = (self.bind, self.tag_output, self.timeout);
         Ok(JobSpec { args, env, bind, tag_output, timeout, ..JobSpec::new(self.n, program) })
     }
@@ -127,6 +136,12 @@ fn number_of_pes(text: &str) -> Result<usize, String> {
         Err(_) if text.strip_prefix('-').is_some_and(is_number) => Err("a job has 1 PE or more".to_owned()),
         Err(_) => Err("this is not a number of PEs".to_owned()),
     }
+}
+
+fn pes_of_a_process(text: &str) -> Result<usize, String> {
+    let accepted = Settings::from_pairs([(PES_PER_PROCESS.to_owned(), text.to_owned())]);
+    let accepted = accepted.map(|settings| settings.pes_per_process);
+    accepted.map_err(|_| "a process has from 1 to 4096 PEs".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

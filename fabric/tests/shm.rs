@@ -156,3 +156,59 @@ fn layouts_keep_heaps_apart() {
         }
     }
 }
+
+/// Three processes with two PEs each: the memory is made once, handed out once a process, and each PE has an
+/// endpoint of its own over its process's one mapping.
+#[test]
+fn the_pes_of_a_process_share_its_mapping() {
+    let layout = Layout::new(6, 1 << 12, 4096);
+    let limit = Duration::from_secs(60);
+    let mut leader = Shm::prepare(0, true, limit).unwrap();
+    leader.place(0..2, layout).unwrap();
+    let address = leader.address();
+    let follower = |first: usize| {
+        let mut shm = Shm::prepare(first, false, limit).unwrap();
+        shm.place(first..first + 2, layout).unwrap();
+        let address = address.clone();
+        std::thread::spawn(move || shm.connect(&mut |_| Ok(address.clone())).map(|()| shm.split()).unwrap())
+    };
+    let followers = [2, 4].map(follower);
+    leader.connect(&mut |_| unreachable!()).unwrap();
+    let mut processes = vec![leader.split()];
+    processes.extend(followers.map(|follower| follower.join().unwrap()));
+    for process in &processes {
+        let [low, high] = &process[..] else { panic!("{} endpoints of two PEs", process.len()) };
+        assert!(std::ptr::eq(low.segment().header(), high.segment().header()), "one mapping a process");
+    }
+    assert!(!std::ptr::eq(processes[0][0].segment().header(), processes[1][0].segment().header()));
+    let endpoints: Vec<&Shm> = processes.iter().flatten().collect();
+    for pe in 0..6 {
+        assert_eq!(endpoints[0].segment().block(pe).attached.0.load(Ordering::Relaxed), 1, "PE {pe}");
+    }
+    for (from, endpoint) in endpoints.iter().enumerate() {
+        (0..6).for_each(|to| assert_eq!(endpoint.send(to, from as u64, &[]), Status::Done));
+    }
+    for (to, endpoint) in endpoints.iter().enumerate() {
+        let mut senders = Vec::new();
+        let mut take = |event: Event<'_>| {
+            let Event::Message { from, header, .. } = event else { panic!("no message: {event:?}") };
+            senders.push((from, header));
+        };
+        while endpoint.progress(&mut take).unwrap() > 0 {}
+        assert_eq!(senders, (0..6).map(|from| (from, from as u64)).collect::<Vec<_>>(), "to PE {to}");
+    }
+}
+
+/// A process that does not come is missed with all its PEs.
+#[test]
+fn all_pes_of_a_process_that_does_not_come_are_listed() {
+    let mut leader = Shm::prepare(0, true, Duration::from_millis(300)).unwrap();
+    leader.place(0..2, Layout::new(6, 1, 4096)).unwrap();
+    let address = leader.address();
+    let mut two = Shm::prepare(2, false, Duration::from_secs(60)).unwrap();
+    two.place(2..4, Layout::new(6, 1, 4096)).unwrap();
+    let comes = std::thread::spawn(move || two.connect(&mut |_| Ok(address.clone())));
+    let error = leader.connect(&mut |_| unreachable!()).unwrap_err();
+    comes.join().unwrap().unwrap();
+    assert!(matches!(&error, FabricError::Missing { missing, .. } if missing == &[4, 5]), "{error}");
+}

@@ -223,7 +223,7 @@ impl World {
     /// # Errors
     /// As [`init`](World::init), and for settings that are none.
     pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
-        join::process(&own_settings(settings)?)
+        join::one_pe(&own_settings(settings)?)
     }
 
     /// Makes progress, and says whether a [`quiet`](World::quiet) would not wait; then it is one.

@@ -1,28 +1,30 @@
-//! Cards: what each PE tells the others through the launcher, once, before they can reach each other.
+//! Cards: what each process tells the others of its PEs through the launcher, once, before they can reach
+//! each other.
 //!
 //! Invariant: a card is read by the same build that wrote it; whatever else it is told is refused.
 
-use crate::Pe;
 use crate::error::Result;
 use pelago_boot::{Job, Settings, memory_total_bytes};
 use pelago_fabric::FabricError;
 
-/// What a PE tells.
+/// What a process tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     /// The name of its node.
     pub(crate) node: String,
+    /// How many PEs it has.
+    pub(crate) pes: usize,
     /// Where it would hand out the node's memory; empty if it was not to.
     pub(crate) memory: Vec<u8>,
-    /// Its address on the fabric; empty if it has none.
-    pub(crate) fabric: Vec<u8>,
-    /// Why it has none.
+    /// The addresses of its PEs on the fabric; none if they have none.
+    pub(crate) fabric: Vec<Vec<u8>>,
+    /// Why they have none.
     pub(crate) obstacle: String,
     /// Its wishes for the memory of every PE.
     pub(crate) wishes: Wishes,
 }
 
-/// What a PE was set to, and what its node has, in bytes; 0 where it was not set or is not known.
+/// What a process was set to, and what its node has, in bytes; 0 where it was not set or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
     pub(crate) heap: u64,
@@ -44,13 +46,14 @@ impl Wishes {
 }
 
 impl Card {
-    /// The card as bytes: the wishes, then each of the other fields after its length.
+    /// The card as bytes: the wishes, how many PEs and addresses, then each of the other fields after its
+    /// length, the addresses at the end.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Wishes { heap, pool, ring, node_memory } = self.wishes;
-        let mut bytes: Vec<u8> =
-            [heap, pool, ring, node_memory].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let fields = [self.node.as_bytes(), &self.memory, &self.fabric, self.obstacle.as_bytes()];
-        for field in fields {
+        let words = [heap, pool, ring, node_memory, self.pes as u64, self.fabric.len() as u64];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let fields = [self.node.as_bytes(), &self.memory, self.obstacle.as_bytes()];
+        for field in fields.into_iter().chain(self.fabric.iter().map(Vec::as_slice)) {
             bytes.extend((field.len() as u32).to_le_bytes());
             bytes.extend(field);
         }
@@ -72,26 +75,34 @@ impl Card {
         }
         let [heap, pool, ring, node_memory] =
             [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
+        let [pes, addresses] = [word(&mut bytes)?, word(&mut bytes)?];
+        if addresses != 0 && addresses != pes {
+            return None;
+        }
         let text = |field: Vec<u8>| String::from_utf8_lossy(&field).into_owned();
-        let card = Card {
+        let mut card = Card {
             wishes: Wishes { heap, pool, ring, node_memory },
+            pes: usize::try_from(pes).ok()?,
             node: text(field(&mut bytes)?),
             memory: field(&mut bytes)?,
-            fabric: field(&mut bytes)?,
             obstacle: text(field(&mut bytes)?),
+            fabric: Vec::new(),
         };
+        for _ in 0..addresses {
+            card.fabric.push(field(&mut bytes)?);
+        }
         bytes.is_empty().then_some(card)
     }
 
-    /// Reads the card that a PE has put under `key`.
+    /// Reads the card that a process has put under `key`.
     ///
     /// # Errors
     /// If the launcher does not answer, or there is no card.
-    pub(crate) fn read(job: &Job, pe: Pe, key: &str) -> Result<Card> {
-        let found = job.get(pe, key)?.and_then(|bytes| Card::from_bytes(&bytes));
+    pub(crate) fn read(job: &Job, process: usize, key: &str) -> Result<Card> {
+        let found = job.get(process, key)?.and_then(|bytes| Card::from_bytes(&bytes));
         found.ok_or_else(|| {
-            let what = format!("PE {pe} has published no valid card");
-            FabricError::Foreign { pe: job.rank(), what }.into()
+            let what = format!("process {process} of the job has published no valid card");
+            FabricError::Foreign { pe: job.first_pe(), what }.into()
         })
     }
 }
@@ -102,16 +113,26 @@ mod tests {
 
     #[test]
     fn cards_are_read_as_they_were_written() {
-        let card = Card {
+        let card = |fabric: Vec<Vec<u8>>| Card {
             node: "left".to_owned(),
+            pes: 2,
             memory: vec![1, 2, 3],
-            fabric: Vec::new(),
+            fabric,
             obstacle: "no libfabric".to_owned(),
             wishes: Wishes { heap: 1 << 40, pool: 0, ring: 65536, node_memory: 7 },
         };
-        let bytes = card.to_bytes();
-        assert_eq!(Card::from_bytes(&bytes), Some(card));
-        (0..bytes.len()).for_each(|length| assert_eq!(Card::from_bytes(&bytes[..length]), None));
-        assert_eq!(Card::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        for card in [card(Vec::new()), card(vec![vec![4; 30], vec![5]])] {
+            let bytes = card.to_bytes();
+            assert_eq!(Card::from_bytes(&bytes).as_ref(), Some(&card));
+            (0..bytes.len()).for_each(|length| assert_eq!(Card::from_bytes(&bytes[..length]), None));
+            assert_eq!(Card::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        }
+        for fabric in [vec![vec![4]], vec![vec![4]; 3]] {
+            assert_eq!(
+                Card::from_bytes(&card(fabric).to_bytes()),
+                None,
+                "two PEs have two addresses, or none"
+            );
+        }
     }
 }

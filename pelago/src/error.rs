@@ -573,6 +573,32 @@ pub enum ErrorKind {
         /// PEs in the job.
         n_pes: usize,
     },
+    /// This process was to have several PEs, and joins as one.
+    #[error(
+        "PELAGO_PES_PER_PROCESS is {pes_per_process}, but this program joins with one PE a process: in Rust \
+         by World::init, in place of which pelago::run joins with several, or as an OpenSHMEM program, whose \
+         PEs are always processes. Start it with one PE a process, and as many processes as there are to be \
+         PEs"
+    )]
+    OnePeAProcess {
+        /// What the setting says.
+        pes_per_process: usize,
+    },
+    /// Processes that would have different numbers of PEs.
+    #[error(
+        "PE {me}: this process has {mine} PEs, and process {process} of the job has {theirs}. Set \
+         PELAGO_PES_PER_PROCESS alike for all"
+    )]
+    PesPerProcessDiffer {
+        /// The lowest PE of the calling process, as this one counts.
+        me: Pe,
+        /// PEs of this process.
+        mine: usize,
+        /// Another process.
+        process: usize,
+        /// PEs of the other process.
+        theirs: usize,
+    },
     /// A setting is wrong.
     #[error(transparent)]
     Setting(#[from] SettingError),

@@ -1,22 +1,25 @@
-//! How a process becomes a PE: it learns from its launcher who it is, finds the PEs on its node, and maps the
-//! memory they share. One put and one barrier through the launcher; the rest over memory.
+//! How a process becomes a PE, or several: it learns from its launcher who it is, finds the PEs on its node,
+//! and maps the memory they share. One put and one barrier through the launcher for all PEs of the process;
+//! the rest over memory.
+//!
+//! Invariant: the PEs of a process follow one another in number, and all processes have as many. What a
+//! process does once for all of them ends with a [`Seat`] for each, which any thread may take.
 
 use crate::Pe;
 use crate::card::{Card, Wishes};
 use crate::channel::HEAP_KEY;
 use crate::coll::select::Preferences;
 use crate::error::{ErrorKind, Result};
+use crate::last_words::tell_panics;
 use crate::nodes::Placement;
 use crate::route::Reach;
-use crate::segment::Memory;
 use crate::world::World;
-use pelago_boot::{FabricKind, Job, Notifier, RouteKind, Settings, node_id};
+use pelago_boot::{FabricKind, Job, RouteKind, Settings, node_id};
 use pelago_fabric::ofi::{Choice, Ofi};
-use pelago_fabric::shm::{Layout, Shm};
+use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sim::SimParams;
 use pelago_fabric::{FabricError, FabricResult, Net, Provider};
-use std::any::Any;
-use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
 /// they are touched, so this costs nothing until it is used.
@@ -27,86 +30,145 @@ const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 const POOL_BYTES_MIN: usize = 64 << 20;
 
 /// A job that this process is in, and how many worlds it has had: a launcher is joined once, but one world
-/// may follow another.
+/// may follow another, and each PE of the process has a share of it.
 #[derive(Debug)]
 pub struct Membership {
-    pub(crate) job: Job,
+    pub(crate) job: Arc<Job>,
     pub(crate) worlds: usize,
 }
 
 impl Membership {
-    /// Leaves the job.
+    /// Leaves the job, if no other PE of this process is still in it.
     ///
     /// # Errors
     /// If the launcher is gone or does not answer.
     pub fn finalize(self) -> Result<()> {
-        Ok(self.job.finalize()?)
+        Ok(Arc::into_inner(self.job).map_or(Ok(()), Job::finalize)?)
     }
 }
 
-/// Joins the job that this process was started in.
-pub(crate) fn process(settings: &Settings) -> Result<World> {
-    // Before anybody else waits for this PE.
+/// A PE's place in the job, as its process has prepared it.
+pub(crate) struct Seat {
+    pe: (Pe, usize),
+    segment: Arc<Segment>,
+    placement: Placement,
+    membership: Membership,
+}
+
+impl Seat {
+    /// The number of the PE.
+    pub(crate) fn pe(&self) -> Pe {
+        self.pe.0
+    }
+
+    /// Makes this thread the PE, and waits for all others.
+    pub(crate) fn take(self, settings: &Settings) -> Result<World> {
+        World::assemble(self.pe, self.segment, self.placement, Some(self.membership), settings)
+    }
+}
+
+/// Makes this process a member of the job that it was started in.
+pub(crate) fn process(settings: &Settings) -> Result<Membership> {
+    // Before anybody else waits for its PEs.
     Preferences::new(settings)?;
     let job = Job::join(settings)?;
     tell_panics(job.notifier());
-    of_job(Membership { job, worlds: 0 }, settings)
+    Ok(Membership { job: Arc::new(job), worlds: 0 })
 }
 
-/// The next world of a job.
-pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<World> {
-    let Membership { job, worlds } = membership;
-    let key = |pe: Pe| format!("pelago-{worlds}-{pe}");
-    let (me, n_pes) = (job.rank(), job.size());
-    let hint = Hint::of(&job, settings)?;
-    let mut shm = Shm::prepare(me, n_pes > 1 && hint.may_lead(me), settings.init_timeout)?;
-    if hint == Hint::OneNode && me == 0 {
-        // Before anybody waits for it.
-        shm.place(0, layout(settings, n_pes))?;
+/// Joins the job that this process was started in, with one PE.
+pub(crate) fn one_pe(settings: &Settings) -> Result<World> {
+    match settings.pes_per_process {
+        1 => of_job(process(settings)?, settings),
+        pes_per_process => Err(ErrorKind::OnePeAProcess { pes_per_process }.into()),
     }
-    let open = || Ofi::open(me, n_pes, &choice(settings));
+}
+
+/// The next world of a job, where this process has one PE.
+pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<World> {
+    seats(membership, settings)?.pop().expect("a process has a PE").take(settings)
+}
+
+/// Prepares the next world of a job for the PEs of this process.
+pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<Seat>> {
+    let Membership { job, worlds } = membership;
+    let key = |process: usize| format!("pelago-{worlds}-{process}");
+    let (first, each) = (job.first_pe(), job.pes_per_process());
+    let n_pes = job.size() * each;
+    let hint = Hint::of(&job, settings)?;
+    let may_lead = job.size() > 1 && hint.may_lead(job.rank());
+    let mut shm = Shm::prepare(first, may_lead, settings.init_timeout)?;
+    if hint == Hint::OneNode && first == 0 {
+        // Before anybody waits for it.
+        shm.place(0..each, layout(settings, n_pes))?;
+    }
+    let open = || (first..first + each).map(|pe| Ofi::open(pe, n_pes, &choice(settings))).collect();
     let mut ofi = wants_ofi(hint, settings).then(open);
-    let card = own_card(me, n_pes, &shm, ofi.as_ref(), settings);
+    let card = own_card(&job, &shm, ofi.as_ref(), settings);
     let is_first_enough = hint == Hint::OneNode && ofi.is_none();
     let mut cards = exchange(&job, card, is_first_enough, &key)?;
     let is_far = |card: &Card| card.node != cards[0].node;
     if ofi.is_none() && settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
         // What the launcher has not said the cards have, so there is another exchange.
         ofi = Some(open());
-        let card = own_card(me, n_pes, &shm, ofi.as_ref(), settings);
-        cards = exchange(&job, card, false, &|pe| format!("{}-far", key(pe)))?;
+        let card = own_card(&job, &shm, ofi.as_ref(), settings);
+        cards = exchange(&job, card, false, &|process| format!("{}-far", key(process)))?;
     }
-    let nodes = nodes_of(me, n_pes, &cards, settings)?;
-    let here: Vec<Pe> = (0..n_pes).filter(|&pe| nodes[pe] == nodes[me]).collect();
-    let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its node");
+    let nodes = nodes_of(&job, &cards, settings)?;
+    let here: Vec<Pe> = (0..n_pes).filter(|&pe| nodes[pe] == nodes[first]).collect();
+    let slot = here.iter().position(|&pe| pe == first).expect("a process is on its node");
     if hint != Hint::OneNode {
-        shm.place(slot, shared_layout(&cards, &nodes, here.len()))?;
-    } else if me != 0 {
-        shm.place(slot, Layout::new(n_pes, 0, settings.ring_bytes))?;
+        shm.place(slot..slot + each, shared_layout(&cards, &nodes, here.len()))?;
+    } else if first != 0 {
+        shm.place(slot..slot + each, Layout::new(n_pes, 0, settings.ring_bytes))?;
     }
-    shm.connect(&mut |_| Ok(cards[here[0]].memory.clone())).map_err(|error| by_pe(error, &here))?;
+    shm.connect(&mut |_| Ok(cards[here[0] / each].memory.clone())).map_err(|error| by_pe(error, &here))?;
     let segment = shm.segment().clone();
-    let placement = place(me, shm, ofi, (&cards, nodes), settings)?;
-    let membership = Membership { job, worlds: worlds + 1 };
-    World::assemble((me, n_pes), segment, placement, Some(membership), settings)
+    let seat = |(place, placement): (usize, Placement)| Seat {
+        pe: (first + place, n_pes),
+        segment: Arc::clone(&segment),
+        placement,
+        membership: Membership { job: Arc::clone(&job), worlds: worlds + 1 },
+    };
+    let mut placements = place(&job, shm, ofi, (&cards, &nodes), settings)?;
+    for (i, placement) in placements.iter_mut().enumerate() {
+        placement.net.iter_mut().try_for_each(|net| register_heap(net, &segment, slot + i))?;
+    }
+    tell_reach(&job, worlds, &mut placements)?;
+    Ok(placements.into_iter().enumerate().map(seat).collect())
 }
 
-/// Tells all PEs this one's card, and reads theirs, or only that of PE 0 if that is enough.
-fn exchange(job: &Job, card: Card, is_first_enough: bool, key: &dyn Fn(Pe) -> String) -> Result<Vec<Card>> {
+/// Tells all processes this one's card, and reads theirs, or only that of process 0 if that is enough.
+fn exchange(
+    job: &Job,
+    card: Card,
+    is_first_enough: bool,
+    key: &dyn Fn(usize) -> String,
+) -> Result<Vec<Card>> {
     if job.size() == 1 {
         return Ok(vec![card]);
     }
     job.put(&key(job.rank()), &card.to_bytes())?;
     job.barrier()?;
-    (0..if is_first_enough { 1 } else { job.size() }).map(|pe| Card::read(job, pe, &key(pe))).collect()
+    let processes = 0..if is_first_enough { 1 } else { job.size() };
+    let cards: Vec<Card> =
+        processes.map(|process| Card::read(job, process, &key(process))).collect::<Result<_>>()?;
+    let (me, mine) = (job.first_pe(), job.pes_per_process());
+    match cards.iter().position(|card| card.pes != mine) {
+        None => Ok(cards),
+        Some(process) => {
+            let theirs = cards[process].pes;
+            Err(ErrorKind::PesPerProcessDiffer { me, mine, process, theirs }.into())
+        }
+    }
 }
 
-/// What is known of the nodes before the PEs have told each other.
+/// What is known of the nodes before the processes have told each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hint {
     /// All PEs are on this node, the launcher says.
     OneNode,
-    /// They are on several; this PE is the lowest of its node, or not.
+    /// They are on several; this process is the lowest of its node, or not.
     Several { is_lowest: bool },
     /// Nothing is.
     None,
@@ -124,10 +186,10 @@ impl Hint {
         })
     }
 
-    /// Whether it may fall to this PE to make the node's memory.
-    fn may_lead(self, me: Pe) -> bool {
+    /// Whether it may fall to this process to make the node's memory.
+    fn may_lead(self, rank: usize) -> bool {
         match self {
-            Hint::OneNode => me == 0,
+            Hint::OneNode => rank == 0,
             Hint::Several { is_lowest } => is_lowest,
             Hint::None => true,
         }
@@ -151,66 +213,76 @@ pub fn choice(settings: &Settings) -> Choice {
     }
 }
 
-fn own_card(me: Pe, n_pes: usize, shm: &Shm, ofi: Option<&FabricResult<Ofi>>, settings: &Settings) -> Card {
+fn own_card(job: &Job, shm: &Shm, ofi: Option<&FabricResult<Vec<Ofi>>>, settings: &Settings) -> Card {
     let mut node = node_id(settings);
     if let Some(nodes) = settings.sim_nodes {
-        node += &format!("-{}", SimParams::default().on_nodes(n_pes, nodes as usize).nodes[me]);
+        let places = SimParams::default().on_nodes(job.size(), nodes as usize).nodes;
+        node += &format!("-{}", places[job.rank()]);
     }
     let (fabric, obstacle) = match ofi {
         None => (Vec::new(), "it was not asked to open one (PELAGO_FABRIC)".to_owned()),
-        Some(Ok(ofi)) => (ofi.address(), String::new()),
+        Some(Ok(ofi)) => (ofi.iter().map(Ofi::address).collect(), String::new()),
         Some(Err(error)) => (Vec::new(), error.to_string()),
     };
-    Card { node, memory: shm.address(), fabric, obstacle, wishes: Wishes::of(settings) }
+    let (pes, memory, wishes) = (job.pes_per_process(), shm.address(), Wishes::of(settings));
+    Card { node, pes, memory, fabric, obstacle, wishes }
 }
 
-/// The node of each PE, numbered from 0. One card alone is that of PE 0 in a job of one node.
-fn nodes_of(me: Pe, n_pes: usize, cards: &[Card], settings: &Settings) -> Result<Vec<u32>> {
-    if cards.len() == n_pes {
+/// The node of each PE, numbered from 0. One card alone is that of process 0 in a job of one node.
+fn nodes_of(job: &Job, cards: &[Card], settings: &Settings) -> Result<Vec<u32>> {
+    let each = job.pes_per_process();
+    if cards.len() == job.size() {
         let lowest = |card: &Card| cards.iter().position(|other| other.node == card.node);
-        return Ok(cards.iter().map(|card| lowest(card).unwrap_or_default() as u32).collect());
+        let nodes = cards.iter().map(|card| lowest(card).unwrap_or_default() as u32);
+        return Ok(nodes.flat_map(|node| std::iter::repeat_n(node, each)).collect());
     }
-    let (mine, theirs) = (node_id(settings), cards[0].node.clone());
+    let (me, mine, theirs) = (job.first_pe(), node_id(settings), cards[0].node.clone());
     match mine == theirs {
-        true => Ok(vec![0; n_pes]),
+        true => Ok(vec![0; job.size() * each]),
         false => Err(ErrorKind::NoRoute { me, pe: 0, mine, theirs }.into()),
     }
 }
 
-/// What is between the PEs.
+/// What is between the PEs, for each PE of this process.
 fn place(
-    me: Pe,
+    job: &Job,
     shm: Shm,
-    ofi: Option<FabricResult<Ofi>>,
-    (cards, nodes): (&[Card], Vec<u32>),
+    ofi: Option<FabricResult<Vec<Ofi>>>,
+    (cards, nodes): (&[Card], &[u32]),
     settings: &Settings,
-) -> Result<Placement> {
+) -> Result<Vec<Placement>> {
+    let (me, each) = (job.first_pe(), job.pes_per_process());
     let reach = match settings.route {
         RouteKind::Net => Reach::None,
         RouteKind::Auto if nodes.iter().all(|node| *node == nodes[0]) => Reach::All,
         RouteKind::Auto => Reach::Nodes,
     };
     let far = nodes.iter().position(|node| *node != nodes[me]);
-    let net = match (reach, settings.fabric, far) {
-        (Reach::All, ..) => None,
-        (_, FabricKind::Auto | FabricKind::Shm, None) => Some(Net::Shm(shm)),
+    let nets: Vec<Option<Net>> = match (reach, settings.fabric, far) {
+        (Reach::All, ..) => (0..each).map(|_| None).collect(),
+        (_, FabricKind::Auto | FabricKind::Shm, None) => {
+            shm.split().into_iter().map(|shm| Some(Net::Shm(shm))).collect()
+        }
         (_, FabricKind::Shm, Some(pe)) => {
-            let (mine, theirs) = (cards[me].node.clone(), cards[pe].node.clone());
+            let (mine, theirs) = (cards[me / each].node.clone(), cards[pe / each].node.clone());
             return Err(ErrorKind::NoRoute { me, pe, mine, theirs }.into());
         }
         _ => {
-            let mut ofi = ofi.expect("libfabric is opened where it may be needed")?;
-            ofi.connect(&mut |pe| match &cards[pe].fabric[..] {
-                [] => {
-                    let why = &cards[pe].obstacle;
-                    Err(FabricError::Foreign { pe: me, what: format!("PE {pe} has no fabric: {why}") })
-                }
-                address => Ok(address.to_vec()),
-            })?;
-            Some(Net::Ofi(ofi))
+            let mut endpoints = ofi.expect("libfabric is opened where it may be needed")?;
+            endpoints.iter_mut().try_for_each(|ofi| ofi.connect(&mut |pe| address_of(me, pe, cards)))?;
+            endpoints.into_iter().map(|ofi| Some(Net::Ofi(ofi))).collect()
         }
     };
-    Ok(Placement { net, reach, nodes })
+    Ok(nets.into_iter().map(|net| Placement { net, reach, nodes: nodes.to_vec() }).collect())
+}
+
+/// The address of a PE on the fabric, in the words of PE `me` if it has none.
+fn address_of(me: Pe, pe: Pe, cards: &[Card]) -> FabricResult<Vec<u8>> {
+    let card = &cards[pe / cards[0].pes];
+    card.fabric.get(pe % card.pes).filter(|address| !address.is_empty()).cloned().ok_or_else(|| {
+        let why = &card.obstacle;
+        FabricError::Foreign { pe: me, what: format!("PE {pe} has no fabric: {why}") }
+    })
 }
 
 /// A node's memory for `n_pes` PEs.
@@ -223,9 +295,9 @@ pub(crate) fn layout(settings: &Settings, n_pes: usize) -> Layout {
 fn shared_layout(cards: &[Card], nodes: &[u32], n_here: usize) -> Layout {
     let share = |pe: Pe| {
         let n_there = nodes.iter().filter(|node| **node == nodes[pe]).count();
-        cards[pe].wishes.node_memory / n_there as u64
+        cards[pe / cards[0].pes].wishes.node_memory / n_there as u64
     };
-    let least = (0..cards.len()).map(share).min().unwrap_or_default();
+    let least = (0..nodes.len()).map(share).min().unwrap_or_default();
     sized(cards[0].wishes, |_| least * n_here as u64, n_here)
 }
 
@@ -253,46 +325,35 @@ fn by_pe(error: FabricError, here: &[Pe]) -> FabricError {
     }
 }
 
-/// Lets the peers reach this PE's heap and pool over the net. Where the provider chooses the keys, all tell
-/// each other, by another exchange through the launcher.
-pub(crate) fn register_heap(
-    mut net: Net,
-    (me, n_pes): (Pe, usize),
-    memory: &Memory,
-    membership: Option<&Membership>,
-) -> Result<Net> {
-    let start = NonNull::new(memory.heap(me)).expect("nothing is mapped at address 0");
-    net.register(HEAP_KEY, start, memory.region_bytes())?;
-    let exposed = net.exposed();
-    let Some(Membership { job, worlds }) = membership.filter(|_| !exposed.is_empty()) else { return Ok(net) };
-    let key = |pe: Pe| format!("pelago-{worlds}-{pe}-heap");
-    if n_pes > 1 {
-        job.put(&key(me), &exposed)?;
+/// Lets the peers reach over the net what the PE in this slot of the node's memory has there: heap and pool.
+pub(crate) fn register_heap(net: &mut Net, segment: &Segment, slot: usize) -> Result<()> {
+    Ok(net.register(HEAP_KEY, segment.heap(slot), segment.layout().region_bytes())?)
+}
+
+/// Where the provider chooses keys and addresses, all processes tell each other those of their PEs, by
+/// another exchange through the launcher.
+fn tell_reach(job: &Job, worlds: usize, placements: &mut [Placement]) -> Result<()> {
+    let mut nets: Vec<_> = placements.iter_mut().filter_map(|placement| placement.net.as_mut()).collect();
+    let exposed = nets.iter().flat_map(|net| net.exposed()).collect::<Vec<_>>();
+    if exposed.is_empty() {
+        return Ok(());
+    }
+    let key = |process: usize| format!("pelago-{worlds}-{process}-reach");
+    if job.size() > 1 {
+        job.put(&key(job.rank()), &exposed)?;
         job.barrier()?;
     }
-    let mut all = Vec::with_capacity(n_pes);
-    for pe in 0..n_pes {
+    let mut all = Vec::with_capacity(job.size());
+    for process in 0..job.size() {
         // What is missing makes no sense to the provider, which says so.
-        all.push(if pe == me { exposed.clone() } else { job.get(pe, &key(pe))?.unwrap_or_default() });
+        let is_own = process == job.rank();
+        all.push(if is_own { exposed.clone() } else { job.get(process, &key(process))?.unwrap_or_default() });
     }
-    net.reach(&mut |pe| Ok(all[pe].clone()))?;
-    Ok(net)
-}
-
-/// The words of a panic.
-pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
-    let literal = payload.downcast_ref::<&str>().copied();
-    let text = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("(a panic without a message)")
-}
-
-/// Lets the launcher know the words of a panic, so that it can say why a PE died.
-fn tell_panics(notifier: Notifier) {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let text = panic_text(info.payload());
-        let place = info.location().map_or_else(String::new, |at| format!(", {at}"));
-        notifier.note(&format!("panicked: {text}{place}"));
-        before(info);
-    }));
+    let each = job.pes_per_process();
+    let of = |pe: Pe| {
+        let told = &all[pe / each];
+        let bytes = told.len() / each;
+        told[pe % each * bytes..][..bytes].to_vec()
+    };
+    Ok(nets.iter_mut().try_for_each(|net| net.reach(&mut |pe| Ok(of(pe))))?)
 }

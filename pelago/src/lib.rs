@@ -2,8 +2,8 @@
 //!
 //! N PEs run the same program. Each owns a part of a global address space, and any PE reads and writes any
 //! part without the owner's help: a *put* writes to another PE's memory, a *get* reads from it, a *barrier*
-//! lets all meet. PEs are processes (started by `pelago run`, hydra, mpirun or Slurm) or threads of one
-//! process ([`spmd`]).
+//! lets all meet. PEs are processes (started by `pelago run`, hydra, mpirun or Slurm), threads of such
+//! processes ([`run`]), or threads of one process ([`spmd`]).
 //!
 //! ```
 //! use pelago::prelude::*;
@@ -52,6 +52,7 @@ pub mod event;
 mod founding;
 mod heap;
 mod join;
+mod last_words;
 mod local;
 mod lock;
 mod members;
@@ -65,6 +66,7 @@ mod realm;
 mod restricted;
 mod rma;
 mod route;
+mod run;
 mod segment;
 mod service;
 mod signal;
@@ -112,6 +114,7 @@ pub use pelago_boot::{BarrierKind, Settings};
 pub use pelago_derive::Element;
 pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};
 pub use rma::On;
+pub use run::run;
 pub use signal::SignalOp;
 pub use space::Space;
 pub use spmd::{Spmd, SpmdError, spmd};

@@ -6,7 +6,7 @@
 //! catches it: the others cannot be told that they get no result.
 
 use crate::Pe;
-use crate::join::panic_text;
+use crate::last_words::panic_text;
 use crate::world::World;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

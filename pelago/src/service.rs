@@ -6,7 +6,7 @@
 //! meanwhile. It ends before a world that leaves in order shuts its channels.
 
 use crate::channel::Channel;
-use crate::join::panic_text;
+use crate::last_words::panic_text;
 use crate::world::{GaveUp, World};
 use pelago_boot::Settings;
 use pelago_fabric::Bell;

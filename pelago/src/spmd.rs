@@ -3,6 +3,7 @@
 use crate::Pe;
 use crate::error::Result;
 use crate::join;
+use crate::last_words::panic_text;
 use crate::nodes::Placement;
 use crate::route::Reach;
 use crate::world::{GaveUp, World};
@@ -219,11 +220,13 @@ fn next_cpu() -> Option<usize> {
     cpu.copied().filter(|&cpu| cpu < CpuSet::MAX_CPU)
 }
 
-/// Keeps this thread on a processor. As the PEs of a simulation run one at a time, a hand-over between two
-/// processors would only take longer. Where the system refuses, it does.
-fn stay_on(cpu: usize) {
+/// Keeps this thread on a processor: of a simulation, as its PEs run one at a time and a hand-over between
+/// two processors would only take longer; of a job, if it is to be bound. Where the system refuses, it does.
+pub(crate) fn stay_on(cpu: usize) {
     let mut set = CpuSet::new();
-    set.set(cpu);
+    if cpu < CpuSet::MAX_CPU {
+        set.set(cpu);
+    }
     let _ = sched_setaffinity(None, &set);
 }
 
@@ -260,6 +263,7 @@ fn join(
     if let Some(net) = &mut placement.net {
         let own = net.address();
         net.connect(&mut |_| Ok(own.clone()))?;
+        join::register_heap(net, &segment, me.0)?;
     }
     World::assemble(me, segment, placement, None, settings)
 }
@@ -268,7 +272,7 @@ fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {
     if payload.is::<GaveUp>() {
         return;
     }
-    segment.header().failure.record(pe, join::panic_text(payload));
+    segment.header().failure.record(pe, panic_text(payload));
     for block in segment.blocks() {
         block.doorbell.ring(Cause::Meeting);
         block.doorbell.ring(Cause::Data);

@@ -5,7 +5,7 @@ use crate::arrays::{ArrayId, Block};
 use crate::children::Tie;
 use crate::element::Element;
 use crate::error::Result;
-use crate::join::panic_text;
+use crate::last_words::panic_text;
 use crate::realm::Realm;
 use crate::segment::Place;
 use crate::view::View;

@@ -1,7 +1,8 @@
 //! Tests of several processes, as easy as unit tests.
 //!
 //! [`processes!`](crate::processes) runs a body on n PEs, each a process of its own: it starts this very test
-//! program n times, by the launcher that `pelago run` is made of, and each copy runs just the body.
+//! program n times, by the launcher that `pelago run` is made of, and each copy runs just the body. Fewer
+//! copies have several PEs each where the environment says so (`PELAGO_PES_PER_PROCESS`).
 //!
 //! ```
 //! # if false { // a test program is needed to start
@@ -68,13 +69,13 @@ impl Place {
 }
 
 /// In the test: starts the job, as `configure` changes it, and answers its report. In a copy: runs the body
-/// and ends.
+/// on its PE, or PEs, and ends.
 #[doc(hidden)]
 pub fn run(
     place: &Place,
     n_pes: usize,
     configure: impl FnOnce(&mut JobSpec),
-    body: impl FnOnce(&World),
+    body: impl Fn(&World) + Sync,
 ) -> JobReport {
     let wanted = Settings::from_env().expect("the environment is valid").test_body;
     match wanted {
@@ -83,7 +84,7 @@ pub fn run(
             configure(&mut spec);
             launch(&spec).expect("the test program can be started")
         }
-        Some(key) if key == place.key() => be_a_pe(body),
+        Some(key) if key == place.key() => be_pes(body),
         Some(_) => JobReport { status: 0, failures: Vec::new(), output: Vec::new() },
     }
 }
@@ -107,13 +108,12 @@ fn job_of_copies(place: &Place, n_pes: usize) -> JobSpec {
     spec
 }
 
-fn be_a_pe(body: impl FnOnce(&World)) -> ! {
-    let world = World::init().unwrap_or_else(|error| {
+fn be_pes(body: impl Fn(&World) + Sync) -> ! {
+    let outcome = crate::run(body).map(drop);
+    outcome.unwrap_or_else(|error| {
         eprintln!("{error}");
         std::process::exit(1);
     });
-    body(&world);
-    drop(world);
     std::process::exit(0);
 }
 
@@ -124,8 +124,8 @@ pub fn expect_success(report: &JobReport) {
     if report.status == 0 && report.failures.is_empty() {
         return;
     }
-    for (pe, output) in report.output.iter().enumerate() {
-        eprintln!("--- PE {pe} wrote ---\n{}{}", output.stdout, output.stderr);
+    for (process, output) in report.output.iter().enumerate() {
+        eprintln!("--- process {process} wrote ---\n{}{}", output.stdout, output.stderr);
     }
     let reasons: Vec<&str> = report.failures.iter().map(|failure| failure.text.as_str()).collect();
     panic!("the job ended with status {}: {}", report.status, reasons.join("; "));

@@ -104,7 +104,7 @@ pub struct Core {
     pub(crate) joined_at: Instant,
     /// Whether all threads of this process belong to this PE, whatever their names.
     pub(crate) bears_threads: AtomicBool,
-    /// If it was joined by a launcher's word; PEs that are threads have none.
+    /// If it was joined by a launcher's word; the PEs of [`spmd`](crate::spmd) have none.
     job: Mutex<Option<Membership>>,
     /// The thread that serves others meanwhile, if there is one.
     pub(crate) service: Service,
@@ -141,17 +141,17 @@ impl Deref for World {
 impl World {
     /// Joins the job that this process was started in: by `pelago run`, or another launcher that speaks PMI-1
     /// (hydra, Slurm) or PMIx (mpirun, Slurm). Without a launcher it is a job of one PE. Collective; settings
-    /// come from the environment.
+    /// come from the environment. [`run`](crate::run) joins with several PEs as well.
     ///
     /// # Errors
-    /// If a setting is wrong, the launcher or the other PEs do not answer in time (`PELAGO_INIT_TIMEOUT`),
-    /// memory is refused, PEs are on different nodes, or `PELAGO_ROUTE` or `PELAGO_BARRIER` differ between
-    /// PEs.
+    /// If a setting is wrong, `PELAGO_PES_PER_PROCESS` is not 1, the launcher or the other PEs do not answer
+    /// in time (`PELAGO_INIT_TIMEOUT`), memory is refused, PEs are on different nodes, or `PELAGO_ROUTE` or
+    /// `PELAGO_BARRIER` differ between PEs.
     ///
     /// # Panics
     /// If PEs that have mapped the node's memory do not join in time.
     pub fn init() -> Result<World> {
-        join::process(&Settings::from_env()?)
+        join::one_pe(&Settings::from_env()?)
     }
 
     /// The number of this PE.
@@ -244,11 +244,11 @@ impl World {
         self.routes.node(pe)
     }
 
-    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. Where PEs
-    /// are threads it is a panic: the process and its status belong to the caller of [`spmd`](crate::spmd).
+    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. In
+    /// [`spmd`](crate::spmd) it is a panic: the process and its status belong to the caller.
     pub fn abort(&self, status: i32, reason: &str) -> ! {
         match &*self.job() {
-            Some(of) => of.job.abort(status, reason),
+            Some(of) => of.job.abort(self.me, status, reason),
             None => panic!("PE {} aborts the job with status {status}: {reason}", self.me),
         }
     }
@@ -267,7 +267,6 @@ impl World {
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
-        let net = net.map(|net| join::register_heap(net, (me, n_pes), &memory, job.as_ref())).transpose()?;
         let net = net.map(|net| Arc::new(Channel::new(net)));
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
         let word = match &net {
@@ -352,7 +351,7 @@ impl World {
     pub(crate) fn end_process(&self, reason: &str) {
         self.record_failure(reason);
         if let Some(of) = &*self.job() {
-            of.job.abort(1, reason);
+            of.job.abort(self.me, 1, reason);
         }
     }
 
@@ -393,7 +392,7 @@ impl World {
         bytes.ok_or_else(|| ErrorKind::TooLarge { me, operation, count, element_bytes }.into())
     }
 
-    /// Whether PEs are processes, which a launcher watches over.
+    /// Whether PEs are processes, or threads of them, which a launcher watches over.
     pub(crate) fn is_launched(&self) -> bool {
         self.job().is_some()
     }
@@ -402,12 +401,12 @@ impl World {
         self.job().as_ref().is_some_and(|of| of.job.launcher_gone())
     }
 
-    /// Ends this PE because the job cannot go on. As a thread it unwinds quietly, for the PE that failed
-    /// first is the one to report; as a process it says why.
+    /// Ends this PE because the job cannot go on. In [`spmd`](crate::spmd) it unwinds quietly, for the PE
+    /// that failed first is the one to report; elsewhere it says why and ends its process.
     pub(crate) fn give_up(&self, reason: &str) -> ! {
         self.close();
         match &*self.job() {
-            Some(of) => of.job.abort(1, reason),
+            Some(of) => of.job.abort(self.me, 1, reason),
             None => std::panic::resume_unwind(Box::new(GaveUp)),
         }
     }

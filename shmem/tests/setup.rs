@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c_file, run_with};
+use common::{c_file, c_program, run, run_with};
 
 /// Runs `ends.c`; it must end well and say nothing, but for what the library says in words.
 #[track_caller]
@@ -50,4 +50,17 @@ fn a_child_of_fork_cannot_join() {
 fn a_job_ends_while_a_pe_finalises() {
     let program = c_file("ends", &["-lpthread"]);
     run_with(&program, &["stuck"], 2, &[]).assert_refused(7, &["7"]);
+}
+
+/// The PEs of an OpenSHMEM program have static data of their own, so they are processes.
+#[test]
+fn several_pes_a_process_are_refused() {
+    let by_init = "shmem_init();";
+    let by_init_thread = "int provided; if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided)) return 1;";
+    for (call, init) in [("shmem_init", by_init), ("shmem_init_thread", by_init_thread)] {
+        let text = format!("#include <shmem.h>\nint main(void) {{ {init} shmem_finalize(); return 0; }}\n");
+        let ended = run(&c_program(&text, &[]), 4, &[("PELAGO_PES_PER_PROCESS", "2")]);
+        let reason = format!("{call}: PELAGO_PES_PER_PROCESS is 2");
+        ended.assert_refused(1, &[&reason, "OpenSHMEM program", "one PE a process", "pelago run: PEs "]);
+    }
 }

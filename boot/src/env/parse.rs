@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use super::{BarrierKind, CollFormKind, FabricKind, RouteKind, SyncMemoryKind};
 
+/// The most PEs that a process can have.
+const PES_MAX: usize = 4096;
+
 /// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any
 /// case (powers of 1024); 4096, 64m and 1.5g are sizes. `None` if it is something else, or above 2^63 bytes.
 fn parse_bytes(text: &str) -> Option<usize> {
@@ -118,6 +121,11 @@ pub(super) fn nodes(text: &str) -> Option<Option<u32>> {
     }
 }
 
+/// PEs of a process. More than the most are taken for a slip of the finger.
+pub(super) fn pes(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|pes| (1..=PES_MAX).contains(pes))
+}
+
 /// Any text; the empty default of the table stands for "not set".
 pub(super) fn text(text: &str) -> Option<Option<String>> {
     Some((!text.is_empty()).then(|| text.to_owned()))
@@ -135,6 +143,14 @@ fn is_auto(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_pes() {
+        assert_eq!((pes("1"), pes("4096")), (Some(1), Some(4096)));
+        for text in ["0", "-1", "4097", "99999999999999999999999", "1.5", "two", "", " 2"] {
+            assert_eq!(pes(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn sizes_in_bytes() {

@@ -87,11 +87,12 @@ impl Link {
         let _ = self.write(&Message::new("rest"), "room for a message", Duration::from_secs(1));
     }
 
-    /// Asks the launcher to end the job.
-    pub(crate) fn abort(&self, status: i32, words: Option<&str>) -> Result<(), PmiError> {
+    /// Asks the launcher to end the job. Ours is also told which PE asks, and why.
+    pub(crate) fn abort(&self, status: i32, told: Option<(usize, &str)>) -> Result<(), PmiError> {
         let message = Message::new("abort").with("exitcode", status);
-        let message = match words {
-            Some(words) => message.with("message", text_hex(words)),
+        let message = match told {
+            Some((pe, "")) => message.with("pe", pe),
+            Some((pe, words)) => message.with("pe", pe).with("message", text_hex(words)),
             None => message,
         };
         self.write(&message, "room for an abort", Duration::from_secs(1))
@@ -368,14 +369,18 @@ mod tests {
         let (_, events) = job(2, |pe, mut client| {
             if pe == 0 {
                 client.link().note("an é and\na newline");
-                client.link().abort(3, Some("why not")).unwrap();
+                client.link().abort(3, Some((5, "why not"))).unwrap();
                 client.link().note(&"é".repeat(TEXT_MAX_BYTES));
             }
             client.barrier().unwrap();
         });
         assert!(events.contains(&Event::Note("an é and\na newline".to_owned())));
         assert!(events.contains(&Event::Note("é".repeat(TEXT_MAX_BYTES / 2))));
-        assert!(events.contains(&Event::Abort { status: 3, message: Some("why not".to_owned()) }));
+        assert!(events.contains(&Event::Abort {
+            status: 3,
+            pe: Some(5),
+            message: Some("why not".to_owned())
+        }));
     }
 
     #[test]

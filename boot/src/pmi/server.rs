@@ -1,4 +1,5 @@
 //! PMI-1, the launcher's side: a state machine that takes lines and gives lines, and does no input or output.
+//! To it a PE is a process.
 //!
 //! Invariant: every request has exactly one answer, except `abort` and `note`, which have none, and
 //! `barrier_in`, whose answer comes to all PEs when the last of them has sent it. A PE between `init` and
@@ -23,8 +24,9 @@ pub(crate) enum Event {
     Served,
     /// The PE joined the job.
     Joined,
-    /// The PE ends the job for all, with this status and, perhaps, words.
-    Abort { status: i32, message: Option<String> },
+    /// The process ends the job for all, with this status and, perhaps, the number of that of its PEs which
+    /// wants it, and words.
+    Abort { status: i32, pe: Option<usize>, message: Option<String> },
     /// The PE says why it is about to die.
     Note(String),
     /// The line is not one that a PE may send.
@@ -92,7 +94,8 @@ impl Server {
             "abort" => {
                 let status =
                     request.number("exitcode").and_then(|code| i32::try_from(code).ok()).unwrap_or(1);
-                return Event::Abort { status, message: text_of(&request, "message") };
+                let pe = request.number("pe").and_then(|pe| usize::try_from(pe).ok());
+                return Event::Abort { status, pe, message: text_of(&request, "message") };
             }
             "barrier_in" => {
                 self.enter_barrier(pe, answers);
@@ -239,11 +242,14 @@ mod tests {
     fn the_last_words_of_a_pe() {
         let mut server = joined(1);
         assert_eq!(event(&mut server, 0, "cmd=note text=6e6f20c3a9"), Event::Note("no é".to_owned()));
-        let abort =
-            |status, message: Option<&str>| Event::Abort { status, message: message.map(str::to_owned) };
-        assert_eq!(event(&mut server, 0, "cmd=abort exitcode=7"), abort(7, None));
-        assert_eq!(event(&mut server, 0, "cmd=abort exitcode=0 message=6869"), abort(0, Some("hi")));
-        assert_eq!(event(&mut server, 0, "cmd=abort"), abort(1, None));
+        let mut abort = |line: &str, status, pe, message: Option<&str>| {
+            let message = message.map(str::to_owned);
+            assert_eq!(event(&mut server, 0, line), Event::Abort { status, pe, message }, "{line}");
+        };
+        abort("cmd=abort exitcode=7", 7, None, None);
+        abort("cmd=abort exitcode=0 message=6869", 0, None, Some("hi"));
+        abort("cmd=abort exitcode=1 pe=3 message=6869", 1, Some(3), Some("hi"));
+        abort("cmd=abort pe=-1", 1, None, None);
         assert_eq!(ask(&mut server, 0, "cmd=finalize"), [(0, "cmd=finalize_ack rc=0".to_owned())]);
         assert_eq!(server.stage(0), Stage::Finalized);
     }

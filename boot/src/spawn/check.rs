@@ -55,7 +55,7 @@ fn runnable(program: &Path) -> Result<(), LaunchError> {
 }
 
 /// Refuses a number of PEs that cannot work, and makes room for their descriptors.
-pub(super) fn limits(spec: &JobSpec) -> Result<(), LaunchError> {
+pub(super) fn limits(spec: &JobSpec, pes_per_process: usize) -> Result<(), LaunchError> {
     let n = spec.n;
     let too_many = |why| Err(LaunchError::TooManyPes { n, why });
     if n == 0 {
@@ -64,14 +64,17 @@ pub(super) fn limits(spec: &JobSpec) -> Result<(), LaunchError> {
     if n > PES_MAX {
         return too_many(format!("the most is {PES_MAX}"));
     }
+    if !n.is_multiple_of(pes_per_process) {
+        return Err(LaunchError::Uneven { n, each: pes_per_process });
+    }
     if let (Some(limit), false) = (getrlimit(Resource::Nproc).current, rustix::process::geteuid().is_root())
         && n as u64 > limit
     {
         return too_many(format!("you may have {limit} processes (ulimit -u)"));
     }
-    // A socket and a handle for each, and two pipes where output passes through the launcher.
+    // A socket and a handle for each process, and two pipes where output passes through the launcher.
     let each = if spec.capture || spec.tag_output { 4 } else { 2 };
-    let wanted = n as u64 * each + FDS_BESIDES;
+    let wanted = (n / pes_per_process) as u64 * each + FDS_BESIDES;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|limit| limit >= wanted) {
         return Ok(());
@@ -108,10 +111,16 @@ mod tests {
 
     #[test]
     fn numbers_of_pes() {
-        let check = |n| limits(&JobSpec::new(n, "/bin/true"));
+        let check = |n| limits(&JobSpec::new(n, "/bin/true"), 1);
         assert!(matches!(check(0), Err(LaunchError::NoPes)));
         assert!(matches!(check(4097), Err(LaunchError::TooManyPes { n: 4097, .. })));
         assert!(matches!(check(usize::MAX), Err(LaunchError::TooManyPes { .. })));
         check(1).unwrap();
+        let check = |n, each| limits(&JobSpec::new(n, "/bin/true"), each);
+        for (n, each) in [(1, 2), (5, 2), (7, 4), (2, 4096)] {
+            let found = check(n, each);
+            assert!(matches!(found, Err(LaunchError::Uneven { .. })), "{n}, {each}: {found:?}");
+        }
+        check(6, 3).unwrap();
     }
 }

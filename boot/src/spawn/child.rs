@@ -1,6 +1,6 @@
-//! One PE as a process: its start, its end, and how it is killed.
+//! A process with its PEs, one or several: its start, its end, and how it is killed.
 //!
-//! Invariant: a PE is a process group of its own, and is reaped only after the rest of its group has been
+//! Invariant: it is a process group of its own, and is reaped only after the rest of its group has been
 //! killed, so that the number of the group cannot have been given to somebody else. It dies with the thread
 //! that started it.
 
@@ -21,6 +21,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::JobSpec;
 use super::output::{Stream, Target};
+use super::pes::Pes;
 use super::signals::restore;
 use crate::pmi::wire::Lines;
 
@@ -31,7 +32,7 @@ pub(super) enum End {
     Signal(i32),
 }
 
-/// A PE that was started.
+/// A process that was started.
 pub(super) struct Child {
     pid: Pid,
     handle: OwnedFd,
@@ -45,29 +46,34 @@ pub(super) struct Child {
     pub(super) note: Option<String>,
 }
 
-/// What the start of every PE of a job has in common.
+/// What the start of every process of a job has in common.
 pub(super) struct Starter<'a> {
     pub(super) spec: &'a JobSpec,
+    pub(super) pes_per_process: usize,
     pub(super) program: &'a Path,
-    /// The signal mask that the PEs get.
+    /// The signal mask that the processes get.
     pub(super) mask: libc::sigset_t,
-    /// The processors to bind to, if the PEs are bound.
+    /// The processors to bind to, in the order of the PEs, if those are bound.
     pub(super) cpus: Vec<usize>,
 }
 
 impl Starter<'_> {
-    /// Starts PE `pe`, with `input` as its standard input.
-    pub(super) fn start(&self, pe: usize, input: Stdio) -> io::Result<Child> {
+    /// Starts a process, with `input` as its standard input.
+    pub(super) fn start(&self, process: usize, input: Stdio) -> io::Result<Child> {
         let kind = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, kind, None)?;
         let mut command = Command::new(self.program);
         command.arg0(&self.spec.program).args(&self.spec.args).stdin(input).process_group(0);
+        if self.spec.bind {
+            command.env("PELAGO_BIND", "on");
+        }
         command.envs(self.spec.env.iter().map(|(key, value)| (key, value)));
-        let (rank, size, fd) = (pe.to_string(), self.spec.n.to_string(), theirs.as_raw_fd().to_string());
+        let size = (self.spec.n / self.pes_per_process).to_string();
+        let (rank, fd) = (process.to_string(), theirs.as_raw_fd().to_string());
         command.env("PMI_FD", fd).env("PMI_RANK", &rank).env("PMI_SIZE", &size);
         command.env("MPI_LOCALRANKID", &rank).env("MPI_LOCALNRANKS", &size);
-        let (stdout, stderr) = self.redirect(&mut command, pe)?;
-        self.prepare(&mut command, pe, theirs);
+        let (stdout, stderr) = self.redirect(&mut command, process)?;
+        self.prepare(&mut command, process, theirs);
         let child = command.spawn()?;
         let pid = Pid::from_raw(child.id().cast_signed()).ok_or(rustix::io::Errno::CHILD)?;
         // The process is a zombie at worst: nobody but us reaps it, so its number is still its own.
@@ -79,7 +85,12 @@ impl Starter<'_> {
         Ok(Child { pid, handle, reaped: false, socket, lines, stdout, stderr, note })
     }
 
-    fn redirect(&self, command: &mut Command, pe: usize) -> io::Result<(Option<Stream>, Option<Stream>)> {
+    fn redirect(
+        &self,
+        command: &mut Command,
+        process: usize,
+    ) -> io::Result<(Option<Stream>, Option<Stream>)> {
+        let pes = Pes::of_process(process, self.pes_per_process);
         let (out, err) = match (self.spec.capture, self.spec.tag_output) {
             (true, _) => (Target::Report, Target::Report),
             (false, true) => (Target::Stdout, Target::Stderr),
@@ -87,7 +98,7 @@ impl Starter<'_> {
         };
         let pipe = |target| -> io::Result<(Stream, Stdio)> {
             let (reader, writer): (PipeReader, _) = io::pipe()?;
-            Ok((Stream::new(reader, target, pe)?, writer.into()))
+            Ok((Stream::new(reader, target, &pes)?, writer.into()))
         };
         let ((stdout, out), (stderr, err)) = (pipe(out)?, pipe(err)?);
         command.stdout(out).stderr(err);
@@ -95,12 +106,13 @@ impl Starter<'_> {
     }
 
     /// Arranges what happens in the new process before it becomes the program.
-    fn prepare(&self, command: &mut Command, pe: usize, theirs: OwnedFd) {
+    fn prepare(&self, command: &mut Command, process: usize, theirs: OwnedFd) {
         let launcher = getpid();
         let mask = self.mask;
         let processors = (!self.cpus.is_empty()).then(|| {
             let mut set = CpuSet::new();
-            set.set(self.cpus[pe % self.cpus.len()]);
+            let pes = (0..self.pes_per_process).map(|i| process * self.pes_per_process + i);
+            pes.for_each(|pe| set.set(self.cpus[pe % self.cpus.len()]));
             set
         });
         let steps = move || {
@@ -131,11 +143,11 @@ impl Child {
         !self.reaped
     }
 
-    /// Sends a signal to the PE and to whatever else is in its group.
+    /// Sends a signal to the process and to whatever else is in its group.
     pub(super) fn signal(&self, signal: Signal) {
         if !self.reaped {
-            // The group may be empty, if the PE has made one of its own; then the process itself is still
-            // meant.
+            // The group may be empty, if the process has made one of its own; then the process itself is
+            // still meant.
             let _ = kill_process_group(self.pid, signal);
             let _ = pidfd_send_signal(&self.handle, signal);
         }
@@ -146,7 +158,7 @@ impl Child {
         self.reaped = true;
     }
 
-    /// If the PE has ended: kills what is left of its group, and says how it ended. Does not wait.
+    /// If the process has ended: kills what is left of its group, and says how it ended. Does not wait.
     pub(super) fn reap(&mut self) -> Option<End> {
         self.reap_with(WaitIdOptions::NOHANG)
     }
@@ -172,7 +184,7 @@ impl AsFd for Child {
 }
 
 impl Drop for Child {
-    /// A PE does not outlive its launcher, also where the launcher gives up half way.
+    /// A process does not outlive its launcher, also where the launcher gives up half way.
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         if !self.reaped {

@@ -9,6 +9,7 @@ mod check;
 mod child;
 mod input;
 mod output;
+mod pes;
 mod poller;
 mod report;
 mod signals;
@@ -28,18 +29,20 @@ pub use report::{Captured, Cause, Failure, JobReport};
 /// What to start, and how.
 #[derive(Clone, Debug)]
 pub struct JobSpec {
-    /// The number of PEs.
+    /// The number of PEs. There are as many processes, or fewer if each has several
+    /// (`PELAGO_PES_PER_PROCESS`).
     pub n: usize,
     /// The program: a path, or a bare name that is looked up in `PATH`.
     pub program: PathBuf,
     /// Its arguments, the same for every PE.
     pub args: Vec<OsString>,
-    /// Variables to set in every PE, beside those of this process.
+    /// Variables to set in every process, beside those of this one.
     pub env: Vec<(OsString, OsString)>,
     /// Keeps PE i on the i-th processor of the affinity mask of this process, starting over when they run
-    /// out.
+    /// out; a process with several PEs is given theirs, which they share out themselves.
     pub bind: bool,
-    /// Puts `[PE] ` before every line that a PE writes, and passes on whole lines only.
+    /// Puts `[PE] `, or `[first PE-last PE] `, before every line that a process writes, and passes on whole
+    /// lines only.
     pub tag_output: bool,
     /// Ends the job after this time.
     pub timeout: Option<Duration>,
@@ -78,6 +81,17 @@ pub enum LaunchError {
         /// Which limit stands in the way, and what to do.
         why: String,
     },
+    /// Processes would have different numbers of PEs.
+    #[error(
+        "{n} PEs cannot be shared out to processes of {each} PEs each; ask for a multiple of {each}, or for \
+         another number a process (--pes-per-process, PELAGO_PES_PER_PROCESS)"
+    )]
+    Uneven {
+        /// The number of PEs asked for.
+        n: usize,
+        /// The number of PEs of each process.
+        each: usize,
+    },
     /// There is no such program.
     #[error("{} was not found{}", program.display(), if *searched { " in PATH" } else { "" })]
     NotFound {
@@ -100,7 +114,7 @@ pub enum LaunchError {
     /// The system refused to start a PE; those before it have been ended.
     #[error("PE {pe} of {n} could not be started ({}): {}", program.display(), start_reason(reason))]
     Start {
-        /// The PE.
+        /// The PE, the lowest one of its process.
         pe: usize,
         /// The number of PEs asked for.
         n: usize,
@@ -138,7 +152,8 @@ fn start_reason(reason: &std::io::Error) -> String {
 
 /// Starts the job, watches over it and returns when all its PEs have ended.
 ///
-/// The PEs find the job by PMI-1 (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`). The first PE that dies ends the job: by
+/// The processes find the job by PMI-1 (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`), and by `PELAGO_PES_PER_PROCESS`
+/// how many PEs they have. The first one that dies ends the job: by
 /// a signal, with a status other than 0, or without having left the job it had joined. So does a PE that
 /// never joins although others have, Ctrl-C, and the time-out. PE 0 reads standard input, the others find it
 /// empty. Nothing is printed here: the report has the words.
@@ -148,7 +163,8 @@ fn start_reason(reason: &std::io::Error) -> String {
 pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
     let program = resolve(&spec.program)?;
     let settings = Settings::from_os_pairs(std::env::vars_os().chain(spec.env.iter().cloned()))?;
-    check::limits(spec)?;
+    let each = settings.pes_per_process;
+    check::limits(spec, each)?;
     let signals = signals::Signals::block().map_err(LaunchError::system("blocking signals"))?;
-    supervise::Supervisor::start(spec, &program, settings.init_timeout, signals)?.run()
+    supervise::Supervisor::start(spec, each, &program, settings.init_timeout, signals)?.run()
 }

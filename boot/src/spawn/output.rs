@@ -1,16 +1,18 @@
-//! Output of PEs that passes through the launcher: kept for the report, or passed on in whole lines with the
-//! PE's number before each.
+//! Output of processes that passes through the launcher: kept for the report, or passed on in whole lines
+//! with the numbers of the process's PEs before each.
 //!
-//! Invariant: a read never waits. A line goes out in one write, so lines of different PEs do not mix; one
-//! that is longer than 64 KiB is cut.
+//! Invariant: a read never waits. A line goes out in one write, so lines of different processes do not mix;
+//! one that is longer than 64 KiB is cut.
 
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A line of a PE that is longer than this is passed on in pieces.
+use super::pes::Pes;
+
+/// A line that is longer than this is passed on in pieces.
 const LINE_MAX_BYTES: usize = 64 << 10;
 
-/// Where the output of a PE ends up.
+/// Where the output of a process ends up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// In the report.
@@ -21,7 +23,7 @@ pub(super) enum Target {
     Stderr,
 }
 
-/// One stream of one PE.
+/// One stream of one process.
 #[derive(Debug)]
 pub(super) struct Stream {
     pipe: PipeReader,
@@ -32,9 +34,9 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Takes the reading end of a pipe, and makes it one that does not wait.
-    pub(super) fn new(pipe: PipeReader, target: Target, pe: usize) -> std::io::Result<Self> {
+    pub(super) fn new(pipe: PipeReader, target: Target, pes: &Pes) -> std::io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self { pipe, target, tag: format!("[{pe}] "), held: Vec::new() })
+        Ok(Self { pipe, target, tag: format!("[{}] ", pes.numbers()), held: Vec::new() })
     }
 
     /// Reads what is there; false at the end of the stream, or if nobody takes the output any more.
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn a_stream_is_kept_to_its_end() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let mut stream = Stream::new(reader, Target::Report, 0).unwrap();
+        let mut stream = Stream::new(reader, Target::Report, &Pes::of_process(0, 1)).unwrap();
         assert!(stream.read());
         writer.write_all(b"half").unwrap();
         assert!(stream.read());

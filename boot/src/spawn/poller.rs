@@ -11,18 +11,18 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::{Errno, Result};
 
 /// Where an event comes from. The order is the order in which events that come together are handled: what a
-/// PE said goes before its death.
+/// process said goes before its death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// A signal to the launcher.
     Signal,
-    /// The PMI socket of a PE.
+    /// The PMI socket of a process.
     Pmi(usize),
-    /// The standard output of a PE.
+    /// The standard output of a process.
     Stdout(usize),
-    /// The standard error of a PE.
+    /// The standard error of a process.
     Stderr(usize),
-    /// The end of a PE.
+    /// The end of a process.
     Exit(usize),
     /// The terminal has input.
     Terminal,

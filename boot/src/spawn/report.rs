@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::pes::{Pes, ranges};
+
 /// Why a job ended before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -33,17 +35,17 @@ pub enum Cause {
 /// One reason, with its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The PE at fault, if it was one.
+    /// The PE at fault, if it was one; of a process with several PEs the lowest, unless it has named one.
     pub pe: Option<usize>,
     /// What happened.
     pub cause: Cause,
-    /// What the PE said before: why it panicked, or why it aborted.
+    /// What its process said before: why it panicked, or why it aborted.
     pub note: Option<String>,
     /// All of it in one line for the user.
     pub text: String,
 }
 
-/// What one PE wrote, if it was captured.
+/// What one process wrote, if it was captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// Its standard output; bytes that are not UTF-8 are replaced.
@@ -59,39 +61,44 @@ pub struct JobReport {
     pub status: i32,
     /// What ended the job before its time; empty if nothing did.
     pub failures: Vec<Failure>,
-    /// What each PE wrote; empty unless it was captured.
+    /// What each process wrote; empty unless it was captured.
     pub output: Vec<Captured>,
 }
 
 impl Failure {
     /// Puts the words together.
-    pub(super) fn of_pe(pe: usize, pid: i32, cause: Cause, note: Option<String>) -> Self {
+    pub(super) fn of(pes: &Pes, pid: i32, cause: Cause, note: Option<String>) -> Self {
+        let (it, was, has) = (pes.verb("it", "they"), pes.verb("was", "were"), pes.verb("has", "have"));
         let mut text = match &cause {
-            Cause::Exit(status) => format!("PE {pe} exited with status {status}"),
+            Cause::Exit(status) => format!("{pes} exited with status {status}"),
             Cause::ExitAfterLeaving(status) => {
-                format!("PE {pe} exited with status {status} after it had left the job")
+                format!("{pes} exited with status {status} after {it} had left the job")
             }
             Cause::Signal(signal) => {
-                format!("PE {pe} (pid {pid}) was killed by signal {signal} ({})", signal_name(*signal))
+                format!("{pes} (pid {pid}) {was} killed by signal {signal} ({})", signal_name(*signal))
             }
             Cause::NotFinalized => {
                 format!(
-                    "PE {pe} exited with status 0 before it had left the job, which others may still be in"
+                    "{pes} exited with status 0 before {it} had left the job, which others may still be in"
                 )
             }
             Cause::NotJoined => {
-                format!("PE {pe} exited with status 0 without joining the job that other PEs have joined")
+                format!("{pes} exited with status 0 without joining the job that other PEs have joined")
             }
-            Cause::Abort(status) => format!("PE {pe} aborted the job with status {status}"),
-            Cause::Protocol => format!("PE {pe} (pid {pid}) does not speak PMI-1 on PMI_FD"),
-            Cause::Unkillable => format!("PE {pe} (pid {pid}) has not ended although it was killed; see ps"),
-            Cause::Missing(_) | Cause::Timeout | Cause::Interrupted(_) => format!("PE {pe}"),
+            Cause::Abort(status) => format!("{pes} aborted the job with status {status}"),
+            Cause::Protocol => {
+                format!("{pes} (pid {pid}) {} not speak PMI-1 on PMI_FD", pes.verb("does", "do"))
+            }
+            Cause::Unkillable => {
+                format!("{pes} (pid {pid}) {has} not ended although {it} {was} killed; see ps")
+            }
+            Cause::Missing(_) | Cause::Timeout | Cause::Interrupted(_) => pes.to_string(),
         };
         if let Some(note) = &note {
             text += ": ";
             text += &note.lines().map(str::trim).collect::<Vec<_>>().join(", ");
         }
-        Self { pe: Some(pe), cause, note, text }
+        Self { pe: Some(pes.first()), cause, note, text }
     }
 
     /// PEs that have not joined.
@@ -136,16 +143,6 @@ impl Failure {
     }
 }
 
-/// Ascending numbers as text: `0-2, 5`.
-fn ranges(numbers: &[usize]) -> String {
-    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first}-{last}"),
-        [] => String::new(),
-    });
-    runs.collect::<Vec<_>>().join(", ")
-}
-
 fn signal_name(signal: i32) -> String {
     const NAMES: [&str; 31] = [
         "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
@@ -162,7 +159,14 @@ mod tests {
 
     #[test]
     fn words_for_each_cause() {
-        let text = |cause, note: Option<&str>| Failure::of_pe(3, 77, cause, note.map(str::to_owned)).text;
+        let of = |process, each, cause, note: Option<&str>| {
+            Failure::of(&Pes::of_process(process, each), 77, cause, note.map(str::to_owned)).text
+        };
+        let text = |cause, note: Option<&str>| of(3, 1, cause, note);
+        let killed = of(1, 4, Cause::Signal(9), None);
+        assert_eq!(killed, "PEs 4-7 (pid 77) were killed by signal 9 (SIGKILL)");
+        let left = of(0, 2, Cause::NotFinalized, None);
+        assert!(left.starts_with("PEs 0-1 exited with status 0 before they had left"), "{left}");
         assert_eq!(text(Cause::Signal(9), None), "PE 3 (pid 77) was killed by signal 9 (SIGKILL)");
         assert_eq!(text(Cause::Exit(101), Some("panicked: no")), "PE 3 exited with status 101: panicked: no");
         assert_eq!(text(Cause::Abort(2), Some("no")), "PE 3 aborted the job with status 2: no");
@@ -174,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_never_a_success() {
-        let status = |cause| Failure::of_pe(0, 1, cause, None).status();
+        let status = |cause| Failure::of(&Pes::of_process(0, 1), 1, cause, None).status();
         assert_eq!(status(Cause::Exit(101)), 101);
         assert_eq!(status(Cause::ExitAfterLeaving(2)), 2);
         assert_eq!(status(Cause::Abort(256)), 1);

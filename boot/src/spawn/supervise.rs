@@ -1,4 +1,5 @@
-//! Supervision: the one loop that serves PMI, passes output on, notices deaths and ends the job.
+//! Supervision: the one loop that serves PMI, passes output on, notices deaths and ends the job. What is
+//! numbered here are processes; the PEs that they have are named where somebody is told.
 //!
 //! Invariant: the first failure is the one that is reported; whatever dies after it dies because of the end
 //! it brought. The job ends in three steps, each with a limit: SIGTERM, then SIGKILL, then the launcher gives
@@ -20,6 +21,7 @@ use rustix::process::Signal;
 
 use super::child::{Child, End, Starter};
 use super::input::Input;
+use super::pes::Pes;
 use super::poller::{Poller, Source};
 use super::report::{Captured, Cause, Failure, JobReport};
 use super::signals::Signals;
@@ -27,7 +29,7 @@ use super::{JobSpec, LaunchError};
 use crate::locality::cpus;
 use crate::pmi::server::{Event, Server, Stage};
 
-/// How long a PE has to end by itself after SIGTERM.
+/// How long a process has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the kernel has to end a process after SIGKILL.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
@@ -46,6 +48,7 @@ enum Ending {
 /// A job under way.
 pub(super) struct Supervisor<'a> {
     spec: &'a JobSpec,
+    pes_per_process: usize,
     children: Vec<Child>,
     server: Server,
     poller: Poller,
@@ -63,9 +66,10 @@ pub(super) struct Supervisor<'a> {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts all PEs. If one cannot be started, those before it are ended again.
+    /// Starts all processes. If one cannot be started, those before it are ended again.
     pub(super) fn start(
         spec: &'a JobSpec,
+        pes_per_process: usize,
         program: &Path,
         join_limit: Duration,
         signals: Signals,
@@ -75,10 +79,12 @@ impl<'a> Supervisor<'a> {
             poller.add(Source::Signal, &signals)?;
             Ok(poller)
         });
+        let processes = spec.n / pes_per_process;
         let mut job = Self {
             spec,
-            children: Vec::with_capacity(spec.n),
-            server: Server::new(spec.n),
+            pes_per_process,
+            children: Vec::with_capacity(processes),
+            server: Server::new(processes),
             poller: poller.map_err(watch)?,
             input: None,
             started: Instant::now(),
@@ -88,16 +94,21 @@ impl<'a> Supervisor<'a> {
             ending: Ending::No,
             status: 0,
             failures: Vec::new(),
-            output: vec![Captured::default(); spec.n],
+            output: vec![Captured::default(); processes],
             signals,
         };
         let cpus = if spec.bind { cpus() } else { Vec::new() };
-        let starter = Starter { spec, program, mask: job.signals.mask_before(), cpus };
-        for pe in 0..spec.n {
-            let failed = |reason| LaunchError::Start { pe, n: spec.n, program: program.to_owned(), reason };
-            let input = job.standard_input(pe).map_err(failed)?;
-            let child = starter.start(pe, input).map_err(failed)?;
-            job.watch(pe, &child).map_err(LaunchError::system("watching a PE (epoll)"))?;
+        let mask = job.signals.mask_before();
+        let starter = Starter { spec, pes_per_process, program, mask, cpus };
+        for process in 0..processes {
+            let failed = |reason| {
+                let pe = Pes::of_process(process, pes_per_process).first();
+                let program = program.to_owned();
+                LaunchError::Start { pe, n: spec.n, program, reason }
+            };
+            let input = job.standard_input(process);
+            let child = input.and_then(|input| starter.start(process, input)).map_err(failed)?;
+            job.watch(process, &child).map_err(LaunchError::system("watching a process (epoll)"))?;
             job.children.push(child);
         }
         Ok(job)
@@ -119,8 +130,13 @@ impl<'a> Supervisor<'a> {
         Ok(self.report())
     }
 
-    fn standard_input(&mut self, pe: usize) -> std::io::Result<Stdio> {
-        if pe != 0 {
+    /// The PEs of a process.
+    fn pes(&self, process: usize) -> Pes {
+        Pes::of_process(process, self.pes_per_process)
+    }
+
+    fn standard_input(&mut self, process: usize) -> std::io::Result<Stdio> {
+        if process != 0 {
             return Ok(Stdio::null());
         }
         if !std::io::stdin().is_terminal() {
@@ -131,14 +147,14 @@ impl<'a> Supervisor<'a> {
         Ok(reader.into())
     }
 
-    fn watch(&self, pe: usize, child: &Child) -> rustix::io::Result<()> {
-        self.poller.add(Source::Exit(pe), child)?;
+    fn watch(&self, process: usize, child: &Child) -> rustix::io::Result<()> {
+        self.poller.add(Source::Exit(process), child)?;
         if let Some(socket) = &child.socket {
-            self.poller.add(Source::Pmi(pe), socket)?;
+            self.poller.add(Source::Pmi(process), socket)?;
         }
         if let (Some(stdout), Some(stderr)) = (&child.stdout, &child.stderr) {
-            self.poller.add(Source::Stdout(pe), stdout)?;
-            self.poller.add(Source::Stderr(pe), stderr)?;
+            self.poller.add(Source::Stdout(process), stdout)?;
+            self.poller.add(Source::Stderr(process), stderr)?;
         }
         Ok(())
     }
@@ -150,9 +166,9 @@ impl<'a> Supervisor<'a> {
                     self.interrupt(signal);
                 }
             }
-            Source::Pmi(pe) => self.serve(pe),
-            Source::Stdout(pe) | Source::Stderr(pe) => self.pass_output(pe, source),
-            Source::Exit(pe) => self.exit(pe),
+            Source::Pmi(process) => self.serve(process),
+            Source::Stdout(process) | Source::Stderr(process) => self.pass_output(process, source),
+            Source::Exit(process) => self.exit(process),
             Source::Terminal | Source::Room => {
                 let step = if source == Source::Room { Input::write } else { Input::read };
                 if self.input.as_mut().is_some_and(|input| !step(input, &self.poller)) {
@@ -171,16 +187,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn pass_output(&mut self, pe: usize, source: Source) {
-        let child = &mut self.children[pe];
-        let stream = if source == Source::Stdout(pe) { &mut child.stdout } else { &mut child.stderr };
+    fn pass_output(&mut self, process: usize, source: Source) {
+        let child = &mut self.children[process];
+        let stream = if source == Source::Stdout(process) { &mut child.stdout } else { &mut child.stderr };
         if stream.as_mut().is_some_and(|stream| !stream.read()) {
-            self.close_output(pe, source);
+            self.close_output(process, source);
         }
     }
 
-    fn close_output(&mut self, pe: usize, source: Source) {
-        let (child, kept) = (&mut self.children[pe], &mut self.output[pe]);
+    fn close_output(&mut self, process: usize, source: Source) {
+        let (child, kept) = (&mut self.children[process], &mut self.output[process]);
         let (stream, kept) = match source {
             Source::Stdout(_) => (child.stdout.take(), &mut kept.stdout),
             _ => (child.stderr.take(), &mut kept.stderr),
@@ -191,21 +207,21 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Answers what a PE has sent.
-    fn serve(&mut self, pe: usize) {
+    /// Answers what a process has sent.
+    fn serve(&mut self, process: usize) {
         let mut bytes = [0_u8; 4096];
         loop {
-            let child = &mut self.children[pe];
+            let child = &mut self.children[process];
             let Some(socket) = &child.socket else { return };
             match recv(socket, &mut bytes, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
                     let fits = child.lines.push(&bytes[..count]);
-                    while let Some(line) = self.children[pe].lines.pop() {
-                        self.serve_line(pe, &line);
+                    while let Some(line) = self.children[process].lines.pop() {
+                        self.serve_line(process, &line);
                     }
                     if !fits {
-                        self.fail_pe(pe, Cause::Protocol, None);
+                        self.fail_process(process, Cause::Protocol, None);
                         break;
                     }
                 }
@@ -214,20 +230,24 @@ impl<'a> Supervisor<'a> {
                 Err(_) => break,
             }
         }
-        if let Some(socket) = self.children[pe].socket.take() {
+        if let Some(socket) = self.children[process].socket.take() {
             self.poller.remove(&socket);
         }
     }
 
-    fn serve_line(&mut self, pe: usize, line: &str) {
+    fn serve_line(&mut self, process: usize, line: &str) {
         let mut answers = Vec::new();
-        match self.server.handle(pe, line, &mut answers) {
+        match self.server.handle(process, line, &mut answers) {
             Event::Served => {}
             Event::Joined => self.join(),
-            Event::Note(text) => self.children[pe].note = Some(text),
+            Event::Note(text) => self.children[process].note = Some(text),
             Event::Abort { status: 0, .. } => self.end(),
-            Event::Abort { status, message } => self.fail_pe(pe, Cause::Abort(status), message),
-            Event::Broken => self.fail_pe(pe, Cause::Protocol, None),
+            Event::Abort { status, pe, message } => {
+                let pes = self.pes(process);
+                let asks = pe.and_then(|pe| pes.one(pe)).unwrap_or(pes);
+                self.fail_pes(&asks, process, Cause::Abort(status), message);
+            }
+            Event::Broken => self.fail_process(process, Cause::Protocol, None),
         }
         for (to, answer) in answers {
             let Some(socket) = &self.children[to].socket else { continue };
@@ -237,7 +257,7 @@ impl<'a> Supervisor<'a> {
                 // It has died, and its end is about to be noticed.
                 Err(Errno::PIPE | Errno::CONNRESET) => {}
                 // Its socket is full: it asks and does not read the answers.
-                _ => self.fail_pe(to, Cause::Protocol, None),
+                _ => self.fail_process(to, Cause::Protocol, None),
             }
         }
     }
@@ -245,20 +265,21 @@ impl<'a> Supervisor<'a> {
     fn join(&mut self) {
         self.first_join.get_or_insert_with(Instant::now);
         self.joined_count += 1;
-        let stranger =
-            |pe: &usize| !self.children[*pe].is_running() && self.server.stage(*pe) == Stage::Outside;
-        // While PEs are still being started, those to come count as running.
-        if let Some(pe) = (0..self.children.len()).find(stranger) {
-            self.fail_pe(pe, Cause::NotJoined, None);
+        let stranger = |process: &usize| {
+            !self.children[*process].is_running() && self.server.stage(*process) == Stage::Outside
+        };
+        // While processes are still being started, those to come count as running.
+        if let Some(process) = (0..self.children.len()).find(stranger) {
+            self.fail_process(process, Cause::NotJoined, None);
         }
     }
 
-    fn exit(&mut self, pe: usize) {
+    fn exit(&mut self, process: usize) {
         // Its last words first: they may have come after the events of this round were collected.
-        self.serve(pe);
-        let Some(end) = self.children[pe].reap() else { return };
-        self.poller.remove(&self.children[pe]);
-        let stage = self.server.stage(pe);
+        self.serve(process);
+        let Some(end) = self.children[process].reap() else { return };
+        self.poller.remove(&self.children[process]);
+        let stage = self.server.stage(process);
         let cause = match end {
             End::Signal(signal) => Cause::Signal(signal),
             End::Exit(status) if status != 0 && matches!(stage, Stage::Finalized | Stage::Resting) => {
@@ -269,13 +290,18 @@ impl<'a> Supervisor<'a> {
             End::Exit(_) if stage == Stage::Outside && self.first_join.is_some() => Cause::NotJoined,
             End::Exit(_) => return,
         };
-        let note = self.children[pe].note.take();
-        self.fail_pe(pe, cause, note);
+        let note = self.children[process].note.take();
+        self.fail_process(process, cause, note);
     }
 
-    fn fail_pe(&mut self, pe: usize, cause: Cause, note: Option<String>) {
-        let pid = self.children[pe].pid();
-        self.fail(Failure::of_pe(pe, pid, cause, note));
+    fn fail_process(&mut self, process: usize, cause: Cause, note: Option<String>) {
+        self.fail_pes(&self.pes(process), process, cause, note);
+    }
+
+    /// Fails because of some of the PEs of a process.
+    fn fail_pes(&mut self, pes: &Pes, process: usize, cause: Cause, note: Option<String>) {
+        let pid = self.children[process].pid();
+        self.fail(Failure::of(pes, pid, cause, note));
     }
 
     /// Records the first failure, and ends the job.
@@ -316,7 +342,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn join_at(&self) -> Option<Instant> {
-        let waiting = self.joined_count < self.spec.n;
+        let waiting = self.joined_count < self.children.len();
         self.first_join.filter(|_| waiting)?.checked_add(self.join_limit)
     }
 
@@ -325,8 +351,9 @@ impl<'a> Supervisor<'a> {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         match self.ending {
             Ending::No if due(self.join_at()) => {
-                let missing = (0..self.spec.n).filter(|pe| self.server.stage(*pe) == Stage::Outside);
-                let missing = missing.collect();
+                let is_missing = |process: &usize| self.server.stage(*process) == Stage::Outside;
+                let missing = (0..self.children.len()).filter(is_missing);
+                let missing = missing.flat_map(|process| self.pes(process).all()).collect();
                 self.fail(Failure::missing(missing, self.join_limit));
             }
             Ending::No if due(self.timeout_at()) => {
@@ -334,12 +361,13 @@ impl<'a> Supervisor<'a> {
             }
             Ending::Asked(at) if at <= now => self.kill(),
             Ending::Killed(at) if at <= now => {
-                for pe in 0..self.children.len() {
-                    if self.children[pe].is_running() {
-                        let failure = Failure::of_pe(pe, self.children[pe].pid(), Cause::Unkillable, None);
+                for process in 0..self.children.len() {
+                    if self.children[process].is_running() {
+                        let pid = self.children[process].pid();
+                        let failure = Failure::of(&self.pes(process), pid, Cause::Unkillable, None);
                         self.status = self.status.max(failure.status());
                         self.failures.push(failure);
-                        self.children[pe].abandon();
+                        self.children[process].abandon();
                     }
                 }
             }
@@ -348,9 +376,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn report(mut self) -> JobReport {
-        for pe in 0..self.children.len() {
-            self.close_output(pe, Source::Stdout(pe));
-            self.close_output(pe, Source::Stderr(pe));
+        for process in 0..self.children.len() {
+            self.close_output(process, Source::Stdout(process));
+            self.close_output(process, Source::Stderr(process));
         }
         let output = if self.spec.capture { std::mem::take(&mut self.output) } else { Vec::new() };
         JobReport { status: self.status, failures: std::mem::take(&mut self.failures), output }

@@ -67,8 +67,9 @@ fn in_job(body: &str, job: Job) {
             }));
             panic!("the sky fell");
         }
-        "abort" if one => job.abort(7, "had enough"),
-        "abort-0" if one => job.abort(0, ""),
+        "abort" if one => job.abort(job.first_pe(), 7, "had enough"),
+        "abort-as-another" if one => job.abort(0, 7, "had enough"),
+        "abort-0" if one => job.abort(job.first_pe(), 0, ""),
         "garble" if one => {
             let fd: i32 = std::env::var("PMI_FD").unwrap().parse().unwrap();
             // SAFETY: PMI_FD is open, because `job` holds it to the end of this function.

@@ -136,6 +136,48 @@ fn a_pe_can_end_the_job() {
     assert_eq!((report.status, &report.failures[..]), (0, &[][..]), "{report:#?}");
 }
 
+/// Two PEs a process, and twice as many PEs.
+fn twice(spec: JobSpec) -> JobSpec {
+    let mut env = spec.env;
+    env.push(("PELAGO_PES_PER_PROCESS".into(), "2".into()));
+    JobSpec { n: 2 * spec.n, env, ..spec }
+}
+
+#[test]
+fn processes_with_several_pes_are_named_by_them() {
+    let report = run(&twice(pes(3, "exchange")));
+    assert_eq!((report.status, report.output.len()), (0, 3), "{report:#?}");
+    assert!(report.output[2].stdout.contains("PE 2 of 3 has seen all"), "{report:#?}");
+    let of_one = |body, status, cause, text| fails(&twice(pes(3, body)), status, Some(2), cause, text);
+    of_one("kill", 137, Cause::Signal(9), ") were killed by signal 9 (SIGKILL)");
+    of_one("panic", 101, Cause::Exit(101), "PEs 2-3 exited with status 101: panicked: the sky fell");
+    of_one("leave", 1, Cause::NotFinalized, "PEs 2-3 exited with status 0 before they had left");
+    of_one("abort", 7, Cause::Abort(7), "PE 2 aborted the job with status 7: had enough");
+    of_one("abort-as-another", 7, Cause::Abort(7), "PEs 2-3 aborted the job with status 7: had enough");
+    let mut late = twice(pes(2, "late"));
+    late.env.push(("PELAGO_INIT_TIMEOUT".into(), "0.3".into()));
+    fails(&late, 1, None, Cause::Missing(vec![2, 3]), "PEs 2-3 did not join within 0.3 s of the first");
+}
+
+#[test]
+fn processes_with_several_pes_are_bound_to_the_processors_of_those() {
+    let mut spec = twice(shells(2, "grep Cpus_allowed_list /proc/self/status; echo bind $PELAGO_BIND"));
+    spec.bind = true;
+    let (report, cpus) = (run(&spec), cpus());
+    for (process, output) in report.output.iter().enumerate() {
+        let words: Vec<_> = output.stdout.split_whitespace().collect();
+        let [_, found, "bind", "on"] = words[..] else { panic!("{report:#?}") };
+        let numbers = found.split(',').flat_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            first.parse::<usize>().unwrap()..=last.parse().unwrap()
+        });
+        let mut expected: Vec<_> = (0..2).map(|i| cpus[(2 * process + i) % cpus.len()]).collect();
+        expected.sort_unstable();
+        expected.dedup();
+        assert_eq!(numbers.collect::<Vec<_>>(), expected, "process {process} of {report:#?}");
+    }
+}
+
 #[test]
 fn a_pe_that_does_not_speak_pmi_ends_the_job() {
     fails(&pes(2, "garble"), 1, Some(1), Cause::Protocol, "PE 1 (pid ");
@@ -206,6 +248,8 @@ fn what_cannot_be_started_is_refused() {
     assert!(matches!(refused(2, "/etc/passwd"), LaunchError::NotRunnable { .. }));
     assert!(matches!(refused(0, "/bin/true"), LaunchError::NoPes));
     assert!(matches!(refused(1_000_000, "/bin/true"), LaunchError::TooManyPes { .. }));
+    let uneven = JobSpec { n: 5, ..twice(JobSpec::new(1, "/bin/true")) };
+    assert!(matches!(launch(&uneven), Err(LaunchError::Uneven { n: 5, each: 2 })));
     let mut spec = JobSpec::new(1, "/bin/true");
     spec.env = vec![("PELAGO_HEAPSIZE".into(), "1g".into())];
     let text = launch(&spec).unwrap_err().to_string();

@@ -89,6 +89,27 @@ fn numbers_of_pes_that_cannot_be_had() {
 }
 
 #[test]
+fn numbers_of_pes_of_a_process_that_cannot_be_had() {
+    let huge = "9".repeat(50);
+    let cases: [(&str, &str, &[&str]); 9] = [
+        ("4", "0", &["--pes-per-process", "a process has from 1 to 4096 PEs"]),
+        ("4", "-2", &["--pes-per-process", "a process has from 1 to 4096 PEs"]),
+        ("4", "two", &["--pes-per-process", "a process has from 1 to 4096 PEs"]),
+        ("4", "5000", &["--pes-per-process", "a process has from 1 to 4096 PEs"]),
+        ("4", &huge, &["--pes-per-process", "a process has from 1 to 4096 PEs"]),
+        ("4", "", &["--pes-per-process", "a process has from 1 to 4096 PEs"]),
+        ("5", "2", &["5 PEs cannot be shared out to processes of 2 PEs each", "a multiple of 2"]),
+        ("2", "4", &["2 PEs cannot be shared out to processes of 4 PEs each", "a multiple of 4"]),
+        ("6", "4", &["6 PEs cannot be shared out to processes of 4 PEs each", "--pes-per-process"]),
+    ];
+    for (n, each, parts) in cases {
+        refused(&["run", "-n", n, "--pes-per-process", each, "hello"], &[], parts);
+    }
+    let variable = [("PELAGO_PES_PER_PROCESS", "3")];
+    refused(&["run", "-n", "4", "hello"], &variable, &["processes of 3 PEs each", "PELAGO_PES_PER_PROCESS"]);
+}
+
+#[test]
 fn options_and_names_that_do_not_exist() {
     let cases: [(&[&str], &[&str]); 18] = [
         (&["run", "hello"], &["required", "-n <N>"]),
@@ -175,18 +196,9 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
             "k",
             "é",
         ],
-        "PELAGO_SYNC_MEMORY" => &[
-            "pairwise",
-            "additionally",
-            "barriers",
-            "1",
-            "strategy3",
-            "tree",
-            "pairwise-",
-            "on",
-            "auto",
-            "none",
-        ],
+        "PELAGO_SYNC_MEMORY" => {
+            &["pairwise", "additionally", "barriers", "1", "strategy3", "tree", "pairwise-", "on", "auto"]
+        }
         "PELAGO_COLL_FORM" => &["direct", "schedules", "1", "native", "on", "auto,schedule", " auto", "none"],
         "PELAGO_COLL" => &[
             "broadcast",
@@ -211,6 +223,10 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_ROUTE" => &["shm", "nets", "net ", "0", "mapped", "auto,net", "none", "on", "sim"],
         "PELAGO_SIM_SEED" => &["-1", "auto", "1.5", "0x10", "18446744073709551616", " 1", "seed", "on"],
         "PELAGO_SIM_NODES" => &["0", "-1", "auto", "2.0", "0x2", "4294967296", " 2", "two", "on", "1,2"],
+        "PELAGO_PES_PER_PROCESS" => {
+            &["0", "-1", "4097", "99999999999999999999", "2.0", "two", " 2", "auto", "none", "0x2"]
+        }
+        "PELAGO_BIND" => &["2", "core", "yess", "auto", "none", " on", "0-3"],
         "PELAGO_SPINS" | "PELAGO_YIELDS" => {
             &["-1", "4294967296", "1k", "many", "1.0", "++1", " 1", "0x1", "auto1", "1e3", "∞", "on"]
         }

@@ -91,10 +91,12 @@ fn pe_that_panics() {
     if std::env::var_os("PELAGO_TEST_BODY").is_none_or(|body| body != "panic") {
         return;
     }
-    let world = pelago::World::init().unwrap();
-    world.barrier();
-    assert_ne!(world.my_pe(), 1, "the matrix is singular");
-    world.barrier();
+    let outcome = pelago::run(|world| {
+        world.barrier();
+        assert_ne!(world.my_pe(), 1, "the matrix is singular");
+        world.barrier();
+    });
+    outcome.unwrap();
 }
 
 /// Makes a launcher start this test program as PEs of which one panics.

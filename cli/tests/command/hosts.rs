@@ -51,6 +51,14 @@ impl Hosts {
         command
     }
 
+    /// Makes sure that no process is left on either host; one that was killed may take a while to be gone.
+    pub fn assert_no_processes(&self) {
+        let deadline = std::time::Instant::now() + LIMIT;
+        while !self.processes().is_empty() {
+            assert!(std::time::Instant::now() < deadline, "processes are left: {:?}", self.processes());
+        }
+    }
+
     /// The processes on either host.
     pub fn processes(&self) -> Vec<String> {
         let of = |name: &String| {

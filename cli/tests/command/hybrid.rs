@@ -49,6 +49,20 @@ fn every_application_is_verified() {
     }
 }
 
+/// Two processes of two PEs, one on each node, and four, two on each.
+#[test]
+fn every_variant_of_ft_is_verified_by_threads_of_processes() {
+    for (class, pes) in [("S", 4), ("W", 4), ("S", 8)] {
+        let n = pes.to_string();
+        let options = ["run", "-n", &n, "--pes-per-process", "2", "ft", "--class", class, "--variant", "all"];
+        let ended = run_with(&[&options[..], &["--json"]].concat(), &[TWO_NODES]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "class {class}");
+        assert_eq!(ended.stdout.lines().count(), VARIANTS.len(), "{}", ended.stdout);
+        let rows = ended.stdout.lines().zip(VARIANTS);
+        rows.for_each(|(line, variant)| assert_ft_json_of(line, class, pes, variant));
+    }
+}
+
 /// A machine with nothing on it: folders for temporary files that are empty, and a network of its own.
 struct Bare {
     holder: Child,

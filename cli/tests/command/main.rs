@@ -26,4 +26,5 @@ mod sim;
 mod slurm;
 mod stub_launcher;
 mod sync_memory;
+mod threads;
 mod tune;

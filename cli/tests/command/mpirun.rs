@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::faults::panicking;
+use super::hydra::{TWO_EACH, with};
 use super::jobs::{assert_ft_json, assert_hello};
 use super::process::{Ended, Started};
 
@@ -44,6 +45,34 @@ fn a_panic_ends_the_job_with_its_status() {
     panicking(&mut launcher);
     let Ended { status, stdout, stderr } = Started::new(launcher).settle();
     assert!(status == 101 && stderr.contains("the matrix is singular"), "{status}: {stdout}{stderr}");
+}
+
+#[test]
+fn processes_may_have_several_pes() {
+    for variables in TWO_EACH {
+        for (words, processes) in [(&["ft", "--json"][..], 2), (&["hello"], 3)] {
+            let mut command = mpirun(processes);
+            command.args([env!("CARGO_BIN_EXE_pelago"), "app"]).args(words);
+            let ended = Started::new(with(command, variables)).settle();
+            assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{variables:?}");
+            match processes {
+                2 => assert_ft_json(&ended.stdout, "S", 4),
+                _ => assert_hello(&ended.stdout, 6),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_panic_of_one_of_several_pes_ends_the_job() {
+    let mut launcher = mpirun(2);
+    panicking(&mut launcher);
+    let Ended { status, stdout, stderr } = Started::new(with(launcher, TWO_EACH[0])).settle();
+    let text = format!("{stdout}{stderr}");
+    assert!(
+        status == 101 && text.contains("PE 1: panicked: ") && text.contains("singular"),
+        "{status}: {text}"
+    );
 }
 
 #[test]

@@ -78,14 +78,14 @@ fn pe_that_aborts() {
 fn hydra_starts_a_job_on_two_hosts() {
     let hosts = Hosts::new();
     assert_hello_and_ft(|| hydra(&hosts));
-    assert_eq!(hosts.processes(), [""; 0]);
+    hosts.assert_no_processes();
 }
 
 #[test]
 fn mpirun_starts_a_job_on_two_hosts() {
     let hosts = Hosts::new();
     assert_hello_and_ft(|| mpirun(&hosts));
-    assert_eq!(hosts.processes(), [""; 0]);
+    hosts.assert_no_processes();
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_job_of_two_hosts_can_be_ended_by_a_pe() {
         let text = format!("{stdout}{stderr}");
         assert!(status != 0 && text.contains("PE 2: the input is missing"), "{name}: {status}: {text}");
     }
-    assert_eq!(hosts.processes(), [""; 0]);
+    hosts.assert_no_processes();
 }
 
 /// Hydra names the process and its host; whether other PEs still have the time to name the PE is chance.
@@ -110,7 +110,7 @@ fn a_killed_pe_ends_a_job_of_hydra() {
     let named = format!("PID {pid} RUNNING AT {}", ADDRESSES[1]);
     assert!(status != 0 && stdout.contains(&named), "{status}: {stdout}{stderr}");
     assert!(!stdout.contains("Verification"), "{stdout}");
-    assert_eq!(hosts.processes(), [""; 0]);
+    hosts.assert_no_processes();
 }
 
 #[test]
@@ -122,5 +122,5 @@ fn a_killed_pe_ends_a_job_of_mpirun() {
     let by_peers = "to or from PE 2";
     assert!(status != 0 && (text.contains(&named) || text.contains(by_peers)), "{status}: {text}");
     assert!(!text.contains("Verification"), "{text}");
-    assert_eq!(hosts.processes(), [""; 0]);
+    hosts.assert_no_processes();
 }

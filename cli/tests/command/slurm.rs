@@ -87,8 +87,15 @@ impl Cluster {
 
     /// Runs an application on four PEs.
     fn app(&self, mpi: &str, nodes: usize, words: &[&str]) -> Ended {
+        self.app_with(mpi, nodes, 1, words)
+    }
+
+    /// The same, so many of them in each process.
+    fn app_with(&self, mpi: &str, nodes: usize, each: usize, words: &[&str]) -> Ended {
         let mut command = self.command("srun");
-        command.args([format!("--mpi={mpi}"), format!("-N{nodes}"), "-n4".to_owned(), "--quiet".to_owned()]);
+        let processes = format!("-n{}", 4 / each);
+        command.args([format!("--mpi={mpi}"), format!("-N{nodes}"), processes, "--quiet".to_owned()]);
+        command.env("PELAGO_PES_PER_PROCESS", each.to_string());
         command.args([env!("CARGO_BIN_EXE_pelago"), "app"]).args(words);
         Started::new(command).settle()
     }
@@ -145,6 +152,11 @@ fn srun_starts_jobs_of_several_nodes() {
         let ended = cluster.app(mpi, nodes, &["ft", "--class", "A", "--json"]);
         assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{mpi}, {nodes} nodes");
         assert_ft_json(&ended.stdout, "A", 4);
+    }
+    for mpi in ["pmi2", "pmix"] {
+        let ended = cluster.app_with(mpi, 2, 2, &["ft", "--class", "S", "--json"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{mpi}, two PEs a process");
+        assert_ft_json(&ended.stdout, "S", 4);
     }
     let Ended { status, stderr, .. } = cluster.app("none", 2, &["hello"]);
     assert!(status != 0 && stderr.contains("add --mpi=pmi2 or --mpi=pmix to srun"), "{status}: {stderr}");

@@ -16,6 +16,7 @@ use rustix::net::{
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -72,18 +73,20 @@ impl Handout {
     }
 
     /// Serves those who connect until all have been served or have attached to `segment` another way, within
-    /// the time limit. Who has no right to the memory is turned away.
+    /// the time limit. `process` are the maker's own PEs; all processes have as many. Who has no right to the
+    /// memory is turned away.
     ///
     /// # Errors
     /// If some have not attached in time: the error lists them. If the system refuses connections.
-    pub fn serve(&self, pe: Pe, segment: &Segment, limit: Duration) -> FabricResult<()> {
+    pub fn serve(&self, process: Range<Pe>, segment: &Segment, limit: Duration) -> FabricResult<()> {
+        let (pe, processes) = (process.start, segment.layout().n_pes / process.len());
         let deadline = Instant::now() + limit;
         let mut served = 0;
         let is_missing = |&other: &Pe| segment.block(other).attached.load(Ordering::Acquire) == 0;
         loop {
             // SYNC POINT attached: acquires that the PE has mapped the memory.
             let missing: Vec<Pe> = (0..segment.layout().n_pes).filter(is_missing).collect();
-            if missing.is_empty() || served + 1 == segment.layout().n_pes {
+            if missing.is_empty() || served + 1 == processes {
                 return Ok(());
             }
             if Instant::now() > deadline {
@@ -137,8 +140,7 @@ pub fn fetch(pe: Pe, address: &[u8], limit: Duration) -> FabricResult<OwnedFd> {
     })?;
     let by_socket = fetch_by_socket(address, Instant::now() + limit);
     by_socket.or_else(|reason| {
-        let number =
-            |range: std::ops::Range<usize>| i32::from_ne_bytes(address[range].try_into().unwrap_or_default());
+        let number = |range: Range<usize>| i32::from_ne_bytes(address[range].try_into().unwrap_or_default());
         let path = format!("/proc/{}/fd/{}", number(32..36), number(36..40));
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
         rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).map_err(|e| {

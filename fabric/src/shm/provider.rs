@@ -12,6 +12,7 @@ use crate::sync::{Ordering, fence};
 use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,8 @@ use std::time::Duration;
 /// memory.
 pub struct Shm {
     me: Pe,
+    /// The PEs of this process, of which this is the lowest until they are told apart (`split`).
+    process: Range<Pe>,
     /// Messages arrive here, not at a context.
     receives: bool,
     layout: Layout,
@@ -40,12 +43,13 @@ impl Shm {
     /// If the node's memory cannot be made.
     pub fn open(me: Pe, layout: Layout, limit: Duration) -> FabricResult<Shm> {
         let mut shm = Shm::prepare(me, me == 0 && layout.n_pes > 1, limit)?;
-        shm.place(me, layout)?;
+        shm.place(me..me + 1, layout)?;
         Ok(shm)
     }
 
-    /// Opens the endpoint of a PE of the job that does not know its number within the node yet. Where it may
-    /// be the lowest, it has an address at which it hands out the memory that it may have to make.
+    /// Opens the endpoint of a process with its PEs, the lowest of which is `pe` in the job; their numbers
+    /// within the node are not known yet. Where `pe` may be the lowest there, the endpoint has an address at
+    /// which it hands out the memory that it may have to make.
     ///
     /// # Errors
     /// If the system refuses what that takes.
@@ -55,19 +59,21 @@ impl Shm {
         Ok(shm)
     }
 
-    /// Takes number `me` within the node; number 0 makes the node's memory, whose sizes hold for all.
+    /// Takes the numbers of this process's PEs within the node, of which all processes have as many; number 0
+    /// makes the node's memory, whose sizes hold for all.
     ///
     /// # Errors
     /// If the node's memory cannot be made, or this PE was not prepared for that.
-    pub fn place(&mut self, me: Pe, layout: Layout) -> FabricResult<()> {
-        (self.me, self.layout) = (me, layout);
+    pub fn place(&mut self, process: Range<Pe>, layout: Layout) -> FabricResult<()> {
+        let (me, is_alone) = (process.start, process.len() == layout.n_pes);
+        (self.me, self.process, self.layout) = (me, process, layout);
         if me != 0 {
             self.handout = None;
             return Ok(());
         }
         let segment = match &self.handout {
             Some(handout) => Segment::create_in(me, handout.memory(), layout)?,
-            None if layout.n_pes == 1 => Segment::create(me, layout)?.0,
+            None if is_alone => Segment::create(me, layout)?.0,
             None => {
                 let what = "this PE is the lowest of its node, which its launcher has not said".to_owned();
                 return Err(FabricError::Foreign { pe: me, what });
@@ -75,10 +81,21 @@ impl Shm {
         };
         segment.set_nonce(nonce_of(&self.address()));
         self.segment = Some(Arc::new(segment));
-        if layout.n_pes == 1 {
+        if is_alone {
             self.handout = None;
         }
         Ok(())
+    }
+
+    /// The endpoints of all PEs of this process, in their order, after `connect`: over one mapping.
+    ///
+    /// # Panics
+    /// Before `connect`.
+    pub fn split(self) -> Vec<Shm> {
+        let (segment, layout) = (Arc::clone(self.segment()), self.layout);
+        let (others, limit) = (self.process.start + 1..self.process.end, self.limit);
+        let other = |me| Shm::over(&segment, me, layout, limit);
+        std::iter::once(self).chain(others.map(other)).collect()
     }
 
     /// Opens and connects the endpoints of PEs that are threads of this process, over one mapping.
@@ -87,12 +104,7 @@ impl Shm {
     /// If the node's memory cannot be made.
     pub fn threads(layout: Layout) -> FabricResult<Vec<Shm>> {
         let segment = Arc::new(Segment::create(0, layout)?.0);
-        let endpoint = |me| {
-            let mut shm = Shm::unconnected(me, layout, Duration::ZERO);
-            shm.segment = Some(Arc::clone(&segment));
-            shm
-        };
-        Ok((0..layout.n_pes).map(endpoint).collect())
+        Ok((0..layout.n_pes).map(|me| Shm::over(&segment, me, layout, Duration::ZERO)).collect())
     }
 
     /// The node's memory, after `connect`.
@@ -103,9 +115,16 @@ impl Shm {
         self.segment.as_ref().expect("the endpoint is connected before its memory is used")
     }
 
+    fn over(segment: &Arc<Segment>, me: Pe, layout: Layout, limit: Duration) -> Shm {
+        let mut shm = Shm::unconnected(me, layout, limit);
+        shm.segment = Some(Arc::clone(segment));
+        shm
+    }
+
     fn unconnected(me: Pe, layout: Layout, limit: Duration) -> Shm {
         Shm {
             me,
+            process: me..me + 1,
             receives: true,
             layout,
             limit,
@@ -157,10 +176,12 @@ impl Provider for Shm {
             self.layout = segment.layout();
             self.segment = Some(Arc::new(segment));
         }
-        // SYNC POINT attached: releases that this PE has mapped the memory.
-        self.segment().block(self.me).attached.store(1, Ordering::Release);
+        for pe in self.process.clone() {
+            // SYNC POINT attached: releases that this process has mapped the memory.
+            self.segment().block(pe).attached.store(1, Ordering::Release);
+        }
         match self.handout.take() {
-            Some(handout) => handout.serve(self.me, self.segment(), self.limit),
+            Some(handout) => handout.serve(self.process.clone(), self.segment(), self.limit),
             None => Ok(()),
         }
     }
@@ -182,8 +203,7 @@ impl Provider for Shm {
     }
 
     fn context(&self) -> FabricResult<Shm> {
-        let mut context = Shm::unconnected(self.me, self.layout, self.limit);
-        context.segment = Some(Arc::clone(self.segment()));
+        let mut context = Shm::over(self.segment(), self.me, self.layout, self.limit);
         context.regions = self.regions.clone();
         context.receives = false;
         Ok(context)

@@ -1,5 +1,6 @@
-//! Runs a body every way: PEs as threads and as processes, over mapped memory, over the net although memory
-//! is mapped, over both at once, and over many simulated networks that misbehave.
+//! Runs a body every way: PEs as threads, as processes and as threads of several processes, over mapped
+//! memory, over the net although memory is mapped, over both at once, and over many simulated networks that
+//! misbehave.
 
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
@@ -14,9 +15,10 @@ const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
 /// A run of this test program with this variable repeats one simulation alone.
 const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 
-/// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`, `name::net`,
-/// `name::sim` and `name::hybrid` of the function `body(&World)`; in the full tier also `name::ofi`, over
-/// libfabric, and `name::nodes`, on two nodes with libfabric between them.
+/// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`,
+/// `name::threads_of_processes`, `name::net`, `name::sim` and `name::hybrid` of the function `body(&World)`;
+/// in the full tier also `name::ofi`, over libfabric, and `name::nodes` and `name::threads_of_nodes`, on two
+/// nodes with libfabric between them.
 #[macro_export]
 macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
@@ -29,6 +31,23 @@ macro_rules! everywhere {
             #[test]
             fn processes() {
                 pelago::processes!($n_pes, super::$body);
+            }
+
+            #[test]
+            fn threads_of_processes() {
+                let each = $crate::common::pes_per_process($n_pes);
+                let threads = [("PELAGO_PES_PER_PROCESS", &*each)];
+                let report = pelago::try_processes!($n_pes, threads, super::$body);
+                pelago::testing::expect_success(&report);
+            }
+
+            #[cfg(feature = "full")]
+            #[test]
+            fn threads_of_nodes() {
+                let each = $crate::common::pes_per_process($n_pes);
+                let nodes = [("PELAGO_PES_PER_PROCESS", &*each), ("PELAGO_SIM_NODES", "2")];
+                let report = pelago::try_processes!($n_pes, nodes, super::$body);
+                pelago::testing::expect_success(&report);
             }
 
             #[test]
@@ -63,6 +82,12 @@ macro_rules! everywhere {
             }
         })+
     };
+}
+
+/// How many PEs a process has where it has several: as few as can be. A prime number of PEs is one process.
+pub fn pes_per_process(n_pes: usize) -> String {
+    let divides = |each: &usize| n_pes.is_multiple_of(*each);
+    (2..n_pes).find(divides).unwrap_or(n_pes).to_string()
 }
 
 /// Runs a body over simulated networks of all seeds; a failure says how to repeat it.

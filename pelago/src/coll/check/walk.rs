@@ -37,7 +37,7 @@ fn walk(operation: Operation) {
     let mut number = 0;
     let algorithms: Vec<_> = of(operation).map(|algorithm| (algorithm, is_scalable(algorithm))).collect();
     for n in (1..=64).chain([257]) {
-        let roots = if operation.is_rooted() { n } else { 1 };
+        let roots: usize = if operation.is_rooted() { n } else { 1 };
         for root in 0..roots {
             for &(algorithm, is_scalable) in &algorithms {
                 // Some roots will do for n * n messages and more.

@@ -1,0 +1,74 @@
+//! The PEs that a process has, as its failures and its output name them.
+
+use std::fmt::{Display, Formatter, Result};
+use std::ops::Range;
+
+/// Some PEs that follow one another: one, or those of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pes(Range<usize>);
+
+impl Pes {
+    /// Those of a process that has `each` of them, as all others have.
+    pub(super) fn of_process(process: usize, each: usize) -> Self {
+        Self(process * each..(process + 1) * each)
+    }
+
+    /// The one that a process has named as its own, if it is.
+    pub(super) fn one(&self, pe: usize) -> Option<Self> {
+        self.0.contains(&pe).then(|| Self(pe..pe + 1))
+    }
+
+    pub(super) fn first(&self) -> usize {
+        self.0.start
+    }
+
+    pub(super) fn all(self) -> Range<usize> {
+        self.0
+    }
+
+    /// The numbers alone: `3`, or `4-7`.
+    pub(super) fn numbers(&self) -> String {
+        ranges(&self.0.clone().collect::<Vec<_>>())
+    }
+
+    /// The form of a verb that fits their number.
+    pub(super) fn verb(&self, one: &'static str, several: &'static str) -> &'static str {
+        if self.0.len() == 1 { one } else { several }
+    }
+}
+
+impl Display for Pes {
+    /// `PE 3`, or `PEs 4-7`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{} {}", self.verb("PE", "PEs"), self.numbers())
+    }
+}
+
+/// Ascending numbers as text: `0-2, 5`.
+pub(super) fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pes_are_named_by_their_numbers() {
+        assert_eq!(Pes::of_process(3, 1).to_string(), "PE 3");
+        assert_eq!(Pes::of_process(1, 4).to_string(), "PEs 4-7");
+        assert_eq!(ranges(&[0, 1, 2, 5]), "0-2, 5");
+    }
+
+    #[test]
+    fn a_process_names_its_own_pes_only() {
+        let pes = Pes::of_process(1, 2);
+        assert_eq!(pes.one(3).map(|pe| pe.to_string()), Some("PE 3".to_owned()));
+        assert_eq!((pes.one(1), pes.one(4), pes.one(usize::MAX)), (None, None, None));
+    }
+}

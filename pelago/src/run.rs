@@ -1,0 +1,103 @@
+//! The PEs of a process: one, or several as threads of it (`PELAGO_PES_PER_PROCESS`).
+//!
+//! Invariant: a process joins and leaves once for all its PEs, and they end together. What one of several
+//! cannot go on after ends the process, and with it the job, without a wait for the others, which may compute
+//! for ever.
+
+use crate::Pe;
+use crate::error::Result;
+use crate::join::{self, Seat};
+use crate::last_words;
+use crate::spmd::stay_on;
+use crate::world::World;
+use pelago_boot::{Job, Settings, cpus};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+/// The exit status of a process that ends by a panic.
+const PANIC_STATUS: i32 = 101;
+
+/// Joins the job that this process was started in, with as many PEs as `PELAGO_PES_PER_PROCESS` says; runs
+/// `body` once on each, and answers what they return, in their order, when all PEs of the job have left it.
+/// PE `i` of the process with number `p` is PE `p * PELAGO_PES_PER_PROCESS + i` of the job. Collective.
+///
+/// One PE, which is the default, runs on the calling thread, as after [`World::init`]. Several are threads of
+/// their own, with a world each; they share the process's standard output, its heap and its static variables.
+/// Programs whose PEs must not share those keep to [`World::init`], which refuses to join as several.
+///
+/// ```
+/// fn main() -> pelago::Result<()> {
+///     pelago::run(|world| -> pelago::Result<()> {
+///         let (me, n) = (world.my_pe(), world.n_pes());
+///         let inbox = world.alloc::<u64>(1)?;
+///         inbox.p((me + 1) % n, 0, me as u64)?;
+///         world.barrier();
+///         assert_eq!(inbox.local().get(0), ((me + n - 1) % n) as u64);
+///         Ok(())
+///     })?
+///     .into_iter()
+///     .collect()
+/// }
+/// ```
+/// `pelago run -n 8 --pes-per-process 4 ./program` starts two processes with four PEs each, and so does
+/// `PELAGO_PES_PER_PROCESS=4 mpiexec.hydra -n 2 ./program`.
+///
+/// # Errors
+/// As [`World::init`]. What keeps one of several PEs alone from joining ends the job instead, with status 1.
+///
+/// # Panics
+/// As [`World::init`], and if the body of the only PE panics. A panic of one of several PEs ends the job,
+/// with its words and status 101.
+pub fn run<R: Send>(body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>> {
+    let settings = Settings::from_env()?;
+    let membership = join::process(&settings)?;
+    if settings.pes_per_process == 1 {
+        let world = join::of_job(membership, &settings)?;
+        return Ok(vec![body(&world)]);
+    }
+    let job = Arc::clone(&membership.job);
+    let seats = join::seats(membership, &settings)?;
+    let outcomes = run_threads(seats, &job, &settings, &body);
+    if let Some(job) = Arc::into_inner(job) {
+        let first = job.first_pe();
+        job.finalize().unwrap_or_else(|error| eprintln!("PE {first}: leaving the job: {error}"));
+    }
+    Ok(outcomes)
+}
+
+fn run_threads<R: Send>(
+    seats: Vec<Seat>,
+    job: &Job,
+    settings: &Settings,
+    body: &(dyn Fn(&World) -> R + Sync),
+) -> Vec<R> {
+    let cpus = if settings.bind { cpus() } else { Vec::new() };
+    thread::scope(|scope| {
+        let start = |seat: Seat| {
+            let pe = seat.pe();
+            let cpu = cpus.get(pe % cpus.len().max(1)).copied();
+            let work = move || {
+                cpu.into_iter().for_each(stay_on);
+                run_pe(pe, seat, job, settings, body)
+            };
+            let thread = thread::Builder::new().name(format!("PE {pe}")).spawn_scoped(scope, work);
+            // Those that run already wait for it.
+            thread.unwrap_or_else(|error| {
+                let remedy = "Lower PELAGO_PES_PER_PROCESS, or raise the limit of threads";
+                job.abort(pe, 1, &format!("the system refused a thread for it: {error}. {remedy}"))
+            })
+        };
+        let threads: Vec<_> = seats.into_iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a PE that panics ends the job")).collect()
+    })
+}
+
+/// One of several PEs of this process: its whole life.
+fn run_pe<R>(pe: Pe, seat: Seat, job: &Job, settings: &Settings, body: &(dyn Fn(&World) -> R + Sync)) -> R {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let world = seat.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string()));
+        body(&world)
+    }));
+    outcome.unwrap_or_else(|payload| job.abort(pe, PANIC_STATUS, &last_words::of_panic(payload.as_ref())))
+}
