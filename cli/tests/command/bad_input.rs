@@ -209,7 +209,9 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
             "barrier:tree",
             "auto",
         ],
-        "PELAGO_DETERMINISTIC" | "PELAGO_CHECK" => &["2", "yess", "of", "auto", "1.0", "maybe", "none", "-"],
+        "PELAGO_DETERMINISTIC" | "PELAGO_CHECK" | "PELAGO_SERVICE_THREAD" => {
+            &["2", "yess", "of", "auto", "1.0", "maybe", "none", "-"]
+        }
         "PELAGO_COLL_TUNING" => &[],
         "PELAGO_INIT_TIMEOUT" => {
             &["0", "-1", "nan", "inf", "1e7", "10s", "soon", " 1", "1,5", "1e-30", "0x10", "auto"]
