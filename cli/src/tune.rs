@@ -217,7 +217,11 @@ impl Tune {
         let this = std::env::current_exe().context("finding the path of this command")?;
         let report = launch(&JobSpec {
             args: args.into_iter().map(Into::into).collect(),
-            env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            env: env
+                .into_iter()
+                .chain([("PELAGO_PES_PER_PROCESS", "1".to_owned())])
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
             bind: pes <= pelago_boot::cores(),
             capture: true,
             ..JobSpec::new(pes, this)

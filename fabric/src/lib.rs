@@ -24,6 +24,7 @@ pub mod sim;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod template;
+pub mod threads;
 pub mod types;
 
 #[cfg(not(loom))]

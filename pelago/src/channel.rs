@@ -116,6 +116,11 @@ impl Channel {
         }
     }
 
+    /// Calls the provider, unless the channel is shut: for who looks whether the job fails by itself.
+    fn call_if_open<R>(&self, call: impl FnOnce(&Net) -> R) -> Option<R> {
+        self.try_lock().unwrap_or_else(|| self.lock()).as_ref().map(call)
+    }
+
     /// Calls the provider, unless another thread does or wants to, or the channel is shut.
     fn try_call<R>(&self, call: impl FnOnce(&Net) -> R) -> Option<R> {
         if self.claims.load(Ordering::Relaxed) != 0 {
@@ -183,7 +188,8 @@ impl Channel {
 
     /// Rests until something may have changed, unless another thread is at the provider.
     pub(crate) fn rest(&self, bound: Duration) {
-        if self.try_call(|net| net.rest(bound)).is_none() {
+        // What moves by itself needs no call for it, and so no lock that others may want.
+        if self.moves_by_itself || self.try_call(|net| net.rest(bound)).is_none() {
             rustix::thread::sched_yield();
         }
     }
@@ -191,6 +197,11 @@ impl Channel {
     /// What rings when there is something to do here.
     pub(crate) fn bell(&self) -> Option<Bell> {
         self.lock().as_ref().and_then(Provider::bell)
+    }
+
+    /// Whether other PEs' puts and gets wait for somebody to call.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.bell().is_some_and(|bell| bell.is_urgent)
     }
 
     /// Whether there is nothing to do here until the bell rings.
@@ -345,7 +356,8 @@ impl Channel {
         self.started(count);
         let word = target.remote(0);
         // SAFETY: the caller vouches for the word and the place of the result.
-        let status = self.call(|net| unsafe { net.atomic(target.pe, word, atomic, fetched, token) });
+        let status = self.call_if_open(|net| unsafe { net.atomic(target.pe, word, atomic, fetched, token) });
+        let status = status.unwrap_or(Status::Again);
         if status == Status::Again {
             count.fetch_sub(1, Ordering::Relaxed);
         }
@@ -359,7 +371,7 @@ impl Channel {
 
     /// Sends a message; `false` if the provider has no room now.
     pub(crate) fn try_send(&self, pe: Pe, header: u64, payload: &[u8]) -> bool {
-        self.call(|net| net.send(pe, header, payload)) != Status::Again
+        self.call_if_open(|net| net.send(pe, header, payload)).is_some_and(|status| status != Status::Again)
     }
 
     /// One more operation that waits for another, or for an answer.
@@ -405,8 +417,11 @@ impl Channel {
         if self.followers.load(Ordering::Acquire) != 0 {
             return false;
         }
-        let (puts, gets) = (self.puts.load(Ordering::Relaxed), self.gets.load(Ordering::Relaxed));
-        self.call(|net| net.has_completed(Completions { puts, gets }))
+        self.call(|net| {
+            // Not before the lock is held: what is issued by then was counted before.
+            let (puts, gets) = (self.puts.load(Ordering::Relaxed), self.gets.load(Ordering::Relaxed));
+            net.has_completed(Completions { puts, gets })
+        })
     }
 
     /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of

@@ -24,6 +24,8 @@ use std::sync::Arc;
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
 /// they are touched, so this costs nothing until it is used.
 const HEAP_SHARE: (usize, usize) = (3, 4);
+/// Where a provider wants registered memory to be there all the time, heaps and pools are smaller by this.
+const PINNED_SHARE: u64 = 4;
 /// Size of a PE's heap where the system does not tell its memory.
 const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 /// The smallest pool that a PE gets by default.
@@ -224,7 +226,10 @@ fn own_card(job: &Job, shm: &Shm, ofi: Option<&FabricResult<Vec<Ofi>>>, settings
         Some(Ok(ofi)) => (ofi.iter().map(Ofi::address).collect(), String::new()),
         Some(Err(error)) => (Vec::new(), error.to_string()),
     };
-    let (pes, memory, wishes) = (job.pes_per_process(), shm.address(), Wishes::of(settings));
+    let (pes, memory, mut wishes) = (job.pes_per_process(), shm.address(), Wishes::of(settings));
+    if matches!(ofi, Some(Ok(ofi)) if ofi.iter().any(Ofi::pins)) {
+        wishes.node_memory /= PINNED_SHARE;
+    }
     Card { node, pes, memory, fabric, obstacle, wishes }
 }
 

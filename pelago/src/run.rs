@@ -81,7 +81,8 @@ fn run_threads<R: Send>(
                 cpu.into_iter().for_each(stay_on);
                 run_pe(pe, seat, job, settings, body)
             };
-            let thread = thread::Builder::new().name(format!("PE {pe}")).spawn_scoped(scope, work);
+            let thread = thread::Builder::new().name(format!("PE {pe}")).stack_size(stack_bytes());
+            let thread = thread.spawn_scoped(scope, work);
             // Those that run already wait for it.
             thread.unwrap_or_else(|error| {
                 let remedy = "Lower PELAGO_PES_PER_PROCESS, or raise the limit of threads";
@@ -95,9 +96,27 @@ fn run_threads<R: Send>(
 
 /// One of several PEs of this process: its whole life.
 fn run_pe<R>(pe: Pe, seat: Seat, job: &Job, settings: &Settings, body: &(dyn Fn(&World) -> R + Sync)) -> R {
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let world = seat.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string()));
-        body(&world)
-    }));
-    outcome.unwrap_or_else(|payload| job.abort(pe, PANIC_STATUS, &last_words::of_panic(payload.as_ref())))
+    // The world is there until the job is told: unwinding would cut its links first, which others might see.
+    let world =
+        told(pe, job, || seat.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string())));
+    let outcome = told(pe, job, || body(&world));
+    told(pe, job, || drop(world));
+    outcome
 }
+
+/// Does a part of a PE's life; a panic ends the job, with its words.
+fn told<R>(pe: Pe, job: &Job, part: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|payload| {
+        job.abort(pe, PANIC_STATUS, &last_words::of_panic(payload.as_ref()));
+    })
+}
+
+/// Bytes of a PE's stack: as many as the first thread of a process has, within reason.
+fn stack_bytes() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    limit.map_or(STACK_BYTES_MIN, |bytes| (bytes as usize).clamp(STACK_BYTES_MIN, STACK_BYTES_MAX))
+}
+
+/// Bounds of that.
+const STACK_BYTES_MIN: usize = 8 << 20;
+const STACK_BYTES_MAX: usize = 1 << 30;

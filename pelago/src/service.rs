@@ -11,6 +11,7 @@ use crate::world::{GaveUp, World};
 use pelago_boot::Settings;
 use pelago_fabric::Bell;
 use pelago_fabric::sync::{AtomicBool, Ordering};
+use pelago_fabric::threads::without_signals;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,6 +26,8 @@ pub(crate) const NAME: &str = "pelago-service";
 const NAP: Duration = Duration::from_micros(500);
 /// How long it lets things gather between two rounds, where what is urgent moves without it.
 const GATHERING: Duration = Duration::from_micros(200);
+/// How long it leaves the provider to others where it cannot sleep now.
+const PAUSE: Duration = Duration::from_micros(50);
 /// The longest sleep between two rounds.
 const SLEEP_BOUND: Duration = Duration::from_secs(1);
 
@@ -120,29 +123,13 @@ fn serve(world: &World, net: &Arc<Channel>, stop: &Stop) {
                 if !is_urgent {
                     stop.sleep(None, GATHERING);
                 }
-                if !net.has_waiters() && net.may_sleep() {
-                    stop.sleep(Some(descriptor.as_fd()), SLEEP_BOUND);
+                let bound = if world.has_sent_all() { SLEEP_BOUND } else { GATHERING };
+                match !net.has_waiters() && net.may_sleep() {
+                    true => stop.sleep(Some(descriptor.as_fd()), bound),
+                    false => stop.sleep(None, PAUSE),
                 }
             }
             None => stop.sleep(None, GATHERING),
         }
     }
-}
-
-/// Starts a thread that takes no signals: handlers of the program run where it expects them.
-fn without_signals<R>(start: impl FnOnce() -> R) -> R {
-    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are ours; the first is filled before it is used, the second by the call that
-    // answers 0.
-    let is_blocked = unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
-    };
-    let outcome = start();
-    if is_blocked {
-        // SAFETY: the call above has filled this thread's former mask in.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    }
-    outcome
 }

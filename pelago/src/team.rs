@@ -390,7 +390,7 @@ const BIRTHS: [&str; 13] = [
     "split_by",
     "space",
     "collect",
-    "to_others",
+    "broadcast_to_others",
     "a common place",
     "serve",
     "the end of serve",
@@ -684,7 +684,7 @@ impl<'w> Team<'w> {
     }
 
     /// What all members say, by rank, when each says two words of a call that is one of theirs: `collect`
-    /// (all-gather of lengths) or `to_others`. Collective on this team, a meeting.
+    /// (all-gather of lengths) or `broadcast_to_others`. Collective on this team, a meeting.
     ///
     /// # Errors
     /// If a member makes another call, as far as that can be told.

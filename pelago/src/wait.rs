@@ -10,12 +10,12 @@ use crate::Pe;
 use crate::agree;
 use crate::channel::Channel;
 use crate::restricted;
-use crate::service;
 use crate::world::World;
 use pelago_boot::Settings;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
 use pelago_fabric::shm::segment::Block;
 use pelago_fabric::sync::{AtomicU32, Ordering, spin_once};
+use pelago_fabric::threads;
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks.
@@ -473,13 +473,13 @@ impl Drop for Announced<'_> {
 
 /// Whether this process has other threads that may belong to the same PE, or nobody knows: threads of the
 /// same name, as they inherit that of the thread that starts them; or any, if the PE is a process that has
-/// said so. The runtime's own thread is none of them.
+/// said so. The runtime's own threads are none of them.
 fn has_siblings(any: bool) -> bool {
     let own_name = std::fs::read("/proc/thread-self/comm");
     let (Ok(own_name), Ok(tasks)) = (own_name, std::fs::read_dir("/proc/self/task")) else { return true };
     let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
     let is_sibling =
-        |name: &Vec<u8>| *name == own_name || any && name.trim_ascii() != service::NAME.as_bytes();
+        |name: &Vec<u8>| *name == own_name || any && !name.starts_with(threads::PREFIX.as_bytes());
     names.filter(is_sibling).count() > 1
 }
 

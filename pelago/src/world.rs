@@ -269,6 +269,8 @@ impl World {
         let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
         let net = net.map(|net| Arc::new(Channel::new(net)));
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
+        // Whoever asks whether this PE is there is answered while it computes.
+        let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
         let word = match &net {
             None => Some(memory.header().sleepers.for_data()),
             Some(net) => moves_by_itself.then(|| net.unquiet()),
@@ -299,7 +301,7 @@ impl World {
             muster: Muster::default(),
             net,
             // Elsewhere nobody is silent but by the program's fault.
-            watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| moves_by_itself)),
+            watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             am: Hub::default(),

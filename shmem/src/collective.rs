@@ -316,7 +316,7 @@ impl Library {
             return team.broadcast(root, target, source).or_fail(call);
         }
         let words = [root as u64, (nelems as u64) << 8 | size_of::<U>() as u64];
-        let told = team.exchange_words("to_others", words).or_fail(call);
+        let told = team.exchange_words("broadcast_to_others", words).or_fail(call);
         if let Some(rank) = told.iter().position(|&theirs| theirs != words) {
             let (pe, theirs) = (team.pe(rank), told[rank]);
             let describe = |[root, size]: [u64; 2]| {

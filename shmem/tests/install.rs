@@ -217,7 +217,9 @@ fn the_compiler_may_be_another() {
     assert_eq!(shown("oshcc", &[("CC", "ccache gcc")]), "ccache gcc");
     assert_eq!(shown("oshcc", &[("CC", "cc"), ("OSHCC_CC", "clang")]), "clang");
     assert_eq!(shown("oshcc", &[("CC", "oshcc")]), "gcc", "it does not call itself");
-    assert_eq!(shown("oshcc", &[("CC", "/somewhere/bin/oshcc -O2")]), "gcc");
+    assert_eq!(shown("oshcc", &[("CC", "/somewhere/bin/oshcc -L/usr/lib")]), "gcc");
+    assert_eq!(shown("oshcc", &[("CC", "ccache oshcc"), ("PELAGO_WRAPPER", "1")]), "gcc");
+    assert_eq!(shown("oshcc", &[("CC", "gcc -B/opt/oshcc")]), "gcc -B/opt/oshcc");
     assert_eq!(shown("oshc++", &[("CC", "cc"), ("CXX", "c++")]), "c++");
     assert_eq!(shown("oshc++", &[("CXX", "c++"), ("OSHCXX_CXX", "clang++")]), "clang++");
     let mut command = tool("oshcc");

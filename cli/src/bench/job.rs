@@ -54,7 +54,9 @@ fn run_with(
 ) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("finding the path of this command")?;
     let args = ["app", app].iter().chain(args).map(Into::into).collect();
-    let env = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    // What is measured are PEs that are processes.
+    let variables = variables.iter().chain(&[("PELAGO_PES_PER_PROCESS", "1")]);
+    let env = variables.map(|(name, value)| (name.into(), value.into())).collect();
     let spec = JobSpec { args, env, bind, ..JobSpec::new(pes, this) };
     let JobReport { status, failures, .. } = launch(&spec)?;
     match failures.first() {

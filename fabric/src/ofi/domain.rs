@@ -161,7 +161,8 @@ pub(super) fn opened<T>(
 }
 
 const REMEDY_OPEN: &str = "Set FI_LOG_LEVEL=warn for what libfabric says about it, choose another fabric by \
-                           PELAGO_OFI_PROVIDER, or raise the limit of locked memory (ulimit -l)";
+                           PELAGO_OFI_PROVIDER, or raise the limit of locked memory (ulimit -l) or lower \
+                           PELAGO_HEAP_SIZE and PELAGO_POOL_SIZE";
 
 impl Domain {
     /// Opens the best offer for PE `me` of `n_pes`.

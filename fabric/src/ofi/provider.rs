@@ -91,7 +91,12 @@ impl Ofi {
 
     /// What libfabric can take at once without holding on to it.
     fn inject_bytes(&self) -> usize {
-        self.endpoint.domain.offer.inject_bytes
+        self.endpoint.domain.offer.inject_bytes.min(BUFFER_BYTES)
+    }
+
+    /// Whether memory that is registered, as a PE's heap is, has to be there all the time.
+    pub fn pins(&self) -> bool {
+        self.endpoint.domain.offer.mr_mode & (FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_ENDPOINT) != 0
     }
 
     /// What became of a call. `slot` is given back if nothing is under way.
@@ -524,6 +529,8 @@ impl Drop for Ofi {
         while self.messages.get() > 0 && Instant::now() < deadline && self.progress(&mut |_| ()).is_ok() {
             rustix::thread::sched_yield();
         }
+        // Regions that are bound to the endpoint keep it open.
+        self.memory.conceal(&self.endpoint);
     }
 }
 

@@ -126,8 +126,8 @@ impl Drop for Region {
     }
 }
 
-/// Memory for the provider's use that this library brings along: zeroed, and registered if that is demanded.
-/// Pages come into being when they are touched.
+/// Memory for the provider's use that this library brings along: zeroed, and registered if that is demanded;
+/// else its pages come into being when they are touched.
 pub(super) struct Arena {
     /// Closed before the memory is given back.
     region: Option<Region>,
@@ -226,6 +226,13 @@ impl Memory {
         let region = Region::exposed(endpoint, start, bytes, key).map_err(|error| error.at(pe))?;
         self.exposed.push((key, Arc::new(region)));
         Ok(())
+    }
+
+    /// Closes what is bound to an endpoint, before that is closed.
+    pub(super) fn conceal(&mut self, endpoint: &Endpoint) {
+        if endpoint.domain.offer.mr_mode & FI_MR_ENDPOINT != 0 {
+            self.exposed.clear();
+        }
     }
 
     /// What the peers must know of it.

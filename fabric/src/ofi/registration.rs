@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 /// Registrations that are kept.
 const KEPT_MAX: usize = 256;
 /// Bytes that these cover together.
-const KEPT_BYTES_MAX: usize = 1 << 30;
+const KEPT_BYTES_MAX: usize = 256 << 20;
 /// What is registered begins and ends with pages of this size.
 pub(super) const PAGE_BYTES: usize = 4096;
 
@@ -35,6 +35,9 @@ pub(super) struct Registrations<R: Register> {
     /// Tells `kept` what is unmapped; none if the system does not say it.
     unmapping: Option<Unmapping>,
 }
+
+/// Registrations that are kept no longer, with their ranges.
+type Gone<T> = Vec<(Range<usize>, Arc<T>)>;
 
 /// What is registered, by its first byte.
 struct Kept<T> {
@@ -84,7 +87,7 @@ impl<R: Register> Registrations<R> {
                 break answer;
             }
         };
-        drop(gone);
+        self.close(gone);
         match found {
             Some(region) if unmapping.still_watches(&range) => return Ok(region),
             // Another thread is unmapping what was here, and has yet to be heard.
@@ -92,12 +95,28 @@ impl<R: Register> Registrations<R> {
             None => {}
         }
         let is_watched = unmapping.add(&range);
-        let region = Arc::new(self.how.register(range.clone())?);
+        let region = match self.how.register(range.clone()) {
+            Ok(region) => region,
+            // What nobody uses may be in the way.
+            Err(_) => {
+                let idle = self.kept().remove_idle();
+                self.close(idle);
+                self.how.register(range.clone())?
+            }
+        };
+        let region = Arc::new(region);
         if is_watched {
             let gone = self.kept().keep(range, Arc::clone(&region));
-            drop(gone);
+            self.close(gone);
         }
         Ok(region)
+    }
+
+    /// Lets go of registrations; not under the lock, as that may unmap memory.
+    fn close(&self, gone: Gone<R::Region>) {
+        if let Some(unmapping) = &self.unmapping {
+            gone.iter().for_each(|(range, _)| unmapping.remove(range));
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept<R::Region>> {
@@ -105,9 +124,17 @@ impl<R: Register> Registrations<R> {
     }
 }
 
+impl<R: Register> Drop for Registrations<R> {
+    /// Everything is closed here, while the watch goes on: its thread may close nothing.
+    fn drop(&mut self) {
+        let all = self.kept().remove_all();
+        self.close(all);
+    }
+}
+
 impl<T> Kept<T> {
     /// The registration of a range, if there is one, and what is to be closed.
-    fn find(&mut self, range: &Range<usize>) -> (Option<Arc<T>>, Vec<Arc<T>>) {
+    fn find(&mut self, range: &Range<usize>) -> (Option<Arc<T>>, Gone<T>) {
         let gone = self.remove_stale();
         self.clock += 1;
         let (nearest, clock) = (self.regions.range_mut(..=range.start).next_back(), self.clock);
@@ -119,7 +146,7 @@ impl<T> Kept<T> {
     }
 
     /// Keeps a registration, and answers those that make room for it.
-    fn keep(&mut self, range: Range<usize>, region: Arc<T>) -> Vec<Arc<T>> {
+    fn keep(&mut self, range: Range<usize>, region: Arc<T>) -> Gone<T> {
         // Of two that begin alike the longer one stays.
         let is_longer = |entry: &Entry<T>| !entry.is_stale && entry.end >= range.end;
         if self.regions.get(&range.start).is_some_and(is_longer) {
@@ -138,10 +165,25 @@ impl<T> Kept<T> {
         gone
     }
 
-    fn remove(&mut self, start: usize) -> Option<Arc<T>> {
+    fn remove(&mut self, start: usize) -> Option<(Range<usize>, Arc<T>)> {
         let entry = self.regions.remove(&start)?;
         self.bytes -= entry.end - start;
-        Some(entry.region)
+        Some((start..entry.end, entry.region))
+    }
+
+    fn remove_all(&mut self) -> Gone<T> {
+        self.remove_if(|_| true)
+    }
+
+    /// Removes what nobody uses.
+    fn remove_idle(&mut self) -> Gone<T> {
+        self.remove_if(|entry| Arc::strong_count(&entry.region) == 1)
+    }
+
+    fn remove_if(&mut self, is_meant: impl Fn(&Entry<T>) -> bool) -> Gone<T> {
+        let meant = self.regions.iter().filter(|(_, entry)| is_meant(entry));
+        let starts: Vec<usize> = meant.map(|(&start, _)| start).collect();
+        starts.into_iter().filter_map(|start| self.remove(start)).collect()
     }
 
     /// Marks what has pages in one of these ranges. Nothing is allocated or freed here: that might unmap
@@ -154,13 +196,11 @@ impl<T> Kept<T> {
         }
     }
 
-    fn remove_stale(&mut self) -> Vec<Arc<T>> {
-        if !std::mem::take(&mut self.has_stale) {
-            return Vec::new();
+    fn remove_stale(&mut self) -> Gone<T> {
+        match std::mem::take(&mut self.has_stale) {
+            true => self.remove_if(|entry| entry.is_stale),
+            false => Vec::new(),
         }
-        let stale = self.regions.iter().filter(|(_, entry)| entry.is_stale);
-        let starts: Vec<usize> = stale.map(|(&start, _)| start).collect();
-        starts.into_iter().filter_map(|start| self.remove(start)).collect()
     }
 }
 

@@ -90,10 +90,10 @@ impl Slot {
 
 /// All slots of an endpoint.
 pub(super) struct Slots {
+    /// The registration of the slots, if that is demanded; closed before they go.
+    slots_region: Option<Region>,
     /// Has room for all from the first one on, so that it never moves.
     slots: Vec<UnsafeCell<Slot>>,
-    /// The registration of these, if that is demanded.
-    slots_region: Option<Region>,
     free: Vec<u32>,
     /// Those that are free.
     buffers: Vec<NonNull<u8>>,

@@ -10,6 +10,7 @@
 
 use super::registration::PAGE_BYTES;
 use crate::sync::{AtomicBool, Ordering};
+use crate::threads::without_signals;
 use libc::{c_int, c_ulong};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::ops::Range;
@@ -28,6 +29,7 @@ const UFFD_FEATURE_EVENT_REMOVE: u64 = 1 << 3;
 const UFFD_FEATURE_EVENT_UNMAP: u64 = 1 << 6;
 const UFFDIO_API: c_ulong = 0xc018_aa3f;
 const UFFDIO_REGISTER: c_ulong = 0xc020_aa00;
+const UFFDIO_UNREGISTER: c_ulong = 0x8010_aa01;
 const UFFDIO_WRITEPROTECT: c_ulong = 0xc018_aa06;
 const UFFDIO_REGISTER_MODE_WP: u64 = 1 << 1;
 const UFFD_EVENT_REMAP: u8 = 0x14;
@@ -74,8 +76,9 @@ impl Unmapping {
         let end = eventfd(0, EventfdFlags::CLOEXEC).ok()?;
         let shared = Arc::new(Shared { events, end, is_telling: AtomicBool::new(false) });
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("pelago-unmapping".into());
-        let thread = thread.spawn(move || theirs.read_and_tell(&tell)).ok()?;
+        let thread = std::thread::Builder::new().name("pelago-unmap".into());
+        // A handler of the program might unmap memory, and wait for this thread.
+        let thread = without_signals(|| thread.spawn(move || theirs.read_and_tell(&tell))).ok()?;
         Some(Unmapping { shared, thread: Some(thread) })
     }
 
@@ -83,6 +86,12 @@ impl Unmapping {
     pub(super) fn add(&self, range: &Range<usize>) -> bool {
         let mut arguments = [range.start as u64, range.len() as u64, UFFDIO_REGISTER_MODE_WP, 0];
         request(&self.shared.events, UFFDIO_REGISTER, &mut arguments)
+    }
+
+    /// Watches a range no longer; nor what else was watched there, which then is not what it was.
+    pub(super) fn remove(&self, range: &Range<usize>) {
+        // Where it is gone already there is nothing to do.
+        request(&self.shared.events, UFFDIO_UNREGISTER, &mut [range.start as u64, range.len() as u64]);
     }
 
     /// Whether a range is what it was when it was added, as far as its ends tell: the system may give memory

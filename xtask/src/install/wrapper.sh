@@ -21,9 +21,13 @@ self=$(readlink -f -- "$0") || exit 1
 prefix=$(dirname -- "$(dirname -- "$self")")
 compiler=${@OWN_VARIABLE@:-${@VARIABLE@:-@COMPILER@}}
 # A build that was told to compile with this program says so in its environment as well.
-case ${compiler##*/} in
-    oshcc | oshcc\ * | oshc++ | oshc++\ * | oshcxx | oshCC) compiler=@COMPILER@ ;;
+first=${compiler%% *}
+case ${first##*/} in
+    oshcc | oshc++ | oshcxx | oshCC) compiler=@COMPILER@ ;;
 esac
+# And it may be behind another one, as in `ccache oshcc`.
+[ -z "${PELAGO_WRAPPER-}" ] || compiler=@COMPILER@
+export PELAGO_WRAPPER=1
 
 show=no static=no links=yes inputs=no count=$#
 while [ "$count" -gt 0 ]; do
