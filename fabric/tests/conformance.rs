@@ -43,6 +43,9 @@ trait Harness {
 
     /// How many random cases a run of a rule tries.
     const CASES: u32 = 24;
+
+    /// Whether a transfer moves only while its target calls `progress` too.
+    const TARGET_MUST_CALL: bool = false;
 }
 
 /// Connected endpoints, their regions, and whatever keeps the regions alive.
@@ -578,13 +581,15 @@ conformance! {
     sim_chaos: SimChaos,
 }
 
-/// Harnesses over the stand-in for libfabric, and their tests: one line a provider.
+/// Harnesses over the stand-in for libfabric, and their tests: one line a provider, and whether its targets
+/// must call.
 macro_rules! stand_ins {
-    ($($module:ident: $harness:ident($provider:literal)),+ $(,)?) => {
+    ($($module:ident: $harness:ident($provider:literal, $target_must_call:literal)),+ $(,)?) => {
         $(struct $harness;
 
         impl Harness for $harness {
             type Endpoint = Ofi;
+            const TARGET_MUST_CALL: bool = $target_must_call;
 
             fn open(n_pes: usize) -> Fabric<Ofi> {
                 stand_in_fabric(n_pes, $provider)
@@ -598,7 +603,7 @@ macro_rules! stand_ins {
 }
 
 stand_ins! {
-    ofi_stand_in_plain: StandInPlain("plain"),
-    ofi_stand_in_verbs: StandInVerbs("like-verbs"),
-    ofi_stand_in_cxi: StandInCxi("like-cxi"),
+    ofi_stand_in_plain: StandInPlain("plain", false),
+    ofi_stand_in_verbs: StandInVerbs("like-verbs", true),
+    ofi_stand_in_cxi: StandInCxi("like-cxi", true),
 }
