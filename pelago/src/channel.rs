@@ -327,10 +327,9 @@ impl Channel {
     pub(crate) unsafe fn try_get_word(&self, source: Target, into: *mut u64, tracker: &Tracker) -> bool {
         self.started(&self.gets);
         tracker.begin(false);
-        let (remote, bytes) = (source.remote(0), size_of::<u64>());
+        let (remote, bytes, token) = (source.remote(0), size_of::<u64>(), Some(tracker.token()));
         // SAFETY: the caller vouches for the word and its place.
-        let status =
-            self.call(|net| unsafe { net.get(source.pe, into.cast(), bytes, remote, Some(tracker.token())) });
+        let status = self.call(|net| unsafe { net.get(source.pe, into.cast(), bytes, remote, token) });
         if status == Status::Again {
             self.gets.fetch_sub(1, Ordering::Relaxed);
         }

@@ -374,9 +374,9 @@ impl Provider for Ofi {
         let fetches = fetches_always || !fetched.is_null();
         // SAFETY: the slot was just taken.
         unsafe { slot.as_mut().fetches_in_vain = fetches && fetched.is_null() };
+        let operands = [atomic.operand, atomic.compare];
         // SAFETY: the slot was just taken, and libfabric does not have it yet.
-        let [operand, compare, spare] =
-            unsafe { slot.as_mut().keep_operands([atomic.operand, atomic.compare]) };
+        let [operand, compare, spare] = unsafe { slot.as_mut().keep_operands(operands) };
         let place = |address: *mut u8| fi_ioc { addr: address.cast(), count: 1 };
         let [operand, compare] = [operand, compare].map(|address| place(address.cast()));
         let lands = !fetched.is_null() && !self.memory.is_free();

@@ -143,9 +143,9 @@ pub struct Offer {
 impl Offer {
     fn of(info: Info) -> Offer {
         let (entry, domain, endpoint, fabric) = (info.entry(), info.domain(), info.endpoint(), info.fabric());
+        let names = [fabric.prov_name, fabric.name, domain.name];
         // SAFETY: the names of an entry are null or strings that the library has ended with a zero.
-        let (provider, fabric_name, domain_name) =
-            unsafe { (text_at(fabric.prov_name), text_at(fabric.name), text_at(domain.name)) };
+        let [provider, fabric_name, domain_name] = names.map(|name| unsafe { text_at(name) });
         Offer {
             provider,
             provider_version: (fabric.prov_version >> 16, fabric.prov_version & 0xffff),
@@ -214,9 +214,9 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
     let source = source.map_err(|_| library.error("fi_getinfo", libc::EINVAL.into(), remedy))?;
     let (node, flags) = source.as_ref().map_or((ptr::null(), 0), |source| (source.as_ptr(), FI_SOURCE));
     let mut list = ptr::null_mut();
+    let (wanted, getinfo) = (entry.as_ptr(), library.fi_getinfo);
     // SAFETY: the node is null or ends with a zero, the hints are an entry of this library, the list is ours.
-    let code =
-        unsafe { (library.fi_getinfo)(API_VERSION, node, ptr::null(), flags, entry.as_ptr(), &mut list) };
+    let code = unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) };
     if code == -FI_ENODATA {
         return Ok(Vec::new());
     }
