@@ -1,6 +1,7 @@
 //! The contract of a provider, and the enum that dispatches to the one in use.
 
 use crate::amo::{Atomic, AtomicKind};
+use crate::ofi::PreparedPut;
 use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -152,6 +153,13 @@ pub trait Provider {
         false
     }
 
+    /// A prepared put into the memory under `key`, if the provider has such a thing, and how it addresses the
+    /// peers. To be asked when all memory is registered and known; good as long as the endpoint.
+    fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[u64]>)> {
+        let _ = key;
+        None
+    }
+
     /// Lets virtual time pass on this PE, as if it computed for so long.
     fn compute(&self, time: Duration) {
         let _ = time;
@@ -268,6 +276,10 @@ macro_rules! providers {
 
             fn may_sleep(&self) -> bool {
                 match self { $(Net::$variant(net) => net.may_sleep()),+ }
+            }
+
+            fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[u64]>)> {
+                match self { $(Net::$variant(net) => net.prepared_put(key)),+ }
             }
 
             fn compute(&self, time: Duration) {

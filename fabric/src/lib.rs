@@ -25,12 +25,15 @@ pub mod sync;
 #[cfg(not(loom))]
 pub mod template;
 pub mod threads;
+pub mod trylock;
 pub mod types;
 
 #[cfg(not(loom))]
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Net, Provider};
+#[cfg(not(loom))]
+pub use ofi::PreparedPut;
 pub use types::{
     Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
 };

@@ -6,6 +6,7 @@
 //! complete. The lock is held for single calls of the provider, never for longer.
 
 use crate::Pe;
+use crate::shortcut::Shortcut;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
@@ -38,8 +39,8 @@ pub(crate) struct Channel {
     gets: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
-    /// See `unquiet`.
-    unquiet: AtomicU32,
+    /// The way past this channel for puts of one element, and the mark of what was started.
+    shortcut: Shortcut,
     /// How often a thread that waits for quiet has looked.
     looks: AtomicU32,
     /// Threads of this PE that wait, and make progress meanwhile.
@@ -86,7 +87,7 @@ impl Target {
 }
 
 impl Channel {
-    pub(crate) fn new(net: Net) -> Channel {
+    pub(crate) fn new(net: Net, shortcut: Shortcut) -> Channel {
         let (limits, moves_by_itself) = (net.limits(), net.moves_by_itself());
         Channel {
             net: Mutex::new(Some(net)),
@@ -97,7 +98,7 @@ impl Channel {
             puts: AtomicU64::new(0),
             gets: AtomicU64::new(0),
             followers: AtomicU64::new(0),
-            unquiet: AtomicU32::new(0),
+            shortcut,
             waiters: AtomicU32::new(0),
             quieting: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
@@ -148,7 +149,9 @@ impl Channel {
     /// Gives up what is under way: nothing that was started here touches a buffer any more.
     pub(crate) fn shut(&self) {
         self.is_shut.store(true, Ordering::Relaxed);
-        self.lock().take();
+        let mut net = self.lock();
+        self.shortcut.close();
+        net.take();
     }
 
     /// Whether nothing can be started here any more, as the job fails.
@@ -158,7 +161,7 @@ impl Channel {
 
     /// A further channel from the same PE.
     pub(crate) fn context(&self) -> FabricResult<Channel> {
-        self.call(Provider::context).map(Channel::new)
+        self.call(Provider::context).map(|net| Channel::new(net, Shortcut::none()))
     }
 
     pub(crate) fn executes(&self, kind: AtomicKind) -> bool {
@@ -381,10 +384,7 @@ impl Channel {
     /// Counts an operation before it can complete.
     fn started(&self, count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
-        // Not 0, however many there are.
-        if self.unquiet.fetch_add(1, Ordering::Relaxed) == u32::MAX {
-            self.unquiet.fetch_add(1, Ordering::Relaxed);
-        }
+        self.shortcut.mark_unquiet();
     }
 
     /// Whether what was started completes although nobody calls the provider.
@@ -392,9 +392,9 @@ impl Channel {
         self.moves_by_itself
     }
 
-    /// Not 0 if something was started since the last quiet: there is nothing to wait for as long as it is 0.
-    pub(crate) fn unquiet(&self) -> &AtomicU32 {
-        &self.unquiet
+    /// The way past this channel for puts of one element.
+    pub(crate) fn shortcut(&self) -> &Shortcut {
+        &self.shortcut
     }
 
     /// Such an operation is complete, or counted by the provider from now on.
@@ -410,30 +410,41 @@ impl Channel {
         self.followers.fetch_update(Ordering::Release, Ordering::Relaxed, less).ok().map(|_| ())
     }
 
-    /// Whether everything that was started here is complete.
+    /// Whether everything that was started here is complete. If so, nothing is marked any more but what was
+    /// started meanwhile.
     pub(crate) fn is_quiet(&self) -> bool {
+        let mark = self.shortcut.mark();
         // SYNC POINT follower: acquires what the last answer has brought.
         if self.followers.load(Ordering::Acquire) != 0 {
             return false;
         }
         self.call(|net| {
-            // Not before the lock is held: what is issued by then was counted before.
+            let mut stopped = self.shortcut.stop();
+            // Not before both locks are held: what is issued by then was counted before.
             let (puts, gets) = (self.puts.load(Ordering::Relaxed), self.gets.load(Ordering::Relaxed));
-            net.has_completed(Completions { puts, gets })
+            let is_quiet = net.has_completed(Completions { puts: puts + stopped.started(), gets });
+            if is_quiet {
+                stopped.is_quiet(mark);
+            }
+            stopped.leave_open(!self.is_quieting());
+            is_quiet
         })
     }
 
     /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
     /// operations cannot keep this one waiting for ever.
     pub(crate) fn quiet(&self, world: &World) {
-        let started = self.unquiet.load(Ordering::Relaxed);
-        let _counted = [&self.quieting, &self.waiters].map(Counted::new);
-        if !self.is_soon_quiet(world) {
+        let _counted = Counted::new(&self.waiters);
+        if self.is_soon_quiet(world) {
+            return;
+        }
+        {
+            let _counted = Counted::new(&self.quieting);
             world.progress();
             world.wait(Awaited::Quiet, || self.is_quiet());
         }
-        // Unless something was started meanwhile.
-        let _ = self.unquiet.compare_exchange(started, 0, Ordering::Relaxed, Ordering::Relaxed);
+        // The last look has left the shortcut closed.
+        self.shortcut.stop().leave_open(!self.is_quieting());
     }
 
     /// Looks for a while whether a net that moves by itself is quiet. Other PEs are served meanwhile, also by

@@ -69,6 +69,7 @@ mod route;
 mod run;
 mod segment;
 mod service;
+mod shortcut;
 mod signal;
 mod space;
 mod spmd;

@@ -4,13 +4,17 @@
 //! says what is wrong, counts the operation, or takes it to the net.
 
 use crate::Pe;
+use crate::channel::Target;
 use crate::counters::Counters;
 use crate::element::Element;
 use crate::error::Result;
 use crate::segment::Part;
+use crate::shortcut::{Refused, Shortcut, Way};
 use crate::tracker::Tracker;
 use crate::view::View;
+use pelago_fabric::PreparedPut;
 use std::mem::MaybeUninit;
+use std::ptr;
 
 impl<T: Element> View<'_, T> {
     /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8
@@ -86,6 +90,40 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     fn p_cold(&self, pe: Pe, index: usize, value: T) -> Result<()> {
+        if index >= self.len() || !PreparedPut::is_for::<T>() {
+            return self.p_checked(pe, index, value);
+        }
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        let shortcut = self.shortcut;
+        // SAFETY: the index was checked, and in the world's arrays each PE's part is at the same offset.
+        match unsafe { shortcut.put(pe, offset_bytes, value, ptr::from_ref(self).cast()) } {
+            Way::Taken => Ok(()),
+            Way::NotTaken => self.p_checked(pe, index, value),
+            Way::Refused => Self::p_again(shortcut),
+            Way::Mapped => {
+                // SAFETY: the PE is mapped, and the index was checked.
+                unsafe { self.place.part(pe).store(index, value) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts one element that the provider did not take at once.
+    #[cold]
+    #[inline(never)]
+    fn p_again(shortcut: &Shortcut) -> Result<()> {
+        let Refused { origin, pe, offset_bytes, value } = shortcut.refused(size_of::<T>());
+        // SAFETY: the origin is the view of this call, as `p_cold` has said.
+        let view = unsafe { &*origin.cast::<Self>() };
+        let target = Target { operation: "p", pe, offset_bytes };
+        // SAFETY: `p_cold` has checked PE and index; without a tracker the source is free when this returns.
+        unsafe { view.world().net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn p_checked(&self, pe: Pe, index: usize, value: T) -> Result<()> {
         // SAFETY: without a tracker the source is free when this returns.
         unsafe { self.put_cold("p", pe, index, &[value], None) }
     }

@@ -113,9 +113,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let (offset_bytes, len) = (self.place.offset_bytes(), self.len());
         let bytes = len * size_of::<T>();
         // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
-        // that are still in it. With the gate closed every operation takes the cold function, which refuses.
-        let gate = std::mem::replace(&mut self.view.place.gate, 0);
-        self.view.is_closed = true;
+        // that are still in it.
+        let gate = self.view.close();
         self.finish_collectives("exclusive");
         // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
         // threads of this one have made collective calls at once.
@@ -130,13 +129,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
             resume_unwind(payload)
         });
         realm.agree(world, Call::EndExclusive { offset_bytes, bytes })?;
-        self.open(gate);
+        self.view.open(gate);
         Ok(value)
-    }
-
-    fn open(&mut self, gate: usize) {
-        self.view.place.gate = gate;
-        self.view.is_closed = false;
     }
 
     /// Changes the number of elements on each PE. Each part keeps what fits; new elements are unspecified.

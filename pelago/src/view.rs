@@ -14,6 +14,7 @@ use crate::local::Local;
 use crate::realm::Realm;
 use crate::route::Route;
 use crate::segment::Place;
+use crate::shortcut::Shortcut;
 use crate::symmetric::Usage;
 use crate::world::World;
 use pelago_fabric::shm::doorbell::Cause;
@@ -34,20 +35,47 @@ pub struct View<'a, T: Element> {
     usage: Arc<Usage>,
     /// Where operations over the net start; the world's own channel if `None`.
     channel: Option<&'a Arc<Channel>>,
+    /// The short way of puts of one element; one that leads nowhere if they may not take it.
+    pub(crate) shortcut: &'a Shortcut,
     /// In an exclusive phase, or after one that has not ended here.
-    pub(crate) is_closed: bool,
+    is_closed: bool,
     pub(crate) place: Place<T>,
 }
 
 impl<'a, T: Element> View<'a, T> {
     pub(crate) fn new(world: &'a World, realm: &'a Realm, place: Place<T>, usage: Arc<Usage>) -> View<'a, T> {
-        View { world, realm, usage, channel: None, is_closed: false, place }
+        let shortcut = &world.no_shortcut;
+        let mut view = View { world, realm, usage, channel: None, shortcut, is_closed: false, place };
+        view.open(place.gate);
+        view
+    }
+
+    /// Closes it, so that every operation takes the cold function, which refuses. The answer opens it again.
+    pub(crate) fn close(&mut self) -> usize {
+        self.is_closed = true;
+        self.shortcut = &self.world.no_shortcut;
+        std::mem::replace(&mut self.place.gate, 0)
+    }
+
+    /// Lets operations happen, of so many PEs at once.
+    pub(crate) fn open(&mut self, gate: usize) {
+        self.is_closed = false;
+        if self.realm.is_world() && self.channel.is_none() {
+            self.shortcut = self.world.shortcut();
+        }
+        self.place.gate = gate;
+    }
+
+    /// Whether it is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// This view with another place in the same memory.
     pub(crate) fn with_place<U: Element>(&self, place: Place<U>) -> View<'a, U> {
         let (world, realm, usage) = (self.world, self.realm, Arc::clone(&self.usage));
-        View { world, realm, usage, channel: self.channel, is_closed: self.is_closed, place }
+        let (channel, shortcut, is_closed) = (self.channel, self.shortcut, self.is_closed);
+        View { world, realm, usage, channel, shortcut, is_closed, place }
     }
 
     /// Elements on each PE.
@@ -82,7 +110,7 @@ impl<'a, T: Element> View<'a, T> {
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
         assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());
-        View { channel: context.channel(), ..self.with_place(self.place) }
+        View { channel: context.channel(), shortcut: &self.world.no_shortcut, ..self.with_place(self.place) }
     }
 
     /// The part in this PE's own memory, which other PEs may access at the same time.

@@ -8,7 +8,7 @@ use crate::Pe;
 use crate::agree::Call;
 use crate::am::hub::Hub;
 use crate::barrier::Barrier;
-use crate::channel::Channel;
+use crate::channel::{Channel, HEAP_KEY};
 use crate::coll::engine::Collectives;
 use crate::counters::{Counters, Tally};
 use crate::element::Element;
@@ -24,6 +24,7 @@ use crate::realm::Realm;
 use crate::route::Routes;
 use crate::segment::{Memory, RESERVED_BYTES};
 use crate::service::Service;
+use crate::shortcut::Shortcut;
 use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
 use crate::tracker::Trackers;
@@ -95,6 +96,8 @@ pub struct Core {
     pub(crate) muster: Muster,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
+    /// What stands for the short way of puts where there is none.
+    pub(crate) no_shortcut: Shortcut,
     /// After the channel that writes its answers.
     pub(crate) watch: Watch,
     pub(crate) trackers: Trackers,
@@ -239,6 +242,11 @@ impl World {
         self.tally.read()
     }
 
+    /// The short way of puts of one element over the net.
+    pub(crate) fn shortcut(&self) -> &Shortcut {
+        self.net.as_ref().map_or(&self.no_shortcut, |net| net.shortcut())
+    }
+
     /// The node of a PE, from 0.
     pub(crate) fn node(&self, pe: Pe) -> u32 {
         self.routes.node(pe)
@@ -267,13 +275,22 @@ impl World {
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
-        let net = net.map(|net| Arc::new(Channel::new(net)));
+        let net = net.map(|net| {
+            let shortcut = match net.moves_by_itself() && !tally.is_on() {
+                true => Shortcut::prepare(&net, HEAP_KEY, &routes, &memory.header().failure),
+                false => Shortcut::none(),
+            };
+            let channel = Arc::new(Channel::new(net, shortcut));
+            // SAFETY: the channel is not moved out of its `Arc`, which others get clones of.
+            unsafe { channel.shortcut().open() };
+            channel
+        });
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
         // Whoever asks whether this PE is there is answered while it computes.
         let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
         let word = match &net {
             None => Some(memory.header().sleepers.for_data()),
-            Some(net) => moves_by_itself.then(|| net.unquiet()),
+            Some(net) => moves_by_itself.then(|| net.shortcut().unquiet()),
         };
         // SAFETY: the word lies in the segment or in the channel, both of which the world keeps.
         let attention = word.map_or_else(Attention::always, |word| unsafe { Attention::if_any(word) });
@@ -300,6 +317,7 @@ impl World {
             routes,
             muster: Muster::default(),
             net,
+            no_shortcut: Shortcut::none(),
             // Elsewhere nobody is silent but by the program's fault.
             watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
             trackers: Trackers::default(),

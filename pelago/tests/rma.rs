@@ -4,7 +4,9 @@ mod common;
 
 use pelago::prelude::*;
 use pelago::{ErrorKind, Spmd};
+use pelago_fabric::sync::{AtomicU64, Ordering};
 use proptest::prelude::*;
+use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Element)]
 #[repr(C)]
@@ -279,4 +281,35 @@ fn counters_count_when_they_are_on_and_only_then() {
     };
     assert_eq!(count(true), ((3, 48), (2, 16), 1));
     assert_eq!(count(false), ((0, 0), (0, 0), 0));
+}
+
+/// After quiet a put lies at its target, which looks there without a call of the runtime.
+#[test]
+fn what_is_quiet_has_arrived() {
+    static ROUNDS_TOLD: AtomicU64 = AtomicU64::new(0);
+    let body = |world: &World| {
+        let array = world.alloc_zeroed::<u64>(1).unwrap();
+        for round in 1..=100 {
+            if world.my_pe() == 0 {
+                // So that there is nothing else to wait for.
+                world.quiet();
+                array.p(1, 0, round).unwrap();
+                world.quiet();
+                ROUNDS_TOLD.store(round, Ordering::Release);
+            } else {
+                let since = Instant::now();
+                while ROUNDS_TOLD.load(Ordering::Acquire) < round {
+                    assert!(since.elapsed() < Duration::from_secs(60), "PE 0 does not tell of round {round}");
+                    std::thread::yield_now();
+                }
+                assert_eq!(array.local().get(0), round);
+            }
+            world.barrier();
+        }
+    };
+    for provider in common::STAND_INS {
+        let settings = common::over_stand_in("2", provider);
+        let settings = settings.each_ref().map(|(name, value)| (*name, &**value));
+        pelago::testing::expect_success(&pelago::try_processes!(2, settings, body));
+    }
 }

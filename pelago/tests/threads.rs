@@ -17,6 +17,48 @@ everywhere! {
     scopes_and_handles_of_all_threads(2): scopes_and_handles_of_all_threads;
     collective_calls_beside_puts(3): collective_calls_beside_puts;
     threads_talk_to_their_own_pe(1): a_context_each;
+    more_puts_than_are_taken_at_once(2): more_puts_than_are_taken_at_once;
+}
+
+/// Single elements of all sizes, more of them than a provider takes at once, while another thread is quiet
+/// now and then: each arrives.
+fn more_puts_than_are_taken_at_once(world: &World) {
+    const THREADS: usize = 3;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let (right, left) = ((me + 1) % n, (me + n - 1) % n);
+    let each = common::rounds(world, 3000, 300) as usize;
+    let bytes = world.alloc_zeroed::<u8>(THREADS * each).unwrap();
+    let halves = world.alloc_zeroed::<u16>(THREADS * each).unwrap();
+    let words = world.alloc_zeroed::<f32>(THREADS * each).unwrap();
+    let numbers = world.alloc_zeroed::<u64>(THREADS * each).unwrap();
+    let value = |from: usize, i: usize| 1 + from + 7 * i;
+    let put = |i: usize| {
+        let value = value(me, i);
+        bytes.p(right, i, value as u8).unwrap();
+        halves.p(right, i, value as u16).unwrap();
+        words.p(right, i, value as f32).unwrap();
+        numbers.p(right, i, value as u64).unwrap();
+    };
+    std::thread::scope(|scope| {
+        for thread in 1..THREADS {
+            let put = &put;
+            scope.spawn(move || (thread * each..(thread + 1) * each).for_each(put));
+        }
+        for i in 0..each {
+            put(i);
+            if i % 50 == 49 {
+                world.quiet();
+            }
+        }
+    });
+    world.barrier();
+    for i in 0..THREADS * each {
+        let value = value(left, i);
+        let arrived = (bytes.local().get(i), halves.local().get(i), words.local().get(i));
+        assert_eq!(arrived, (value as u8, value as u16, value as f32));
+        assert_eq!(numbers.local().get(i), value as u64);
+    }
+    world.barrier();
 }
 
 /// Threads of a PE; few where each call takes turns with all others.

@@ -28,6 +28,11 @@ impl Peers {
         Peers { addresses: self.addresses.clone(), told: told.into() }
     }
 
+    /// Whether keys and offsets are left as they were chosen.
+    pub(super) fn leave_keys(&self) -> bool {
+        self.told.is_empty()
+    }
+
     /// A range in a peer's memory, as libfabric wants it.
     #[inline]
     pub(super) fn range(&self, pe: Pe, remote: Remote, bytes: usize) -> fi_rma_iov {

@@ -183,6 +183,12 @@ impl Failure {
         self.state.store(2, Ordering::Release);
     }
 
+    /// Whether a failure is recorded.
+    #[inline(always)]
+    pub fn is_recorded(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == 2
+    }
+
     /// The first failure, if one is recorded: the PE and its text.
     pub fn read(&self) -> Option<(Pe, String)> {
         // SYNC POINT failure: acquires who and what.

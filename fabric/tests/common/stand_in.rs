@@ -9,7 +9,7 @@ pub fn library() -> String {
     let program = std::env::current_exe().expect("a running program has a path");
     let folder = program.parent().and_then(Path::parent).map(PathBuf::from);
     let path = folder.expect("test programs lie in a folder").join("examples/libofi_stand_in.so");
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ofi_stand_in");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fabric/examples/ofi_stand_in");
     let sources = std::fs::read_dir(sources).expect("the folder of its sources is there");
     let newest = sources.map(|source| changed(&source.expect("a source is there").path())).max();
     // Cargo builds examples when it tests all, but not when it is asked for one test program.

@@ -79,7 +79,7 @@ impl<'a, T: Element> Span<'a, T> {
             offset_bytes: self.view.place.offset_bytes() + self.start * size_of::<T>(),
             len: self.len,
             element_bytes: size_of::<T>(),
-            is_closed: self.view.is_closed,
+            is_closed: self.view.is_closed(),
             own: self.own().cast(),
         }
     }
@@ -88,7 +88,7 @@ impl<'a, T: Element> Span<'a, T> {
     #[inline(always)]
     fn is_plain_like(&self, other: &Span<'_, T>, world: &World) -> bool {
         let is_plain =
-            |view: &View<'_, T>| std::ptr::eq(view.realm(), &raw const world.realm) && !view.is_closed;
+            |view: &View<'_, T>| std::ptr::eq(view.realm(), &raw const world.realm) && !view.is_closed();
         self.len == other.len && is_plain(self.view) && is_plain(other.view)
     }
 

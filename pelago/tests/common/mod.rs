@@ -9,16 +9,22 @@ use pelago::{Spmd, World};
 pub mod atomics;
 #[allow(dead_code, reason = "not every test program throws dice, or all kinds of them")]
 pub mod dice;
+#[path = "../../../fabric/tests/common/stand_in.rs"]
+mod stand_in;
 
 /// Simulated networks that each body runs on.
 const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
 /// A run of this test program with this variable repeats one simulation alone.
 const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 
+/// What the stand-in for libfabric looks like, in turn: providers that leave keys and order as they were
+/// chosen, or do not.
+pub const STAND_INS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
+
 /// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`,
-/// `name::threads_of_processes`, `name::net`, `name::sim` and `name::hybrid` of the function `body(&World)`;
-/// in the full tier also `name::ofi`, over libfabric, and `name::nodes` and `name::threads_of_nodes`, on two
-/// nodes with libfabric between them.
+/// `name::threads_of_processes`, `name::net`, `name::stand_in`, `name::sim` and `name::hybrid` of the
+/// function `body(&World)`; in the full tier also `name::ofi`, over libfabric, and `name::nodes` and
+/// `name::threads_of_nodes`, on two nodes with libfabric between them.
 #[macro_export]
 macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
@@ -56,6 +62,17 @@ macro_rules! everywhere {
                 pelago::testing::expect_success(&report);
             }
 
+            #[test]
+            fn stand_in() {
+                let one_process = $n_pes.to_string();
+                for provider in $crate::common::STAND_INS {
+                    let settings = $crate::common::over_stand_in(&one_process, provider);
+                    let settings = settings.each_ref().map(|(name, value)| (*name, &**value));
+                    let report = pelago::try_processes!($n_pes, settings, super::$body);
+                    pelago::testing::expect_success(&report);
+                }
+            }
+
             #[cfg(feature = "full")]
             #[test]
             fn ofi() {
@@ -82,6 +99,17 @@ macro_rules! everywhere {
             }
         })+
     };
+}
+
+/// Settings of one process with all PEs, over the stand-in for libfabric, which knows no other process.
+pub fn over_stand_in(n_pes: &str, provider: &str) -> [(&'static str, String); 5] {
+    [
+        ("PELAGO_PES_PER_PROCESS", n_pes.to_owned()),
+        ("PELAGO_ROUTE", "net".to_owned()),
+        ("PELAGO_FABRIC", "ofi".to_owned()),
+        ("PELAGO_OFI_LIBRARY", stand_in::library()),
+        ("PELAGO_OFI_PROVIDER", provider.to_owned()),
+    ]
 }
 
 /// How many PEs a process has where it has several: as few as can be. A prime number of PEs is one process.

@@ -1,0 +1,186 @@
+//! A lock of one word for what is nice to have at once but can be done without: who finds it taken, or
+//! closed, goes another way.
+//!
+//! States of the word: `OPEN`; `TAKEN`, by one thread; `CLOSED`, until a thread that waits for its turn
+//! leaves it open. Who enters finds it `OPEN` and leaves it so; who waits finds it `OPEN` or `CLOSED` and
+//! leaves either. The lowest bit is set in all states but `OPEN`, so that to set it takes the lock or changes
+//! nothing.
+
+use crate::sync::{AtomicU32, Ordering, spin_once};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+
+const OPEN: u32 = 0;
+const TAKEN: u32 = 1;
+const CLOSED: u32 = 3;
+
+/// Looks before a thread that waits lets others run.
+const LOOKS: u32 = 100;
+
+/// The lock, and what it protects.
+#[derive(Debug)]
+pub struct TryLock<T> {
+    word: AtomicU32,
+    inside: UnsafeCell<T>,
+}
+
+// SAFETY: what is inside is reached by one thread at a time, the one that has taken the word.
+unsafe impl<T: Send> Sync for TryLock<T> {}
+
+/// What is inside, until this is dropped.
+#[derive(Debug)]
+pub struct Taken<'a, T> {
+    lock: &'a TryLock<T>,
+    /// What the word is from then on.
+    after: u32,
+}
+
+impl<T> TryLock<T> {
+    /// A lock that is closed.
+    pub fn closed(inside: T) -> TryLock<T> {
+        TryLock { word: AtomicU32::new(CLOSED), inside: UnsafeCell::new(inside) }
+    }
+
+    /// Takes the lock if it is open.
+    #[inline(always)]
+    pub fn enter(&self) -> Option<Taken<'_, T>> {
+        // SYNC POINT trylock: acquires what the last thread inside has left.
+        let found = self.word.fetch_or(TAKEN, Ordering::Acquire);
+        // Made only if it is taken, as it is left when it is dropped.
+        (found & TAKEN == 0).then(|| Taken { lock: self, after: OPEN })
+    }
+
+    /// The lock as it was taken by [`enter`](TryLock::enter), after its answer was forgotten.
+    ///
+    /// # Safety
+    /// This thread has taken it so, and the answer is asked for once.
+    pub unsafe fn taken(&self) -> Taken<'_, T> {
+        Taken { lock: self, after: OPEN }
+    }
+
+    /// Takes the lock, open or closed, and waits for it if another thread has it. It is left as it was found,
+    /// unless the answer says otherwise.
+    pub fn wait(&self) -> Taken<'_, T> {
+        let mut looks = 0;
+        loop {
+            let found = self.word.load(Ordering::Relaxed);
+            // SYNC POINT trylock: acquires what the last thread inside has left.
+            let take = || self.word.compare_exchange(found, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+            if found != TAKEN && take().is_ok() {
+                return Taken { lock: self, after: found };
+            }
+            looks += 1;
+            spin_once();
+            if looks > LOOKS {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl<T> Taken<'_, T> {
+    /// Says whether others may enter afterwards.
+    pub fn leave_open(&mut self, is_open: bool) {
+        self.after = if is_open { OPEN } else { CLOSED };
+    }
+}
+
+impl<T> Deref for Taken<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has taken the lock.
+        unsafe { &*self.lock.inside.get() }
+    }
+}
+
+impl<T> DerefMut for Taken<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this thread has taken the lock.
+        unsafe { &mut *self.lock.inside.get() }
+    }
+}
+
+impl<T> Drop for Taken<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SYNC POINT trylock: releases what this thread leaves inside.
+        #[cfg(not(loom))]
+        self.lock.word.store(self.after, Ordering::Release);
+        // A `fetch_or` in vain comes right behind the store that it has read, so before this one. The model
+        // checker allows it to come later; it keeps that rule between read-modify-writes only.
+        #[cfg(loom)]
+        self.lock.word.swap(self.after, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_finds_it_taken_or_closed_goes_another_way() {
+        let lock = TryLock::closed(0);
+        assert!(lock.enter().is_none(), "it is closed");
+        {
+            let mut taken = lock.wait();
+            taken.leave_open(true);
+            *taken += 1;
+            assert!(lock.enter().is_none(), "it is taken");
+        }
+        {
+            let mut taken = lock.enter().expect("it is open");
+            *taken += 1;
+            assert!(lock.enter().is_none(), "it is taken");
+        }
+        assert_eq!(*lock.wait(), 2);
+        assert!(lock.enter().is_some(), "who waits leaves it as it was");
+        lock.wait().leave_open(false);
+        assert!(lock.enter().is_none(), "it is closed again");
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// Two threads enter if they can, a third waits and closes: each is alone inside, sees what was left, and
+    /// nobody enters after it was closed.
+    #[test]
+    fn loom_trylock_lets_one_in_at_a_time() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let lock = Arc::new(TryLock::closed(loom::cell::UnsafeCell::new((0_u32, false))));
+            lock.wait().leave_open(true);
+            let enters = || {
+                let lock = Arc::clone(&lock);
+                thread::spawn(move || {
+                    let taken = lock.enter();
+                    let add = |cell: *mut (u32, bool)| {
+                        // SAFETY: the cell checks that no other thread is here.
+                        let (count, is_closed) = unsafe { &mut *cell };
+                        assert!(!*is_closed, "it was closed before");
+                        *count += 1;
+                    };
+                    taken.map(|taken| taken.with_mut(add)).is_some()
+                })
+            };
+            let threads = [enters(), enters()];
+            {
+                let mut taken = lock.wait();
+                // SAFETY: the cell checks that no other thread is here.
+                taken.with_mut(|cell| unsafe { (*cell).1 = true });
+                taken.leave_open(false);
+            }
+            let entered = threads.into_iter().map(|thread| u32::from(thread.join().unwrap())).sum::<u32>();
+            // SAFETY: the cell checks that no other thread is here.
+            let count = lock.wait().with(|cell| unsafe { (*cell).0 });
+            assert_eq!(count, entered);
+        });
+    }
+}
