@@ -2,12 +2,13 @@
 //!
 //! Invariant: an address names an endpoint for ever, and a vector takes those of its own provider only.
 
-use crate::object::{CLASS_AV, head, id, id_of_fid, make, table};
+use crate::object::{self, Head, closable, enter, table};
 use crate::profile::{PROFILES, Profile};
-use crate::refusal::none;
-use crate::world::{Id, World, at, world};
+use crate::refusal::Table;
+use crate::world::{Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
+use std::collections::BTreeMap;
 
 /// The format of addresses: one of a provider's own.
 pub(crate) const FORMAT: u32 = 1 << 31 | 0x517;
@@ -28,26 +29,23 @@ impl Vector {
     }
 }
 
-static FID: fi_ops = fi_ops {
-    size: size_of::<fi_ops>(),
-    close: Some(close),
-    bind: none(),
-    control: none(),
-    ops_open: none(),
-    tostr: none(),
-    ops_set: none(),
-};
+impl Head for fid_av {
+    const CLASS: usize = 11;
+    const OPS: &'static fi_ops = &closable::<Self>();
+    type State = Vector;
+    type Shared = ();
 
-static OPS: fi_ops_av = fi_ops_av {
-    size: size_of::<fi_ops_av>(),
-    insert: Some(insert),
-    insertsvc: none(),
-    insertsym: none(),
-    remove: Some(remove),
-    lookup: Some(lookup),
-    straddr: none(),
-    av_set: none(),
-};
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Vector> {
+        &mut world.vectors
+    }
+
+    fn is_in_use(world: &World, id: Id) -> bool {
+        world.endpoints.values().any(|endpoint| endpoint.vector == Some(id))
+    }
+}
+
+static OPS: fi_ops_av =
+    fi_ops_av { insert: Some(insert), remove: Some(remove), lookup: Some(lookup), ..fi_ops_av::EMPTY };
 
 fn mark(profile: &Profile) -> u64 {
     let index = PROFILES.iter().position(|other| std::ptr::eq(other, profile));
@@ -76,30 +74,14 @@ pub(crate) unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller gives attributes and an open domain, whose table this function stands in.
-    let (domain, kind) = unsafe { (id(domain), (*attributes).r#type) };
+    let ((mut world, domain), kind) = unsafe { (enter(domain), (*attributes).r#type) };
     if !matches!(kind, FI_AV_UNSPEC | FI_AV_MAP | FI_AV_TABLE) {
         return -FI_EINVAL;
     }
-    let mut world = world();
-    at(&mut world.domains, domain);
-    let id = world.new_id();
-    world.vectors.insert(id, Vector { domain, addresses: Vec::new() });
-    let object = make(id, fid_av { fid: head(CLASS_AV, context, &FID), ops: table(&OPS) });
+    let head = |fid| fid_av { fid, ops: table(&OPS) };
+    let state = Vector { domain, addresses: Vec::new() };
     // SAFETY: the caller gives the place.
-    unsafe { av.write(object) };
-    0
-}
-
-unsafe extern "C" fn close(fid: *mut fid) -> c_int {
-    // SAFETY: the table is that of address vectors.
-    let id = unsafe { id_of_fid::<fid_av>(fid) };
-    let mut world = world();
-    at(&mut world.vectors, id);
-    if world.endpoints.values().any(|endpoint| endpoint.vector == Some(id)) {
-        return -FI_EBUSY;
-    }
-    world.vectors.remove(&id);
-    0
+    unsafe { object::open(&mut world, av, context, head, |_, _| state) }
 }
 
 unsafe extern "C" fn insert(
@@ -114,8 +96,7 @@ unsafe extern "C" fn insert(
         return -FI_EBADFLAGS;
     }
     // SAFETY: the table is that of address vectors.
-    let id = unsafe { id(av) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(av) };
     let profile = profile_of(&mut world, id);
     let vector = at(&mut world.vectors, id);
     let mut inserted = 0;
@@ -140,8 +121,7 @@ unsafe extern "C" fn insert(
 
 unsafe extern "C" fn remove(av: *mut fid_av, numbers: *mut fi_addr_t, count: usize, _flags: u64) -> c_int {
     // SAFETY: the table is that of address vectors.
-    let id = unsafe { id(av) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(av) };
     let vector = at(&mut world.vectors, id);
     for index in 0..count {
         // SAFETY: the caller gives so many numbers.
@@ -161,8 +141,7 @@ unsafe extern "C" fn lookup(
     bytes: *mut usize,
 ) -> c_int {
     // SAFETY: the table is that of address vectors.
-    let id = unsafe { id(av) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(av) };
     let profile = profile_of(&mut world, id);
     match at(&mut world.vectors, id).endpoint(number) {
         // SAFETY: the caller gives as much room as it says.

@@ -3,31 +3,28 @@
 //! Invariant: one word at a time. An operation has one form in which it is called: those that compare do so
 //! always, a read only fetches, the others fetch or not.
 
-use crate::object::id;
+use crate::object::enter;
 use crate::operation::{Action, Flags, Local, Remote, Request, start};
 use crate::profile::Profile;
-use crate::refusal::none;
-use crate::world::{at, world};
+use crate::refusal::Table;
+use crate::world::at;
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};
 
 /// The table.
 pub(crate) static OPS: fi_ops_atomic = fi_ops_atomic {
-    size: size_of::<fi_ops_atomic>(),
     write: Some(write),
-    writev: none(),
     writemsg: Some(write_message),
     inject: Some(inject),
     readwrite: Some(fetch),
-    readwritev: none(),
     readwritemsg: Some(fetch_message),
     compwrite: Some(compare),
-    compwritev: none(),
     compwritemsg: Some(compare_message),
     writevalid: Some(is_valid),
     readwritevalid: Some(is_fetch_valid),
     compwritevalid: Some(is_compare_valid),
+    ..fi_ops_atomic::EMPTY
 };
 
 /// How an atomic is called.
@@ -107,14 +104,23 @@ type Place = (*const c_void, usize, *mut c_void);
 
 const NOWHERE: Place = (std::ptr::null(), 0, std::ptr::null_mut());
 
+/// The provider of an endpoint.
+///
+/// # Safety
+/// The endpoint is an object of this library.
+unsafe fn profile_of(ep: *mut fid_ep) -> &'static Profile {
+    // SAFETY: the caller vouches for the endpoint.
+    let (mut world, id) = unsafe { enter(ep) };
+    at(&mut world.endpoints, id).profile
+}
+
 /// Starts an atomic.
 ///
 /// # Safety
 /// The endpoint is an object of this library, and the caller keeps what `fi_atomic(3)` asks.
 unsafe fn begin(ep: *mut fid_ep, peer: fi_addr_t, flags: Flags, context: *mut c_void, call: Call) -> isize {
     // SAFETY: the caller vouches for the endpoint.
-    let id = unsafe { id(ep) };
-    let profile = at(&mut world().endpoints, id).profile;
+    let profile = unsafe { profile_of(ep) };
     let Some((kind, op)) = known(profile, call.form, call.datatype, call.op) else {
         return -(FI_EOPNOTSUPP as isize);
     };
@@ -332,8 +338,7 @@ pub(crate) unsafe fn validity(
     count: *mut usize,
 ) -> c_int {
     // SAFETY: the caller vouches for the endpoint.
-    let id = unsafe { id(ep) };
-    let profile = at(&mut world().endpoints, id).profile;
+    let profile = unsafe { profile_of(ep) };
     if known(profile, form, datatype, op).is_none() {
         return -FI_EOPNOTSUPP;
     }
@@ -387,8 +392,8 @@ pub(crate) unsafe extern "C" fn query(
         _ => return -FI_EINVAL,
     };
     // SAFETY: the table is that of domains.
-    let id = unsafe { id(domain) };
-    let profile = at(&mut world().domains, id).profile;
+    let (mut world, id) = unsafe { enter(domain) };
+    let profile = at(&mut world.domains, id).profile;
     let Some((kind, _)) = known(profile, form, datatype, op) else { return -FI_EOPNOTSUPP };
     // SAFETY: the caller gives room for the attributes.
     unsafe { attributes.write(fi_atomic_attr { count: 1, size: kind.bytes() }) };

@@ -4,14 +4,22 @@
 //! progress it changes only in calls that concern an endpoint which the counter is bound to.
 
 use crate::engine::advance_all;
-use crate::object::{CLASS_CNTR, Value, head, id, id_of_fid, make, of, table};
-use crate::refusal::none;
-use crate::world::{CHANGED, Id, World, at, world};
+use crate::object::{self, Head, closable, enter, of, table};
+use crate::refusal::Table;
+use crate::world::{CHANGED, Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use pelago_fabric::sync::Ordering;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+
+/// The value of a counter, which a hollow endpoint counts up without the mutex.
+#[derive(Default)]
+pub(crate) struct Value {
+    pub(crate) count: AtomicU64,
+    pub(crate) errors: AtomicU64,
+}
 
 /// An open counter.
 pub(crate) struct Counter {
@@ -33,37 +41,31 @@ impl Counter {
     }
 }
 
-static FID: fi_ops = fi_ops {
-    size: size_of::<fi_ops>(),
-    close: Some(close),
-    bind: none(),
-    control: none(),
-    ops_open: none(),
-    tostr: none(),
-    ops_set: none(),
-};
+impl Head for fid_cntr {
+    const CLASS: usize = 15;
+    const OPS: &'static fi_ops = &closable::<Self>();
+    type State = Counter;
+    type Shared = Value;
 
-static OPS: fi_ops_cntr = fi_ops_cntr {
-    size: size_of::<fi_ops_cntr>(),
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Counter> {
+        &mut world.counters
+    }
+
+    fn is_in_use(world: &World, id: Id) -> bool {
+        world.endpoints.values().any(|endpoint| endpoint.has_counter(id))
+    }
+}
+
+const OPS: fi_ops_cntr = fi_ops_cntr {
     read: Some(read),
     readerr: Some(read_errors),
     add: Some(add),
     set: Some(set),
     wait: Some(wait),
-    adderr: none(),
-    seterr: none(),
+    ..fi_ops_cntr::EMPTY
 };
 
-static HOLLOW: fi_ops_cntr = fi_ops_cntr {
-    size: size_of::<fi_ops_cntr>(),
-    read: Some(crate::hollow::read_counter),
-    readerr: Some(read_errors),
-    add: Some(add),
-    set: Some(set),
-    wait: Some(wait),
-    adderr: none(),
-    seterr: none(),
-};
+const HOLLOW: fi_ops_cntr = fi_ops_cntr { read: Some(crate::hollow::read_counter), ..OPS };
 
 /// Opens a counter.
 pub(crate) unsafe extern "C" fn open(
@@ -73,34 +75,20 @@ pub(crate) unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller gives attributes or null, and an open domain, whose table this function stands in.
-    let (domain, attributes) = unsafe { (id(domain), attributes.as_ref()) };
+    let ((mut world, domain), attributes) = unsafe { (enter(domain), attributes.as_ref()) };
     let (events, wait_obj) = attributes.map_or((0, 0), |given| (given.events, given.wait_obj));
     if events != FI_CNTR_EVENTS_COMP || !matches!(wait_obj, FI_WAIT_NONE | FI_WAIT_UNSPEC) {
         return -FI_ENOSYS;
     }
-    let mut world = world();
     let is_hollow = at(&mut world.domains, domain).profile.is_hollow;
-    let id = world.new_id();
-    let ops = table(if is_hollow { &HOLLOW } else { &OPS });
-    let object = make(id, fid_cntr { fid: head(CLASS_CNTR, context, &FID), ops });
-    // SAFETY: the object was just made.
-    let value = unsafe { &of(object).more };
-    world.counters.insert(id, Counter { domain, waits: wait_obj != FI_WAIT_NONE, value });
+    let head = |fid| fid_cntr { fid, ops: table(if is_hollow { &HOLLOW } else { &OPS }) };
+    let state = |_, object| {
+        // SAFETY: the object was just made.
+        let value = unsafe { &of(object).shared };
+        Counter { domain, waits: wait_obj != FI_WAIT_NONE, value }
+    };
     // SAFETY: the caller gives the place.
-    unsafe { cntr.write(object) };
-    0
-}
-
-unsafe extern "C" fn close(fid: *mut fid) -> c_int {
-    // SAFETY: the table is that of counters.
-    let id = unsafe { id_of_fid::<fid_cntr>(fid) };
-    let mut world = world();
-    at(&mut world.counters, id);
-    if world.endpoints.values().any(|endpoint| endpoint.has_counter(id)) {
-        return -FI_EBUSY;
-    }
-    world.counters.remove(&id);
-    0
+    unsafe { object::open(&mut world, cntr, context, head, state) }
 }
 
 /// Makes progress on the endpoints of a counter.
@@ -109,49 +97,55 @@ fn advance(world: &mut World, counter: Id) {
     advance_all(world, |endpoint| endpoint.has_counter(counter));
 }
 
+/// The value of a counter, after progress.
+///
+/// # Safety
+/// The counter is an object of this library.
+unsafe fn advanced<'a>(cntr: *mut fid_cntr) -> &'a Value {
+    // SAFETY: the caller vouches for the counter.
+    let ((mut world, id), object) = unsafe { (enter(cntr), of(cntr)) };
+    advance(&mut world, id);
+    &object.shared
+}
+
 unsafe extern "C" fn read(cntr: *mut fid_cntr) -> u64 {
     // SAFETY: the table is that of counters.
-    let (id, object) = unsafe { (id(cntr), of(cntr)) };
-    advance(&mut world(), id);
-    object.more.count.load(Ordering::Relaxed)
+    unsafe { advanced(cntr) }.count.load(Ordering::Relaxed)
 }
 
 unsafe extern "C" fn read_errors(cntr: *mut fid_cntr) -> u64 {
     // SAFETY: the table is that of counters.
-    let (id, object) = unsafe { (id(cntr), of(cntr)) };
-    advance(&mut world(), id);
-    object.more.errors.load(Ordering::Relaxed)
+    unsafe { advanced(cntr) }.errors.load(Ordering::Relaxed)
 }
 
 unsafe extern "C" fn add(cntr: *mut fid_cntr, count: u64) -> c_int {
     // SAFETY: the table is that of counters.
-    unsafe { of(cntr) }.more.count.fetch_add(count, Ordering::Relaxed);
+    unsafe { of(cntr) }.shared.count.fetch_add(count, Ordering::Relaxed);
     CHANGED.notify_all();
     0
 }
 
 unsafe extern "C" fn set(cntr: *mut fid_cntr, count: u64) -> c_int {
     // SAFETY: the table is that of counters.
-    unsafe { of(cntr) }.more.count.store(count, Ordering::Relaxed);
+    unsafe { of(cntr) }.shared.count.store(count, Ordering::Relaxed);
     CHANGED.notify_all();
     0
 }
 
 unsafe extern "C" fn wait(cntr: *mut fid_cntr, threshold: u64, timeout: c_int) -> c_int {
     // SAFETY: the table is that of counters.
-    let (id, object) = unsafe { (id(cntr), of(cntr)) };
-    let mut world = world();
+    let ((mut world, id), value) = unsafe { (enter(cntr), &of(cntr).shared) };
     if !at(&mut world.counters, id).waits {
         return -FI_EINVAL;
     }
     let deadline = deadline(timeout);
-    let errors = object.more.errors.load(Ordering::Relaxed);
+    let errors = value.errors.load(Ordering::Relaxed);
     loop {
         advance(&mut world, id);
-        if object.more.count.load(Ordering::Relaxed) >= threshold {
+        if value.count.load(Ordering::Relaxed) >= threshold {
             return 0;
         }
-        if object.more.errors.load(Ordering::Relaxed) != errors {
+        if value.errors.load(Ordering::Relaxed) != errors {
             return -FI_EAVAIL;
         }
         let Some(left) = left(deadline) else { return -FI_ETIMEDOUT };

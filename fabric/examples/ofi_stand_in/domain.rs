@@ -2,13 +2,14 @@
 //!
 //! Invariant: it is not closed while anything of it is open.
 
-use crate::object::{CLASS_DOMAIN, head, id, id_of_fid, make, table};
+use crate::object::{Head, closable, enter, table};
 use crate::profile::Profile;
-use crate::refusal::none;
-use crate::world::{Id, at, world};
-use crate::{address, atomic, counter, endpoint, queue, region};
+use crate::refusal::Table;
+use crate::world::{Id, World, at};
+use crate::{address, atomic, counter, endpoint, object, queue, region};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
+use std::collections::BTreeMap;
 
 /// An open domain.
 pub(crate) struct Domain {
@@ -16,29 +17,32 @@ pub(crate) struct Domain {
     pub(crate) profile: &'static Profile,
 }
 
-static FID: fi_ops = fi_ops {
-    size: size_of::<fi_ops>(),
-    close: Some(close),
-    bind: none(),
-    control: none(),
-    ops_open: none(),
-    tostr: none(),
-    ops_set: none(),
-};
+impl Head for fid_domain {
+    const CLASS: usize = 2;
+    const OPS: &'static fi_ops = &closable::<Self>();
+    type State = Domain;
+    type Shared = ();
+
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Domain> {
+        &mut world.domains
+    }
+
+    fn is_in_use(world: &World, id: Id) -> bool {
+        world.vectors.values().any(|vector| vector.domain == id)
+            || world.queues.values().any(|queue| queue.domain == id)
+            || world.counters.values().any(|counter| counter.domain == id)
+            || world.regions.values().any(|region| region.domain == id)
+            || world.endpoints.values().any(|endpoint| endpoint.domain == id)
+    }
+}
 
 static OPS: fi_ops_domain = fi_ops_domain {
-    size: size_of::<fi_ops_domain>(),
     av_open: Some(address::open),
     cq_open: Some(queue::open),
     endpoint: Some(endpoint::open),
-    scalable_ep: none(),
     cntr_open: Some(counter::open),
-    poll_open: none(),
-    stx_ctx: none(),
-    srx_ctx: none(),
     query_atomic: Some(atomic::query),
-    query_collective: none(),
-    endpoint2: none(),
+    ..fi_ops_domain::EMPTY
 };
 
 static MR: fi_ops_mr = fi_ops_mr {
@@ -56,35 +60,13 @@ pub(crate) unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller gives an open fabric, whose table this function stands in.
-    let fabric = unsafe { id(fabric) };
-    let mut world = world();
+    let (mut world, fabric) = unsafe { enter(fabric) };
     let profile = at(&mut world.fabrics, fabric).profile;
     // SAFETY: the caller gives an entry that this library has made.
     if !unsafe { crate::info::is_of(info, profile) } {
         return -FI_EINVAL;
     }
-    let id = world.new_id();
-    world.domains.insert(id, Domain { fabric, profile });
-    let fid = head(CLASS_DOMAIN, context, &FID);
-    let object = make(id, fid_domain { fid, ops: table(&OPS), mr: table(&MR) });
+    let head = |fid| fid_domain { fid, ops: table(&OPS), mr: table(&MR) };
     // SAFETY: the caller gives the place.
-    unsafe { domain.write(object) };
-    0
-}
-
-unsafe extern "C" fn close(fid: *mut fid) -> c_int {
-    // SAFETY: the table is that of domains.
-    let id = unsafe { id_of_fid::<fid_domain>(fid) };
-    let mut world = world();
-    at(&mut world.domains, id);
-    let is_in_use = world.vectors.values().any(|vector| vector.domain == id)
-        || world.queues.values().any(|queue| queue.domain == id)
-        || world.counters.values().any(|counter| counter.domain == id)
-        || world.regions.values().any(|region| region.domain == id)
-        || world.endpoints.values().any(|endpoint| endpoint.domain == id);
-    if is_in_use {
-        return -FI_EBUSY;
-    }
-    world.domains.remove(&id);
-    0
+    unsafe { object::open(&mut world, domain, context, head, |_, _| Domain { fabric, profile }) }
 }

@@ -4,21 +4,21 @@
 //! nothing more from then on. One that is closed takes its operations with it; what others have sent to it
 //! comes back to them as an error.
 
+use crate::counter::Value;
 use crate::engine::{give_back, wake};
 use crate::fault::Fault;
-use crate::object::{
-    CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, head, id, id_of_fid, make, no_table, of, table,
-};
+use crate::object::{self, Head, closable, enter, id_of, of, table};
 use crate::operation::{Local, Operation};
 use crate::profile::Profile;
 use crate::queue::Entry;
-use crate::refusal::none;
-use crate::world::{Id, World, at, world};
+use crate::refusal::Table;
+use crate::world::{Id, World, at};
 use crate::{address, atomic, hollow, message, rma};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use pelago_fabric::sync::Ordering;
-use std::collections::VecDeque;
+use pelago_fabric::sync::{AtomicPtr, Ordering};
+use std::collections::{BTreeMap, VecDeque};
+use std::ptr::null_mut;
 
 /// Room in a buffer for messages below which it is given back, unless its owner says otherwise, in bytes.
 const LEAST_ROOM_DEFAULT: usize = 64;
@@ -60,6 +60,13 @@ pub(crate) struct Counters {
     pub(crate) writes: Option<Id>,
     pub(crate) sends: Option<Id>,
     pub(crate) receives: Option<Id>,
+}
+
+/// Where a hollow endpoint counts.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) writes: AtomicPtr<Value>,
+    pub(crate) reads: AtomicPtr<Value>,
 }
 
 /// A message on its way.
@@ -125,39 +132,42 @@ impl Endpoint {
     }
 }
 
-static FID: fi_ops = fi_ops {
-    size: size_of::<fi_ops>(),
-    close: Some(close),
-    bind: Some(bind),
-    control: Some(control),
-    ops_open: none(),
-    tostr: none(),
-    ops_set: none(),
-};
+impl Head for fid_ep {
+    const CLASS: usize = 3;
+    const OPS: &'static fi_ops = &fi_ops { bind: Some(bind), control: Some(control), ..closable::<Self>() };
+    type State = Endpoint;
+    type Shared = Counts;
+
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Endpoint> {
+        &mut world.endpoints
+    }
+
+    fn is_in_use(_: &World, _: Id) -> bool {
+        false
+    }
+
+    fn leave(world: &mut World, id: Id, endpoint: Endpoint) {
+        if let Some((queue, _)) = endpoint.transmits {
+            at(&mut world.queues, queue).release(endpoint.reserved);
+        }
+        for other in world.endpoints.values_mut() {
+            other.incoming.retain(|operation| operation.from != id);
+        }
+        for mut operation in endpoint.incoming {
+            operation.outcome = Err(Fault::Gone);
+            give_back(world, operation);
+        }
+    }
+}
 
 static OPS: fi_ops_ep = fi_ops_ep {
-    size: size_of::<fi_ops_ep>(),
     cancel: Some(cancel),
     getopt: Some(get_option),
     setopt: Some(set_option),
-    tx_ctx: none(),
-    rx_ctx: none(),
-    rx_size_left: none(),
-    tx_size_left: none(),
+    ..fi_ops_ep::EMPTY
 };
 
-static CM: fi_ops_cm = fi_ops_cm {
-    size: size_of::<fi_ops_cm>(),
-    setname: none(),
-    getname: Some(name),
-    getpeer: none(),
-    connect: none(),
-    listen: none(),
-    accept: none(),
-    reject: none(),
-    shutdown: none(),
-    join: none(),
-};
+static CM: fi_ops_cm = fi_ops_cm { getname: Some(name), ..fi_ops_cm::EMPTY };
 
 /// Opens an endpoint.
 pub(crate) unsafe extern "C" fn open(
@@ -167,8 +177,7 @@ pub(crate) unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller gives an open domain, whose table this function stands in.
-    let domain = unsafe { id(domain) };
-    let mut world = world();
+    let (mut world, domain) = unsafe { enter(domain) };
     let profile = at(&mut world.domains, domain).profile;
     // SAFETY: the caller gives an entry that this library has made.
     let op_flags = unsafe {
@@ -177,7 +186,6 @@ pub(crate) unsafe extern "C" fn open(
         }
         (*(*info).tx_attr).op_flags
     };
-    let id = world.new_id();
     let endpoint = Endpoint {
         domain,
         profile,
@@ -197,57 +205,39 @@ pub(crate) unsafe extern "C" fn open(
         mail: VecDeque::new(),
         receives: VecDeque::new(),
     };
-    world.endpoints.insert(id, endpoint);
     let (rma, atomic) = match profile.is_hollow {
         true => (table(&hollow::RMA), table(&hollow::ATOMIC)),
         false => (table(&rma::OPS), table(&atomic::OPS)),
     };
-    let object = make(
-        id,
-        fid_ep {
-            fid: head(CLASS_EP, context, &FID),
-            ops: table(&OPS),
-            cm: table(&CM),
-            msg: table(&message::OPS),
-            rma,
-            tagged: no_table(),
-            atomic,
-            collective: no_table(),
-        },
-    );
+    let head = |fid| fid_ep {
+        fid,
+        ops: table(&OPS),
+        cm: table(&CM),
+        msg: table(&message::OPS),
+        rma,
+        tagged: null_mut(),
+        atomic,
+        collective: null_mut(),
+    };
     // SAFETY: the caller gives the place.
-    unsafe { ep.write(object) };
-    0
+    unsafe { object::open(&mut world, ep, context, head, |_, _| endpoint) }
 }
 
 unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
-    // SAFETY: the table is that of endpoints; the caller gives an open object.
-    let (id, class) = unsafe { (id_of_fid::<fid_ep>(fid), (*object).fclass) };
-    let mut world = world();
+    // SAFETY: the table is that of endpoints.
+    let ((mut world, id), counts) =
+        unsafe { (enter(fid.cast::<fid_ep>()), &of(fid.cast::<fid_ep>()).shared) };
     if at(&mut world.endpoints, id).is_enabled {
         return -FI_EOPBADSTATE;
     }
-    // SAFETY: the class says what kind of object it is.
-    unsafe {
-        match class {
-            CLASS_AV => bind_vector(&mut world, id, id_of_fid::<fid_av>(object)),
-            CLASS_CQ => bind_queue(&mut world, id, id_of_fid::<fid_cq>(object), flags),
-            CLASS_CNTR => {
-                let counter = id_of_fid::<fid_cntr>(object);
-                let code = bind_counter(&mut world, id, counter, flags);
-                if code == 0 {
-                    let value = world.counters[&counter].value();
-                    let counts = &of(fid.cast::<fid_ep>()).more;
-                    for (flag, place) in [(FI_WRITE, &counts.writes), (FI_READ, &counts.reads)] {
-                        if flags & flag != 0 {
-                            place.store(value, Ordering::Relaxed);
-                        }
-                    }
-                }
-                code
-            }
-            _ => -FI_EINVAL,
-        }
+    // SAFETY: the caller gives an open object.
+    let (vector, queue, counter) =
+        unsafe { (id_of::<fid_av>(object), id_of::<fid_cq>(object), id_of::<fid_cntr>(object)) };
+    match (vector, queue, counter) {
+        (Some(vector), ..) => bind_vector(&mut world, id, vector),
+        (_, Some(queue), _) => bind_queue(&mut world, id, queue, flags),
+        (.., Some(counter)) => bind_counter(&mut world, id, counter, flags, counts),
+        _ => -FI_EINVAL,
     }
 }
 
@@ -282,7 +272,7 @@ fn bind_queue(world: &mut World, id: Id, queue: Id, flags: u64) -> c_int {
     0
 }
 
-fn bind_counter(world: &mut World, id: Id, counter: Id, flags: u64) -> c_int {
+fn bind_counter(world: &mut World, id: Id, counter: Id, flags: u64, counts: &Counts) -> c_int {
     let domain = at(&mut world.counters, counter).domain;
     let endpoint = at(&mut world.endpoints, id);
     if flags & !(FI_READ | FI_WRITE | FI_SEND | FI_RECV) != 0 {
@@ -295,13 +285,18 @@ fn bind_counter(world: &mut World, id: Id, counter: Id, flags: u64) -> c_int {
         return -FI_EINVAL;
     }
     asked.iter_mut().for_each(|(_, place)| **place = Some(counter));
+    let value = world.counters[&counter].value();
+    for (flag, place) in [(FI_WRITE, &counts.writes), (FI_READ, &counts.reads)] {
+        if flags & flag != 0 {
+            place.store(value, Ordering::Relaxed);
+        }
+    }
     0
 }
 
 unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_void) -> c_int {
     // SAFETY: the table is that of endpoints.
-    let id = unsafe { id_of_fid::<fid_ep>(fid) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     let endpoint = at(&mut world.endpoints, id);
     match command {
         FI_ENABLE if endpoint.is_enabled => -FI_EOPBADSTATE,
@@ -320,8 +315,7 @@ unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_vo
 
 unsafe extern "C" fn name(fid: *mut fid, address: *mut c_void, bytes: *mut usize) -> c_int {
     // SAFETY: the table is that of endpoints.
-    let id = unsafe { id_of_fid::<fid_ep>(fid) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     let endpoint = at(&mut world.endpoints, id);
     if !endpoint.is_enabled {
         return -FI_EOPBADSTATE;
@@ -330,29 +324,9 @@ unsafe extern "C" fn name(fid: *mut fid, address: *mut c_void, bytes: *mut usize
     unsafe { address::write(endpoint.profile, id, address, bytes) }
 }
 
-unsafe extern "C" fn close(fid: *mut fid) -> c_int {
-    // SAFETY: the table is that of endpoints.
-    let id = unsafe { id_of_fid::<fid_ep>(fid) };
-    let mut world = world();
-    at(&mut world.endpoints, id);
-    let Some(endpoint) = world.endpoints.remove(&id) else { return -FI_EINVAL };
-    if let Some((queue, _)) = endpoint.transmits {
-        at(&mut world.queues, queue).release(endpoint.reserved);
-    }
-    for other in world.endpoints.values_mut() {
-        other.incoming.retain(|operation| operation.from != id);
-    }
-    for mut operation in endpoint.incoming {
-        operation.outcome = Err(Fault::Gone);
-        give_back(&mut world, operation);
-    }
-    0
-}
-
 unsafe extern "C" fn cancel(fid: *mut fid, context: *mut c_void) -> isize {
     // SAFETY: the table is that of endpoints.
-    let id = unsafe { id_of_fid::<fid_ep>(fid) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     let endpoint = at(&mut world.endpoints, id);
     let found = endpoint.receives.iter().position(|receive| receive.context == context.addr());
     let (Some(found), Some((queue, _))) = (found, endpoint.receives_at) else {
@@ -374,7 +348,7 @@ unsafe extern "C" fn set_option(
     bytes: usize,
 ) -> c_int {
     // SAFETY: the table is that of endpoints.
-    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     if level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV {
         return -FI_ENOPROTOOPT;
     }
@@ -382,7 +356,7 @@ unsafe extern "C" fn set_option(
         return -FI_EINVAL;
     }
     // SAFETY: the caller gives a value of that size.
-    at(&mut world().endpoints, id).least_room = unsafe { value.cast::<usize>().read_unaligned() };
+    at(&mut world.endpoints, id).least_room = unsafe { value.cast::<usize>().read_unaligned() };
     0
 }
 
@@ -394,7 +368,7 @@ unsafe extern "C" fn get_option(
     bytes: *mut usize,
 ) -> c_int {
     // SAFETY: the table is that of endpoints.
-    let id = unsafe { id_of_fid::<fid_ep>(fid) };
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     if level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV {
         return -FI_ENOPROTOOPT;
     }
@@ -403,7 +377,7 @@ unsafe extern "C" fn get_option(
         if bytes.replace(size_of::<usize>()) < size_of::<usize>() {
             return -FI_ETOOSMALL;
         }
-        value.cast::<usize>().write_unaligned(at(&mut world().endpoints, id).least_room);
+        value.cast::<usize>().write_unaligned(at(&mut world.endpoints, id).least_room);
     }
     0
 }

@@ -2,13 +2,14 @@
 //!
 //! Invariant: it is not closed while a domain of it is open.
 
-use crate::object::{CLASS_CQ, CLASS_FABRIC, head, id, id_of_fid, make, table};
+use crate::object::{Head, closable, enter, id_of, table};
 use crate::profile::{PROFILES, Profile};
-use crate::refusal::none;
-use crate::world::{World, at, world};
-use crate::{domain, queue};
+use crate::refusal::Table;
+use crate::world::{Id, World, at, world};
+use crate::{domain, object, queue};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 
 /// An open fabric.
@@ -16,25 +17,23 @@ pub(crate) struct Fabric {
     pub(crate) profile: &'static Profile,
 }
 
-static FID: fi_ops = fi_ops {
-    size: size_of::<fi_ops>(),
-    close: Some(close),
-    bind: none(),
-    control: none(),
-    ops_open: none(),
-    tostr: none(),
-    ops_set: none(),
-};
+impl Head for fid_fabric {
+    const CLASS: usize = 1;
+    const OPS: &'static fi_ops = &closable::<Self>();
+    type State = Fabric;
+    type Shared = ();
 
-static OPS: fi_ops_fabric = fi_ops_fabric {
-    size: size_of::<fi_ops_fabric>(),
-    domain: Some(domain::open),
-    passive_ep: none(),
-    eq_open: none(),
-    wait_open: none(),
-    trywait: Some(try_wait),
-    domain2: none(),
-};
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Fabric> {
+        &mut world.fabrics
+    }
+
+    fn is_in_use(world: &World, id: Id) -> bool {
+        world.domains.values().any(|domain| domain.fabric == id)
+    }
+}
+
+static OPS: fi_ops_fabric =
+    fi_ops_fabric { domain: Some(domain::open), trywait: Some(try_wait), ..fi_ops_fabric::EMPTY };
 
 /// Opens a fabric: `fi_fabric(3)`.
 ///
@@ -56,44 +55,20 @@ pub(crate) unsafe fn open(
     let Some(profile) = PROFILES.iter().find(|profile| profile.name.as_bytes() == name.to_bytes()) else {
         return -FI_ENODEV;
     };
-    let mut world = world();
-    let id = world.new_id();
-    world.fabrics.insert(id, Fabric { profile });
-    let object =
-        make(id, fid_fabric { fid: head(CLASS_FABRIC, context, &FID), ops: table(&OPS), api_version });
+    let head = |fid| fid_fabric { fid, ops: table(&OPS), api_version };
     // SAFETY: the caller gives the place.
-    unsafe { fabric.write(object) };
-    0
-}
-
-unsafe extern "C" fn close(fid: *mut fid) -> c_int {
-    // SAFETY: the table is that of fabrics.
-    let id = unsafe { id_of_fid::<fid_fabric>(fid) };
-    let mut world = world();
-    at(&mut world.fabrics, id);
-    if world.domains.values().any(|domain| domain.fabric == id) {
-        return -FI_EBUSY;
-    }
-    world.fabrics.remove(&id);
-    0
+    unsafe { object::open(&mut world(), fabric, context, head, |_, _| Fabric { profile }) }
 }
 
 /// Says whether it is safe to sleep until the descriptors of these queues become readable: `fi_trywait(3)`.
 unsafe extern "C" fn try_wait(fabric: *mut fid_fabric, fids: *mut *mut fid, count: c_int) -> c_int {
     // SAFETY: the table is that of fabrics.
-    let fabric = unsafe { id(fabric) };
-    let mut world = world();
-    at(&mut world.fabrics, fabric);
+    let (mut world, _) = unsafe { enter(fabric) };
     let mut answer = 0;
     for index in 0..count {
         // SAFETY: the caller gives an array of so many open objects.
-        let queue = unsafe {
-            let fid = *fids.add(index as usize);
-            if (*fid).fclass != CLASS_CQ {
-                return -FI_EINVAL;
-            }
-            id_of_fid::<fid_cq>(fid)
-        };
+        let queue = unsafe { id_of::<fid_cq>(*fids.add(index as usize)) };
+        let Some(queue) = queue else { return -FI_EINVAL };
         match try_wait_for(&mut world, queue) {
             0 => {}
             code => answer = code,
@@ -102,7 +77,7 @@ unsafe extern "C" fn try_wait(fabric: *mut fid_fabric, fids: *mut *mut fid, coun
     answer
 }
 
-fn try_wait_for(world: &mut World, id: u64) -> c_int {
+fn try_wait_for(world: &mut World, id: Id) -> c_int {
     if queue::has_work(world, id) {
         return -FI_EAGAIN;
     }

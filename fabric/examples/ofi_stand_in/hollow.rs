@@ -6,8 +6,10 @@
 //! entry moves its data as everywhere, since a job reads its own memory over the net before it starts.
 
 use crate::atomic::{is_compare_valid, is_fetch_valid, is_valid};
-use crate::object::{Counts, Object, Value};
-use crate::refusal::none;
+use crate::counter::Value;
+use crate::endpoint::Counts;
+use crate::object::of;
+use crate::refusal::Table;
 use crate::{atomic, rma};
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
@@ -15,40 +17,28 @@ use pelago_fabric::sync::{AtomicPtr, Ordering};
 
 /// Reads and writes.
 pub(crate) static RMA: fi_ops_rma = fi_ops_rma {
-    size: size_of::<fi_ops_rma>(),
-    read: none(),
-    readv: none(),
     readmsg: Some(read_message),
-    write: none(),
-    writev: none(),
     writemsg: Some(write_message),
     inject: Some(inject),
-    writedata: none(),
-    injectdata: none(),
+    ..fi_ops_rma::EMPTY
 };
 
 /// Atomics.
 pub(crate) static ATOMIC: fi_ops_atomic = fi_ops_atomic {
-    size: size_of::<fi_ops_atomic>(),
-    write: none(),
-    writev: none(),
     writemsg: Some(atomic_message),
     inject: Some(inject_atomic),
-    readwrite: none(),
-    readwritev: none(),
     readwritemsg: Some(fetch_message),
-    compwrite: none(),
-    compwritev: none(),
     compwritemsg: Some(compare_message),
     writevalid: Some(is_valid),
     readwritevalid: Some(is_fetch_valid),
     compwritevalid: Some(is_compare_valid),
+    ..fi_ops_atomic::EMPTY
 };
 
 /// `fi_cntr_read`.
 pub(crate) unsafe extern "C" fn read_counter(cntr: *mut fid_cntr) -> u64 {
     // SAFETY: the table is that of counters, which are never freed.
-    unsafe { (*cntr.cast::<Object<fid_cntr>>()).more.count.load(Ordering::Relaxed) }
+    unsafe { of(cntr).shared.count.load(Ordering::Relaxed) }
 }
 
 /// Counts one operation.
@@ -68,7 +58,7 @@ unsafe fn count(counter: &AtomicPtr<Value>) {
 #[inline(always)]
 unsafe fn counts<'a>(ep: *mut fid_ep) -> &'a Counts {
     // SAFETY: the caller vouches for the endpoint, and objects are never freed.
-    unsafe { &(*ep.cast::<Object<fid_ep>>()).more }
+    unsafe { &of(ep).shared }
 }
 
 unsafe extern "C" fn write_message(ep: *mut fid_ep, message: *const fi_msg_rma, flags: u64) -> isize {

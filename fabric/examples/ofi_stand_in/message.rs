@@ -5,28 +5,24 @@
 
 use crate::endpoint::Receive;
 use crate::engine::{note_post, wake};
-use crate::object::id;
+use crate::object::enter;
 use crate::operation::{Action, Flags, Local, Request, mark_context, start};
 use crate::profile::RECEIVES_COUNT;
 use crate::queue::Entry;
-use crate::refusal::none;
+use crate::refusal::Table;
 use crate::region::check_local;
-use crate::world::{at, world};
+use crate::world::at;
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 
 /// The table.
 pub(crate) static OPS: fi_ops_msg = fi_ops_msg {
-    size: size_of::<fi_ops_msg>(),
     recv: Some(receive),
-    recvv: none(),
     recvmsg: Some(receive_message),
     send: Some(send),
-    sendv: none(),
     sendmsg: Some(send_message),
     inject: Some(inject),
-    senddata: none(),
-    injectdata: none(),
+    ..fi_ops_msg::EMPTY
 };
 
 fn sending(source: Local) -> Request {
@@ -105,8 +101,7 @@ unsafe extern "C" fn receive_message(ep: *mut fid_ep, message: *const fi_msg, fl
 /// them back.
 unsafe fn post(ep: *mut fid_ep, local: Local, peer: fi_addr_t, context: *mut c_void, flags: u64) -> isize {
     // SAFETY: the caller vouches for the endpoint.
-    let id = unsafe { id(ep) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(ep) };
     let endpoint = at(&mut world.endpoints, id);
     if !endpoint.is_enabled {
         return -(FI_EOPBADSTATE as isize);

@@ -1,116 +1,114 @@
-//! Objects as callers hold them: what libfabric's headers show of each, and behind it the number by which
-//! the world knows it.
+//! Objects: what callers hold of each, its head, and behind it the number by which the world knows its state.
 //!
 //! Invariant: an object is never freed, so its number can be read from any pointer that was ever handed out;
 //! numbers are not used again, so that one that was closed is found out.
 
-use crate::world::Id;
-use libc::c_void;
+use crate::refusal::Table;
+use crate::world::{Id, World, at, world};
+use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use pelago_fabric::sync::{AtomicPtr, AtomicU64};
-use std::ptr::{from_ref, null_mut};
-
-/// Classes of objects, by which `fi_bind` tells them apart (`rdma/fabric.h`).
-pub(crate) const CLASS_FABRIC: usize = 1;
-pub(crate) const CLASS_DOMAIN: usize = 2;
-pub(crate) const CLASS_EP: usize = 3;
-pub(crate) const CLASS_AV: usize = 11;
-pub(crate) const CLASS_MR: usize = 12;
-pub(crate) const CLASS_CQ: usize = 14;
-pub(crate) const CLASS_CNTR: usize = 15;
+use std::collections::BTreeMap;
+use std::ptr::from_ref;
+use std::sync::MutexGuard;
 
 /// An object.
 #[repr(C)]
 pub(crate) struct Object<T: Head> {
     head: T,
     id: Id,
-    pub(crate) more: T::More,
+    /// What is reached without the mutex.
+    pub(crate) shared: T::Shared,
 }
 
-/// What an object begins with; and what lies behind it.
-pub(crate) trait Head {
-    type More: Default;
+/// What libfabric's headers show of a class of objects, which begins with a `fid`.
+pub(crate) trait Head: Sized + 'static {
+    /// The number of the class (`rdma/fabric.h`).
+    const CLASS: usize;
+    /// What every object can do.
+    const OPS: &'static fi_ops;
+    type State;
+    type Shared: Default;
+
+    /// The states of all that are open.
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Self::State>;
+
+    /// Whether another open object needs it.
+    fn is_in_use(world: &World, id: Id) -> bool;
+
+    /// What remains to be done when it was closed.
+    fn leave(_world: &mut World, _id: Id, _state: Self::State) {}
 }
 
-/// The value of a counter, outside of the world so that it can be counted up without the mutex.
-#[derive(Default)]
-pub(crate) struct Value {
-    pub(crate) count: AtomicU64,
-    pub(crate) errors: AtomicU64,
+/// What every object can do, of one that can only be closed.
+pub(crate) const fn closable<T: Head>() -> fi_ops {
+    fi_ops { close: Some(close::<T>), ..fi_ops::EMPTY }
 }
 
-/// Where a hollow endpoint counts.
-#[derive(Default)]
-pub(crate) struct Counts {
-    pub(crate) writes: AtomicPtr<Value>,
-    pub(crate) reads: AtomicPtr<Value>,
-}
-
-impl Head for fid_fabric {
-    type More = ();
-}
-impl Head for fid_domain {
-    type More = ();
-}
-impl Head for fid_av {
-    type More = ();
-}
-impl Head for fid_mr {
-    type More = ();
-}
-impl Head for fid_cq {
-    type More = ();
-}
-impl Head for fid_cntr {
-    type More = Value;
-}
-impl Head for fid_ep {
-    type More = Counts;
-}
-
-/// Makes an object.
-pub(crate) fn make<T: Head>(id: Id, head: T) -> *mut T {
-    Box::into_raw(Box::new(Object { head, id, more: T::More::default() })).cast()
+/// Opens an object: its state goes into the world, and its head to the caller. `state` is told its number and
+/// where its head lies.
+///
+/// # Safety
+/// The place is valid for a write.
+pub(crate) unsafe fn open<T: Head>(
+    world: &mut World,
+    place: *mut *mut T,
+    context: *mut c_void,
+    head: impl FnOnce(fid) -> T,
+    state: impl FnOnce(Id, *mut T) -> T::State,
+) -> c_int {
+    let id = world.new_id();
+    let head = head(fid { fclass: T::CLASS, context, ops: table(T::OPS) });
+    let object = Box::into_raw(Box::new(Object { head, id, shared: T::Shared::default() })).cast();
+    T::states(world).insert(id, state(id, object));
+    // SAFETY: the caller vouches for the place.
+    unsafe { place.write(object) };
+    0
 }
 
 /// An object, of which the caller has the head.
 ///
 /// # Safety
-/// `make` has made it.
+/// `open` has made it.
+#[inline(always)]
 pub(crate) unsafe fn of<'a, T: Head>(head: *mut T) -> &'a Object<T> {
     // SAFETY: the caller says that it was made here, and no object is ever freed.
     unsafe { &*head.cast::<Object<T>>() }
 }
 
-/// The number of an object.
+/// The world, and the number of an object, which must be open.
 ///
 /// # Safety
-/// `make` has made it.
-pub(crate) unsafe fn id<T: Head>(head: *mut T) -> Id {
+/// `open` has made it.
+pub(crate) unsafe fn enter<T: Head>(head: *mut T) -> (MutexGuard<'static, World>, Id) {
     // SAFETY: the caller says that it was made here.
-    unsafe { of(head) }.id
+    let id = unsafe { of(head) }.id;
+    let mut world = world();
+    at(T::states(&mut world), id);
+    (world, id)
 }
 
-/// The number of an object of which the caller has the `fid`.
+/// The number of an object, if it is one of that class.
 ///
 /// # Safety
-/// `make` has made it, with a `T` as its head.
-pub(crate) unsafe fn id_of_fid<T: Head>(fid: *mut fid) -> Id {
-    // SAFETY: the caller says that it is such an object, which begins with its fid.
-    unsafe { id::<T>(fid.cast()) }
+/// `open` has made it, of whatever class.
+pub(crate) unsafe fn id_of<T: Head>(fid: *mut fid) -> Option<Id> {
+    // SAFETY: the caller says that it is an object, which begins with its fid; the class says of which kind.
+    unsafe { ((*fid).fclass == T::CLASS).then(|| of(fid.cast::<T>()).id) }
 }
 
-/// What an object begins with. `ops` is a table that nobody writes to.
-pub(crate) fn head(class: usize, context: *mut c_void, ops: &'static fi_ops) -> fid {
-    fid { fclass: class, context, ops: table(ops) }
-}
-
-/// A table as objects hold it.
+/// A table as objects hold it. Nobody writes to it.
 pub(crate) fn table<T>(table: &'static T) -> *mut T {
     from_ref(table).cast_mut()
 }
 
-/// No table: for families that are not offered.
-pub(crate) fn no_table<T>() -> *mut T {
-    null_mut()
+unsafe extern "C" fn close<T: Head>(fid: *mut fid) -> c_int {
+    // SAFETY: the table is that of such objects, which begin with their fid.
+    let (mut world, id) = unsafe { enter(fid.cast::<T>()) };
+    if T::is_in_use(&world, id) {
+        return -FI_EBUSY;
+    }
+    if let Some(state) = T::states(&mut world).remove(&id) {
+        T::leave(&mut world, id, state);
+    }
+    0
 }

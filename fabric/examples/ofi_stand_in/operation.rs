@@ -6,10 +6,10 @@
 
 use crate::engine::{advance, give_back, note_post};
 use crate::fault::Fault;
-use crate::object::id;
+use crate::object::enter;
 use crate::profile::{INJECT_BYTES, QUEUE_COUNT, TRANSFER_BYTES};
 use crate::region::check_local;
-use crate::world::{Id, World, at, world};
+use crate::world::{Id, World, at};
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};
@@ -183,8 +183,7 @@ pub(crate) unsafe fn start(
     mut request: Request,
 ) -> isize {
     // SAFETY: the caller vouches for the endpoint.
-    let from = unsafe { id(ep) };
-    let mut world = world();
+    let (mut world, from) = unsafe { enter(ep) };
     let endpoint = at(&mut world.endpoints, from);
     if !endpoint.is_enabled {
         return -(FI_EOPBADSTATE as isize);

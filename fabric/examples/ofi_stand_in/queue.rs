@@ -7,13 +7,13 @@
 use crate::counter::{deadline, left};
 use crate::engine::{advance_all, is_movable};
 use crate::fault::Fault;
-use crate::object::{CLASS_CQ, head, id, id_of_fid, make, table};
-use crate::refusal::none;
-use crate::world::{CHANGED, Id, World, at, world};
+use crate::object::{self, Head, closable, enter, table};
+use crate::refusal::Table;
+use crate::world::{CHANGED, Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use rustix::event::{EventfdFlags, eventfd};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::PoisonError;
 
@@ -44,25 +44,29 @@ pub(crate) struct Entry {
 /// The most entries of a queue whose opener names no number.
 const CAPACITY_DEFAULT: usize = 256;
 
-static FID: fi_ops = fi_ops {
-    size: size_of::<fi_ops>(),
-    close: Some(close),
-    bind: none(),
-    control: Some(control),
-    ops_open: none(),
-    tostr: none(),
-    ops_set: none(),
-};
+impl Head for fid_cq {
+    const CLASS: usize = 14;
+    const OPS: &'static fi_ops = &fi_ops { control: Some(control), ..closable::<Self>() };
+    type State = Queue;
+    type Shared = ();
+
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Queue> {
+        &mut world.queues
+    }
+
+    fn is_in_use(world: &World, id: Id) -> bool {
+        world.endpoints.values().any(|endpoint| endpoint.has_queue(id))
+    }
+}
 
 static OPS: fi_ops_cq = fi_ops_cq {
-    size: size_of::<fi_ops_cq>(),
     read: Some(read),
     readfrom: Some(read_from),
     readerr: Some(read_error),
     sread: Some(sread),
-    sreadfrom: none(),
     signal: Some(signal),
     strerror: Some(strerror),
+    ..fi_ops_cq::EMPTY
 };
 
 impl Queue {
@@ -122,7 +126,7 @@ pub(crate) unsafe extern "C" fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller gives attributes and an open domain, whose table this function stands in.
-    let (domain, given) = unsafe { (id(domain), &*attributes) };
+    let ((mut world, domain), given) = unsafe { (enter(domain), &*attributes) };
     let format = if given.format == FI_CQ_FORMAT_UNSPEC { FI_CQ_FORMAT_CONTEXT } else { given.format };
     let descriptor = match given.wait_obj {
         FI_WAIT_NONE => None,
@@ -135,9 +139,6 @@ pub(crate) unsafe extern "C" fn open(
     if format > FI_CQ_FORMAT_TAGGED || given.flags != 0 {
         return -FI_EINVAL;
     }
-    let mut world = world();
-    at(&mut world.domains, domain);
-    let id = world.new_id();
     let queue = Queue {
         domain,
         format,
@@ -148,29 +149,14 @@ pub(crate) unsafe extern "C" fn open(
         descriptor,
         is_signalled: false,
     };
-    world.queues.insert(id, queue);
-    let object = make(id, fid_cq { fid: head(CLASS_CQ, context, &FID), ops: table(&OPS) });
+    let head = |fid| fid_cq { fid, ops: table(&OPS) };
     // SAFETY: the caller gives the place.
-    unsafe { cq.write(object) };
-    0
-}
-
-unsafe extern "C" fn close(fid: *mut fid) -> c_int {
-    // SAFETY: the table is that of completion queues.
-    let id = unsafe { id_of_fid::<fid_cq>(fid) };
-    let mut world = world();
-    at(&mut world.queues, id);
-    if world.endpoints.values().any(|endpoint| endpoint.has_queue(id)) {
-        return -FI_EBUSY;
-    }
-    world.queues.remove(&id);
-    0
+    unsafe { object::open(&mut world, cq, context, head, |_, _| queue) }
 }
 
 unsafe extern "C" fn control(fid: *mut fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the table is that of completion queues.
-    let id = unsafe { id_of_fid::<fid_cq>(fid) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_cq>()) };
     let queue = at(&mut world.queues, id);
     match (command, &queue.descriptor) {
         (FI_GETWAIT, Some(descriptor)) if queue.wait_obj == FI_WAIT_FD => {
@@ -193,7 +179,6 @@ unsafe extern "C" fn control(fid: *mut fid, command: c_int, argument: *mut c_voi
 /// # Safety
 /// There is room for so many entries of the queue's format.
 unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> isize {
-    at(&mut world.queues, id);
     advance_all(world, |endpoint| endpoint.has_queue(id));
     let queue = at(&mut world.queues, id);
     let entry_bytes = match queue.format {
@@ -233,7 +218,10 @@ unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> is
 
 unsafe extern "C" fn read(cq: *mut fid_cq, room: *mut c_void, count: usize) -> isize {
     // SAFETY: the table is that of completion queues; the caller gives the room.
-    unsafe { take(&mut world(), id(cq), room, count) }
+    unsafe {
+        let (mut world, id) = enter(cq);
+        take(&mut world, id, room, count)
+    }
 }
 
 unsafe extern "C" fn read_from(
@@ -244,7 +232,8 @@ unsafe extern "C" fn read_from(
 ) -> isize {
     // SAFETY: the table is that of completion queues; the caller gives the room, also for so many sources.
     unsafe {
-        let taken = take(&mut world(), id(cq), room, count);
+        let (mut world, id) = enter(cq);
+        let taken = take(&mut world, id, room, count);
         for index in 0..usize::try_from(taken).unwrap_or(0) {
             sources.add(index).write(FI_ADDR_NOTAVAIL);
         }
@@ -260,8 +249,7 @@ unsafe extern "C" fn sread(
     timeout: c_int,
 ) -> isize {
     // SAFETY: the table is that of completion queues.
-    let id = unsafe { id(cq) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(cq) };
     if at(&mut world.queues, id).wait_obj == FI_WAIT_NONE {
         return -(FI_ENOSYS as isize);
     }
@@ -288,8 +276,7 @@ unsafe extern "C" fn sread(
 
 unsafe extern "C" fn signal(cq: *mut fid_cq) -> c_int {
     // SAFETY: the table is that of completion queues.
-    let id = unsafe { id(cq) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(cq) };
     let queue = at(&mut world.queues, id);
     if queue.wait_obj == FI_WAIT_NONE {
         return -FI_ENOSYS;
@@ -302,8 +289,7 @@ unsafe extern "C" fn signal(cq: *mut fid_cq) -> c_int {
 
 unsafe extern "C" fn read_error(cq: *mut fid_cq, room: *mut fi_cq_err_entry, _flags: u64) -> isize {
     // SAFETY: the table is that of completion queues.
-    let id = unsafe { id(cq) };
-    let mut world = world();
+    let (mut world, id) = unsafe { enter(cq) };
     let queue = at(&mut world.queues, id);
     let Some((fault, entry)) = queue.entries.front().and_then(|entry| Some((entry.fault?, *entry))) else {
         return -(FI_EAGAIN as isize);

@@ -5,12 +5,12 @@
 //! bytes move.
 
 use crate::fault::Fault;
-use crate::object::{CLASS_EP, CLASS_MR, head, id_of_fid, make};
+use crate::object::{self, Head, closable, enter, id_of};
 use crate::operation::{Local, Remote};
-use crate::refusal::none;
-use crate::world::{Id, World, at, world};
+use crate::world::{Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ptr::null_mut;
 
@@ -31,21 +31,38 @@ pub(crate) struct Region {
 /// All that a region can be registered for.
 const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-static FID: fi_ops = fi_ops {
-    size: size_of::<fi_ops>(),
-    close: Some(close),
-    bind: Some(bind),
-    control: Some(control),
-    ops_open: none(),
-    tostr: none(),
-    ops_set: none(),
-};
+impl Head for fid_mr {
+    const CLASS: usize = 12;
+    const OPS: &'static fi_ops = &fi_ops { bind: Some(bind), control: Some(control), ..closable::<Self>() };
+    type State = Region;
+    type Shared = ();
+
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Region> {
+        &mut world.regions
+    }
+
+    fn is_in_use(world: &World, id: Id) -> bool {
+        let bound = world.regions[&id].endpoint;
+        bound.is_some_and(|endpoint| world.endpoints.contains_key(&endpoint))
+    }
+}
 
 impl Region {
     /// Whether it holds so many bytes from there.
     fn covers(&self, start: usize, bytes: usize) -> bool {
         let end = start.checked_add(bytes);
         start >= self.start && end.is_some_and(|end| end <= self.start + self.bytes)
+    }
+
+    /// Lets transfers use it, and shows its key and descriptor.
+    fn enable(&mut self, id: Id) {
+        self.is_enabled = true;
+        let object = std::ptr::with_exposed_provenance_mut::<fid_mr>(self.object);
+        // SAFETY: objects are never freed, and callers do not write to them.
+        unsafe {
+            (*object).key = self.key;
+            (*object).mem_desc = std::ptr::without_provenance_mut(descriptor(id));
+        }
     }
 }
 
@@ -121,8 +138,7 @@ pub(crate) unsafe extern "C" fn register(
         return -FI_EINVAL;
     }
     // SAFETY: the table is that of domains.
-    let domain = unsafe { id_of_fid::<fid_domain>(fid) };
-    let mut world = world();
+    let (mut world, domain) = unsafe { enter(fid.cast::<fid_domain>()) };
     let profile = at(&mut world.domains, domain).profile;
     let start = buffer.addr();
     if start.checked_add(bytes).is_none() {
@@ -131,36 +147,28 @@ pub(crate) unsafe extern "C" fn register(
     if profile.demands(FI_MR_ALLOCATED) && !is_mapped(start, bytes) {
         return -libc::EFAULT;
     }
-    let id = world.new_id();
     let key = match profile.demands(FI_MR_PROV_KEY) {
-        true => chosen_key(id),
+        true => None,
         false if requested_key.checked_shr(8 * profile.mr_key_bytes as u32).is_some_and(|high| high != 0) => {
             return -FI_EKEYREJECTED;
         }
         false if world.regions.values().any(|other| other.domain == domain && other.key == requested_key) => {
             return -FI_ENOKEY;
         }
-        false => requested_key,
+        false => Some(requested_key),
     };
-    let fid = head(CLASS_MR, context, &FID);
-    let object = make(id, fid_mr { fid, mem_desc: null_mut(), key: FI_KEY_NOTAVAIL });
-    let region = Region {
-        domain,
-        start,
-        bytes,
-        access,
-        key,
-        is_enabled: false,
-        endpoint: None,
-        object: object.expose_provenance(),
+    let head = |fid| fid_mr { fid, mem_desc: null_mut(), key: FI_KEY_NOTAVAIL };
+    let state = |id, object: *mut fid_mr| {
+        let (key, object) = (key.unwrap_or_else(|| chosen_key(id)), object.expose_provenance());
+        let mut region =
+            Region { domain, start, bytes, access, key, is_enabled: false, endpoint: None, object };
+        if !profile.demands(FI_MR_ENDPOINT) {
+            region.enable(id);
+        }
+        region
     };
-    world.regions.insert(id, region);
-    if !profile.demands(FI_MR_ENDPOINT) {
-        enable(&mut world, id);
-    }
     // SAFETY: the caller gives the place.
-    unsafe { mr.write(object) };
-    0
+    unsafe { object::open(&mut world, mr, context, head, state) }
 }
 
 /// `fi_mr_regv`, of one buffer.
@@ -220,44 +228,15 @@ fn is_mapped(start: usize, bytes: usize) -> bool {
     bytes == 0 || unsafe { libc::mincore(first, length, present.as_mut_ptr()) } == 0
 }
 
-/// Lets transfers use a region, and shows its key and descriptor.
-fn enable(world: &mut World, id: Id) {
-    let region = at(&mut world.regions, id);
-    region.is_enabled = true;
-    let object = std::ptr::with_exposed_provenance_mut::<fid_mr>(region.object);
-    // SAFETY: objects are never freed, and callers do not write to them.
-    unsafe {
-        (*object).key = region.key;
-        (*object).mem_desc = std::ptr::without_provenance_mut(descriptor(id));
-    }
-}
-
-unsafe extern "C" fn close(fid: *mut fid) -> c_int {
-    // SAFETY: the table is that of memory regions.
-    let id = unsafe { id_of_fid::<fid_mr>(fid) };
-    let mut world = world();
-    let bound = at(&mut world.regions, id).endpoint;
-    if bound.is_some_and(|endpoint| world.endpoints.contains_key(&endpoint)) {
-        return -FI_EBUSY;
-    }
-    world.regions.remove(&id);
-    0
-}
-
 unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
     // SAFETY: the table is that of memory regions; the caller gives an open object.
-    let (id, class) = unsafe { (id_of_fid::<fid_mr>(fid), (*object).fclass) };
-    let mut world = world();
+    let ((mut world, id), endpoint) = unsafe { (enter(fid.cast::<fid_mr>()), id_of::<fid_ep>(object)) };
     let region = at(&mut world.regions, id);
     let (domain, is_enabled) = (region.domain, region.is_enabled);
     if !at(&mut world.domains, domain).profile.demands(FI_MR_ENDPOINT) {
         return -FI_ENOSYS;
     }
-    if class != CLASS_EP || flags != 0 {
-        return -FI_EINVAL;
-    }
-    // SAFETY: the class says that it is an endpoint.
-    let endpoint = unsafe { id_of_fid::<fid_ep>(object) };
+    let (Some(endpoint), 0) = (endpoint, flags) else { return -FI_EINVAL };
     if is_enabled {
         return -FI_EOPBADSTATE;
     }
@@ -270,15 +249,14 @@ unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int 
 
 unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_void) -> c_int {
     // SAFETY: the table is that of memory regions.
-    let id = unsafe { id_of_fid::<fid_mr>(fid) };
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_mr>()) };
     if command != FI_ENABLE {
         return -FI_ENOSYS;
     }
-    let mut world = world();
     let region = at(&mut world.regions, id);
     if region.is_enabled || region.endpoint.is_none() {
         return -FI_EOPBADSTATE;
     }
-    enable(&mut world, id);
+    region.enable(id);
     0
 }

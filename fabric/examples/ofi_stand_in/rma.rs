@@ -4,22 +4,18 @@
 //! end, as the limits of the offers say.
 
 use crate::operation::{Action, Flags, Local, Remote, Request, start};
-use crate::refusal::none;
+use crate::refusal::Table;
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 
 /// The table.
 pub(crate) static OPS: fi_ops_rma = fi_ops_rma {
-    size: size_of::<fi_ops_rma>(),
     read: Some(read),
-    readv: none(),
     readmsg: Some(read_message),
     write: Some(write),
-    writev: none(),
     writemsg: Some(write_message),
     inject: Some(inject),
-    writedata: none(),
-    injectdata: none(),
+    ..fi_ops_rma::EMPTY
 };
 
 fn writing(source: Local, address: u64, key: u64) -> Request {
