@@ -6,13 +6,12 @@
 use crate::engine::advance_all;
 use crate::object::{self, Head, closable, enter, of, table};
 use crate::refusal::Table;
+use crate::wait::Deadline;
 use crate::world::{CHANGED, Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
-use std::time::{Duration, Instant};
 
 /// The value of a counter, which a hollow endpoint counts up without the mutex.
 #[derive(Default)]
@@ -138,7 +137,7 @@ unsafe extern "C" fn wait(cntr: *mut fid_cntr, threshold: u64, timeout: c_int) -
     if !at(&mut world.counters, id).waits {
         return -FI_EINVAL;
     }
-    let deadline = deadline(timeout);
+    let deadline = Deadline::after(timeout);
     let errors = value.errors.load(Ordering::Relaxed);
     loop {
         advance(&mut world, id);
@@ -148,23 +147,7 @@ unsafe extern "C" fn wait(cntr: *mut fid_cntr, threshold: u64, timeout: c_int) -
         if value.errors.load(Ordering::Relaxed) != errors {
             return -FI_EAVAIL;
         }
-        let Some(left) = left(deadline) else { return -FI_ETIMEDOUT };
-        (world, _) = CHANGED.wait_timeout(world, left).unwrap_or_else(PoisonError::into_inner);
-    }
-}
-
-/// When a wait of so many milliseconds is over; a negative number is for ever.
-pub(crate) fn deadline(timeout: c_int) -> Option<Instant> {
-    let timeout = u64::try_from(timeout).ok()?;
-    Some(Instant::now() + Duration::from_millis(timeout))
-}
-
-/// How long a wait may still last; `None` if it is over.
-pub(crate) fn left(deadline: Option<Instant>) -> Option<Duration> {
-    match deadline {
-        None => Some(Duration::from_secs(1)),
-        Some(deadline) => {
-            Some(deadline.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
-        }
+        let Some((later, _)) = deadline.sleep(world) else { return -FI_ETIMEDOUT };
+        world = later;
     }
 }

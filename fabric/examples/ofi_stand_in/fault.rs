@@ -6,46 +6,53 @@ use libc::c_int;
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
 
-/// Why an operation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    NoDescriptor,
-    DeadDescriptor,
-    NotCovered,
-    LocalAccess,
-    WrongKey,
-    Disabled,
-    OtherEndpoint,
-    OutsideRegion,
-    RemoteAccess,
-    Misaligned,
-    Gone,
-    Cancelled,
-    Truncated,
-    ContextSpoilt,
+/// The faults, each with the error that libfabric's users see and its words.
+macro_rules! faults {
+    ($($fault:ident: $error:ident, $words:literal;)*) => {
+        /// Why an operation failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Fault {
+            $($fault,)*
+        }
+
+        impl Fault {
+            const ALL: &'static [Fault] = &[$(Fault::$fault),*];
+
+            /// As libfabric's users see it.
+            pub(crate) fn error(self) -> c_int {
+                match self {
+                    $(Fault::$fault => $error,)*
+                }
+            }
+
+            /// In words.
+            pub(crate) fn words(self) -> &'static CStr {
+                match self {
+                    $(Fault::$fault => $words,)*
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    NoDescriptor: FI_EINVAL, c"a local buffer has no descriptor, which FI_MR_LOCAL demands";
+    DeadDescriptor: FI_EACCES, c"the descriptor of a local buffer is not that of an open region";
+    NotCovered: FI_EINVAL, c"the region of a local buffer's descriptor does not cover the buffer";
+    LocalAccess: FI_EACCES, c"the region of a local buffer was not registered for such an operation";
+    WrongKey: FI_EKEYREJECTED, c"the target has no region of that key";
+    Disabled: FI_EKEYREJECTED, c"the target's region is not enabled, which FI_MR_ENDPOINT demands";
+    OtherEndpoint: FI_EKEYREJECTED, c"the target's region is bound to another endpoint (FI_MR_ENDPOINT)";
+    OutsideRegion: FI_EIO, c"the address lies outside the target's region";
+    RemoteAccess: FI_EACCES, c"the target's region was not registered for such an operation";
+    Misaligned: FI_EINVAL, c"the word of an atomic is not at a multiple of its size";
+    Gone: FI_ECONNRESET, c"the endpoint at the other end was closed";
+    Cancelled: FI_ECANCELED, c"the operation was cancelled";
+    Truncated: FI_ETRUNC, c"the message is longer than the buffer that was posted for it";
+    ContextSpoilt: FI_EOTHER, c"the context was written to while its operation was under way";
 }
 
 impl Fault {
-    const ALL: [Fault; 14] = {
-        use Fault::*;
-        [
-            NoDescriptor,
-            DeadDescriptor,
-            NotCovered,
-            LocalAccess,
-            WrongKey,
-            Disabled,
-            OtherEndpoint,
-            OutsideRegion,
-            RemoteAccess,
-            Misaligned,
-            Gone,
-            Cancelled,
-            Truncated,
-            ContextSpoilt,
-        ]
-    };
-
     /// The number by which `of_code` finds it; not 0.
     pub(crate) fn code(self) -> c_int {
         self as c_int + 1
@@ -53,41 +60,7 @@ impl Fault {
 
     /// The fault of that number.
     pub(crate) fn of_code(code: c_int) -> Option<Fault> {
-        Fault::ALL.into_iter().find(|fault| fault.code() == code)
-    }
-
-    /// As libfabric's users see it.
-    pub(crate) fn error(self) -> c_int {
-        match self {
-            Fault::NoDescriptor | Fault::NotCovered | Fault::Misaligned => FI_EINVAL,
-            Fault::DeadDescriptor | Fault::LocalAccess | Fault::RemoteAccess => FI_EACCES,
-            Fault::WrongKey | Fault::Disabled | Fault::OtherEndpoint => FI_EKEYREJECTED,
-            Fault::OutsideRegion => FI_EIO,
-            Fault::Gone => FI_ECONNRESET,
-            Fault::Cancelled => FI_ECANCELED,
-            Fault::Truncated => FI_ETRUNC,
-            Fault::ContextSpoilt => FI_EOTHER,
-        }
-    }
-
-    /// In words.
-    pub(crate) fn words(self) -> &'static CStr {
-        match self {
-            Fault::NoDescriptor => c"a local buffer has no descriptor, which FI_MR_LOCAL demands",
-            Fault::DeadDescriptor => c"the descriptor of a local buffer is not that of an open region",
-            Fault::NotCovered => c"the region of a local buffer's descriptor does not cover the buffer",
-            Fault::LocalAccess => c"the region of a local buffer was not registered for such an operation",
-            Fault::WrongKey => c"the target has no region of that key",
-            Fault::Disabled => c"the target's region is not enabled, which FI_MR_ENDPOINT demands",
-            Fault::OtherEndpoint => c"the target's region is bound to another endpoint (FI_MR_ENDPOINT)",
-            Fault::OutsideRegion => c"the address lies outside the target's region",
-            Fault::RemoteAccess => c"the target's region was not registered for such an operation",
-            Fault::Misaligned => c"the word of an atomic is not at a multiple of its size",
-            Fault::Gone => c"the endpoint at the other end was closed",
-            Fault::Cancelled => c"the operation was cancelled",
-            Fault::Truncated => c"the message is longer than the buffer that was posted for it",
-            Fault::ContextSpoilt => c"the context was written to while its operation was under way",
-        }
+        Fault::ALL.iter().copied().find(|fault| fault.code() == code)
     }
 
     /// Says it on standard error, if libfabric's own setting asks for warnings.

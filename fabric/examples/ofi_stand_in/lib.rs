@@ -32,6 +32,7 @@ mod refusal;
 mod region;
 mod rma;
 mod text;
+mod wait;
 mod world;
 
 use libc::{c_char, c_int, c_void};

@@ -6,7 +6,10 @@
 
 use crate::address::FORMAT;
 use crate::info;
-use crate::profile::{INJECT_BYTES, PROFILES, Profile, QUEUE_COUNT, RECEIVES_COUNT, TRANSFER_BYTES};
+use crate::profile::{
+    ACCESS, DIRECTIONS, INJECT_BYTES, PROFILES, Profile, QUEUE_COUNT, RECEIVES_COUNT, RX_FLAGS,
+    TRANSFER_BYTES, TX_FLAGS,
+};
 use libc::{c_char, c_int};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CString;
@@ -14,15 +17,9 @@ use std::ffi::CString;
 const FABRIC_NAME: &str = "stand-in";
 const DOMAIN_NAME: &str = "stand-in-0";
 
-const ACCESS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-const DIRECTIONS: u64 = FI_SEND | FI_RECV;
 /// Capabilities that are there whether or not they are asked for.
 const SECONDARY: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 const CAPS: u64 = FI_MSG | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | ACCESS | DIRECTIONS | SECONDARY;
-/// Flags that all operations of an endpoint may be given.
-const TX_FLAGS: u64 =
-    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
-const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 /// Messages arrive in order; nothing else does.
 const ORDER: u64 = FI_ORDER_SAS;
 

@@ -7,7 +7,7 @@ use crate::endpoint::Receive;
 use crate::engine::{note_post, wake};
 use crate::object::enter;
 use crate::operation::{Action, Flags, Local, Request, mark_context, start};
-use crate::profile::RECEIVES_COUNT;
+use crate::profile::{RECEIVES_COUNT, RX_FLAGS};
 use crate::queue::Entry;
 use crate::refusal::Table;
 use crate::region::check_local;
@@ -106,7 +106,7 @@ unsafe fn post(ep: *mut fid_ep, local: Local, peer: fi_addr_t, context: *mut c_v
     if !endpoint.is_enabled {
         return -(FI_EOPBADSTATE as isize);
     }
-    if flags & !(FI_MULTI_RECV | FI_COMPLETION) != 0 {
+    if flags & !RX_FLAGS != 0 {
         return -(FI_EBADFLAGS as isize);
     }
     // Only who asks for directed receives may name a sender, and nobody is offered them.

@@ -7,7 +7,7 @@
 use crate::engine::{advance, give_back, note_post};
 use crate::fault::Fault;
 use crate::object::enter;
-use crate::profile::{INJECT_BYTES, QUEUE_COUNT, TRANSFER_BYTES};
+use crate::profile::{INJECT_BYTES, QUEUE_COUNT, TRANSFER_BYTES, TX_FLAGS};
 use crate::region::check_local;
 use crate::world::{Id, World, at};
 use libc::c_void;
@@ -167,10 +167,6 @@ pub(crate) struct Operation {
     pub(crate) fetched: Vec<u8>,
 }
 
-/// Flags that a call may give an operation.
-const FLAGS: u64 =
-    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
-
 /// Accepts an operation: what the functions of the op tables answer.
 ///
 /// # Safety
@@ -194,7 +190,7 @@ pub(crate) unsafe fn start(
         Flags::Injected => FI_INJECT,
     };
     let injects = given & FI_INJECT != 0;
-    if given & !FLAGS != 0 || injects && request.action == Action::Read {
+    if given & !(TX_FLAGS | FI_MORE) != 0 || injects && request.action == Action::Read {
         return -(FI_EBADFLAGS as isize);
     }
     let (mode, is_auto) = (endpoint.profile.mode, !endpoint.profile.is_manual());

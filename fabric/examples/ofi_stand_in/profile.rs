@@ -15,6 +15,16 @@ pub(crate) const RECEIVES_COUNT: usize = 64;
 /// The largest transfer, in bytes.
 pub(crate) const TRANSFER_BYTES: usize = 1 << 30;
 
+/// What memory can be accessed for, by this side and by others.
+pub(crate) const ACCESS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+/// The directions of messages.
+pub(crate) const DIRECTIONS: u64 = FI_SEND | FI_RECV;
+/// Flags that the operations of an endpoint may be given.
+pub(crate) const TX_FLAGS: u64 =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+/// Flags that its buffers for messages may be given.
+pub(crate) const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
+
 /// A provider.
 #[derive(Debug)]
 pub(crate) struct Profile {
@@ -47,27 +57,28 @@ impl Profile {
     }
 }
 
+/// The provider that demands nothing.
+const PLAIN: Profile = Profile {
+    name: "plain",
+    mr_mode: 0,
+    mr_key_bytes: 8,
+    mode: 0,
+    progress: FI_PROGRESS_AUTO,
+    atomic_bytes: &[1, 2, 4, 8],
+    releases_apart: false,
+    is_hollow: false,
+};
+
 /// All providers, in the order in which they are offered.
 pub(crate) static PROFILES: [Profile; 4] = [
-    Profile {
-        name: "plain",
-        mr_mode: 0,
-        mr_key_bytes: 8,
-        mode: 0,
-        progress: FI_PROGRESS_AUTO,
-        atomic_bytes: &[1, 2, 4, 8],
-        releases_apart: false,
-        is_hollow: false,
-    },
+    PLAIN,
     Profile {
         name: "like-verbs",
         mr_mode: FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
-        mr_key_bytes: 8,
         mode: FI_CONTEXT2,
         progress: FI_PROGRESS_MANUAL,
         atomic_bytes: &[],
-        releases_apart: false,
-        is_hollow: false,
+        ..PLAIN
     },
     Profile {
         name: "like-cxi",
@@ -77,16 +88,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
         progress: FI_PROGRESS_MANUAL,
         atomic_bytes: &[4, 8],
         releases_apart: true,
-        is_hollow: false,
+        ..PLAIN
     },
-    Profile {
-        name: "hollow",
-        mr_mode: 0,
-        mr_key_bytes: 8,
-        mode: 0,
-        progress: FI_PROGRESS_AUTO,
-        atomic_bytes: &[1, 2, 4, 8],
-        releases_apart: false,
-        is_hollow: true,
-    },
+    Profile { name: "hollow", is_hollow: true, ..PLAIN },
 ];

@@ -4,18 +4,17 @@
 //! queue never overruns; errors find room always. The descriptor is readable whenever there is something to
 //! take, or to move on an endpoint that the queue is bound to, and `calm` has not been called since.
 
-use crate::counter::{deadline, left};
 use crate::engine::{advance_all, is_movable};
 use crate::fault::Fault;
 use crate::object::{self, Head, closable, enter, table};
 use crate::refusal::Table;
+use crate::wait::Deadline;
 use crate::world::{CHANGED, Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::PoisonError;
 
 /// An open queue.
 pub(crate) struct Queue {
@@ -253,23 +252,21 @@ unsafe extern "C" fn sread(
     if at(&mut world.queues, id).wait_obj == FI_WAIT_NONE {
         return -(FI_ENOSYS as isize);
     }
-    let deadline = deadline(timeout);
+    let deadline = Deadline::after(timeout);
     loop {
         // SAFETY: the caller gives the room.
         match unsafe { take(&mut world, id, room, count) } {
             again if again == -(FI_EAGAIN as isize) => {}
             other => return other,
         }
-        let left = left(deadline);
-        let queue = at(&mut world.queues, id);
-        let (true, Some(left)) = (!std::mem::take(&mut queue.is_signalled), left) else {
+        if std::mem::take(&mut at(&mut world.queues, id).is_signalled) {
             return -(FI_EAGAIN as isize);
-        };
-        let outcome;
-        (world, outcome) = CHANGED.wait_timeout(world, left).unwrap_or_else(PoisonError::into_inner);
-        // Without another look: who was not woken although something came is to be found out.
-        if outcome.timed_out() && deadline.is_some() {
-            return -(FI_EAGAIN as isize);
+        }
+        // Not another look when the time is over: who was not woken although something came is to be found
+        // out.
+        match deadline.sleep(world) {
+            Some((later, false)) => world = later,
+            _ => return -(FI_EAGAIN as isize),
         }
     }
 }

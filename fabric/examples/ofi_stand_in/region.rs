@@ -7,6 +7,7 @@
 use crate::fault::Fault;
 use crate::object::{self, Head, closable, enter, id_of};
 use crate::operation::{Local, Remote};
+use crate::profile::{ACCESS, DIRECTIONS};
 use crate::world::{Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
@@ -27,9 +28,6 @@ pub(crate) struct Region {
     /// The object, in which key and descriptor appear when it is enabled.
     object: usize,
 }
-
-/// All that a region can be registered for.
-const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 impl Head for fid_mr {
     const CLASS: usize = 12;
@@ -134,7 +132,7 @@ pub(crate) unsafe extern "C" fn register(
     if flags != 0 {
         return -FI_EBADFLAGS;
     }
-    if offset != 0 || access == 0 || access & !ACCESS != 0 {
+    if offset != 0 || access == 0 || access & !(ACCESS | DIRECTIONS) != 0 {
         return -FI_EINVAL;
     }
     // SAFETY: the table is that of domains.
