@@ -5,15 +5,15 @@
 //! comes back to them as an error.
 
 use crate::counter::Value;
-use crate::engine::{give_back, wake};
+use crate::engine::give_back;
 use crate::fault::Fault;
 use crate::object::{self, Head, closable, enter, id_of, of, table};
-use crate::operation::{Local, Operation};
+use crate::operation::Operation;
 use crate::profile::Profile;
-use crate::queue::Entry;
+use crate::receive::{Letter, Receive};
 use crate::refusal::Table;
 use crate::world::{Id, World, at};
-use crate::{address, atomic, hollow, message, rma};
+use crate::{address, atomic, hollow, message, receive, rma};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicPtr, Ordering};
@@ -69,48 +69,6 @@ pub(crate) struct Counts {
     pub(crate) reads: AtomicPtr<Value>,
 }
 
-/// A message on its way.
-pub(crate) struct Letter {
-    pub(crate) payload: Vec<u8>,
-}
-
-/// A buffer for messages.
-pub(crate) struct Receive {
-    pub(crate) local: Local,
-    pub(crate) context: usize,
-    pub(crate) takes_several: bool,
-    pub(crate) used_bytes: usize,
-    /// Whether it is the caller's again.
-    pub(crate) is_over: bool,
-}
-
-impl Receive {
-    /// Puts a message into the buffer; what the queue is told of it.
-    pub(crate) fn take(&mut self, letter: &Letter, least_room: usize, releases_apart: bool) -> Vec<Entry> {
-        let (bytes, room) = (letter.payload.len(), self.local.bytes - self.used_bytes);
-        let (context, mut flags) = (self.context, FI_MSG | FI_RECV);
-        if bytes > room {
-            self.is_over = true;
-            Fault::Truncated.log("receiving a message");
-            flags |= if self.takes_several { FI_MULTI_RECV } else { 0 };
-            return vec![Entry { context, flags, bytes, buffer: 0, fault: Some(Fault::Truncated) }];
-        }
-        let buffer = self.local.address + self.used_bytes;
-        let place = std::ptr::with_exposed_provenance_mut(buffer);
-        // SAFETY: who posted the buffer keeps it until it is given back, and the message fits into its rest.
-        unsafe { pelago_fabric::copy::transfer(place, letter.payload.as_ptr(), bytes) };
-        self.used_bytes += bytes;
-        self.is_over = !self.takes_several || room - bytes < least_room;
-        let releases = self.takes_several && self.is_over;
-        flags |= if releases && !releases_apart { FI_MULTI_RECV } else { 0 };
-        let mut entries = vec![Entry { context, flags, bytes, buffer, fault: None }];
-        if releases && releases_apart {
-            entries.push(Entry { context, flags: FI_MULTI_RECV, ..Entry::default() });
-        }
-        entries
-    }
-}
-
 impl Endpoint {
     /// The queues that it is bound to.
     pub(crate) fn queues(&self) -> Vec<Id> {
@@ -161,7 +119,7 @@ impl Head for fid_ep {
 }
 
 static OPS: fi_ops_ep = fi_ops_ep {
-    cancel: Some(cancel),
+    cancel: Some(receive::cancel),
     getopt: Some(get_option),
     setopt: Some(set_option),
     ..fi_ops_ep::EMPTY
@@ -322,22 +280,6 @@ unsafe extern "C" fn name(fid: *mut fid, address: *mut c_void, bytes: *mut usize
     }
     // SAFETY: the caller gives as much room as it says.
     unsafe { address::write(endpoint.profile, id, address, bytes) }
-}
-
-unsafe extern "C" fn cancel(fid: *mut fid, context: *mut c_void) -> isize {
-    // SAFETY: the table is that of endpoints.
-    let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
-    let endpoint = at(&mut world.endpoints, id);
-    let found = endpoint.receives.iter().position(|receive| receive.context == context.addr());
-    let (Some(found), Some((queue, _))) = (found, endpoint.receives_at) else {
-        return -(FI_ENOENT as isize);
-    };
-    endpoint.receives.remove(found);
-    let (context, fault) = (context.expose_provenance(), Some(Fault::Cancelled));
-    let entry = Entry { context, flags: FI_MSG | FI_RECV, fault, ..Entry::default() };
-    at(&mut world.queues, queue).push(entry);
-    wake(&world, id);
-    0
 }
 
 unsafe extern "C" fn set_option(

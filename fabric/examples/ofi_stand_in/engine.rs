@@ -6,13 +6,14 @@
 //! Messages between two endpoints stay in order; all else is executed last come first, as nothing is
 //! promised.
 
-use crate::endpoint::{Endpoint, Letter};
+use crate::completion::{self, Entry, wake};
+use crate::endpoint::Endpoint;
 use crate::fault::Fault;
 use crate::operation::{Action, Operation, check_context, check_locals};
 use crate::profile::QUEUE_COUNT;
-use crate::queue::Entry;
+use crate::receive::{Letter, deliver};
 use crate::region::{check_local, find_remote};
-use crate::world::{CHANGED, Id, World, at, world};
+use crate::world::{Id, World, at, world};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{Atomic, AtomicKind, copy};
 use std::collections::VecDeque;
@@ -61,16 +62,6 @@ pub(crate) fn is_movable(world: &World, id: Id) -> bool {
         || !endpoint.incoming.is_empty()
         || !endpoint.mail.is_empty() && !endpoint.receives.is_empty()
         || endpoint.outgoing.iter().any(leaves)
-}
-
-/// Tells who waits at the queues of an endpoint that something has happened.
-pub(crate) fn wake(world: &World, id: Id) {
-    if let Some(endpoint) = world.endpoints.get(&id) {
-        for queue in endpoint.queues() {
-            world.queues[&queue].wake();
-        }
-    }
-    CHANGED.notify_all();
 }
 
 /// To be called when something was posted at an endpoint.
@@ -202,41 +193,6 @@ fn bytes_of(kind: AtomicKind, word: u64) -> Vec<u8> {
     word.to_ne_bytes()[start..start + kind.bytes()].to_vec()
 }
 
-/// Puts messages into posted buffers, as far as there are some, and room for the entries.
-fn deliver(world: &mut World, id: Id) {
-    loop {
-        let endpoint = at(&mut world.endpoints, id);
-        let Some((queue, _)) = endpoint.receives_at else { return };
-        let (domain, mode, releases_apart) =
-            (endpoint.domain, endpoint.profile.mode, endpoint.profile.releases_apart);
-        if endpoint.mail.is_empty() || endpoint.receives.is_empty() || !world.queues[&queue].has_room(2) {
-            return;
-        }
-        let endpoint = at(&mut world.endpoints, id);
-        let Some(mut receive) = endpoint.receives.pop_front() else { return };
-        // SAFETY: with such a mode, who posts a buffer gives room in its context.
-        let intact = unsafe { check_context(receive.context, mode) };
-        if let Err(fault) = check_local(world, domain, &receive.local, FI_RECV).and(intact) {
-            fault.log("a buffer for messages");
-            let (context, fault) = (receive.context, Some(fault));
-            let entry = Entry { context, flags: FI_MSG | FI_RECV, fault, ..Entry::default() };
-            at(&mut world.queues, queue).push(entry);
-            continue;
-        }
-        let endpoint = at(&mut world.endpoints, id);
-        let Some(letter) = endpoint.mail.pop_front() else { return };
-        let mut entries = receive.take(&letter, endpoint.least_room, releases_apart);
-        if !receive.is_over {
-            endpoint.receives.push_front(receive);
-        }
-        if let Some(counter) = endpoint.counters.receives {
-            world.counters[&counter].count(entries[0].fault.is_some());
-        }
-        entries.drain(..).for_each(|entry| at(&mut world.queues, queue).push(entry));
-        wake(world, id);
-    }
-}
-
 /// Brings an operation back to where it was started.
 pub(crate) fn give_back(world: &mut World, operation: Operation) {
     let from = operation.from;
@@ -265,7 +221,7 @@ fn complete(world: &mut World, mut operation: Operation) {
         action if action.fetches() => endpoint.counters.reads,
         _ => endpoint.counters.writes,
     };
-    let queue = endpoint.transmits.map(|(queue, _)| queue);
+    let (queue, _) = endpoint.transmits.expect("it is bound before it is enabled");
     // SAFETY: with such a mode the context of whatever leaves an entry has the room.
     let intact = unsafe { check_context(operation.context, mode) };
     let result = &operation.request.result;
@@ -277,18 +233,11 @@ fn complete(world: &mut World, mut operation: Operation) {
         // were fetched as it has.
         unsafe { copy::transfer(place, operation.fetched.as_ptr(), result.bytes) };
     }
-    if let Some(counter) = counter {
-        world.counters[&counter].count(operation.outcome.is_err());
-    }
-    let fault = operation.outcome.err();
-    if let Some(fault) = fault {
-        fault.log(action.name());
-    }
-    let queue = at(&mut world.queues, queue.expect("it is bound before it is enabled"));
-    queue.release(usize::from(operation.completes));
-    if operation.completes || fault.is_some() {
-        let context = if operation.completes { operation.context } else { own_context };
-        queue.push(Entry { context, flags: action.entry_flags(), fault, ..Entry::default() });
-    }
-    wake(world, id);
+    let (completes, fault) = (operation.completes, operation.outcome.err());
+    at(&mut world.queues, queue).release(usize::from(completes));
+    let entry = (completes || fault.is_some()).then(|| {
+        let context = if completes { operation.context } else { own_context };
+        Entry { context, flags: action.entry_flags(), fault, ..Entry::default() }
+    });
+    completion::complete(world, id, queue, counter, action.name(), entry.as_slice());
 }

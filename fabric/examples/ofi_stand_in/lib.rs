@@ -14,6 +14,7 @@
 
 mod address;
 mod atomic;
+mod completion;
 mod counter;
 mod domain;
 mod endpoint;
@@ -28,6 +29,7 @@ mod object;
 mod operation;
 mod profile;
 mod queue;
+mod receive;
 mod refusal;
 mod region;
 mod rma;

@@ -4,6 +4,7 @@
 //! queue never overruns; errors find room always. The descriptor is readable whenever there is something to
 //! take, or to move on an endpoint that the queue is bound to, and `calm` has not been called since.
 
+use crate::completion::Entry;
 use crate::engine::{advance_all, is_movable};
 use crate::fault::Fault;
 use crate::object::{self, Head, closable, enter, table};
@@ -27,17 +28,6 @@ pub(crate) struct Queue {
     descriptor: Option<OwnedFd>,
     /// Waits are to end although there is nothing.
     is_signalled: bool,
-}
-
-/// What became of an operation.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Entry {
-    pub(crate) context: usize,
-    pub(crate) flags: u64,
-    pub(crate) bytes: usize,
-    /// Where a message lies.
-    pub(crate) buffer: usize,
-    pub(crate) fault: Option<Fault>,
 }
 
 /// The most entries of a queue whose opener names no number.
