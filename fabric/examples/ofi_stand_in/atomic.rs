@@ -3,36 +3,65 @@
 //! Invariant: one word at a time. An operation has one form in which it is called: those that compare do so
 //! always, a read only fetches, the others fetch or not.
 
+use crate::buffer::{Local, NOWHERE, Place, Remote, only};
+use crate::hollow;
 use crate::object::enter;
-use crate::operation::{Action, Flags, Local, Remote, Request, start};
+use crate::operation::{Action, Flags, Request, start};
 use crate::profile::Profile;
 use crate::refusal::Table;
 use crate::world::at;
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};
+use std::ptr::null_mut;
 
 /// The table.
 pub(crate) static OPS: fi_ops_atomic = fi_ops_atomic {
     write: Some(write),
-    writemsg: Some(write_message),
-    inject: Some(inject),
+    writemsg: Some(write_message::<false>),
+    inject: Some(inject::<false>),
     readwrite: Some(fetch),
-    readwritemsg: Some(fetch_message),
+    readwritemsg: Some(fetch_message::<false>),
     compwrite: Some(compare),
-    compwritemsg: Some(compare_message),
-    writevalid: Some(is_valid),
-    readwritevalid: Some(is_fetch_valid),
-    compwritevalid: Some(is_compare_valid),
+    compwritemsg: Some(compare_message::<false>),
+    ..VALIDITY
+};
+
+/// The table of the hollow provider.
+pub(crate) static HOLLOW: fi_ops_atomic = fi_ops_atomic {
+    writemsg: Some(write_message::<true>),
+    inject: Some(inject::<true>),
+    readwritemsg: Some(fetch_message::<true>),
+    compwritemsg: Some(compare_message::<true>),
+    ..VALIDITY
+};
+
+/// What both tables have.
+const VALIDITY: fi_ops_atomic = fi_ops_atomic {
+    writevalid: Some(is_valid::<0>),
+    readwritevalid: Some(is_valid::<FI_FETCH_ATOMIC>),
+    compwritevalid: Some(is_valid::<FI_COMPARE_ATOMIC>),
     ..fi_ops_atomic::EMPTY
 };
 
 /// How an atomic is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
     Base,
     Fetch,
     Compare,
+}
+
+impl Form {
+    /// The form that flags name as `fi_query_atomic` has them.
+    fn of(flags: u64) -> Option<Form> {
+        match flags & (FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC) {
+            0 => Some(Form::Base),
+            FI_FETCH_ATOMIC => Some(Form::Fetch),
+            FI_COMPARE_ATOMIC => Some(Form::Compare),
+            _ => None,
+        }
+    }
 }
 
 /// The kind of integers of that number.
@@ -87,22 +116,34 @@ fn known(profile: &Profile, form: Form, datatype: fi_datatype, op: fi_op) -> Opt
     (has_form && profile.atomic_bytes.contains(&kind.bytes())).then_some((kind, op))
 }
 
-/// What a call names.
-struct Call {
+/// What a call asks for, by the form in which it is called and its local words: operand, comparison, result.
+///
+/// # Safety
+/// The endpoint is an object of this library.
+unsafe fn request(
+    ep: *mut fid_ep,
     form: Form,
-    datatype: fi_datatype,
-    op: fi_op,
-    source: Place,
-    compare: Place,
-    result: Place,
-    address: u64,
-    key: u64,
+    (datatype, op): (fi_datatype, fi_op),
+    [source, compare, result]: [Place; 3],
+    (address, key): (u64, u64),
+) -> Result<Request, c_int> {
+    // SAFETY: the caller vouches for the endpoint.
+    let profile = unsafe { profile_of(ep) };
+    let (kind, op) = known(profile, form, datatype, op).ok_or(FI_EOPNOTSUPP)?;
+    let local = |(address, count, descriptor): Place, is_needed| match (count, is_needed) {
+        (1, true) => Ok(Local::new((address, kind.bytes(), descriptor))),
+        // Who reads may name an operand, which is ignored.
+        (0 | 1, false) => Ok(Local::default()),
+        _ => Err(FI_EINVAL),
+    };
+    Ok(Request {
+        action: Action::Atomic { kind, op, fetches: form != Form::Base },
+        source: local(source, op != AtomicOp::Fetch)?,
+        compare: local(compare, form == Form::Compare)?,
+        result: local(result, form != Form::Base)?,
+        remote: Remote { address, bytes: kind.bytes(), key },
+    })
 }
-
-/// A local word: address, count, descriptor.
-type Place = (*const c_void, usize, *mut c_void);
-
-const NOWHERE: Place = (std::ptr::null(), 0, std::ptr::null_mut());
 
 /// The provider of an endpoint.
 ///
@@ -112,41 +153,6 @@ unsafe fn profile_of(ep: *mut fid_ep) -> &'static Profile {
     // SAFETY: the caller vouches for the endpoint.
     let (mut world, id) = unsafe { enter(ep) };
     at(&mut world.endpoints, id).profile
-}
-
-/// Starts an atomic.
-///
-/// # Safety
-/// The endpoint is an object of this library, and the caller keeps what `fi_atomic(3)` asks.
-unsafe fn begin(ep: *mut fid_ep, peer: fi_addr_t, flags: Flags, context: *mut c_void, call: Call) -> isize {
-    // SAFETY: the caller vouches for the endpoint.
-    let profile = unsafe { profile_of(ep) };
-    let Some((kind, op)) = known(profile, call.form, call.datatype, call.op) else {
-        return -(FI_EOPNOTSUPP as isize);
-    };
-    let counts = [
-        (call.source.1, op != AtomicOp::Fetch),
-        (call.compare.1, call.form == Form::Compare),
-        (call.result.1, call.form != Form::Base),
-    ];
-    // Who reads may name an operand, which is ignored.
-    let is_odd = |&(count, is_needed): &(usize, bool)| count > 1 || is_needed && count == 0;
-    if counts.iter().any(is_odd) {
-        return -(FI_EINVAL as isize);
-    }
-    let local = |(address, count, descriptor): Place, is_needed| match (count, is_needed) {
-        (1, true) => Local::new(address, kind.bytes(), descriptor),
-        _ => Local::default(),
-    };
-    let request = Request {
-        action: Action::Atomic { kind, op, fetches: call.form != Form::Base },
-        source: local(call.source, counts[0].1),
-        compare: local(call.compare, counts[1].1),
-        result: local(call.result, counts[2].1),
-        remote: Remote { address: call.address, bytes: kind.bytes(), key: call.key },
-    };
-    // SAFETY: the caller vouches for endpoint and buffers.
-    unsafe { start(ep, peer, flags, context, request) }
 }
 
 unsafe extern "C" fn write(
@@ -161,13 +167,15 @@ unsafe extern "C" fn write(
     op: fi_op,
     context: *mut c_void,
 ) -> isize {
-    let (form, source) = (Form::Base, (buffer, count, descriptor));
-    let call = Call { form, datatype, op, source, compare: NOWHERE, result: NOWHERE, address, key };
+    let words = [(buffer, count, descriptor), NOWHERE, NOWHERE];
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
-    unsafe { begin(ep, peer, Flags::Default, context, call) }
+    unsafe {
+        let request = request(ep, Form::Base, (datatype, op), words, (address, key));
+        start(ep, peer, Flags::Default, context, request)
+    }
 }
 
-unsafe extern "C" fn inject(
+unsafe extern "C" fn inject<const HOLLOW: bool>(
     ep: *mut fid_ep,
     buffer: *const c_void,
     count: usize,
@@ -177,11 +185,15 @@ unsafe extern "C" fn inject(
     datatype: fi_datatype,
     op: fi_op,
 ) -> isize {
-    let null = std::ptr::null_mut();
-    let (form, source) = (Form::Base, (buffer, count, null));
-    let call = Call { form, datatype, op, source, compare: NOWHERE, result: NOWHERE, address, key };
+    let words = [(buffer, count, null_mut()), NOWHERE, NOWHERE];
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
-    unsafe { begin(ep, peer, Flags::Injected, null, call) }
+    unsafe {
+        if HOLLOW {
+            return hollow::count(ep, false);
+        }
+        let request = request(ep, Form::Base, (datatype, op), words, (address, key));
+        start(ep, peer, Flags::Injected, null_mut(), request)
+    }
 }
 
 unsafe extern "C" fn fetch(
@@ -198,11 +210,12 @@ unsafe extern "C" fn fetch(
     op: fi_op,
     context: *mut c_void,
 ) -> isize {
-    let (form, source) = (Form::Fetch, (buffer, count, descriptor));
-    let result = (result.cast_const(), count, result_descriptor);
-    let call = Call { form, datatype, op, source, compare: NOWHERE, result, address, key };
+    let words = [(buffer, count, descriptor), NOWHERE, (result.cast_const(), count, result_descriptor)];
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
-    unsafe { begin(ep, peer, Flags::Default, context, call) }
+    unsafe {
+        let request = request(ep, Form::Fetch, (datatype, op), words, (address, key));
+        start(ep, peer, Flags::Default, context, request)
+    }
 }
 
 unsafe extern "C" fn compare(
@@ -221,81 +234,32 @@ unsafe extern "C" fn compare(
     op: fi_op,
     context: *mut c_void,
 ) -> isize {
-    let (form, source) = (Form::Compare, (buffer, count, descriptor));
-    let compare = (compare, count, compare_descriptor);
     let result = (result.cast_const(), count, result_descriptor);
-    let call = Call { form, datatype, op, source, compare, result, address, key };
+    let words = [(buffer, count, descriptor), (compare, count, compare_descriptor), result];
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
-    unsafe { begin(ep, peer, Flags::Default, context, call) }
-}
-
-/// The words that a call names in arrays, and their descriptors.
-#[derive(Clone, Copy)]
-struct Words(*const fi_ioc, *mut *mut c_void, usize);
-
-impl Words {
-    const NONE: Words = Words(std::ptr::null(), std::ptr::null_mut(), 0);
-
-    /// The only one of them; none if there are more.
-    ///
-    /// # Safety
-    /// The arrays are as long as said; descriptors may be null.
-    unsafe fn only(self) -> Option<Place> {
-        let Words(words, descriptors, count) = self;
-        match count {
-            0 => Some(NOWHERE),
-            // SAFETY: the caller vouches for the arrays.
-            1 => unsafe {
-                let null = std::ptr::null_mut();
-                let descriptor = if descriptors.is_null() { null } else { *descriptors };
-                Some(((*words).addr.cast_const(), (*words).count, descriptor))
-            },
-            _ => None,
-        }
-    }
-}
-
-/// Starts the atomic of a message.
-///
-/// # Safety
-/// The endpoint is an object of this library, and the caller keeps what `fi_atomic(3)` asks.
-unsafe fn begin_message(
-    ep: *mut fid_ep,
-    form: Form,
-    message: *const fi_msg_atomic,
-    [compare, result]: [Words; 2],
-    flags: u64,
-) -> isize {
-    // SAFETY: the caller vouches for message and arrays.
     unsafe {
-        let message = &*message;
-        let source = Words(message.msg_iov, message.desc, message.iov_count);
-        let (Some(source), Some(compare), Some(result)) = (source.only(), compare.only(), result.only())
-        else {
-            return -(FI_EINVAL as isize);
-        };
-        if message.rma_iov_count != 1 || (*message.rma_iov).count != 1 {
-            return -(FI_EINVAL as isize);
-        }
-        let fi_rma_ioc { addr: address, key, .. } = *message.rma_iov;
-        let (datatype, op) = (message.datatype, message.op);
-        let call = Call { form, datatype, op, source, compare, result, address, key };
-        begin(ep, message.addr, Flags::Given(flags), message.context, call)
+        let request = request(ep, Form::Compare, (datatype, op), words, (address, key));
+        start(ep, peer, Flags::Default, context, request)
     }
 }
 
-/// As the table has it; also for what the hollow provider does in earnest.
-pub(crate) unsafe extern "C" fn write_message(
+#[inline(never)]
+unsafe extern "C" fn write_message<const HOLLOW: bool>(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
     flags: u64,
 ) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
-    unsafe { begin_message(ep, Form::Base, message, [Words::NONE; 2], flags) }
+    unsafe {
+        if HOLLOW {
+            return hollow::count_or(ep, flags, false, || write_message::<false>(ep, message, flags));
+        }
+        start_message(ep, Form::Base, message, flags, Ok(NOWHERE), Ok(NOWHERE))
+    }
 }
 
-/// As the table has it; also for what the hollow provider does in earnest.
-pub(crate) unsafe extern "C" fn fetch_message(
+#[inline(never)]
+unsafe extern "C" fn fetch_message<const HOLLOW: bool>(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
     results: *mut fi_ioc,
@@ -303,13 +267,20 @@ pub(crate) unsafe extern "C" fn fetch_message(
     result_count: usize,
     flags: u64,
 ) -> isize {
-    let result = Words(results, result_descriptors, result_count);
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
-    unsafe { begin_message(ep, Form::Fetch, message, [Words::NONE, result], flags) }
+    unsafe {
+        if HOLLOW {
+            return hollow::count_or(ep, flags, true, || {
+                fetch_message::<false>(ep, message, results, result_descriptors, result_count, flags)
+            });
+        }
+        let result = only(results, result_descriptors, result_count);
+        start_message(ep, Form::Fetch, message, flags, Ok(NOWHERE), result)
+    }
 }
 
-/// As the table has it; also for what the hollow provider does in earnest.
-pub(crate) unsafe extern "C" fn compare_message(
+#[inline(never)]
+unsafe extern "C" fn compare_message<const HOLLOW: bool>(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
     compares: *const fi_ioc,
@@ -320,61 +291,75 @@ pub(crate) unsafe extern "C" fn compare_message(
     result_count: usize,
     flags: u64,
 ) -> isize {
-    let compare = Words(compares, compare_descriptors, compare_count);
-    let result = Words(results, result_descriptors, result_count);
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
-    unsafe { begin_message(ep, Form::Compare, message, [compare, result], flags) }
+    unsafe {
+        if HOLLOW {
+            return hollow::count_or(ep, flags, true, || {
+                compare_message::<false>(
+                    ep,
+                    message,
+                    compares,
+                    compare_descriptors,
+                    compare_count,
+                    results,
+                    result_descriptors,
+                    result_count,
+                    flags,
+                )
+            });
+        }
+        let compare = only(compares, compare_descriptors, compare_count);
+        let result = only(results, result_descriptors, result_count);
+        start_message(ep, Form::Compare, message, flags, compare, result)
+    }
 }
 
-/// Whether an endpoint has an atomic in that form, and how many words it takes.
+/// Starts the atomic of a message.
 ///
 /// # Safety
-/// The endpoint is an object of this library; the place is valid for a write.
-pub(crate) unsafe fn validity(
+/// The endpoint is an object of this library, and the caller keeps what `fi_atomic(3)` asks.
+unsafe fn start_message(
     ep: *mut fid_ep,
     form: Form,
+    message: *const fi_msg_atomic,
+    flags: u64,
+    compare: Result<Place, c_int>,
+    result: Result<Place, c_int>,
+) -> isize {
+    let request_of = |message: &fi_msg_atomic| {
+        // SAFETY: the caller vouches for endpoint, message and arrays.
+        unsafe {
+            let source = only(message.msg_iov, message.desc, message.iov_count)?;
+            if message.rma_iov_count != 1 || (*message.rma_iov).count != 1 {
+                return Err(FI_EINVAL);
+            }
+            let fi_rma_ioc { addr, key, .. } = *message.rma_iov;
+            request(ep, form, (message.datatype, message.op), [source, compare?, result?], (addr, key))
+        }
+    };
+    // SAFETY: the caller vouches for endpoint and message.
+    unsafe {
+        let message = &*message;
+        start(ep, message.addr, Flags::Given(flags), message.context, request_of(message))
+    }
+}
+
+/// Whether an endpoint has an atomic in the form of these flags (`FI_FETCH_ATOMIC`, `FI_COMPARE_ATOMIC`), and
+/// how many words it takes.
+unsafe extern "C" fn is_valid<const FLAGS: u64>(
+    ep: *mut fid_ep,
     datatype: fi_datatype,
     op: fi_op,
     count: *mut usize,
 ) -> c_int {
-    // SAFETY: the caller vouches for the endpoint.
+    // SAFETY: the table is that of endpoints.
     let profile = unsafe { profile_of(ep) };
-    if known(profile, form, datatype, op).is_none() {
+    if Form::of(FLAGS).and_then(|form| known(profile, form, datatype, op)).is_none() {
         return -FI_EOPNOTSUPP;
     }
     // SAFETY: the caller gives the place.
     unsafe { count.write(1) };
     0
-}
-
-pub(crate) unsafe extern "C" fn is_valid(
-    ep: *mut fid_ep,
-    datatype: fi_datatype,
-    op: fi_op,
-    count: *mut usize,
-) -> c_int {
-    // SAFETY: the table is that of endpoints; the caller gives the place.
-    unsafe { validity(ep, Form::Base, datatype, op, count) }
-}
-
-pub(crate) unsafe extern "C" fn is_fetch_valid(
-    ep: *mut fid_ep,
-    datatype: fi_datatype,
-    op: fi_op,
-    count: *mut usize,
-) -> c_int {
-    // SAFETY: the table is that of endpoints; the caller gives the place.
-    unsafe { validity(ep, Form::Fetch, datatype, op, count) }
-}
-
-pub(crate) unsafe extern "C" fn is_compare_valid(
-    ep: *mut fid_ep,
-    datatype: fi_datatype,
-    op: fi_op,
-    count: *mut usize,
-) -> c_int {
-    // SAFETY: the table is that of endpoints; the caller gives the place.
-    unsafe { validity(ep, Form::Compare, datatype, op, count) }
 }
 
 /// `fi_query_atomic`.
@@ -385,12 +370,7 @@ pub(crate) unsafe extern "C" fn query(
     attributes: *mut fi_atomic_attr,
     flags: u64,
 ) -> c_int {
-    let form = match flags & (FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC) {
-        0 => Form::Base,
-        FI_FETCH_ATOMIC => Form::Fetch,
-        FI_COMPARE_ATOMIC => Form::Compare,
-        _ => return -FI_EINVAL,
-    };
+    let Some(form) = Form::of(flags) else { return -FI_EINVAL };
     // SAFETY: the table is that of domains.
     let (mut world, id) = unsafe { enter(domain) };
     let profile = at(&mut world.domains, id).profile;

@@ -13,7 +13,7 @@ use crate::profile::Profile;
 use crate::receive::{Letter, Receive};
 use crate::refusal::Table;
 use crate::world::{Id, World, at};
-use crate::{address, atomic, hollow, message, receive, rma};
+use crate::{address, atomic, message, receive, rma};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicPtr, Ordering};
@@ -65,8 +65,15 @@ pub(crate) struct Counters {
 /// Where a hollow endpoint counts.
 #[derive(Default)]
 pub(crate) struct Counts {
-    pub(crate) writes: AtomicPtr<Value>,
-    pub(crate) reads: AtomicPtr<Value>,
+    writes: AtomicPtr<Value>,
+    reads: AtomicPtr<Value>,
+}
+
+impl Counts {
+    /// Where it counts operations that fetch, or those that do not.
+    pub(crate) fn place(&self, fetches: bool) -> &AtomicPtr<Value> {
+        if fetches { &self.reads } else { &self.writes }
+    }
 }
 
 impl Endpoint {
@@ -164,7 +171,7 @@ pub(crate) unsafe extern "C" fn open(
         receives: VecDeque::new(),
     };
     let (rma, atomic) = match profile.is_hollow {
-        true => (table(&hollow::RMA), table(&hollow::ATOMIC)),
+        true => (table(&rma::HOLLOW), table(&atomic::HOLLOW)),
         false => (table(&rma::OPS), table(&atomic::OPS)),
     };
     let head = |fid| fid_ep {
@@ -244,9 +251,9 @@ fn bind_counter(world: &mut World, id: Id, counter: Id, flags: u64, counts: &Cou
     }
     asked.iter_mut().for_each(|(_, place)| **place = Some(counter));
     let value = world.counters[&counter].value();
-    for (flag, place) in [(FI_WRITE, &counts.writes), (FI_READ, &counts.reads)] {
+    for (flag, fetches) in [(FI_WRITE, false), (FI_READ, true)] {
         if flags & flag != 0 {
-            place.store(value, Ordering::Relaxed);
+            counts.place(fetches).store(value, Ordering::Relaxed);
         }
     }
     0

@@ -7,9 +7,10 @@
 //! promised.
 
 use crate::completion::{self, Entry, wake};
+use crate::context;
 use crate::endpoint::Endpoint;
 use crate::fault::Fault;
-use crate::operation::{Action, Operation, check_context, check_locals};
+use crate::operation::{Action, Operation, check_locals};
 use crate::profile::QUEUE_COUNT;
 use crate::receive::{Letter, deliver};
 use crate::region::{check_local, find_remote};
@@ -223,7 +224,7 @@ fn complete(world: &mut World, mut operation: Operation) {
     };
     let (queue, _) = endpoint.transmits.expect("it is bound before it is enabled");
     // SAFETY: with such a mode the context of whatever leaves an entry has the room.
-    let intact = unsafe { check_context(operation.context, mode) };
+    let intact = unsafe { context::check(operation.context, mode) };
     let result = &operation.request.result;
     operation.outcome =
         operation.outcome.and(intact).and_then(|()| check_local(world, domain, result, FI_READ));

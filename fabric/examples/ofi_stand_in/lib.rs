@@ -14,7 +14,9 @@
 
 mod address;
 mod atomic;
+mod buffer;
 mod completion;
+mod context;
 mod counter;
 mod domain;
 mod endpoint;

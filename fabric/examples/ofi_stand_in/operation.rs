@@ -1,74 +1,20 @@
 //! Operations: what a call of an op table asks for, and how it is accepted.
 //!
 //! Invariant: an accepted operation has room for its entry, and of its buffers nothing is read or written at
-//! the call but what is injected. A provider that asks for room in contexts writes to it, and looks whether
-//! it is as it was when the operation is complete.
+//! the call but what is injected.
 
+use crate::buffer::{Local, Remote};
+use crate::context;
 use crate::engine::{advance, give_back, note_post};
 use crate::fault::Fault;
 use crate::object::enter;
 use crate::profile::{INJECT_BYTES, QUEUE_COUNT, TRANSFER_BYTES, TX_FLAGS};
+use crate::refusal::answer;
 use crate::region::check_local;
 use crate::world::{Id, World, at};
-use libc::c_void;
+use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};
-
-/// A local buffer.
-#[derive(Default)]
-pub(crate) struct Local {
-    pub(crate) address: usize,
-    pub(crate) bytes: usize,
-    pub(crate) descriptor: usize,
-    /// What it held at the call, if it was injected.
-    pub(crate) kept: Option<Vec<u8>>,
-}
-
-impl Local {
-    /// A buffer as a call names it.
-    pub(crate) fn new(address: *const c_void, bytes: usize, descriptor: *mut c_void) -> Local {
-        Local { address: address.expose_provenance(), bytes, descriptor: descriptor.addr(), kept: None }
-    }
-
-    /// The buffer number `index` of those that a call names in arrays; descriptors may be left out.
-    ///
-    /// # Safety
-    /// There are so many descriptors, or null.
-    pub(crate) unsafe fn of(
-        address: *const c_void,
-        bytes: usize,
-        descriptors: *mut *mut c_void,
-        index: usize,
-    ) -> Local {
-        let null = std::ptr::null_mut();
-        // SAFETY: the caller vouches for the descriptors.
-        let descriptor = if descriptors.is_null() { null } else { unsafe { *descriptors.add(index) } };
-        Local::new(address, bytes, descriptor)
-    }
-
-    /// What it holds.
-    ///
-    /// # Safety
-    /// The caller of the operation keeps it valid, as libfabric asks until the operation is complete.
-    pub(crate) unsafe fn read(&self) -> Vec<u8> {
-        if let Some(kept) = &self.kept {
-            return kept.clone();
-        }
-        let mut data = vec![0; self.bytes];
-        let source = std::ptr::with_exposed_provenance(self.address);
-        // SAFETY: the caller vouches for the buffer, and `data` has as many bytes.
-        unsafe { pelago_fabric::copy::transfer(data.as_mut_ptr(), source, self.bytes) };
-        data
-    }
-}
-
-/// A range of a peer's memory.
-#[derive(Default)]
-pub(crate) struct Remote {
-    pub(crate) address: u64,
-    pub(crate) bytes: usize,
-    pub(crate) key: u64,
-}
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -167,7 +113,7 @@ pub(crate) struct Operation {
     pub(crate) fetched: Vec<u8>,
 }
 
-/// Accepts an operation: what the functions of the op tables answer.
+/// Starts an operation, or not: what the functions of the op tables answer.
 ///
 /// # Safety
 /// The endpoint is an object of this library, and the caller keeps what libfabric asks of an operation.
@@ -176,13 +122,28 @@ pub(crate) unsafe fn start(
     peer: fi_addr_t,
     flags: Flags,
     context: *mut c_void,
-    mut request: Request,
+    request: Result<Request, c_int>,
 ) -> isize {
+    // SAFETY: the caller vouches for the endpoint and for what is asked of an operation.
+    answer(request.and_then(|request| unsafe { accept(ep, peer, flags, context, request) }))
+}
+
+/// Accepts an operation, or says why not.
+///
+/// # Safety
+/// The same as for `start`.
+unsafe fn accept(
+    ep: *mut fid_ep,
+    peer: fi_addr_t,
+    flags: Flags,
+    context: *mut c_void,
+    mut request: Request,
+) -> Result<usize, c_int> {
     // SAFETY: the caller vouches for the endpoint.
     let (mut world, from) = unsafe { enter(ep) };
     let endpoint = at(&mut world.endpoints, from);
     if !endpoint.is_enabled {
-        return -(FI_EOPBADSTATE as isize);
+        return Err(FI_EOPBADSTATE);
     }
     let given = match flags {
         Flags::Default => endpoint.op_flags,
@@ -191,25 +152,25 @@ pub(crate) unsafe fn start(
     };
     let injects = given & FI_INJECT != 0;
     if given & !(TX_FLAGS | FI_MORE) != 0 || injects && request.action == Action::Read {
-        return -(FI_EBADFLAGS as isize);
+        return Err(FI_EBADFLAGS);
     }
     let (mode, is_auto) = (endpoint.profile.mode, !endpoint.profile.is_manual());
     let (queue, is_selective) = endpoint.transmits.expect("it is bound before it is enabled");
     let completes = !matches!(flags, Flags::Injected) && (!is_selective || given & FI_COMPLETION != 0);
     let vector = endpoint.vector.expect("it is bound before it is enabled");
     let is_full = endpoint.in_flight >= QUEUE_COUNT;
-    let Some(to) = at(&mut world.vectors, vector).endpoint(peer) else { return -(FI_EINVAL as isize) };
+    let Some(to) = at(&mut world.vectors, vector).endpoint(peer) else { return Err(FI_EINVAL) };
     if completes && mode != 0 && context.is_null() {
-        return -(FI_EINVAL as isize);
+        return Err(FI_EINVAL);
     }
     if request.bytes() > TRANSFER_BYTES || injects && request.source.bytes > INJECT_BYTES {
-        return -(FI_EMSGSIZE as isize);
+        return Err(FI_EMSGSIZE);
     }
     if is_full || completes && !at(&mut world.queues, queue).reserve() {
         if is_auto {
             advance(&mut world, from);
         }
-        return -(FI_EAGAIN as isize);
+        return Err(FI_EAGAIN);
     }
     if injects {
         for local in [&mut request.source, &mut request.compare] {
@@ -219,16 +180,14 @@ pub(crate) unsafe fn start(
     }
     let context = if completes { context.expose_provenance() } else { 0 };
     // SAFETY: with such a mode the caller gives room in the context of whatever leaves an entry.
-    unsafe { mark_context(context, mode) };
-    accept(
-        &mut world,
-        Operation { from, to, context, completes, request, outcome: Ok(()), fetched: Vec::new() },
-    );
-    0
+    unsafe { context::mark(context, mode) };
+    let operation = Operation { from, to, context, completes, request, outcome: Ok(()), fetched: Vec::new() };
+    post(&mut world, operation);
+    Ok(0)
 }
 
 /// Puts an operation on its way, or back at once if its buffers will not do.
-fn accept(world: &mut World, mut operation: Operation) {
+fn post(world: &mut World, mut operation: Operation) {
     let from = operation.from;
     operation.outcome = check_locals(world, &operation);
     let endpoint = at(&mut world.endpoints, from);
@@ -249,38 +208,4 @@ pub(crate) fn check_locals(world: &World, operation: &Operation) -> Result<(), F
     check_local(world, domain, &request.source, access)?;
     check_local(world, domain, &request.compare, access)?;
     check_local(world, domain, &request.result, FI_READ)
-}
-
-/// The words of a context that belong to the provider.
-fn context_words(mode: u64) -> usize {
-    match mode {
-        0 => 0,
-        FI_CONTEXT => size_of::<fi_context>() / size_of::<usize>(),
-        _ => size_of::<fi_context2>() / size_of::<usize>(),
-    }
-}
-
-/// Writes to the provider's room in a context.
-///
-/// # Safety
-/// The context is 0, or has the room that the mode asks for.
-pub(crate) unsafe fn mark_context(context: usize, mode: u64) {
-    let words = if context == 0 { 0 } else { context_words(mode) };
-    for index in 0..words {
-        let place = std::ptr::with_exposed_provenance_mut::<usize>(context);
-        // SAFETY: the caller vouches for the room.
-        unsafe { place.add(index).write(!context ^ index) };
-    }
-}
-
-/// Looks whether that room is as `mark_context` left it.
-///
-/// # Safety
-/// The same as for `mark_context`.
-pub(crate) unsafe fn check_context(context: usize, mode: u64) -> Result<(), Fault> {
-    let words = if context == 0 { 0 } else { context_words(mode) };
-    let place = std::ptr::with_exposed_provenance::<usize>(context);
-    // SAFETY: the caller vouches for the room.
-    let is_intact = (0..words).all(|index| unsafe { place.add(index).read() } == !context ^ index);
-    if is_intact { Ok(()) } else { Err(Fault::ContextSpoilt) }
 }

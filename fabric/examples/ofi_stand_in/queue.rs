@@ -8,7 +8,7 @@ use crate::completion::Entry;
 use crate::engine::{advance_all, is_movable};
 use crate::fault::Fault;
 use crate::object::{self, Head, closable, enter, table};
-use crate::refusal::Table;
+use crate::refusal::{Table, answer};
 use crate::wait::Deadline;
 use crate::world::{CHANGED, Id, World, at};
 use libc::{c_char, c_int, c_void};
@@ -167,7 +167,7 @@ unsafe extern "C" fn control(fid: *mut fid, command: c_int, argument: *mut c_voi
 ///
 /// # Safety
 /// There is room for so many entries of the queue's format.
-unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> isize {
+unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> Result<usize, c_int> {
     advance_all(world, |endpoint| endpoint.has_queue(id));
     let queue = at(&mut world.queues, id);
     let entry_bytes = match queue.format {
@@ -199,9 +199,9 @@ unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> is
         taken += 1;
     }
     match queue.entries.front() {
-        _ if taken > 0 => taken as isize,
-        Some(entry) if entry.fault.is_some() => -(FI_EAVAIL as isize),
-        _ => -(FI_EAGAIN as isize),
+        _ if taken > 0 => Ok(taken),
+        Some(entry) if entry.fault.is_some() => Err(FI_EAVAIL),
+        _ => Err(FI_EAGAIN),
     }
 }
 
@@ -209,7 +209,7 @@ unsafe extern "C" fn read(cq: *mut fid_cq, room: *mut c_void, count: usize) -> i
     // SAFETY: the table is that of completion queues; the caller gives the room.
     unsafe {
         let (mut world, id) = enter(cq);
-        take(&mut world, id, room, count)
+        answer(take(&mut world, id, room, count))
     }
 }
 
@@ -223,10 +223,10 @@ unsafe extern "C" fn read_from(
     unsafe {
         let (mut world, id) = enter(cq);
         let taken = take(&mut world, id, room, count);
-        for index in 0..usize::try_from(taken).unwrap_or(0) {
+        for index in 0..taken.unwrap_or(0) {
             sources.add(index).write(FI_ADDR_NOTAVAIL);
         }
-        taken
+        answer(taken)
     }
 }
 
@@ -240,23 +240,23 @@ unsafe extern "C" fn sread(
     // SAFETY: the table is that of completion queues.
     let (mut world, id) = unsafe { enter(cq) };
     if at(&mut world.queues, id).wait_obj == FI_WAIT_NONE {
-        return -(FI_ENOSYS as isize);
+        return answer(Err(FI_ENOSYS));
     }
     let deadline = Deadline::after(timeout);
     loop {
         // SAFETY: the caller gives the room.
         match unsafe { take(&mut world, id, room, count) } {
-            again if again == -(FI_EAGAIN as isize) => {}
-            other => return other,
+            Err(FI_EAGAIN) => {}
+            taken => return answer(taken),
         }
         if std::mem::take(&mut at(&mut world.queues, id).is_signalled) {
-            return -(FI_EAGAIN as isize);
+            return answer(Err(FI_EAGAIN));
         }
         // Not another look when the time is over: who was not woken although something came is to be found
         // out.
         match deadline.sleep(world) {
             Some((later, false)) => world = later,
-            _ => return -(FI_EAGAIN as isize),
+            _ => return answer(Err(FI_EAGAIN)),
         }
     }
 }
@@ -279,7 +279,7 @@ unsafe extern "C" fn read_error(cq: *mut fid_cq, room: *mut fi_cq_err_entry, _fl
     let (mut world, id) = unsafe { enter(cq) };
     let queue = at(&mut world.queues, id);
     let Some((fault, entry)) = queue.entries.front().and_then(|entry| Some((entry.fault?, *entry))) else {
-        return -(FI_EAGAIN as isize);
+        return answer(Err(FI_EAGAIN));
     };
     queue.entries.pop_front();
     // SAFETY: the caller gives room for an entry, whose buffer for more data it keeps.

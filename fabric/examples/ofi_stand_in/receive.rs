@@ -3,15 +3,17 @@
 //! Invariant: a buffer that was posted is the library's until an entry gives it back; one that may not be
 //! used is given back at once, as an error.
 
+use crate::buffer::{Local, Place, only};
 use crate::completion::{Entry, complete};
+use crate::context;
 use crate::engine::note_post;
 use crate::fault::Fault;
 use crate::object::enter;
-use crate::operation::{Local, check_context, mark_context};
 use crate::profile::{RECEIVES_COUNT, RX_FLAGS};
+use crate::refusal::answer;
 use crate::region::check_local;
 use crate::world::{Id, World, at};
-use libc::c_void;
+use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 
 /// A message on its way.
@@ -68,7 +70,7 @@ pub(crate) unsafe extern "C" fn receive(
     context: *mut c_void,
 ) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_msg(3)` asks.
-    unsafe { post(ep, Local::new(buffer, bytes, descriptor), peer, context, 0) }
+    unsafe { answer(post(ep, (buffer.cast_const(), bytes, descriptor), peer, context, 0)) }
 }
 
 pub(crate) unsafe extern "C" fn receive_message(
@@ -79,8 +81,8 @@ pub(crate) unsafe extern "C" fn receive_message(
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_msg(3)` asks.
     unsafe {
         let message = &*message;
-        let Some(local) = crate::message::buffer(message) else { return -(FI_EINVAL as isize) };
-        post(ep, local, message.addr, message.context, flags)
+        let buffer = only(message.msg_iov, message.desc, message.iov_count);
+        answer(buffer.and_then(|buffer| post(ep, buffer, message.addr, message.context, flags)))
     }
 }
 
@@ -91,7 +93,7 @@ pub(crate) unsafe extern "C" fn cancel(fid: *mut fid, context: *mut c_void) -> i
     let endpoint = at(&mut world.endpoints, id);
     let found = endpoint.receives.iter().position(|receive| receive.context == context.addr());
     let (Some(found), Some((queue, _))) = (found, endpoint.receives_at) else {
-        return -(FI_ENOENT as isize);
+        return answer(Err(FI_ENOENT));
     };
     endpoint.receives.remove(found);
     let context = context.expose_provenance();
@@ -99,34 +101,41 @@ pub(crate) unsafe extern "C" fn cancel(fid: *mut fid, context: *mut c_void) -> i
     0
 }
 
-/// Posts a buffer.
+/// Posts a buffer, or says why not.
 ///
 /// # Safety
 /// The endpoint is an object of this library; the caller leaves buffer and context alone until an entry gives
 /// them back.
-unsafe fn post(ep: *mut fid_ep, local: Local, peer: fi_addr_t, context: *mut c_void, flags: u64) -> isize {
+unsafe fn post(
+    ep: *mut fid_ep,
+    buffer: Place,
+    peer: fi_addr_t,
+    context: *mut c_void,
+    flags: u64,
+) -> Result<usize, c_int> {
     // SAFETY: the caller vouches for the endpoint.
     let (mut world, id) = unsafe { enter(ep) };
     let endpoint = at(&mut world.endpoints, id);
     if !endpoint.is_enabled {
-        return -(FI_EOPBADSTATE as isize);
+        return Err(FI_EOPBADSTATE);
     }
     if flags & !RX_FLAGS != 0 {
-        return -(FI_EBADFLAGS as isize);
+        return Err(FI_EBADFLAGS);
     }
     // Only who asks for directed receives may name a sender, and nobody is offered them.
     if peer != FI_ADDR_UNSPEC && flags & FI_MULTI_RECV != 0 || context.is_null() && endpoint.profile.mode != 0
     {
-        return -(FI_EINVAL as isize);
+        return Err(FI_EINVAL);
     }
     if endpoint.receives.len() >= RECEIVES_COUNT {
-        return -(FI_EAGAIN as isize);
+        return Err(FI_EAGAIN);
     }
     let (domain, mode) = (endpoint.domain, endpoint.profile.mode);
     let (queue, _) = endpoint.receives_at.expect("it is bound before it is enabled");
     let (context, takes_several) = (context.expose_provenance(), flags & FI_MULTI_RECV != 0);
     // SAFETY: with such a mode the caller gives room in the context.
-    unsafe { mark_context(context, mode) };
+    unsafe { context::mark(context, mode) };
+    let local = Local::new(buffer);
     match check_local(&world, domain, &local, FI_RECV) {
         Ok(()) => {
             let receive = Receive { local, context, takes_several, used_bytes: 0, is_over: false };
@@ -135,7 +144,7 @@ unsafe fn post(ep: *mut fid_ep, local: Local, peer: fi_addr_t, context: *mut c_v
         Err(fault) => give_back(&mut world, id, queue, context, "posting a buffer for messages", fault),
     }
     note_post(&mut world, id);
-    0
+    Ok(0)
 }
 
 /// Puts messages into posted buffers, as far as there are some, and room for the entries.
@@ -150,7 +159,7 @@ pub(crate) fn deliver(world: &mut World, id: Id) {
         let endpoint = at(&mut world.endpoints, id);
         let Some(mut receive) = endpoint.receives.pop_front() else { return };
         // SAFETY: with such a mode, who posts a buffer gives room in its context.
-        let intact = unsafe { check_context(receive.context, profile.mode) };
+        let intact = unsafe { context::check(receive.context, profile.mode) };
         if let Err(fault) = check_local(world, domain, &receive.local, FI_RECV).and(intact) {
             give_back(world, id, queue, receive.context, "a buffer for messages", fault);
             continue;

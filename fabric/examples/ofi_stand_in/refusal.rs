@@ -1,9 +1,15 @@
-//! What a table leaves out: functions that answer `-FI_ENOSYS`.
+//! What functions answer when they do not do what they are asked; and those of them that never do, for what a
+//! table leaves out.
 //!
 //! Invariant: no slot of a table is null, as users call through them without a look.
 
 use libc::{c_char, c_int};
 use pelago_fabric::ofi::sys::*;
+
+/// A count, or an error, as functions answer that move data.
+pub(crate) fn answer(result: Result<usize, c_int>) -> isize {
+    result.map_or_else(|code| -(code as isize), |count| count as isize)
+}
 
 /// A table of functions.
 pub(crate) trait Table {
@@ -30,7 +36,7 @@ impl Refused for c_int {
 
 impl Refused for isize {
     fn refused() -> isize {
-        -(FI_ENOSYS as isize)
+        answer(Err(FI_ENOSYS))
     }
 }
 

@@ -4,9 +4,9 @@
 //! demands of a registration is checked where it is made; what it demands of a transfer, each time that
 //! bytes move.
 
+use crate::buffer::{Local, Remote};
 use crate::fault::Fault;
 use crate::object::{self, Head, closable, enter, id_of};
-use crate::operation::{Local, Remote};
 use crate::profile::{ACCESS, DIRECTIONS};
 use crate::world::{Id, World, at};
 use libc::{c_int, c_void};

@@ -1,32 +1,32 @@
 //! Reads and writes: `fi_rma(3)`.
 //!
-//! Invariant: each function says what it asks for, and `operation::start` does the rest. One buffer at each
-//! end, as the limits of the offers say.
+//! Invariant: each function says what it asks for, and `operation::start` does the rest.
 
-use crate::operation::{Action, Flags, Local, Remote, Request, start};
+use crate::buffer::{Local, Remote, only};
+use crate::hollow;
+use crate::operation::{Action, Flags, Request, start};
 use crate::refusal::Table;
-use libc::c_void;
+use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
+use std::ptr::null_mut;
 
 /// The table.
 pub(crate) static OPS: fi_ops_rma = fi_ops_rma {
     read: Some(read),
-    readmsg: Some(read_message),
+    readmsg: Some(message::<true, false>),
     write: Some(write),
-    writemsg: Some(write_message),
-    inject: Some(inject),
+    writemsg: Some(message::<false, false>),
+    inject: Some(inject::<false>),
     ..fi_ops_rma::EMPTY
 };
 
-fn writing(source: Local, address: u64, key: u64) -> Request {
-    let remote = Remote { address, bytes: source.bytes, key };
-    Request { source, remote, ..Request::new(Action::Write) }
-}
-
-fn reading(result: Local, address: u64, key: u64) -> Request {
-    let remote = Remote { address, bytes: result.bytes, key };
-    Request { result, remote, ..Request::new(Action::Read) }
-}
+/// The table of the hollow provider.
+pub(crate) static HOLLOW: fi_ops_rma = fi_ops_rma {
+    readmsg: Some(message::<true, true>),
+    writemsg: Some(message::<false, true>),
+    inject: Some(inject::<true>),
+    ..fi_ops_rma::EMPTY
+};
 
 unsafe extern "C" fn read(
     ep: *mut fid_ep,
@@ -38,9 +38,9 @@ unsafe extern "C" fn read(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    let request = reading(Local::new(buffer, bytes, descriptor), address, key);
+    let local = Local::new((buffer, bytes, descriptor));
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
-    unsafe { start(ep, peer, Flags::Default, context, request) }
+    unsafe { start(ep, peer, Flags::Default, context, Ok(request(Action::Read, local, address, key))) }
 }
 
 unsafe extern "C" fn write(
@@ -53,12 +53,12 @@ unsafe extern "C" fn write(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    let request = writing(Local::new(buffer, bytes, descriptor), address, key);
+    let local = Local::new((buffer, bytes, descriptor));
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
-    unsafe { start(ep, peer, Flags::Default, context, request) }
+    unsafe { start(ep, peer, Flags::Default, context, Ok(request(Action::Write, local, address, key))) }
 }
 
-unsafe extern "C" fn inject(
+unsafe extern "C" fn inject<const HOLLOW: bool>(
     ep: *mut fid_ep,
     buffer: *const c_void,
     bytes: usize,
@@ -66,61 +66,53 @@ unsafe extern "C" fn inject(
     address: u64,
     key: u64,
 ) -> isize {
-    let null = std::ptr::null_mut();
-    let request = writing(Local::new(buffer, bytes, null), address, key);
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
-    unsafe { start(ep, peer, Flags::Injected, null, request) }
+    unsafe {
+        if HOLLOW {
+            return hollow::count(ep, false);
+        }
+        let local = Local::new((buffer, bytes, null_mut()));
+        start(ep, peer, Flags::Injected, null_mut(), Ok(request(Action::Write, local, address, key)))
+    }
 }
 
-/// The local buffer and the remote range of a call; none if there are not as many as there may be, or they
-/// differ in length.
+#[inline(never)]
+unsafe extern "C" fn message<const READS: bool, const HOLLOW: bool>(
+    ep: *mut fid_ep,
+    message: *const fi_msg_rma,
+    flags: u64,
+) -> isize {
+    // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
+    unsafe {
+        if HOLLOW {
+            return hollow::count_or(ep, flags, READS, || self::message::<READS, false>(ep, message, flags));
+        }
+        let message = &*message;
+        let request = request_of(if READS { Action::Read } else { Action::Write }, message);
+        start(ep, message.addr, Flags::Given(flags), message.context, request)
+    }
+}
+
+/// What a message asks for; an error if there are not as many buffers as there may be, or they differ in
+/// length.
 ///
 /// # Safety
-/// The arrays are as long as the call says.
-unsafe fn ends(message: &fi_msg_rma) -> Option<(Local, u64, u64)> {
-    if message.rma_iov_count != 1 || message.iov_count > 1 {
-        return None;
-    }
+/// The arrays are as long as the message says.
+unsafe fn request_of(action: Action, message: &fi_msg_rma) -> Result<Request, c_int> {
     // SAFETY: the caller vouches for the arrays.
-    let (local, remote) = unsafe {
-        let local = match message.iov_count {
-            0 => Local::default(),
-            _ => {
-                let iovec { iov_base, iov_len } = *message.msg_iov;
-                Local::of(iov_base, iov_len, message.desc, 0)
-            }
-        };
-        (local, *message.rma_iov)
-    };
-    (local.bytes == remote.len).then_some((local, remote.addr, remote.key))
-}
-
-/// As the table has it; also for what the hollow provider does in earnest.
-pub(crate) unsafe extern "C" fn write_message(
-    ep: *mut fid_ep,
-    message: *const fi_msg_rma,
-    flags: u64,
-) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
-    unsafe {
-        let message = &*message;
-        let Some((local, address, key)) = ends(message) else { return -(FI_EINVAL as isize) };
-        let request = writing(local, address, key);
-        start(ep, message.addr, Flags::Given(flags), message.context, request)
+    let local = Local::new(unsafe { only(message.msg_iov, message.desc, message.iov_count)? });
+    if message.rma_iov_count != 1 {
+        return Err(FI_EINVAL);
     }
+    // SAFETY: the caller vouches for the array, which has one element.
+    let fi_rma_iov { addr, len, key } = unsafe { *message.rma_iov };
+    if local.bytes == len { Ok(request(action, local, addr, key)) } else { Err(FI_EINVAL) }
 }
 
-/// As the table has it; also for what the hollow provider does in earnest.
-pub(crate) unsafe extern "C" fn read_message(
-    ep: *mut fid_ep,
-    message: *const fi_msg_rma,
-    flags: u64,
-) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
-    unsafe {
-        let message = &*message;
-        let Some((local, address, key)) = ends(message) else { return -(FI_EINVAL as isize) };
-        let request = reading(local, address, key);
-        start(ep, message.addr, Flags::Given(flags), message.context, request)
+fn request(action: Action, local: Local, address: u64, key: u64) -> Request {
+    let remote = Remote { address, bytes: local.bytes, key };
+    match action {
+        Action::Read => Request { result: local, remote, ..Request::new(action) },
+        _ => Request { source: local, remote, ..Request::new(action) },
     }
 }
