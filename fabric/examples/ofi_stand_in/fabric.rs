@@ -36,15 +36,13 @@ static OPS: fi_ops_fabric =
     fi_ops_fabric { domain: Some(domain::open), trywait: Some(try_wait), ..fi_ops_fabric::EMPTY };
 
 /// Opens a fabric: `fi_fabric(3)`.
-///
-/// # Safety
-/// The attributes are of an entry of this library; the place is valid for a write.
-pub(crate) unsafe fn open(
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fi_fabric(
     attributes: *mut fi_fabric_attr,
     fabric: *mut *mut fid_fabric,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives attributes whose name is null or a string.
+    // SAFETY: the caller gives attributes of an entry that this library has made.
     let (name, api_version) = unsafe {
         let attributes = &*attributes;
         if attributes.prov_name.is_null() {

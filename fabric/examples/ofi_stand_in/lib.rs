@@ -39,8 +39,7 @@ mod text;
 mod wait;
 mod world;
 
-use libc::{c_char, c_int, c_void};
-use pelago_fabric::ofi::sys::*;
+use pelago_fabric::ofi::sys::FI_VERSION;
 
 /// The version of libfabric that this one looks like.
 pub(crate) const VERSION: u32 = FI_VERSION(1, 17);
@@ -48,56 +47,4 @@ pub(crate) const VERSION: u32 = FI_VERSION(1, 17);
 #[unsafe(no_mangle)]
 extern "C" fn fi_version() -> u32 {
     VERSION
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_getinfo(
-    version: u32,
-    node: *const c_char,
-    _service: *const c_char,
-    _flags: u64,
-    hints: *const fi_info,
-    info: *mut *mut fi_info,
-) -> c_int {
-    // SAFETY: the caller gives hints that this library has made, or none, and a place for the list.
-    unsafe { matching::list(version, node, hints, info) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_freeinfo(info: *mut fi_info) {
-    // SAFETY: the caller lets go of a list that this library has made.
-    unsafe { info::free(info) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_dupinfo(info: *const fi_info) -> *mut fi_info {
-    // SAFETY: the caller gives an entry that this library has made, or null.
-    unsafe { info::duplicate(info) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_fabric(
-    attributes: *mut fi_fabric_attr,
-    fabric: *mut *mut fid_fabric,
-    context: *mut c_void,
-) -> c_int {
-    // SAFETY: the caller gives attributes of an entry that this library has made, and a place for the object.
-    unsafe { fabric::open(attributes, fabric, context) }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fi_strerror(error: c_int) -> *const c_char {
-    text::error(error).as_ptr()
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_tostr_r(
-    buffer: *mut c_char,
-    bytes: usize,
-    data: *const c_void,
-    kind: fi_type,
-) -> *mut c_char {
-    // SAFETY: the caller vouches for data of the kind that it names, and for the room.
-    unsafe { text::write(buffer, bytes, &text::value(data, kind)) };
-    buffer
 }

@@ -12,7 +12,7 @@ use crate::profile::{
 };
 use libc::{c_char, c_int};
 use pelago_fabric::ofi::sys::*;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 const FABRIC_NAME: &str = "stand-in";
 const DOMAIN_NAME: &str = "stand-in-0";
@@ -24,19 +24,19 @@ const CAPS: u64 = FI_MSG | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | ACCESS | DIRECTI
 const ORDER: u64 = FI_ORDER_SAS;
 
 /// Writes the list of offers, or says that there is none.
-///
-/// # Safety
-/// The hints are null or of this library; the place is valid for a write.
-pub(crate) unsafe fn list(
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fi_getinfo(
     version: u32,
     node: *const c_char,
+    _service: *const c_char,
+    _flags: u64,
     hints: *const fi_info,
     place: *mut *mut fi_info,
 ) -> c_int {
     if version > crate::VERSION {
         return -FI_ENOSYS;
     }
-    // SAFETY: the caller vouches for the hints.
+    // SAFETY: the caller gives hints that this library has made, or none.
     let hints = unsafe { hints.as_ref() };
     // No host or card has a name here.
     let fitting = PROFILES.iter().filter(|profile| {
@@ -74,8 +74,9 @@ unsafe fn fits(profile: &Profile, hints: &fi_info) -> bool {
         (&*tx, &*rx, &*ep, &*domain, &*fabric)
     };
     // SAFETY: the caller vouches for the strings.
-    let (provider, fabric_name, domain_name) =
-        unsafe { (info::name(fabric.prov_name), info::name(fabric.name), info::name(domain.name)) };
+    let [provider, fabric_name, domain_name] = unsafe {
+        [fabric.prov_name, fabric.name, domain.name].map(|name| info::text(name).map(CStr::to_bytes))
+    };
     names(profile, provider)
         && fabric_name.is_none_or(|name| name == FABRIC_NAME.as_bytes())
         && domain_name.is_none_or(|name| name == DOMAIN_NAME.as_bytes())

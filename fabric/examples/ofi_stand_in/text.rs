@@ -7,8 +7,39 @@ use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
 
+#[unsafe(no_mangle)]
+extern "C" fn fi_strerror(error: c_int) -> *const c_char {
+    words(error).as_ptr()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fi_tostr_r(
+    buffer: *mut c_char,
+    bytes: usize,
+    data: *const c_void,
+    kind: fi_type,
+) -> *mut c_char {
+    // SAFETY: the caller vouches for data of the kind that it names, and for the room.
+    unsafe { write(buffer, bytes, &value(data, kind)) };
+    buffer
+}
+
+/// Writes a text with a zero at its end, as much of it as there is room for.
+///
+/// # Safety
+/// There are so many bytes at `buffer`.
+pub(crate) unsafe fn write(buffer: *mut c_char, bytes: usize, text: &str) {
+    let Some(room) = bytes.checked_sub(1) else { return };
+    let count = text.len().min(room);
+    // SAFETY: the caller vouches for the room, which the text and a zero fit into.
+    unsafe {
+        buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), count);
+        buffer.add(count).write(0);
+    }
+}
+
 /// Errors of libfabric's own, and those of the system that occur here, in words.
-pub(crate) fn error(code: c_int) -> &'static CStr {
+fn words(code: c_int) -> &'static CStr {
     match code.checked_abs().unwrap_or(c_int::MAX) {
         FI_SUCCESS => c"Success",
         FI_EAGAIN => c"Resource temporarily unavailable",
@@ -48,7 +79,7 @@ macro_rules! names {
 ///
 /// # Safety
 /// `data` is what `kind` says (`FI_TYPE_*`).
-pub(crate) unsafe fn value(data: *const c_void, kind: fi_type) -> String {
+unsafe fn value(data: *const c_void, kind: fi_type) -> String {
     // SAFETY: the caller vouches for the type, which `fi_tostr(3)` names for each kind.
     unsafe {
         match kind {
@@ -110,9 +141,8 @@ unsafe fn entry(info: &fi_info) -> String {
     // SAFETY: the caller vouches for the attributes and their strings.
     unsafe {
         let (domain, fabric) = (&*info.domain_attr, &*info.fabric_attr);
-        let name = |text| {
-            crate::info::name(text).map_or("".into(), |name| String::from_utf8_lossy(name).into_owned())
-        };
+        let name =
+            |text| crate::info::text(text).map_or("".into(), |name| name.to_string_lossy().into_owned());
         format!(
             "fi_info:\n    caps: {}\n    mode: {}\n    addr_format: {}\n    domain: {}\n    mr_mode: {}\n    \
              fabric: {}\n    prov_name: {}\n",
@@ -124,19 +154,5 @@ unsafe fn entry(info: &fi_info) -> String {
             name(fabric.name),
             name(fabric.prov_name),
         )
-    }
-}
-
-/// Writes a text with a zero at its end, as much of it as there is room for.
-///
-/// # Safety
-/// There are so many bytes at `buffer`.
-pub(crate) unsafe fn write(buffer: *mut c_char, bytes: usize, text: &str) {
-    let Some(room) = bytes.checked_sub(1) else { return };
-    let count = text.len().min(room);
-    // SAFETY: the caller vouches for the room, which the text and a zero fit into.
-    unsafe {
-        buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), count);
-        buffer.add(count).write(0);
     }
 }
