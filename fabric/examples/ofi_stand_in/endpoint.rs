@@ -8,8 +8,8 @@ use crate::counter::Value;
 use crate::engine::give_back;
 use crate::fault::Fault;
 use crate::object::{self, Head, closable, enter, id_of, of, table};
-use crate::operation::Operation;
-use crate::profile::Profile;
+use crate::operation::{Action, Operation};
+use crate::profile::{Profile, QUEUE_COUNT};
 use crate::receive::{Letter, Receive};
 use crate::refusal::Table;
 use crate::world::{Id, World, at};
@@ -22,6 +22,8 @@ use std::ptr::null_mut;
 
 /// Room in a buffer for messages below which it is given back, unless its owner says otherwise, in bytes.
 const LEAST_ROOM_DEFAULT: usize = 64;
+/// The option by which its owner says so: its level and its name.
+const LEAST_ROOM: (c_int, c_int) = (FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV);
 
 /// An open endpoint.
 pub(crate) struct Endpoint {
@@ -90,11 +92,22 @@ impl Endpoint {
         self.queues().contains(&id)
     }
 
+    /// Whether another operation of that kind may wait at it.
+    pub(crate) fn has_room(&self, action: Action) -> bool {
+        let waiting = if action == Action::Message { self.mail.len() } else { self.incoming.len() };
+        waiting < QUEUE_COUNT
+    }
+
     /// Whether it is bound to that counter.
     pub(crate) fn has_counter(&self, id: Id) -> bool {
         let Counters { reads, writes, sends, receives } = self.counters;
         [reads, writes, sends, receives].contains(&Some(id))
     }
+}
+
+/// What an enabled endpoint is bound to.
+pub(crate) fn bound<T>(binding: Option<T>) -> T {
+    binding.expect("it is bound before it is enabled")
 }
 
 impl Head for fid_ep {
@@ -118,9 +131,8 @@ impl Head for fid_ep {
         for other in world.endpoints.values_mut() {
             other.incoming.retain(|operation| operation.from != id);
         }
-        for mut operation in endpoint.incoming {
-            operation.outcome = Err(Fault::Gone);
-            give_back(world, operation);
+        for operation in endpoint.incoming {
+            give_back(world, operation, Err(Fault::Gone));
         }
     }
 }
@@ -298,7 +310,7 @@ unsafe extern "C" fn set_option(
 ) -> c_int {
     // SAFETY: the table is that of endpoints.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
-    if level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV {
+    if (level, option) != LEAST_ROOM {
         return -FI_ENOPROTOOPT;
     }
     if bytes != size_of::<usize>() {
@@ -318,7 +330,7 @@ unsafe extern "C" fn get_option(
 ) -> c_int {
     // SAFETY: the table is that of endpoints.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
-    if level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV {
+    if (level, option) != LEAST_ROOM {
         return -FI_ENOPROTOOPT;
     }
     // SAFETY: the caller gives as much room as it says.

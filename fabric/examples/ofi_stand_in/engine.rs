@@ -8,16 +8,16 @@
 
 use crate::completion::{self, Entry, wake};
 use crate::context;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, bound};
 use crate::fault::Fault;
 use crate::operation::{Action, Operation, check_locals};
-use crate::profile::QUEUE_COUNT;
 use crate::receive::{Letter, deliver};
 use crate::region::{check_local, find_remote};
 use crate::world::{Id, World, at, world};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{Atomic, AtomicKind, copy};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
 
@@ -43,21 +43,15 @@ pub(crate) fn advance(world: &mut World, id: Id) {
 
 /// The same for all endpoints of which `concerns` says so.
 pub(crate) fn advance_all(world: &mut World, concerns: impl Fn(&Endpoint) -> bool) {
-    let concerned = world.endpoints.iter().filter(|(_, endpoint)| concerns(endpoint));
-    let concerned: Vec<Id> = concerned.map(|(id, _)| *id).collect();
-    concerned.into_iter().for_each(|id| advance(world, id));
+    world.endpoints_where(concerns).into_iter().for_each(|id| advance(world, id));
 }
 
 /// Whether `advance` would change something.
 pub(crate) fn is_movable(world: &World, id: Id) -> bool {
     let endpoint = &world.endpoints[&id];
-    let has_room = |target: &Endpoint, action: Action| {
-        let waiting = if action == Action::Message { target.mail.len() } else { target.incoming.len() };
-        waiting < QUEUE_COUNT
-    };
     let leaves = |operation: &Operation| {
         let target = world.endpoints.get(&operation.to);
-        target.is_none_or(|target| has_room(target, operation.request.action))
+        target.is_none_or(|target| target.has_room(operation.request.action))
     };
     !endpoint.returned.is_empty()
         || !endpoint.incoming.is_empty()
@@ -81,8 +75,8 @@ pub(crate) fn note_post(world: &mut World, id: Id) {
 /// The thread that makes automatic progress.
 fn move_for_others() {
     let movable = |world: &World| -> Vec<Id> {
-        let auto = world.endpoints.iter().filter(|(_, endpoint)| !endpoint.profile.is_manual());
-        auto.map(|(id, _)| *id).filter(|id| is_movable(world, *id)).collect()
+        let auto = world.endpoints_where(|endpoint| !endpoint.profile.is_manual());
+        auto.into_iter().filter(|id| is_movable(world, *id)).collect()
     };
     let nobody = Condvar::new();
     let mut guard = world();
@@ -98,16 +92,14 @@ fn move_for_others() {
 /// Hands operations to their targets, as far as these have room; the targets.
 fn send_out(world: &mut World, id: Id) -> Vec<Id> {
     let (mut held, mut targets) = (VecDeque::new(), Vec::new());
-    while let Some(mut operation) = at(&mut world.endpoints, id).outgoing.pop_front() {
+    while let Some(operation) = at(&mut world.endpoints, id).outgoing.pop_front() {
         let (to, is_message) = (operation.to, operation.request.action == Action::Message);
         let Some(target) = world.endpoints.get_mut(&to) else {
-            operation.outcome = Err(Fault::Gone);
-            give_back(world, operation);
+            give_back(world, operation, Err(Fault::Gone));
             continue;
         };
-        let waiting = if is_message { target.mail.len() } else { target.incoming.len() };
         // A target that is full stays so as long as this lasts: no message overtakes one that is held.
-        if waiting >= QUEUE_COUNT {
+        if !target.has_room(operation.request.action) {
             held.push_back(operation);
             continue;
         }
@@ -126,27 +118,25 @@ fn send_out(world: &mut World, id: Id) -> Vec<Id> {
 }
 
 /// Sends a message: it is complete when it has left.
-fn post_letter(world: &mut World, mut operation: Operation) {
-    operation.outcome = check_locals(world, &operation);
-    if operation.outcome.is_ok() {
+fn post_letter(world: &mut World, operation: Operation) {
+    let outcome = check_locals(world, &operation);
+    if outcome.is_ok() {
         // SAFETY: the sender keeps the buffer valid until its message is complete.
         let letter = Letter { payload: unsafe { operation.request.source.read() } };
         at(&mut world.endpoints, operation.to).mail.push_back(letter);
     }
-    give_back(world, operation);
+    give_back(world, operation, outcome);
 }
 
 /// Executes what has arrived at an endpoint, and lets its senders know that there is room.
 fn serve(world: &mut World, id: Id) {
     while let Some(mut operation) = at(&mut world.endpoints, id).incoming.pop_back() {
-        operation.outcome = execute(world, id, &mut operation);
-        give_back(world, operation);
+        let outcome = execute(world, id, &mut operation);
+        give_back(world, operation, outcome);
     }
     deliver(world, id);
     let waits = |endpoint: &Endpoint| endpoint.outgoing.iter().any(|operation| operation.to == id);
-    let senders = world.endpoints.iter().filter(|(_, endpoint)| waits(endpoint));
-    let senders: Vec<Id> = senders.map(|(sender, _)| *sender).collect();
-    senders.into_iter().for_each(|sender| wake(world, sender));
+    world.endpoints_where(waits).into_iter().for_each(|sender| wake(world, sender));
 }
 
 /// Does what an operation asks for at its target.
@@ -183,19 +173,23 @@ fn execute(world: &mut World, id: Id, operation: &mut Operation) -> Result<(), F
 /// The number that a word of this kind holds; 0 if there is none.
 fn word(kind: AtomicKind, bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
-    let start = if cfg!(target_endian = "big") { 8 - kind.bytes() } else { 0 };
-    word[start..start + bytes.len()].copy_from_slice(bytes);
+    word[low(kind)][..bytes.len()].copy_from_slice(bytes);
     u64::from_ne_bytes(word)
 }
 
 /// A number as a word of this kind.
 fn bytes_of(kind: AtomicKind, word: u64) -> Vec<u8> {
-    let start = if cfg!(target_endian = "big") { 8 - kind.bytes() } else { 0 };
-    word.to_ne_bytes()[start..start + kind.bytes()].to_vec()
+    word.to_ne_bytes()[low(kind)].to_vec()
 }
 
-/// Brings an operation back to where it was started.
-pub(crate) fn give_back(world: &mut World, operation: Operation) {
+/// Where in a number the bytes of such a word lie.
+fn low(kind: AtomicKind) -> Range<usize> {
+    if cfg!(target_endian = "big") { 8 - kind.bytes()..8 } else { 0..kind.bytes() }
+}
+
+/// Brings an operation back to where it was started, with what has become of it.
+pub(crate) fn give_back(world: &mut World, mut operation: Operation, outcome: Result<(), Fault>) {
+    operation.outcome = outcome;
     let from = operation.from;
     if let Some(endpoint) = world.endpoints.get_mut(&from) {
         endpoint.returned.push_back(operation);
@@ -222,7 +216,7 @@ fn complete(world: &mut World, mut operation: Operation) {
         action if action.fetches() => endpoint.counters.reads,
         _ => endpoint.counters.writes,
     };
-    let (queue, _) = endpoint.transmits.expect("it is bound before it is enabled");
+    let (queue, _) = bound(endpoint.transmits);
     // SAFETY: with such a mode the context of whatever leaves an entry has the room.
     let intact = unsafe { context::check(operation.context, mode) };
     let result = &operation.request.result;

@@ -5,6 +5,7 @@
 
 use crate::buffer::{Local, Remote};
 use crate::context;
+use crate::endpoint::bound;
 use crate::engine::{advance, give_back, note_post};
 use crate::fault::Fault;
 use crate::object::enter;
@@ -155,9 +156,9 @@ unsafe fn accept(
         return Err(FI_EBADFLAGS);
     }
     let (mode, is_auto) = (endpoint.profile.mode, !endpoint.profile.is_manual());
-    let (queue, is_selective) = endpoint.transmits.expect("it is bound before it is enabled");
+    let (queue, is_selective) = bound(endpoint.transmits);
     let completes = !matches!(flags, Flags::Injected) && (!is_selective || given & FI_COMPLETION != 0);
-    let vector = endpoint.vector.expect("it is bound before it is enabled");
+    let vector = bound(endpoint.vector);
     let is_full = endpoint.in_flight >= QUEUE_COUNT;
     let Some(to) = at(&mut world.vectors, vector).endpoint(peer) else { return Err(FI_EINVAL) };
     if completes && mode != 0 && context.is_null() {
@@ -187,15 +188,15 @@ unsafe fn accept(
 }
 
 /// Puts an operation on its way, or back at once if its buffers will not do.
-fn post(world: &mut World, mut operation: Operation) {
+fn post(world: &mut World, operation: Operation) {
     let from = operation.from;
-    operation.outcome = check_locals(world, &operation);
+    let outcome = check_locals(world, &operation);
     let endpoint = at(&mut world.endpoints, from);
     endpoint.in_flight += 1;
     endpoint.reserved += usize::from(operation.completes);
-    match operation.outcome {
+    match outcome {
         Ok(()) => endpoint.outgoing.push_back(operation),
-        Err(_) => give_back(world, operation),
+        Err(_) => give_back(world, operation, outcome),
     }
     note_post(world, from);
 }

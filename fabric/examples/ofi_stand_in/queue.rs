@@ -103,8 +103,8 @@ pub(crate) fn has_work(world: &mut World, id: Id) -> bool {
     if !at(&mut world.queues, id).entries.is_empty() {
         return true;
     }
-    let mut endpoints = world.endpoints.iter().filter(|(_, endpoint)| endpoint.has_queue(id));
-    endpoints.any(|(endpoint, _)| is_movable(world, *endpoint))
+    let endpoints = world.endpoints_where(|endpoint| endpoint.has_queue(id));
+    endpoints.into_iter().any(|endpoint| is_movable(world, endpoint))
 }
 
 /// Opens a queue.

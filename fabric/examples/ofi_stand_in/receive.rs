@@ -6,6 +6,7 @@
 use crate::buffer::{Local, Place, only};
 use crate::completion::{Entry, complete};
 use crate::context;
+use crate::endpoint::bound;
 use crate::engine::note_post;
 use crate::fault::Fault;
 use crate::object::enter;
@@ -131,7 +132,7 @@ unsafe fn post(
         return Err(FI_EAGAIN);
     }
     let (domain, mode) = (endpoint.domain, endpoint.profile.mode);
-    let (queue, _) = endpoint.receives_at.expect("it is bound before it is enabled");
+    let (queue, _) = bound(endpoint.receives_at);
     let (context, takes_several) = (context.expose_provenance(), flags & FI_MULTI_RECV != 0);
     // SAFETY: with such a mode the caller gives room in the context.
     unsafe { context::mark(context, mode) };

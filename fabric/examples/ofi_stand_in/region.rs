@@ -79,7 +79,7 @@ pub(crate) fn check_local(world: &World, domain: Id, local: &Local, access: u64)
         return Ok(());
     }
     if local.descriptor == 0 {
-        let demands = world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(FI_MR_LOCAL));
+        let demands = demands(world, domain, FI_MR_LOCAL);
         return if demands { Err(Fault::NoDescriptor) } else { Ok(()) };
     }
     let region = of_descriptor(local.descriptor).and_then(|id| world.regions.get(&id));
@@ -108,13 +108,18 @@ pub(crate) fn find_remote(
     if region.endpoint.is_some_and(|bound| bound != endpoint) {
         return Err(Fault::OtherEndpoint);
     }
-    let is_virtual = world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(FI_MR_VIRT_ADDR));
+    let is_virtual = demands(world, domain, FI_MR_VIRT_ADDR);
     let base = if is_virtual { 0 } else { region.start };
     let start = base.checked_add(remote.address as usize).ok_or(Fault::OutsideRegion)?;
     if !region.covers(start, remote.bytes) {
         return Err(Fault::OutsideRegion);
     }
     if region.access & access != access { Err(Fault::RemoteAccess) } else { Ok(start) }
+}
+
+/// Whether a domain that is open has this demand.
+fn demands(world: &World, domain: Id, mr_mode: c_int) -> bool {
+    world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(mr_mode))
 }
 
 /// `fi_mr_reg`.

@@ -56,6 +56,12 @@ impl World {
         self.last_id += 1;
         self.last_id
     }
+
+    /// The endpoints of which `concerns` says so.
+    pub(crate) fn endpoints_where(&self, concerns: impl Fn(&Endpoint) -> bool) -> Vec<Id> {
+        let concerned = self.endpoints.iter().filter(|(_, endpoint)| concerns(endpoint));
+        concerned.map(|(id, _)| *id).collect()
+    }
 }
 
 /// The object of that number, which must be open.
