@@ -2,13 +2,12 @@
 //!
 //! Invariant: an address names an endpoint for ever, and a vector takes those of its own provider only.
 
-use crate::object::{self, Head, closable, enter, table};
+use crate::object::{self, Head, enter, table};
 use crate::profile::{PROFILES, Profile};
 use crate::refusal::Table;
 use crate::world::{Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use std::collections::BTreeMap;
 
 /// The format of addresses: one of a provider's own.
 pub(crate) const FORMAT: u32 = 1 << 31 | 0x517;
@@ -30,14 +29,7 @@ impl Vector {
 }
 
 impl Head for fid_av {
-    const CLASS: usize = 11;
-    const OPS: &'static fi_ops = &closable::<Self>();
-    type State = Vector;
     type Shared = ();
-
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Vector> {
-        &mut world.vectors
-    }
 
     fn is_in_use(world: &World, id: Id) -> bool {
         world.endpoints.values().any(|endpoint| endpoint.vector == Some(id))

@@ -4,14 +4,13 @@
 //! progress it changes only in calls that concern an endpoint which the counter is bound to.
 
 use crate::engine::advance_all;
-use crate::object::{self, Head, closable, enter, of, table};
+use crate::object::{self, Head, enter, of, table};
 use crate::refusal::Table;
 use crate::wait::Deadline;
 use crate::world::{CHANGED, Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicU64, Ordering};
-use std::collections::BTreeMap;
 
 /// The value of a counter, which a hollow endpoint counts up without the mutex.
 #[derive(Default)]
@@ -41,14 +40,7 @@ impl Counter {
 }
 
 impl Head for fid_cntr {
-    const CLASS: usize = 15;
-    const OPS: &'static fi_ops = &closable::<Self>();
-    type State = Counter;
     type Shared = Value;
-
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Counter> {
-        &mut world.counters
-    }
 
     fn is_in_use(world: &World, id: Id) -> bool {
         world.endpoints.values().any(|endpoint| endpoint.has_counter(id))

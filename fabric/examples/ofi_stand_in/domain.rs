@@ -2,14 +2,13 @@
 //!
 //! Invariant: it is not closed while anything of it is open.
 
-use crate::object::{Head, closable, enter, table};
+use crate::object::{Head, enter, table};
 use crate::profile::Profile;
 use crate::refusal::Table;
 use crate::world::{Id, World, at};
 use crate::{address, atomic, counter, endpoint, object, queue, region};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use std::collections::BTreeMap;
 
 /// An open domain.
 pub(crate) struct Domain {
@@ -18,14 +17,7 @@ pub(crate) struct Domain {
 }
 
 impl Head for fid_domain {
-    const CLASS: usize = 2;
-    const OPS: &'static fi_ops = &closable::<Self>();
-    type State = Domain;
     type Shared = ();
-
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Domain> {
-        &mut world.domains
-    }
 
     fn is_in_use(world: &World, id: Id) -> bool {
         world.vectors.values().any(|vector| vector.domain == id)

@@ -17,7 +17,7 @@ use crate::{address, atomic, message, receive, rma};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicPtr, Ordering};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ptr::null_mut;
 
 /// Room in a buffer for messages below which it is given back, unless its owner says otherwise, in bytes.
@@ -111,14 +111,8 @@ pub(crate) fn bound<T>(binding: Option<T>) -> T {
 }
 
 impl Head for fid_ep {
-    const CLASS: usize = 3;
     const OPS: &'static fi_ops = &fi_ops { bind: Some(bind), control: Some(control), ..closable::<Self>() };
-    type State = Endpoint;
     type Shared = Counts;
-
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Endpoint> {
-        &mut world.endpoints
-    }
 
     fn is_in_use(_: &World, _: Id) -> bool {
         false

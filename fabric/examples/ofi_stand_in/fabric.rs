@@ -2,14 +2,13 @@
 //!
 //! Invariant: it is not closed while a domain of it is open.
 
-use crate::object::{Head, closable, enter, id_of, table};
+use crate::object::{Head, enter, id_of, table};
 use crate::profile::{PROFILES, Profile};
 use crate::refusal::Table;
 use crate::world::{Id, World, at, world};
 use crate::{domain, object, queue};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use std::collections::BTreeMap;
 use std::ffi::CStr;
 
 /// An open fabric.
@@ -18,14 +17,7 @@ pub(crate) struct Fabric {
 }
 
 impl Head for fid_fabric {
-    const CLASS: usize = 1;
-    const OPS: &'static fi_ops = &closable::<Self>();
-    type State = Fabric;
     type Shared = ();
-
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Fabric> {
-        &mut world.fabrics
-    }
 
     fn is_in_use(world: &World, id: Id) -> bool {
         world.domains.values().any(|domain| domain.fabric == id)

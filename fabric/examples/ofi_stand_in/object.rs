@@ -4,10 +4,9 @@
 //! numbers are not used again, so that one that was closed is found out.
 
 use crate::refusal::Table;
-use crate::world::{Id, World, at, world};
+use crate::world::{Class, Id, World, at, world};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use std::collections::BTreeMap;
 use std::ptr::from_ref;
 use std::sync::MutexGuard;
 
@@ -20,17 +19,11 @@ pub(crate) struct Object<T: Head> {
     pub(crate) shared: T::Shared,
 }
 
-/// What libfabric's headers show of a class of objects, which begins with a `fid`.
-pub(crate) trait Head: Sized + 'static {
-    /// The number of the class (`rdma/fabric.h`).
-    const CLASS: usize;
+/// What libfabric's headers show of an object, which begins with a `fid`.
+pub(crate) trait Head: Class {
     /// What every object can do.
-    const OPS: &'static fi_ops;
-    type State;
+    const OPS: &'static fi_ops = &closable::<Self>();
     type Shared: Default;
-
-    /// The states of all that are open.
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Self::State>;
 
     /// Whether another open object needs it.
     fn is_in_use(world: &World, id: Id) -> bool;
@@ -57,7 +50,7 @@ pub(crate) unsafe fn open<T: Head>(
     state: impl FnOnce(Id, *mut T) -> T::State,
 ) -> c_int {
     let id = world.new_id();
-    let head = head(fid { fclass: T::CLASS, context, ops: table(T::OPS) });
+    let head = head(fid { fclass: T::NUMBER, context, ops: table(T::OPS) });
     let object = Box::into_raw(Box::new(Object { head, id, shared: T::Shared::default() })).cast();
     T::states(world).insert(id, state(id, object));
     // SAFETY: the caller vouches for the place.
@@ -93,7 +86,7 @@ pub(crate) unsafe fn enter<T: Head>(head: *mut T) -> (MutexGuard<'static, World>
 /// `open` has made it, of whatever class.
 pub(crate) unsafe fn id_of<T: Head>(fid: *mut fid) -> Option<Id> {
     // SAFETY: the caller says that it is an object, which begins with its fid; the class says of which kind.
-    unsafe { ((*fid).fclass == T::CLASS).then(|| of(fid.cast::<T>()).id) }
+    unsafe { ((*fid).fclass == T::NUMBER).then(|| of(fid.cast::<T>()).id) }
 }
 
 /// A table as objects hold it. Nobody writes to it.

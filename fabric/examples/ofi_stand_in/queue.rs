@@ -14,7 +14,7 @@ use crate::world::{CHANGED, Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use rustix::event::{EventfdFlags, eventfd};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// An open queue.
@@ -34,14 +34,8 @@ pub(crate) struct Queue {
 const CAPACITY_DEFAULT: usize = 256;
 
 impl Head for fid_cq {
-    const CLASS: usize = 14;
     const OPS: &'static fi_ops = &fi_ops { control: Some(control), ..closable::<Self>() };
-    type State = Queue;
     type Shared = ();
-
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Queue> {
-        &mut world.queues
-    }
 
     fn is_in_use(world: &World, id: Id) -> bool {
         world.endpoints.values().any(|endpoint| endpoint.has_queue(id))

@@ -11,7 +11,6 @@ use crate::profile::{ACCESS, DIRECTIONS};
 use crate::world::{Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ptr::null_mut;
 
@@ -30,14 +29,8 @@ pub(crate) struct Region {
 }
 
 impl Head for fid_mr {
-    const CLASS: usize = 12;
     const OPS: &'static fi_ops = &fi_ops { bind: Some(bind), control: Some(control), ..closable::<Self>() };
-    type State = Region;
     type Shared = ();
-
-    fn states(world: &mut World) -> &mut BTreeMap<Id, Region> {
-        &mut world.regions
-    }
 
     fn is_in_use(world: &World, id: Id) -> bool {
         let bound = world.regions[&id].endpoint;

@@ -1,4 +1,4 @@
-//! All state of the library: what is open, by number.
+//! All state of the library: what is open, by class and number.
 //!
 //! Invariant: a number names one object, for ever. Who holds the mutex may call everything here; whatever
 //! changes what a sleeping thread waits for tells `CHANGED`.
@@ -10,37 +10,57 @@ use crate::endpoint::Endpoint;
 use crate::fabric::Fabric;
 use crate::queue::Queue;
 use crate::region::Region;
+use pelago_fabric::ofi::sys::*;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The number of an object.
 pub(crate) type Id = u64;
 
-/// What is open.
-pub(crate) struct World {
-    last_id: Id,
-    pub(crate) fabrics: BTreeMap<Id, Fabric>,
-    pub(crate) domains: BTreeMap<Id, Domain>,
-    pub(crate) vectors: BTreeMap<Id, Vector>,
-    pub(crate) queues: BTreeMap<Id, Queue>,
-    pub(crate) counters: BTreeMap<Id, Counter>,
-    pub(crate) regions: BTreeMap<Id, Region>,
-    pub(crate) endpoints: BTreeMap<Id, Endpoint>,
-    /// Whether the thread runs that moves what nobody calls for.
-    pub(crate) has_mover: bool,
+/// A class of objects, by what callers hold of them.
+pub(crate) trait Class: Sized + 'static {
+    /// The number of the class (`rdma/fabric.h`).
+    const NUMBER: usize;
+    type State;
+
+    /// The states of all that are open.
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Self::State>;
 }
 
-static WORLD: Mutex<World> = Mutex::new(World {
-    last_id: 0,
-    fabrics: BTreeMap::new(),
-    domains: BTreeMap::new(),
-    vectors: BTreeMap::new(),
-    queues: BTreeMap::new(),
-    counters: BTreeMap::new(),
-    regions: BTreeMap::new(),
-    endpoints: BTreeMap::new(),
-    has_mover: false,
-});
+/// The classes: the field for their states, their number, what callers hold of them.
+macro_rules! classes {
+    ($($states:ident: $number:literal $head:ident => $State:ident;)*) => {
+        /// What is open.
+        pub(crate) struct World {
+            last_id: Id,
+            $(pub(crate) $states: BTreeMap<Id, $State>,)*
+            /// Whether the thread runs that moves what nobody calls for.
+            pub(crate) has_mover: bool,
+        }
+
+        static WORLD: Mutex<World> =
+            Mutex::new(World { last_id: 0, $($states: BTreeMap::new(),)* has_mover: false });
+
+        $(impl Class for $head {
+            const NUMBER: usize = $number;
+            type State = $State;
+
+            fn states(world: &mut World) -> &mut BTreeMap<Id, $State> {
+                &mut world.$states
+            }
+        })*
+    };
+}
+
+classes! {
+    fabrics: 1 fid_fabric => Fabric;
+    domains: 2 fid_domain => Domain;
+    endpoints: 3 fid_ep => Endpoint;
+    vectors: 11 fid_av => Vector;
+    regions: 12 fid_mr => Region;
+    queues: 14 fid_cq => Queue;
+    counters: 15 fid_cntr => Counter;
+}
 
 /// Told of all that a thread may wait for.
 pub(crate) static CHANGED: Condvar = Condvar::new();
