@@ -1,6 +1,6 @@
 //! Demands of memory: descriptors, keys, addresses, pages, endpoints.
 
-use super::side::{Context, Side, There, Told, descriptor, number};
+use super::side::{Context, Options, Side, There, Told, descriptor, number};
 use libc::c_int;
 use pelago_fabric::ofi::sys::*;
 use std::ptr::null_mut;
@@ -272,4 +272,52 @@ fn a_context_is_the_providers_while_its_operation_is_under_way() {
         let words = failure(&near, Some(&far), &mut context, FI_EOTHER);
         assert!(words.contains("context"), "{words}");
     }
+}
+
+#[test]
+fn a_call_names_one_buffer_at_the_most() {
+    let mut memory = [0_u64; 2];
+    let side = Side::open("plain", Options::default());
+    assert_eq!(side.insert(&side.name()), Some(0));
+    let start = memory.as_mut_ptr().cast();
+    let (bytes, mut words) =
+        ([iovec { iov_base: start, iov_len: 8 }; 2], [fi_ioc { addr: start, count: 1 }; 2]);
+    let ranges = [fi_rma_iov { addr: 0, len: 8, key: 0 }; 2];
+    let remote_words = [fi_rma_ioc { addr: 0, count: 1, key: 0 }; 2];
+    let (addr, context, desc, data) = (0, null_mut(), null_mut(), 0);
+    let mut codes = |iov_count, rma_iov_count, result_count| {
+        let (msg_iov, rma_iov) = (bytes.as_ptr(), ranges.as_ptr());
+        let message = fi_msg { msg_iov, desc, iov_count, addr, context, data };
+        let transfer = fi_msg_rma { msg_iov, desc, iov_count, addr, rma_iov, rma_iov_count, context, data };
+        let (msg_iov, rma_iov, datatype, op) = (words.as_ptr(), remote_words.as_ptr(), FI_UINT64, FI_SUM);
+        let atomic = fi_msg_atomic {
+            msg_iov,
+            desc,
+            iov_count,
+            addr,
+            rma_iov,
+            rma_iov_count,
+            datatype,
+            op,
+            context,
+            data,
+        };
+        let results = words.as_mut_ptr();
+        // SAFETY: the endpoint is open, and the arrays have two elements; the memory outlives the endpoint.
+        unsafe {
+            [
+                fi_sendmsg(side.ep, &message, FI_COMPLETION),
+                fi_recvmsg(side.ep, &message, 0),
+                fi_writemsg(side.ep, &transfer, 0),
+                fi_readmsg(side.ep, &transfer, 0),
+                fi_atomicmsg(side.ep, &atomic, 0),
+                fi_fetch_atomicmsg(side.ep, &atomic, results, null_mut(), result_count, 0),
+            ]
+        }
+    };
+    let no = -(FI_EINVAL as isize);
+    assert_eq!(codes(2, 1, 1), [no; 6], "two buffers");
+    assert_eq!(codes(1, 2, 1), [0, 0, no, no, no, no], "two ranges of the peer's");
+    assert_eq!(codes(1, 0, 1), [0, 0, no, no, no, no], "no range of the peer's");
+    assert_eq!(codes(1, 1, 2), [0, 0, 0, 0, 0, no], "two results");
 }
