@@ -10,7 +10,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::socket_type;
@@ -23,6 +26,8 @@ use crate::pmix::client::{self as pmix, PmixError};
 
 /// The longest key of a job without a launcher, in characters; the same as that of the usual launchers.
 const KEY_MAX_CHARS: usize = 56;
+/// How long a process that ends the job waits for a thread of its own that keeps standard output.
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
 /// What started the PEs of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,8 +263,8 @@ impl Job {
     }
 
     /// Ends the job for all, as PE `pe` of this process asks for, with exit status `code` and words for the
-    /// user; and this process at once: Rust's standard output is flushed, but no destructor and no `atexit`
-    /// handler runs, because one that waits for other PEs would wait for ever.
+    /// user; and this process at once: Rust's standard output is flushed, unless another thread keeps it, but
+    /// no destructor and no `atexit` handler runs, because one that waits for other PEs would wait for ever.
     pub fn abort(&self, pe: usize, code: i32, message: &str) -> ! {
         let ours = self.launcher == Launcher::Pelago;
         if !ours && !message.is_empty() {
@@ -277,7 +282,7 @@ impl Job {
                 let _ = client.abort(code, message);
             }
         }
-        let _ = std::io::stdout().flush();
+        flush_stdout();
         // SAFETY: `_exit` has no precondition; it ends the process.
         unsafe { libc::_exit(code) }
     }
@@ -331,6 +336,18 @@ fn take_socket(descriptor: RawFd) -> Result<OwnedFd, BootError> {
     // SAFETY: it is an open socket, as just seen, and the launcher named it in PMI_FD for the one that joins
     // to own; a process joins once, so no second owner comes from here.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Flushes Rust's standard output, but waits no longer than a limit for who keeps it.
+fn flush_stdout() {
+    let (done, is_done) = mpsc::channel();
+    let flush = move || {
+        let _ = std::io::stdout().flush();
+        let _ = done.send(());
+    };
+    if thread::Builder::new().spawn(flush).is_ok() {
+        let _ = is_done.recv_timeout(FLUSH_LIMIT);
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(crate) struct Card {
     pub(crate) memory: Vec<u8>,
     /// The addresses of its PEs on the fabric; none if they have none.
     pub(crate) fabric: Vec<Vec<u8>>,
+    /// What fabric that is, if they have one: see [`Ofi::terms`](pelago_fabric::ofi::Ofi::terms).
+    pub(crate) terms: String,
     /// Why they have none.
     pub(crate) obstacle: String,
     /// Its wishes for the memory of every PE.
@@ -52,7 +54,7 @@ impl Card {
         let Wishes { heap, pool, ring, node_memory } = self.wishes;
         let words = [heap, pool, ring, node_memory, self.pes as u64, self.fabric.len() as u64];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let fields = [self.node.as_bytes(), &self.memory, self.obstacle.as_bytes()];
+        let fields = [self.node.as_bytes(), &self.memory, self.terms.as_bytes(), self.obstacle.as_bytes()];
         for field in fields.into_iter().chain(self.fabric.iter().map(Vec::as_slice)) {
             bytes.extend((field.len() as u32).to_le_bytes());
             bytes.extend(field);
@@ -85,6 +87,7 @@ impl Card {
             pes: usize::try_from(pes).ok()?,
             node: text(field(&mut bytes)?),
             memory: field(&mut bytes)?,
+            terms: text(field(&mut bytes)?),
             obstacle: text(field(&mut bytes)?),
             fabric: Vec::new(),
         };
@@ -118,6 +121,7 @@ mod tests {
             pes: 2,
             memory: vec![1, 2, 3],
             fabric,
+            terms: "tcp".to_owned(),
             obstacle: "no libfabric".to_owned(),
             wishes: Wishes { heap: 1 << 40, pool: 0, ring: 65536, node_memory: 7 },
         };

@@ -584,6 +584,21 @@ pub enum ErrorKind {
         /// What the setting says.
         pes_per_process: usize,
     },
+    /// Processes that have chosen different providers of libfabric, or forms of one.
+    #[error(
+        "PE {me}: the fabric of this PE is `{mine}`, and that of PE {pe} is `{theirs}`. Set PELAGO_OFI_PROVIDER \
+         to one that all nodes have (pelago info --fabrics)"
+    )]
+    FabricsDiffer {
+        /// The lowest PE of the calling process.
+        me: Pe,
+        /// Its provider, and what that leaves to its users.
+        mine: String,
+        /// A PE of another process.
+        pe: Pe,
+        /// The same of that one.
+        theirs: String,
+    },
     /// Processes that would have different numbers of PEs.
     #[error(
         "PE {me}: this process has {mine} PEs, and process {process} of the job has {theirs}. Set \

@@ -221,16 +221,16 @@ fn own_card(job: &Job, shm: &Shm, ofi: Option<&FabricResult<Vec<Ofi>>>, settings
         let places = SimParams::default().on_nodes(job.size(), nodes as usize).nodes;
         node += &format!("-{}", places[job.rank()]);
     }
-    let (fabric, obstacle) = match ofi {
-        None => (Vec::new(), "it was not asked to open one (PELAGO_FABRIC)".to_owned()),
-        Some(Ok(ofi)) => (ofi.iter().map(Ofi::address).collect(), String::new()),
-        Some(Err(error)) => (Vec::new(), error.to_string()),
+    let (fabric, terms, obstacle) = match ofi {
+        None => (Vec::new(), String::new(), "it was not asked to open one (PELAGO_FABRIC)".to_owned()),
+        Some(Ok(ofi)) => (ofi.iter().map(Ofi::address).collect(), ofi[0].terms(), String::new()),
+        Some(Err(error)) => (Vec::new(), String::new(), error.to_string()),
     };
     let (pes, memory, mut wishes) = (job.pes_per_process(), shm.address(), Wishes::of(settings));
     if matches!(ofi, Some(Ok(ofi)) if ofi.iter().any(Ofi::pins)) {
         wishes.node_memory /= PINNED_SHARE;
     }
-    Card { node, pes, memory, fabric, obstacle, wishes }
+    Card { node, pes, memory, fabric, terms, obstacle, wishes }
 }
 
 /// The node of each PE, numbered from 0. One card alone is that of process 0 in a job of one node.
@@ -274,11 +274,22 @@ fn place(
         }
         _ => {
             let mut endpoints = ofi.expect("libfabric is opened where it may be needed")?;
+            check_terms(me, cards)?;
             endpoints.iter_mut().try_for_each(|ofi| ofi.connect(&mut |pe| address_of(me, pe, cards)))?;
             endpoints.into_iter().map(|ofi| Some(Net::Ofi(ofi))).collect()
         }
     };
     Ok(nets.into_iter().map(|net| Placement { net, reach, nodes: nodes.to_vec() }).collect())
+}
+
+/// Refuses fabrics that differ from PE to PE: they would not understand each other.
+fn check_terms(me: Pe, cards: &[Card]) -> Result<()> {
+    let each = cards[0].pes;
+    let mine = &cards[me / each].terms;
+    let differs = |card: &&Card| !card.fabric.is_empty() && card.terms != *mine;
+    let Some(theirs) = cards.iter().find(differs) else { return Ok(()) };
+    let pe = each * cards.iter().position(|card| card == theirs).unwrap_or_default();
+    Err(ErrorKind::FabricsDiffer { me, mine: mine.clone(), pe, theirs: theirs.terms.clone() }.into())
 }
 
 /// The address of a PE on the fabric, in the words of PE `me` if it has none.

@@ -1,7 +1,12 @@
 //! A job never hangs because one PE failed, and says which one and why.
 
+#[path = "../../fabric/tests/common/stand_in.rs"]
+mod stand_in;
+
 use pelago::prelude::*;
 use pelago_boot::{Cause, JobReport};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// The report of a job that must fail: what ended it.
 fn first_failure(report: &JobReport) -> (Option<usize>, &Cause, &str) {
@@ -72,6 +77,39 @@ fn a_pe_that_leaves_while_others_wait_is_named() {
     assert!(pe.is_some_and(|pe| pe < 2) && text.contains("PE 2 has left the job"), "{text}");
 }
 
+/// A thread that keeps standard output keeps nobody from ending the job. One PE without a launcher, which would
+/// kill it, in a copy of this test program.
+#[test]
+fn an_abort_does_not_wait_for_standard_output() {
+    const COPY: &str = "TEST_ABORTS_ALONE";
+    if std::env::var_os(COPY).is_some() {
+        let (locked, is_locked) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let _output = std::io::stdout().lock();
+            locked.send(()).unwrap();
+            loop {
+                std::thread::park();
+            }
+        });
+        is_locked.recv().unwrap();
+        World::init().unwrap().abort(43, "the disk is full");
+    }
+    let mut copy = Command::new(std::env::current_exe().unwrap());
+    copy.args(["an_abort_does_not_wait_for_standard_output", "--exact", "--nocapture"]).env(COPY, "1");
+    let mut copy = copy.spawn().unwrap();
+    let since = Instant::now();
+    let status = loop {
+        if let Some(status) = copy.try_wait().unwrap() {
+            break status;
+        }
+        if since.elapsed() > Duration::from_secs(60) {
+            copy.kill().unwrap();
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(status.code(), Some(43), "{status}");
+}
+
 #[test]
 fn an_abort_of_the_job_says_status_and_reason() {
     let report = pelago::try_processes!(2, [], |world| {
@@ -119,6 +157,25 @@ fn nodes_that_cannot_reach_each_other_are_named() {
     assert_ne!(report.status, 0);
     assert!(output.contains("node-0") && output.contains("node-1"), "{output}");
     assert!(output.contains("PELAGO_FABRIC=auto"), "{output}");
+}
+
+#[test]
+fn fabrics_that_differ_are_named() {
+    fn here() {}
+    let place = pelago::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
+    let (library, one, other) = (stand_in::library(), "plain", "like-verbs");
+    let settings = format!("PELAGO_ROUTE=net PELAGO_FABRIC=ofi PELAGO_OFI_LIBRARY='{library}'");
+    let by_shell = |spec: &mut pelago::testing::JobSpec| {
+        let provider = format!("$([ $PMI_RANK = 0 ] && echo {one} || echo {other})");
+        let exports = format!("export {settings} PELAGO_OFI_PROVIDER={provider}");
+        pelago::testing::through_shell(spec, &exports);
+    };
+    let report = pelago::testing::run(&place, 2, by_shell, |_| unreachable!("init must fail"));
+    let output: String = report.output.iter().map(|output| output.stderr.as_str()).collect();
+    assert_ne!(report.status, 0);
+    for part in [one, &format!("{other}, keys told, data moved in calls"), "PELAGO_OFI_PROVIDER"] {
+        assert!(output.contains(part), "{part}: {output}");
+    }
 }
 
 /// A barrier loop in which one PE kills another one, somewhere.

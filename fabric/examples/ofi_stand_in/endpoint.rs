@@ -195,16 +195,14 @@ pub(crate) unsafe extern "C" fn open(
 }
 
 unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
+    let endpoint = fid.cast::<fid_ep>();
     // SAFETY: the table is that of endpoints.
-    let ((mut world, id), counts) =
-        unsafe { (enter(fid.cast::<fid_ep>()), &of(fid.cast::<fid_ep>()).shared) };
+    let ((mut world, id), counts) = unsafe { (enter(endpoint), &of(endpoint).shared) };
     if at(&mut world.endpoints, id).is_enabled {
         return -FI_EOPBADSTATE;
     }
     // SAFETY: the caller gives an open object.
-    let (vector, queue, counter) =
-        unsafe { (id_of::<fid_av>(object), id_of::<fid_cq>(object), id_of::<fid_cntr>(object)) };
-    match (vector, queue, counter) {
+    match unsafe { (id_of::<fid_av>(object), id_of::<fid_cq>(object), id_of::<fid_cntr>(object)) } {
         (Some(vector), ..) => bind_vector(&mut world, id, vector),
         (_, Some(queue), _) => bind_queue(&mut world, id, queue, flags),
         (.., Some(counter)) => bind_counter(&mut world, id, counter, flags, counts),

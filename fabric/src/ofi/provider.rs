@@ -77,6 +77,18 @@ impl Ofi {
         (&offer.provider, &offer.domain)
     }
 
+    /// The provider, and what it leaves to its users: all PEs of a job have to have these alike.
+    pub fn terms(&self) -> String {
+        let offer = &self.endpoint.domain.offer;
+        let terms = [
+            (offer.wants_telling(), "keys told"),
+            (offer.data_progress != FI_PROGRESS_AUTO, "data moved in calls"),
+            (offer.caps & FI_ATOMIC == 0, "atomics by processors"),
+        ];
+        let terms = terms.into_iter().filter_map(|(holds, words)| holds.then_some(words));
+        std::iter::once(&*offer.provider).chain(terms).collect::<Vec<_>>().join(", ")
+    }
+
     fn new(
         (me, n_pes): (Pe, usize),
         endpoint: Endpoint,
