@@ -1,7 +1,7 @@
 //! The contract of a provider, and the enum that dispatches to the one in use.
 
 use crate::amo::{Atomic, AtomicKind};
-use crate::ofi::PreparedPut;
+use crate::ofi::{PreparedPut, Spot};
 use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -153,9 +153,9 @@ pub trait Provider {
         false
     }
 
-    /// A prepared put into the memory under `key`, if the provider has such a thing, and how it addresses the
-    /// peers. To be asked when all memory is registered and known; good as long as the endpoint.
-    fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[u64]>)> {
+    /// A prepared put into the memory under `key`, if the provider has such a thing, and where that begins at
+    /// each PE. To be asked when all memory is registered and known; good as long as the endpoint.
+    fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
         let _ = key;
         None
     }
@@ -278,7 +278,7 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.may_sleep()),+ }
             }
 
-            fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[u64]>)> {
+            fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
                 match self { $(Net::$variant(net) => net.prepared_put(key)),+ }
             }
 

@@ -33,7 +33,7 @@ pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Net, Provider};
 #[cfg(not(loom))]
-pub use ofi::PreparedPut;
+pub use ofi::{PreparedPut, Spot};
 pub use types::{
     Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
 };

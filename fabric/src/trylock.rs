@@ -1,13 +1,14 @@
-//! A lock of one word for what is nice to have at once but can be done without: who finds it taken, or
-//! closed, goes another way.
+//! A lock for what is nice to have at once but can be done without: who finds it taken, or closed, goes
+//! another way. Now and then a thread has to wait for it all the same; it says so, and the next to leave
+//! closes it.
 //!
-//! States of the word: `OPEN`; `TAKEN`, by one thread; `CLOSED`, until a thread that waits for its turn
-//! leaves it open. Who enters finds it `OPEN` and leaves it so; who waits finds it `OPEN` or `CLOSED` and
-//! leaves either. The lowest bit is set in all states but `OPEN`, so that to set it takes the lock or changes
-//! nothing.
+//! States of the word: `OPEN`; `TAKEN`, by one thread; `CLOSED`, until a thread that has waited leaves it
+//! open. The lowest bit is set in all states but `OPEN`, so that to set it takes the lock or changes nothing.
+//! Whoever leaves makes the word what `next` says, `OPEN` or `CLOSED`, which only those who wait change.
 
 use crate::sync::{AtomicU32, Ordering, spin_once};
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 const OPEN: u32 = 0;
@@ -21,6 +22,7 @@ const LOOKS: u32 = 100;
 #[derive(Debug)]
 pub struct TryLock<T> {
     word: AtomicU32,
+    next: AtomicU32,
     inside: UnsafeCell<T>,
 }
 
@@ -31,14 +33,14 @@ unsafe impl<T: Send> Sync for TryLock<T> {}
 #[derive(Debug)]
 pub struct Taken<'a, T> {
     lock: &'a TryLock<T>,
-    /// What the word is from then on.
-    after: u32,
+    inside: PhantomData<&'a mut T>,
 }
 
 impl<T> TryLock<T> {
     /// A lock that is closed.
     pub fn closed(inside: T) -> TryLock<T> {
-        TryLock { word: AtomicU32::new(CLOSED), inside: UnsafeCell::new(inside) }
+        let [word, next] = [CLOSED, CLOSED].map(AtomicU32::new);
+        TryLock { word, next, inside: UnsafeCell::new(inside) }
     }
 
     /// Takes the lock if it is open.
@@ -47,27 +49,29 @@ impl<T> TryLock<T> {
         // SYNC POINT trylock: acquires what the last thread inside has left.
         let found = self.word.fetch_or(TAKEN, Ordering::Acquire);
         // Made only if it is taken, as it is left when it is dropped.
-        (found & TAKEN == 0).then(|| Taken { lock: self, after: OPEN })
+        (found & TAKEN == 0).then(|| Taken { lock: self, inside: PhantomData })
     }
 
-    /// The lock as it was taken by [`enter`](TryLock::enter), after its answer was forgotten.
+    /// The lock as it was taken, after the answer to [`enter`](TryLock::enter) was forgotten.
     ///
     /// # Safety
-    /// This thread has taken it so, and the answer is asked for once.
-    pub unsafe fn taken(&self) -> Taken<'_, T> {
-        Taken { lock: self, after: OPEN }
+    /// This thread has taken it so, and asks once.
+    pub unsafe fn kept(&self) -> Taken<'_, T> {
+        Taken { lock: self, inside: PhantomData }
     }
 
-    /// Takes the lock, open or closed, and waits for it if another thread has it. It is left as it was found,
-    /// unless the answer says otherwise.
+    /// Takes the lock, open or closed, and waits for it if another thread has it, but not for those who come
+    /// later and would enter. The answer leaves it open or closed as [`leave_open`](Taken::leave_open) says,
+    /// closed if it is not called.
     pub fn wait(&self) -> Taken<'_, T> {
         let mut looks = 0;
         loop {
+            self.next.store(CLOSED, Ordering::Relaxed);
             let found = self.word.load(Ordering::Relaxed);
             // SYNC POINT trylock: acquires what the last thread inside has left.
             let take = || self.word.compare_exchange(found, TAKEN, Ordering::Acquire, Ordering::Relaxed);
             if found != TAKEN && take().is_ok() {
-                return Taken { lock: self, after: found };
+                return Taken { lock: self, inside: PhantomData };
             }
             looks += 1;
             spin_once();
@@ -79,9 +83,9 @@ impl<T> TryLock<T> {
 }
 
 impl<T> Taken<'_, T> {
-    /// Says whether others may enter afterwards.
+    /// Says whether others may enter afterwards; for who has waited.
     pub fn leave_open(&mut self, is_open: bool) {
-        self.after = if is_open { OPEN } else { CLOSED };
+        self.lock.next.store(if is_open { OPEN } else { CLOSED }, Ordering::Relaxed);
     }
 }
 
@@ -107,12 +111,13 @@ impl<T> Drop for Taken<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // SYNC POINT trylock: releases what this thread leaves inside.
+        let next = self.lock.next.load(Ordering::Relaxed);
         #[cfg(not(loom))]
-        self.lock.word.store(self.after, Ordering::Release);
+        self.lock.word.store(next, Ordering::Release);
         // A `fetch_or` in vain comes right behind the store that it has read, so before this one. The model
         // checker allows it to come later; it keeps that rule between read-modify-writes only.
         #[cfg(loom)]
-        self.lock.word.swap(self.after, Ordering::Release);
+        self.lock.word.swap(next, Ordering::Release);
     }
 }
 
@@ -135,9 +140,9 @@ mod tests {
             *taken += 1;
             assert!(lock.enter().is_none(), "it is taken");
         }
+        lock.wait().leave_open(true);
+        assert_eq!(lock.enter().map(|taken| *taken), Some(2));
         assert_eq!(*lock.wait(), 2);
-        assert!(lock.enter().is_some(), "who waits leaves it as it was");
-        lock.wait().leave_open(false);
         assert!(lock.enter().is_none(), "it is closed again");
     }
 }

@@ -1,9 +1,9 @@
 //! A sending side over the net: an endpoint of the provider, and the count of what was started there. The
 //! world has one, and each context one of its own, so that they complete apart.
 //!
-//! Invariant: what was started and is not complete is counted in `puts`, `gets` or `followers`, before it can
-//! complete; so when the provider's counters have caught up and there are no followers, everything is
-//! complete. The lock is held for single calls of the provider, never for longer.
+//! Invariant: what was started and is not complete is counted in `puts`, `gets` or `followers`, or by the
+//! shortcut, before it can complete; so when the provider's counters have caught up and there are no
+//! followers, everything is complete. The lock is held for single calls of the provider, never for longer.
 
 use crate::Pe;
 use crate::shortcut::Shortcut;
@@ -149,9 +149,8 @@ impl Channel {
     /// Gives up what is under way: nothing that was started here touches a buffer any more.
     pub(crate) fn shut(&self) {
         self.is_shut.store(true, Ordering::Relaxed);
-        let mut net = self.lock();
         self.shortcut.close();
-        net.take();
+        self.lock().take();
     }
 
     /// Whether nothing can be started here any more, as the job fails.
@@ -384,7 +383,7 @@ impl Channel {
     /// Counts an operation before it can complete.
     fn started(&self, count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
-        self.shortcut.mark_unquiet();
+        self.shortcut.mark();
     }
 
     /// Whether what was started completes although nobody calls the provider.
@@ -413,22 +412,29 @@ impl Channel {
     /// Whether everything that was started here is complete. If so, nothing is marked any more but what was
     /// started meanwhile.
     pub(crate) fn is_quiet(&self) -> bool {
-        let mark = self.shortcut.mark();
-        // SYNC POINT follower: acquires what the last answer has brought.
-        if self.followers.load(Ordering::Acquire) != 0 {
+        if self.has_followers() {
             return false;
         }
+        // Before the channel's lock, which nobody else is to wait for meanwhile.
+        let mut stopped = self.shortcut.stop();
+        stopped.leave_open(!self.is_quieting());
         self.call(|net| {
-            let mut stopped = self.shortcut.stop();
-            // Not before both locks are held: what is issued by then was counted before.
+            // Not before both locks are held: what is issued by then was counted before. The mark first: if
+            // it is the same when it is taken away, nothing was counted in between.
+            let mark = stopped.mark();
             let (puts, gets) = (self.puts.load(Ordering::Relaxed), self.gets.load(Ordering::Relaxed));
-            let is_quiet = net.has_completed(Completions { puts: puts + stopped.started(), gets });
+            let started = Completions { puts: puts + stopped.started(), gets };
+            let is_quiet = !self.has_followers() && net.has_completed(started);
             if is_quiet {
-                stopped.is_quiet(mark);
+                stopped.unmark(mark);
             }
-            stopped.leave_open(!self.is_quieting());
             is_quiet
         })
+    }
+
+    fn has_followers(&self) -> bool {
+        // SYNC POINT follower: acquires what the last answer has brought.
+        self.followers.load(Ordering::Acquire) != 0
     }
 
     /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of

@@ -586,8 +586,8 @@ pub enum ErrorKind {
     },
     /// Processes that have chosen different providers of libfabric, or forms of one.
     #[error(
-        "PE {me}: the fabric of this PE is `{mine}`, and that of PE {pe} is `{theirs}`. Set PELAGO_OFI_PROVIDER \
-         to one that all nodes have (pelago info --fabrics)"
+        "PE {me}: the fabric of this PE is `{mine}`, and that of PE {pe} is `{theirs}`. Set \
+         PELAGO_OFI_PROVIDER to one that all nodes have (pelago info --fabrics)"
     )]
     FabricsDiffer {
         /// The lowest PE of the calling process.

@@ -2,8 +2,8 @@
 //!
 //! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. What
 //! else there may be to do (sleepers to wake, a net to ask) is told by one word, the *attention*: the number
-//! of the node's sleepers that wait for data; over a net that moves by itself how many operations were
-//! started since the last quiet; over any other net 1 for ever, as a quiet moves it.
+//! of the node's sleepers that wait for data; over a net that moves by itself whether operations were
+//! started since the last quiet (`shortcut.rs`); over any other net 1 for ever, as a quiet moves it.
 
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
@@ -39,8 +39,9 @@ impl Attention {
 
     #[inline(always)]
     fn is_needed(&self) -> bool {
+        // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
         // SAFETY: whoever made this has promised that the word is there.
-        unsafe { (*self.0).load(Ordering::Relaxed) != 0 }
+        unsafe { (*self.0).load(Ordering::Acquire) != 0 }
     }
 }
 

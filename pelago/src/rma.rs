@@ -1,7 +1,8 @@
 //! Remote memory access: put and get.
 //!
 //! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
-//! says what is wrong, counts the operation, or takes it to the net.
+//! says what is wrong, counts the operation, or takes it to the net. Before it, a put of one element tries
+//! the shortcut over the net.
 
 use crate::Pe;
 use crate::channel::Target;
@@ -9,7 +10,7 @@ use crate::counters::Counters;
 use crate::element::Element;
 use crate::error::Result;
 use crate::segment::Part;
-use crate::shortcut::{Refused, Shortcut, Way};
+use crate::shortcut::{Kept, Outcome, Peer, Refused, Shortcut};
 use crate::tracker::Tracker;
 use crate::view::View;
 use pelago_fabric::PreparedPut;
@@ -97,26 +98,44 @@ impl<T: Element> View<'_, T> {
         let shortcut = self.shortcut;
         // SAFETY: the index was checked, and in the world's arrays each PE's part is at the same offset.
         match unsafe { shortcut.put(pe, offset_bytes, value, ptr::from_ref(self).cast()) } {
-            Way::Taken => Ok(()),
-            Way::NotTaken => self.p_checked(pe, index, value),
-            Way::Refused => Self::p_again(shortcut),
-            Way::Mapped => {
-                // SAFETY: the PE is mapped, and the index was checked.
+            Outcome::Started => Ok(()),
+            Outcome::NotStarted => self.p_checked(pe, index, value),
+            Outcome::Refused(kept) => Self::p_again(shortcut, kept),
+            Outcome::Elsewhere => self.p_elsewhere(pe, index, value),
+        }
+    }
+
+    /// Puts one element to a PE that is mapped, or whose memory has a key of its own.
+    #[inline(never)]
+    fn p_elsewhere(&self, pe: Pe, index: usize, value: T) -> Result<()> {
+        let spot = match self.shortcut.peer(pe) {
+            None => return self.p_checked(pe, index, value),
+            Some(Peer::Mapped) => {
+                // SAFETY: there is such a PE, which is mapped, and `p_cold` has checked the index.
                 unsafe { self.place.part(pe).store(index, value) };
-                Ok(())
+                return Ok(());
             }
+            Some(Peer::Net(spot)) => spot,
+        };
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        // SAFETY: `p_cold` has checked the index, and the spot is the PE's.
+        match unsafe { self.shortcut.put_to(spot, offset_bytes, value, ptr::from_ref(self).cast()) } {
+            Outcome::Started => Ok(()),
+            Outcome::Refused(kept) => Self::p_again(self.shortcut, kept),
+            Outcome::NotStarted | Outcome::Elsewhere => self.p_checked(pe, index, value),
         }
     }
 
     /// Puts one element that the provider did not take at once.
     #[cold]
     #[inline(never)]
-    fn p_again(shortcut: &Shortcut) -> Result<()> {
-        let Refused { origin, pe, offset_bytes, value } = shortcut.refused(size_of::<T>());
+    fn p_again(shortcut: &Shortcut, kept: Kept) -> Result<()> {
+        let Refused { origin, pe, offset_bytes, value } = shortcut.refused(kept, size_of::<T>());
         // SAFETY: the origin is the view of this call, as `p_cold` has said.
         let view = unsafe { &*origin.cast::<Self>() };
         let target = Target { operation: "p", pe, offset_bytes };
-        // SAFETY: `p_cold` has checked PE and index; without a tracker the source is free when this returns.
+        // SAFETY: there is such a PE, and `p_cold` has checked the index; without a tracker the source is
+        // free when this returns.
         unsafe { view.world().net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
         Ok(())
     }
@@ -322,8 +341,7 @@ impl<T: Element> On<'_, T> {
     #[inline(never)]
     fn p_cold(&self, index: usize, value: T) -> Result<()> {
         let this = std::hint::black_box(self);
-        // SAFETY: without a tracker the source is free when this returns.
-        unsafe { this.view.put_cold("p", this.pe, index, &[value], None) }
+        this.view.p_cold(this.pe, index, value)
     }
 
     /// Gets one element, as [`View::g`].

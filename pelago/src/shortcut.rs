@@ -1,39 +1,57 @@
-//! The shortest way of a put of one element over the net: it takes no lock that anybody waits for, and the
-//! provider's call is prepared. Whatever is out of the ordinary takes the channel's way.
+//! The shortest way of a put of one element over the net: it waits for no lock, and the provider's call is
+//! prepared. Whatever is out of the ordinary takes the channel's way.
 //!
-//! Invariant: a put is counted, and marked as unquiet, before it can be complete, and under the lock; so who
-//! has the lock knows of all puts that have come this way.
+//! Invariant: a put is counted, and the mark set, under the lock and before it can be complete; so who has
+//! the lock knows of all puts that have come this way. The mark is taken away under this lock and the
+//! channel's only, when all that is counted is complete.
 
 use crate::Pe;
 use crate::route::{Route, Routes};
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 use pelago_fabric::trylock::{Taken, TryLock};
-use pelago_fabric::{Key, Net, PreparedPut, Provider};
+use pelago_fabric::{Key, Net, PreparedPut, Provider, Spot};
 use std::pin::Pin;
 use std::ptr::null;
 
-/// In the place of an address: the PE's memory is mapped here.
-const MAPPED: u64 = u64::MAX;
+/// In the place of an address: another way leads to this PE.
+const ELSEWHERE: u64 = u64::MAX;
 
-/// The way, one a channel; closed for ever where the provider has none.
+/// Marks of what was started since the last quiet: by the shortcut, by the channel, and one for each that the
+/// channel has started.
+const BY_SHORTCUT: u32 = 1;
+const BY_CHANNEL: u32 = 2;
+const ONE_BY_CHANNEL: u32 = 4;
+
+/// The shortcut, one a channel; closed for ever where the provider has none.
 pub(crate) struct Shortcut {
-    /// How the provider addresses each PE; of nobody, if there is no such way.
+    /// The address of each PE that is reached over the net, if all memory has the same key and begins at 0;
+    /// of nobody, if there is no shortcut.
     addresses: Box<[u64]>,
-    /// Of the job; in the memory of the node, which outlives the way.
+    /// How each PE is reached.
+    peers: Box<[Peer]>,
+    /// Of the job; read by puts only, which whoever has the node's memory starts.
     failure: *const Failure,
-    /// Not 0 if something was started since the last quiet: bit 0 by this way, the rest a count of what took
-    /// the channel's.
+    /// Not 0 if something was started since the last quiet.
     unquiet: AtomicU32,
     puts: TryLock<Puts>,
 }
 
-// SAFETY: the failure is a record of atomics in memory that outlives the way; all else is `Sync` by itself.
+// SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Sync`.
 unsafe impl Sync for Shortcut {}
-// SAFETY: as for `Sync`: the record of the failure is atomics, and outlives the way.
+// SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Send`.
 unsafe impl Send for Shortcut {}
 
-/// The puts of this way.
+/// How a PE is reached.
+#[derive(Clone, Copy)]
+pub(crate) enum Peer {
+    /// Its memory is mapped here.
+    Mapped,
+    /// Over the net.
+    Net(Spot),
+}
+
+/// The puts that have come this way.
 pub(crate) struct Puts {
     started: u64,
     prepared: Option<PreparedPut>,
@@ -42,16 +60,20 @@ pub(crate) struct Puts {
 }
 
 /// What became of a put.
-pub(crate) enum Way {
+#[must_use]
+pub(crate) enum Outcome {
     /// It is started, and the source is free.
-    Taken,
-    /// It has to take the channel's way.
-    NotTaken,
-    /// It has to take the channel's way as well, and [`Shortcut::refused`] has to be asked what it was.
-    Refused,
-    /// The PE's memory is mapped here.
-    Mapped,
+    Started,
+    /// It is not, and has to take the channel's way.
+    NotStarted,
+    /// The same, and nothing else can be put before [`Shortcut::refused`] was asked what it was.
+    Refused(Kept),
+    /// There is such a PE, and [`Shortcut::peer`] knows how it is reached.
+    Elsewhere,
 }
+
+/// The lock, which is kept.
+pub(crate) struct Kept(());
 
 /// A put that the provider did not take.
 pub(crate) struct Refused {
@@ -63,27 +85,39 @@ pub(crate) struct Refused {
 }
 
 impl Shortcut {
-    /// No way: it only keeps the mark.
+    /// None: it only keeps the mark.
     pub(crate) fn none() -> Shortcut {
         let puts = Puts { started: 0, prepared: None, origin: null() };
-        let (addresses, unquiet) = (Box::default(), AtomicU32::new(0));
-        Shortcut { addresses, failure: null(), unquiet, puts: TryLock::closed(puts) }
-    }
-
-    /// The way over this net to the PEs of the job, if there is one; to be opened where it is to stay. The
-    /// record of the job's failure outlives it.
-    pub(crate) fn prepare(net: &Net, key: Key, routes: &Routes, failure: &Failure) -> Shortcut {
-        let Some((prepared, mut addresses)) = net.prepared_put(key) else { return Shortcut::none() };
-        for (pe, address) in addresses.iter_mut().enumerate() {
-            if routes.to(pe) == Route::Mapped {
-                *address = MAPPED;
-            }
+        Shortcut {
+            addresses: Box::default(),
+            peers: Box::default(),
+            failure: null(),
+            unquiet: AtomicU32::new(0),
+            puts: TryLock::closed(puts),
         }
-        let puts = Puts { started: 0, prepared: Some(prepared), origin: null() };
-        Shortcut { addresses, failure, puts: TryLock::closed(puts), ..Shortcut::none() }
     }
 
-    /// Opens the way, if there is one.
+    /// The shortcut over this net to the PEs of the job, if there is one; to be opened where it is to stay.
+    /// The record of the job's failure is there whenever something is put.
+    pub(crate) fn prepare(net: &Net, key: Key, routes: &Routes, failure: &Failure) -> Shortcut {
+        let Some((prepared, spots)) = net.prepared_put(key) else { return Shortcut::none() };
+        let peer = |(pe, &spot)| match routes.to(pe) {
+            Route::Mapped => Peer::Mapped,
+            Route::Net => Peer::Net(spot),
+        };
+        let peers: Box<[Peer]> = spots.iter().enumerate().map(peer).collect();
+        // All or none, as the prepared put keeps the last key.
+        let is_common = spots.iter().all(|spot| spot.key == key && spot.start == 0);
+        let address = |peer: &Peer| match peer {
+            Peer::Net(spot) if is_common => spot.address,
+            _ => ELSEWHERE,
+        };
+        let addresses = peers.iter().map(address).collect();
+        let puts = Puts { started: 0, prepared: Some(prepared), origin: null() };
+        Shortcut { addresses, peers, failure, puts: TryLock::closed(puts), ..Shortcut::none() }
+    }
+
+    /// Opens it, if there is one.
     ///
     /// # Safety
     /// It is not moved any more.
@@ -96,10 +130,11 @@ impl Shortcut {
         }
     }
 
-    /// Puts one element of 1, 2, 4 or 8 bytes, if nothing stands in the way.
+    /// Puts one element of 1, 2, 4 or 8 bytes, if nothing stands in the way. `origin` comes back if the
+    /// provider refuses it.
     ///
     /// # Safety
-    /// The element lies in the heap.
+    /// The element lies in the heap of each PE of the job.
     #[inline(always)]
     pub(crate) unsafe fn put<T: Copy>(
         &self,
@@ -107,51 +142,100 @@ impl Shortcut {
         offset_bytes: usize,
         value: T,
         origin: *const (),
-    ) -> Way {
-        let Some(&address) = self.addresses.get(pe) else { return Way::NotTaken };
-        if address == MAPPED {
-            return Way::Mapped;
+    ) -> Outcome {
+        let Some(&address) = self.addresses.get(pe) else { return Outcome::NotStarted };
+        if address == ELSEWHERE {
+            return Outcome::Elsewhere;
         }
-        // SAFETY: the record is there, as the way exists.
-        if unsafe { (*self.failure).is_recorded() } {
-            return Way::NotTaken;
+        // SAFETY: the caller vouches for the element; memory with the common key is reached by offsets.
+        unsafe { self.start((address, None), offset_bytes as u64, value, origin) }
+    }
+
+    /// The same to a PE whose spot is given.
+    ///
+    /// # Safety
+    /// As there; the spot is the PE's.
+    pub(crate) unsafe fn put_to<T: Copy>(
+        &self,
+        spot: Spot,
+        offset_bytes: usize,
+        value: T,
+        origin: *const (),
+    ) -> Outcome {
+        let Spot { address, key, start } = spot;
+        // SAFETY: the caller vouches for the element and the spot.
+        unsafe { self.start((address, Some(key)), start + offset_bytes as u64, value, origin) }
+    }
+
+    /// How a PE is reached, if the job has not failed; to be asked when the answer was
+    /// [`Outcome::Elsewhere`].
+    pub(crate) fn peer(&self, pe: Pe) -> Option<Peer> {
+        (!self.has_failed()).then(|| self.peers[pe])
+    }
+
+    #[inline(always)]
+    fn has_failed(&self) -> bool {
+        // SAFETY: where there are PEs to put to, the record is there.
+        unsafe { (*self.failure).is_recorded() }
+    }
+
+    /// Starts a put to a place, as the provider addresses it.
+    ///
+    /// # Safety
+    /// As [`PreparedPut::start`], but for the state of the prepared put.
+    #[inline(always)]
+    unsafe fn start<T: Copy>(
+        &self,
+        (address, key): (u64, Option<u64>),
+        place: u64,
+        value: T,
+        origin: *const (),
+    ) -> Outcome {
+        if self.has_failed() {
+            return Outcome::NotStarted;
         }
-        let Some(mut puts) = self.puts.enter() else { return Way::NotTaken };
-        self.unquiet.fetch_or(1, Ordering::Relaxed);
+        let Some(mut puts) = self.puts.enter() else { return Outcome::NotStarted };
+        self.unquiet.fetch_or(BY_SHORTCUT, Ordering::Relaxed);
         puts.started += 1;
         puts.origin = origin;
         // SAFETY: what is open has a settled put, whose endpoint is open until `close`; the caller vouches
         // for the element.
         let is_started = unsafe {
             let prepared = puts.prepared.as_mut().unwrap_unchecked();
-            prepared.start(address, offset_bytes, value)
+            prepared.start(address, key, place, value)
         };
         if !is_started {
             // It stays taken until `refused` has read what is there.
             std::mem::forget(puts);
-            return Way::Refused;
+            return Outcome::Refused(Kept(()));
         }
-        Way::Taken
+        Outcome::Started
     }
 
-    /// What was put when the answer was [`Way::Refused`], of so many bytes: to be called once, by that
-    /// thread.
-    pub(crate) fn refused(&self, bytes: usize) -> Refused {
-        // SAFETY: this thread has taken the lock in `put`, and kept it.
-        let mut puts = unsafe { self.puts.taken() };
+    /// What was put, of so many bytes, when the answer was [`Outcome::Refused`].
+    pub(crate) fn refused(&self, _kept: Kept, bytes: usize) -> Refused {
+        // SAFETY: who has been told to keep the lock has it, and says so once.
+        let mut puts = unsafe { self.puts.kept() };
         puts.started -= 1;
         let prepared = puts.prepared.as_ref().expect("a put was prepared, as one was refused");
-        let (address, offset_bytes, value) = prepared.last(bytes);
-        let pe = self.addresses.iter().position(|&other| other == address).expect("it was one of these");
-        Refused { origin: puts.origin, pe, offset_bytes, value }
+        let (origin, (last, place, value)) = (puts.origin, prepared.last(bytes));
+        drop(puts);
+        let start = |peer: &Peer| match peer {
+            Peer::Net(spot) if spot.address == last => Some(spot.start),
+            _ => None,
+        };
+        let found = self.peers.iter().enumerate().find_map(|(pe, peer)| Some((pe, start(peer)?)));
+        let (pe, start) = found.expect("it was one of these");
+        Refused { origin, pe, offset_bytes: (place - start) as usize, value }
     }
 
-    /// Marks that something was started, once it is counted and before it is started.
-    pub(crate) fn mark_unquiet(&self) {
-        // SYNC POINT unquiet: releases the count of what is started.
-        if self.unquiet.fetch_add(2, Ordering::Release) >= u32::MAX - 1 {
+    /// Marks that the channel starts something, once it is counted and before it is started.
+    pub(crate) fn mark(&self) {
+        // SYNC POINT mark: releases the count of what is started.
+        let before = self.unquiet.fetch_add(ONE_BY_CHANNEL, Ordering::Release);
+        if before & BY_CHANNEL == 0 {
             // Not 0, however many there are.
-            self.unquiet.fetch_add(2, Ordering::Release);
+            self.unquiet.fetch_or(BY_CHANNEL, Ordering::Relaxed);
         }
     }
 
@@ -160,43 +244,43 @@ impl Shortcut {
         &self.unquiet
     }
 
-    /// The mark as it is now: to be read before the counts.
-    pub(crate) fn mark(&self) -> u32 {
-        // SYNC POINT unquiet: acquires the counts of what was started.
-        self.unquiet.load(Ordering::Acquire)
-    }
-
-    /// Keeps everybody from starting anything this way until the answer is dropped.
+    /// Keeps everybody from putting anything this way until the answer is dropped.
     pub(crate) fn stop(&self) -> Stopped<'_> {
         Stopped { shortcut: self, puts: self.puts.wait() }
     }
 
-    /// Closes the way for ever: the endpoint may be closed afterwards.
+    /// Closes it for ever: the endpoint may be closed afterwards.
     pub(crate) fn close(&self) {
-        let mut puts = self.puts.wait();
-        puts.prepared = None;
-        puts.leave_open(false);
+        self.puts.wait().prepared = None;
     }
 }
 
-/// The way, while nobody can take it.
+/// A shortcut that nobody can take now.
 pub(crate) struct Stopped<'a> {
     shortcut: &'a Shortcut,
     puts: Taken<'a, Puts>,
 }
 
 impl Stopped<'_> {
+    /// The mark as it is now: to be read before the channel's counts.
+    pub(crate) fn mark(&self) -> u32 {
+        // SYNC POINT mark: acquires the counts of what was started.
+        self.shortcut.unquiet.load(Ordering::Acquire)
+    }
+
     /// How many puts were started.
     pub(crate) fn started(&self) -> u64 {
         self.puts.started
     }
 
-    /// All that was started is complete: unmarks, unless something was marked since the mark was read.
-    pub(crate) fn is_quiet(&self, mark: u32) {
-        let _ = self.shortcut.unquiet.compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
+    /// Takes the mark away, as all that was counted is complete, unless it has changed since it was read. For
+    /// who also has the channel's lock.
+    pub(crate) fn unmark(&self, mark: u32) {
+        // SYNC POINT unquiet: releases what has come to be known as complete.
+        let _ = self.shortcut.unquiet.compare_exchange(mark, 0, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Says whether the way can be taken afterwards, if there is one.
+    /// Says whether it can be taken afterwards, if there is one.
     pub(crate) fn leave_open(&mut self, is_open: bool) {
         let exists = self.puts.prepared.is_some();
         self.puts.leave_open(exists && is_open);

@@ -77,8 +77,8 @@ fn a_pe_that_leaves_while_others_wait_is_named() {
     assert!(pe.is_some_and(|pe| pe < 2) && text.contains("PE 2 has left the job"), "{text}");
 }
 
-/// A thread that keeps standard output keeps nobody from ending the job. One PE without a launcher, which would
-/// kill it, in a copy of this test program.
+/// A thread that keeps standard output keeps nobody from ending the job. One PE without a launcher, which
+/// would kill it, in a copy of this test program.
 #[test]
 fn an_abort_does_not_wait_for_standard_output() {
     const COPY: &str = "TEST_ABORTS_ALONE";

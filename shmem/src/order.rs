@@ -15,8 +15,7 @@ pub(crate) unsafe fn fence(call: Call, ctx: Ctx) {
         Ctx::DEFAULT => {
             // SYNC POINT put-order: as `World::fence`, whose look at what more there is to do this one is.
             atomic_fence(Ordering::Release);
-            // SAFETY: it points to a word that is accessed as an atomic only.
-            if unsafe { pelago::binding::copy::load(JOB.attention) } != 0 {
+            if is_needed() {
                 fence_of(call, ctx);
             }
         }
@@ -32,13 +31,22 @@ pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
         Ctx::DEFAULT => {
             // SYNC POINT put-order: as `World::quiet`, whose look at what more there is to do this one is.
             atomic_fence(Ordering::SeqCst);
-            // SAFETY: it points to a word that is accessed as an atomic only.
-            if unsafe { pelago::binding::copy::load(JOB.attention) } != 0 {
+            if is_needed() {
                 complete(call, ctx);
             }
         }
         _ => complete(call, ctx),
     }
+}
+
+/// Whether fence and quiet of the default context have more to do than to order stores.
+#[inline(always)]
+fn is_needed() -> bool {
+    // SAFETY: it points to a word that is accessed as an atomic only.
+    let attention = unsafe { pelago::binding::copy::load(JOB.attention) };
+    // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
+    atomic_fence(Ordering::Acquire);
+    attention != 0
 }
 
 /// `shmem_pe_quiet`: quiet as far as the listed PEs are concerned; "a full quiet is legal".

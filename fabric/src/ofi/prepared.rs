@@ -18,6 +18,17 @@ pub struct PreparedPut {
     _pinned: PhantomPinned,
 }
 
+/// Where registered memory begins, as the provider addresses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Of the PE.
+    pub address: u64,
+    /// Of the memory.
+    pub key: u64,
+    /// Of the first byte.
+    pub start: u64,
+}
+
 struct Message {
     message: fi_msg_rma,
     local: iovec,
@@ -28,8 +39,7 @@ struct Message {
 unsafe impl Send for PreparedPut {}
 
 impl PreparedPut {
-    /// Puts through an endpoint to memory that every peer has registered under a key and that is reached by
-    /// offsets.
+    /// Puts through an endpoint to memory that every peer has registered under a key.
     pub(super) fn new(endpoint: NonNull<fid_ep>, key: Key) -> PreparedPut {
         let message = |log2: u32| {
             let bytes = 1 << log2;
@@ -53,11 +63,15 @@ impl PreparedPut {
     /// To be called once it lies where it is to stay, before anything is started.
     pub fn settle(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of it.
-        let put = unsafe { self.get_unchecked_mut() };
-        let value = (&raw mut put.value).cast();
-        for Message { message, local, remote } in &mut put.messages {
-            local.iov_base = value;
-            (message.msg_iov, message.rma_iov) = (&raw const *local, &raw const *remote);
+        let all = unsafe { &raw mut *self.get_unchecked_mut() };
+        for i in 0..4 {
+            // SAFETY: the parts of a value that is there; the pointers are good for as long as it stays.
+            unsafe {
+                let put = &raw mut (*all).messages[i];
+                (*put).local.iov_base = (&raw mut (*all).value).cast();
+                (*put).message.msg_iov = &raw const (*put).local;
+                (*put).message.rma_iov = &raw const (*put).remote;
+            }
         }
     }
 
@@ -70,27 +84,34 @@ impl PreparedPut {
     /// when it is complete. `false` if libfabric does not take it now, or refuses it: then nothing has begun.
     ///
     /// # Safety
-    /// It is settled, and the endpoint is open. `address` is one of those that
-    /// [`prepared_put`](crate::Provider::prepared_put) gave; the target lies inside the region registered.
+    /// It is settled, and the endpoint is open. The address and, if it is not the one that all peers have,
+    /// the key are of a spot that [`prepared_put`](crate::Provider::prepared_put) gave, and the place, from
+    /// the spot's start on, lies inside the region registered.
     #[inline(always)]
-    pub unsafe fn start<T: Copy>(&mut self, address: u64, offset_bytes: usize, value: T) -> bool {
+    pub unsafe fn start<T: Copy>(&mut self, address: u64, key: Option<u64>, place: u64, value: T) -> bool {
         if !PreparedPut::is_for::<T>() {
             return false;
         }
-        let put = &mut self.messages[size_of::<T>().trailing_zeros() as usize];
-        put.message.addr = address;
-        put.remote.addr = offset_bytes as u64;
+        // Through pointers, as what the message points to is not to be borrowed.
+        let all = &raw mut *self;
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
         // rest.
         unsafe {
-            (&raw mut self.value).cast::<T>().write(value);
-            fi_writemsg(self.endpoint.as_ptr(), &put.message, FI_INJECT | FI_DELIVERY_COMPLETE) == 0
+            let put = &raw mut (*all).messages[size_of::<T>().trailing_zeros() as usize];
+            (*put).message.addr = address;
+            (*put).remote.addr = place;
+            if let Some(key) = key {
+                (*put).remote.key = key;
+            }
+            (&raw mut (*all).value).cast::<T>().write(value);
+            let message = &raw const (*put).message;
+            fi_writemsg((*all).endpoint.as_ptr(), message, FI_INJECT | FI_DELIVERY_COMPLETE) == 0
         }
     }
 
-    /// What the last put of so many bytes, that was not taken, was to do: address, offset and value.
-    pub fn last(&self, bytes: usize) -> (u64, usize, [u8; 8]) {
+    /// What the last put of so many bytes, that was not taken, was to do: address, place and value.
+    pub fn last(&self, bytes: usize) -> (u64, u64, [u8; 8]) {
         let put = &self.messages[bytes.trailing_zeros() as usize];
-        (put.message.addr, put.remote.addr as usize, self.value.to_ne_bytes())
+        (put.message.addr, put.remote.addr, self.value.to_ne_bytes())
     }
 }

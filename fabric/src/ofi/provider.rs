@@ -12,7 +12,7 @@ use super::atomic::{datatype, operation};
 use super::domain::{Choice, Domain};
 use super::endpoint::{BATCH, Completion, Endpoint, Transfer, list_of};
 use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
-use super::prepared::PreparedPut;
+use super::prepared::{PreparedPut, Spot};
 use super::region::{Loan, Memory};
 use super::remote::{self, Peers};
 use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
@@ -511,9 +511,9 @@ impl Provider for Ofi {
         self.endpoint.may_sleep()
     }
 
-    fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[u64]>)> {
-        let is_possible = self.peers.leave_keys() && self.inject_bytes() >= size_of::<u64>();
-        is_possible.then(|| (PreparedPut::new(self.endpoint.ep, key), self.peers.addresses.clone()))
+    fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
+        let is_possible = self.inject_bytes() >= size_of::<u64>();
+        is_possible.then(|| (PreparedPut::new(self.endpoint.ep, key), self.peers.spots(key)))
     }
 
     fn completions(&self) -> Completions {

@@ -3,6 +3,7 @@
 //! Invariant: where a provider leaves keys and offsets as they were chosen nothing is looked up; elsewhere
 //! every peer has told what it has registered before anybody reaches there.
 
+use super::prepared::Spot;
 use super::sys::{fi_addr_t, fi_rma_iov};
 use crate::types::{Key, Pe, Remote};
 
@@ -28,9 +29,13 @@ impl Peers {
         Peers { addresses: self.addresses.clone(), told: told.into() }
     }
 
-    /// Whether keys and offsets are left as they were chosen.
-    pub(super) fn leave_keys(&self) -> bool {
-        self.told.is_empty()
+    /// How memory under a key is reached at each of them.
+    pub(super) fn spots(&self, key: Key) -> Box<[Spot]> {
+        let spot = |(pe, &address)| {
+            let [key, start] = self.reach(pe, Remote { key, offset_bytes: 0 });
+            Spot { address, key, start }
+        };
+        self.addresses.iter().enumerate().map(spot).collect()
     }
 
     /// A range in a peer's memory, as libfabric wants it.
