@@ -286,3 +286,37 @@ impl Stopped<'_> {
         self.puts.leave_open(exists && is_open);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pe_is_reached_once_the_job_has_failed() {
+        let outcome = crate::spmd(1, |world| {
+            let failure = &raw const world.memory.header().failure;
+            let peers = Box::new([Peer::Mapped]);
+            let shortcut = Shortcut { addresses: Box::new([ELSEWHERE]), peers, failure, ..Shortcut::none() };
+            // SAFETY: nothing is put, as the PE is mapped.
+            let outcome = unsafe { shortcut.put(0, 0, 1_u64, null()) };
+            assert!(matches!((outcome, shortcut.peer(0)), (Outcome::Elsewhere, Some(Peer::Mapped))));
+            world.record_failure("on purpose");
+            assert!(shortcut.peer(0).is_none());
+        });
+        assert!(outcome.unwrap_err().to_string().contains("on purpose"));
+    }
+
+    #[test]
+    fn marks_stay_however_many_there_are() {
+        let shortcut = Shortcut::none();
+        shortcut.unquiet.store(u32::MAX - ONE_BY_CHANNEL + 1 + BY_CHANNEL, Ordering::Relaxed);
+        shortcut.mark();
+        let stopped = shortcut.stop();
+        assert_eq!(stopped.mark(), BY_CHANNEL, "the count begins anew, the mark does not");
+        shortcut.mark();
+        stopped.unmark(BY_CHANNEL);
+        assert_eq!(stopped.mark(), BY_CHANNEL + ONE_BY_CHANNEL, "something was started meanwhile");
+        stopped.unmark(BY_CHANNEL + ONE_BY_CHANNEL);
+        assert_eq!(stopped.mark(), 0);
+    }
+}
