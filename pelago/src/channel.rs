@@ -45,6 +45,8 @@ pub(crate) struct Channel {
     looks: AtomicU32,
     /// Threads of this PE that wait, and make progress meanwhile.
     waiters: AtomicU32,
+    /// Whether one has begun to since somebody asked.
+    has_waited: AtomicBool,
     /// Threads that wait for quiet.
     quieting: AtomicU32,
     is_shut: AtomicBool,
@@ -100,6 +102,7 @@ impl Channel {
             followers: AtomicU64::new(0),
             shortcut,
             waiters: AtomicU32::new(0),
+            has_waited: AtomicBool::new(false),
             quieting: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
         }
@@ -213,7 +216,14 @@ impl Channel {
 
     /// Says that this thread waits and makes progress meanwhile, until the answer is dropped.
     pub(crate) fn waiting(&self) -> Counted<'_> {
-        Counted::new(&self.waiters)
+        let counted = Counted::new(&self.waiters);
+        self.has_waited.store(true, Ordering::Relaxed);
+        counted
+    }
+
+    /// Whether a thread of this PE waits, or has waited since this was last asked.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.has_waited.swap(false, Ordering::Relaxed) || self.has_waiters()
     }
 
     /// Whether a thread of this PE waits.
@@ -440,7 +450,7 @@ impl Channel {
     /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
     /// operations cannot keep this one waiting for ever.
     pub(crate) fn quiet(&self, world: &World) {
-        let _counted = Counted::new(&self.waiters);
+        let _counted = self.waiting();
         if self.is_soon_quiet(world) {
             return;
         }

@@ -1,4 +1,4 @@
-//! An endpoint of libfabric with its completion queue and its counters.
+//! An endpoint of libfabric with its completion queues and its counters.
 //!
 //! Invariant: it is closed before them, and all of them before their domain.
 
@@ -27,14 +27,27 @@ pub(super) struct Completion {
     pub(super) data: *const u8,
 }
 
+/// Which completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// Of what this endpoint has started; of all, if arrivals have no queue of their own.
+    Transfers,
+    /// Of messages that have arrived.
+    Arrivals,
+}
+
 /// An endpoint that is ready for transfers.
 pub(super) struct Endpoint {
     pub(super) domain: Arc<Domain>,
     pub(super) ep: NonNull<fid_ep>,
-    cq: NonNull<fid_cq>,
+    transfers: NonNull<fid_cq>,
+    /// A queue that can be slept on makes transfers slower: where they need nobody to wake up, it is only for
+    /// what arrives.
+    arrivals: Option<NonNull<fid_cq>>,
     puts: NonNull<fid_cntr>,
     gets: NonNull<fid_cntr>,
-    /// Readable when the queue may have something, if it has such a thing.
+    /// Readable when something may have arrived, or may be complete if there is one queue, if the provider
+    /// has such a thing.
     descriptor: Option<RawFd>,
 }
 
@@ -81,9 +94,11 @@ impl Endpoint {
             opened(library, "opening a completion queue", code, cq).map(Opening)
         };
         let ringing = if rings { queue(FI_WAIT_FD).ok() } else { None };
-        let rings = ringing.is_some();
-        let cq = ringing.map_or_else(|| queue(FI_WAIT_NONE), Ok)?;
-        let descriptor = if rings { descriptor_of(&cq) } else { None };
+        let descriptor = ringing.as_ref().and_then(descriptor_of);
+        let (transfers, arrivals) = match ringing {
+            Some(ringing) if domain.offer.data_progress != FI_PROGRESS_AUTO => (ringing, None),
+            ringing => (queue(FI_WAIT_NONE)?, ringing),
+        };
         let counter = || {
             let mut attributes = Padded::<fi_cntr_attr>::zeroed();
             attributes.known.wait_obj = FI_WAIT_NONE;
@@ -105,8 +120,8 @@ impl Endpoint {
             }
         };
         bind(domain.av.as_ptr().cast(), 0)?;
-        bind(cq.0.as_ptr().cast(), FI_TRANSMIT | FI_SELECTIVE_COMPLETION)?;
-        bind(cq.0.as_ptr().cast(), FI_RECV)?;
+        bind(transfers.0.as_ptr().cast(), FI_TRANSMIT | FI_SELECTIVE_COMPLETION)?;
+        bind(arrivals.as_ref().unwrap_or(&transfers).0.as_ptr().cast(), FI_RECV)?;
         bind(puts.0.as_ptr().cast(), FI_WRITE)?;
         bind(gets.0.as_ptr().cast(), FI_READ)?;
         // SAFETY: the endpoint is open and bound to all that it needs.
@@ -115,8 +130,9 @@ impl Endpoint {
             code => return Err(library.error("enabling an endpoint", code.into(), REMEDY)),
         }
         // The endpoint goes first if anything fails, as it was made last.
-        let (ep, gets, puts, cq) = (ep.done(), gets.done(), puts.done(), cq.done());
-        Ok(Endpoint { domain: Arc::clone(domain), ep, cq, puts, gets, descriptor })
+        let (ep, gets, puts) = (ep.done(), gets.done(), puts.done());
+        let (transfers, arrivals) = (transfers.done(), arrivals.map(Opening::done));
+        Ok(Endpoint { domain: Arc::clone(domain), ep, transfers, arrivals, puts, gets, descriptor })
     }
 
     /// The address, for the peers.
@@ -141,7 +157,7 @@ impl Endpoint {
 
     /// Whether the descriptor will tell of whatever comes from now on, and nothing has come before.
     pub(super) fn may_sleep(&self) -> bool {
-        let mut queue = self.cq.as_ptr().cast::<fid>();
+        let mut queue = self.arrivals.unwrap_or(self.transfers).as_ptr().cast::<fid>();
         // SAFETY: fabric and queue are open, and the list has one entry.
         self.descriptor.is_some() && unsafe { fi_trywait(self.domain.fabric.as_ptr(), &mut queue, 1) } == 0
     }
@@ -158,19 +174,28 @@ impl Endpoint {
         unsafe { fi_cntr_read(self.gets.as_ptr()) }
     }
 
+    /// Whether arrivals have a queue of their own.
+    pub(super) fn keeps_arrivals_apart(&self) -> bool {
+        self.arrivals.is_some()
+    }
+
     /// Reads completions into `into`: how many.
     ///
     /// # Errors
     /// If an operation has failed.
-    pub(super) fn poll(&self, into: &mut [Option<Completion>; BATCH]) -> FabricResult<usize> {
+    pub(super) fn poll(&self, of: Of, into: &mut [Option<Completion>; BATCH]) -> FabricResult<usize> {
+        let queue = match of {
+            Of::Transfers => self.transfers,
+            Of::Arrivals => self.arrivals.unwrap_or(self.transfers),
+        };
         let mut entries = std::mem::MaybeUninit::<[fi_cq_data_entry; BATCH]>::uninit();
         // SAFETY: the queue is open, and there is room for so many entries of its format.
-        let count = unsafe { fi_cq_read(self.cq.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
+        let count = unsafe { fi_cq_read(queue.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
         if count == -(FI_EAGAIN as isize) {
             return Ok(0);
         }
         if count < 0 {
-            return Err(self.failure(count));
+            return Err(self.failure(queue, count));
         }
         for (i, into) in into.iter_mut().enumerate().take(count as usize) {
             // SAFETY: so many entries were filled in; the context is a slot, as every operation has one.
@@ -186,14 +211,14 @@ impl Endpoint {
     }
 
     /// What went wrong, when the queue says that something did.
-    fn failure(&self, code: isize) -> FabricError {
+    fn failure(&self, queue: NonNull<fid_cq>, code: isize) -> FabricError {
         let (library, pe) = (self.domain.library(), self.domain.me);
         if code != -(FI_EAVAIL as isize) {
             return library.error("reading completions", code as i64, REMEDY).at(pe);
         }
         let mut error = Padded::<fi_cq_err_entry>::zeroed();
         // SAFETY: the queue is open; the entry is ours, with room behind it.
-        let count = unsafe { fi_cq_readerr(self.cq.as_ptr(), error.as_mut_ptr(), 0) };
+        let count = unsafe { fi_cq_readerr(queue.as_ptr(), error.as_mut_ptr(), 0) };
         if count != 1 {
             return library.error("reading the error of an operation", count as i64, REMEDY).at(pe);
         }
@@ -292,7 +317,8 @@ impl Drop for Endpoint {
         close(self.ep);
         close(self.gets);
         close(self.puts);
-        close(self.cq);
+        close(self.transfers);
+        self.arrivals.into_iter().for_each(close);
     }
 }
 

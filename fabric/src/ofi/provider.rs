@@ -10,7 +10,7 @@
 
 use super::atomic::{datatype, operation};
 use super::domain::{Choice, Domain};
-use super::endpoint::{BATCH, Completion, Endpoint, Transfer, list_of};
+use super::endpoint::{BATCH, Completion, Endpoint, Of, RECEIVES, Transfer, list_of};
 use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
 use super::prepared::{PreparedPut, Spot};
 use super::region::{Loan, Memory};
@@ -32,6 +32,8 @@ use std::time::{Duration, Instant};
 const LINGER: Duration = Duration::from_secs(2);
 /// Completions that are read in one call of `progress`, about.
 const COMPLETIONS_MAX: usize = 4 * BATCH;
+/// Of the looks at one of two queues, one in so many is also at the other.
+const LOOKS_PER_OTHER: u32 = 16;
 
 /// A PE's endpoint, or another sending side of it.
 pub struct Ofi {
@@ -48,6 +50,8 @@ pub struct Ofi {
     refusal: RefCell<Option<FabricError>>,
     /// Messages that are on their way.
     messages: Cell<usize>,
+    /// How often there was a look at the queues.
+    turns: Cell<u32>,
     /// What the counters said when they were last read.
     counted: Cell<Completions>,
     /// Atomics that are puts here, but that libfabric has counted as gets.
@@ -98,8 +102,21 @@ impl Ofi {
     ) -> Ofi {
         let (slots, refusal) = (RefCell::new(slots), RefCell::default());
         let (messages, counted) = (Cell::new(0), Cell::default());
-        let fetched_in_vain = Cell::new(0);
-        Ofi { me, n_pes, endpoint, slots, inbox, peers, memory, refusal, messages, counted, fetched_in_vain }
+        let (fetched_in_vain, turns) = (Cell::new(0), Cell::new(0));
+        Ofi {
+            me,
+            n_pes,
+            endpoint,
+            slots,
+            inbox,
+            peers,
+            memory,
+            refusal,
+            messages,
+            turns,
+            counted,
+            fetched_in_vain,
+        }
     }
 
     /// What libfabric can take at once without holding on to it.
@@ -206,6 +223,22 @@ impl Ofi {
         !self.memory.is_free()
             && bytes <= BUFFER_BYTES
             && self.memory.exposed_descriptor(target as usize, bytes).is_none()
+    }
+
+    /// Takes what has completed: how many events that were.
+    fn take_completions(&self, of: Of, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        let (mut events, mut seen) = (0, 0);
+        let mut batch = [None; BATCH];
+        loop {
+            let count = self.endpoint.poll(of, &mut batch)?;
+            for completion in batch.iter().take(count).flatten() {
+                events += self.complete(*completion, handle)?;
+            }
+            seen += count;
+            if count < BATCH || seen >= COMPLETIONS_MAX {
+                return Ok(events);
+            }
+        }
     }
 
     /// Takes one completion: what its operation was is told.
@@ -481,18 +514,21 @@ impl Provider for Ofi {
         if let Some(refusal) = self.refusal.borrow_mut().take() {
             return Err(refusal);
         }
-        let (mut events, mut seen) = (0, 0);
-        let mut batch = [None; BATCH];
-        loop {
-            let count = self.endpoint.poll(&mut batch)?;
-            for completion in batch.iter().take(count).flatten() {
-                events += self.complete(*completion, handle)?;
-            }
-            seen += count;
-            if count < BATCH || seen >= COMPLETIONS_MAX {
-                return Ok(events);
-            }
+        if !self.endpoint.keeps_arrivals_apart() {
+            return self.take_completions(Of::Transfers, handle);
         }
+        // Each look is a round of the provider's progress: one at what is awaited, and rarely at the other.
+        // That also tells of puts without a slot that have failed.
+        let turn = self.turns.replace(self.turns.get().wrapping_add(1));
+        let has_transfers = self.slots.borrow().in_use() > RECEIVES;
+        let mut events = 0;
+        if has_transfers || turn.is_multiple_of(LOOKS_PER_OTHER) {
+            events += self.take_completions(Of::Transfers, handle)?;
+        }
+        if !has_transfers || turn.is_multiple_of(LOOKS_PER_OTHER) {
+            events += self.take_completions(Of::Arrivals, handle)?;
+        }
+        Ok(events)
     }
 
     fn rest(&self, _bound: Duration) {

@@ -137,6 +137,11 @@ impl Slots {
         self.buffers_arena.descriptor()
     }
 
+    /// Slots that are not free.
+    pub(super) fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Operations that the counters may know as complete, but whose data have still to land.
     pub(super) fn landings(&self) -> usize {
         self.landings
