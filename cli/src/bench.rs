@@ -9,6 +9,7 @@ mod coll;
 mod compute;
 mod gate;
 mod job;
+mod links;
 mod page;
 mod rate;
 mod rma;
@@ -90,6 +91,11 @@ const RATE_EXAMPLES: &str = "\
 Examples:
   pelago bench rate                      messages a second, for 8 B to 4 KiB
   pelago bench rate --html r.html        the curves as well";
+
+const LINKS_EXAMPLES: &str = "\
+Examples:
+  pelago bench links -n 5 --fabric ofi   PE 0 to 1, 2 and 4 other PEs, over libfabric
+  pelago bench links --html l.html       the curves as well";
 
 const VIS_EXAMPLES: &str = "\
 Examples:
@@ -195,6 +201,19 @@ enum Suite {
         #[command(flatten)]
         output: Output,
     },
+    /// Bandwidth of one PE to several, which may each be behind a link of their own
+    ///
+    /// PE 0 puts to PE 1, and to 2, 4 and 6 other PEs in turn, 512 B to 2 MiB at a time, in windows of eight
+    /// puts to each.
+    #[command(after_help = LINKS_EXAMPLES)]
+    Links {
+        #[command(flatten)]
+        most: Most,
+        #[command(flatten)]
+        binding: Binding,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Scattered transfers: strided, indexed and vector puts and gets
     ///
     /// PE 0 moves blocks with gaps between its memory and PE 1's; beside them stand one contiguous transfer
@@ -281,6 +300,9 @@ impl Bench {
             }
             Some(Suite::Am { most: n, binding, output }) => am::TOPIC.measure(most(n), &binding, &output)?,
             Some(Suite::Rate { job, binding, output }) => rate::TOPIC.measure(job.n, &binding, &output)?,
+            Some(Suite::Links { most: n, binding, output }) => {
+                links::TOPIC.measure(most(n), &binding, &output)?;
+            }
             Some(Suite::Vis { job, binding, output }) => vis::TOPIC.measure(job.n, &binding, &output)?,
             Some(Suite::Coll { most: n, binding, output }) => {
                 coll::TOPIC.measure(most(n), &binding, &output)?;

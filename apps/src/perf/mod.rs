@@ -33,6 +33,7 @@ mod crowd;
 mod effort;
 mod ensemble;
 mod fabric;
+mod links;
 mod meetings;
 mod pairs;
 mod ping;
@@ -100,6 +101,8 @@ enum What {
     AmSenders,
     /// Windows of non-blocking puts from PE 0 to PE 1
     Rate,
+    /// Windows of non-blocking puts from PE 0 to PE 1, and to more PEs in turn
+    Links,
     /// Scattered transfers of PE 0 on PE 1's memory, beside contiguous ones
     Vis,
     /// Threads of PE 0 that put and add in PE 1's memory
@@ -155,6 +158,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Am => am::all(world, &am::plan(effort), &mut sink)?,
             What::AmSenders => am::senders(world, effort, &mut sink)?,
             What::Rate => rate::all(world, &rate::Plan::of(effort), &mut sink)?,
+            What::Links => links::all(world, &links::Plan::of(effort), &mut sink)?,
             What::Vis => vis::all(world, &vis::Plan::of(effort), &mut sink)?,
             What::Threads => threads::all(world, effort_of, &mut sink)?,
             What::Fabric(options) => fabric::all(world, &options, effort, &mut sink)?,
@@ -221,6 +225,7 @@ mod tests {
             "am",
             "am-senders",
             "rate",
+            "links",
             "vis",
             "threads",
             "fabric",

@@ -218,6 +218,9 @@ pub struct Label {
     /// Threads of PE 0 that do the operation at the same time, if that varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
+    /// PEs that PE 0's operations go to in turn, if that varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<usize>,
     /// Operations between two completions, where several are outstanding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
@@ -235,8 +238,9 @@ pub struct Label {
 impl Label {
     /// A measurement on a job of `pes` PEs.
     pub const fn new(pes: usize, bench: Bench, operation: Operation, bytes: usize) -> Self {
-        let (contenders, threads, window, blocks, place, way) = (None, None, None, None, None, None);
-        Label { bench, operation, bytes, pes, contenders, threads, window, blocks, place, way }
+        let (contenders, threads, links, window) = (None, None, None, None);
+        let (blocks, place, way) = (None, None, None);
+        Label { bench, operation, bytes, pes, contenders, threads, links, window, blocks, place, way }
     }
 
     /// The same, by so many PEs at the same time.
@@ -247,6 +251,11 @@ impl Label {
     /// The same, by so many threads at the same time.
     pub const fn with_threads(self, threads: usize) -> Self {
         Label { threads: Some(threads), ..self }
+    }
+
+    /// The same, to so many PEs in turn.
+    pub const fn with_links(self, links: usize) -> Self {
+        Label { links: Some(links), ..self }
     }
 
     /// The same, with so many operations between two completions.
