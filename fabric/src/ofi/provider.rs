@@ -517,10 +517,10 @@ impl Provider for Ofi {
         if !self.endpoint.keeps_arrivals_apart() {
             return self.take_completions(Of::Transfers, handle);
         }
-        // Each look is a round of the provider's progress: one at what is awaited, and rarely at the other.
-        // That also tells of puts without a slot that have failed.
+        // Each look is a round of the provider's progress: one at what is awaited, and rarely at the other,
+        // where messages leave their slots, and puts without one tell that they have failed.
         let turn = self.turns.replace(self.turns.get().wrapping_add(1));
-        let has_transfers = self.slots.borrow().in_use() > RECEIVES;
+        let has_transfers = self.slots.borrow().in_use() > RECEIVES + self.messages.get();
         let mut events = 0;
         if has_transfers || turn.is_multiple_of(LOOKS_PER_OTHER) {
             events += self.take_completions(Of::Transfers, handle)?;
