@@ -221,9 +221,11 @@ fn own_card(job: &Job, shm: &Shm, ofi: Option<&FabricResult<Vec<Ofi>>>, settings
         let places = SimParams::default().on_nodes(job.size(), nodes as usize).nodes;
         node += &format!("-{}", places[job.rank()]);
     }
-    let (fabric, terms, obstacle) = match ofi {
+    let addresses = |ofi: &Vec<Ofi>| ofi.iter().map(Ofi::try_address).collect::<FabricResult<_>>();
+    let (fabric, terms, obstacle) = match ofi.map(|ofi| ofi.as_ref().map(|ofi| (addresses(ofi), ofi))) {
         None => (Vec::new(), String::new(), "it was not asked to open one (PELAGO_FABRIC)".to_owned()),
-        Some(Ok(ofi)) => (ofi.iter().map(Ofi::address).collect(), ofi[0].terms(), String::new()),
+        Some(Ok((Ok(addresses), ofi))) => (addresses, ofi[0].terms(), String::new()),
+        Some(Ok((Err(error), _))) => (Vec::new(), String::new(), error.to_string()),
         Some(Err(error)) => (Vec::new(), String::new(), error.to_string()),
     };
     let (pes, memory, mut wishes) = (job.pes_per_process(), shm.address(), Wishes::of(settings));

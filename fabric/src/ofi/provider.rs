@@ -81,6 +81,14 @@ impl Ofi {
         (&offer.provider, &offer.domain)
     }
 
+    /// The address, for the peers.
+    ///
+    /// # Errors
+    /// If the provider does not tell.
+    pub fn try_address(&self) -> FabricResult<Vec<u8>> {
+        self.endpoint.address()
+    }
+
     /// The provider, and what it leaves to its users: all PEs of a job have to have these alike.
     pub fn terms(&self) -> String {
         let offer = &self.endpoint.domain.offer;
