@@ -51,6 +51,11 @@ impl Hosts {
         command
     }
 
+    /// Takes the cable away, with all that is on its way.
+    pub fn cut_cable(&self) {
+        ip(&["-n", &self.names[0], "link", "set", "cable", "down"]);
+    }
+
     /// Makes sure that no process is left on either host; one that was killed may take a while to be gone.
     pub fn assert_no_processes(&self) {
         let deadline = std::time::Instant::now() + LIMIT;

@@ -1,18 +1,21 @@
 //! Jobs of two hosts, two PEs on each, under MPICH's and Open MPI's launchers.
 
 use std::process::Command;
+use std::time::Instant;
 
 use pelago::World;
 use rustix::process::{Signal, kill_process};
 
 use super::hosts::{ADDRESSES, Hosts};
 use super::jobs::{assert_ft_json, assert_hello};
-use super::process::{Ended, Started};
+use super::process::{Ended, Started, wait_until};
 
 /// What takes the place of ssh.
 const REMOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/remote.sh");
 /// The variable by which a copy of this program knows what to do.
 const BODY: &str = "PELAGO_TEST_BODY";
+/// The variable by which it knows where to say that all have met.
+const MET: &str = "TEST_MET";
 /// A computation long enough to be interrupted in its midst.
 const LONG: [&str; 3] = ["ft", "--class", "B"];
 
@@ -122,5 +125,46 @@ fn a_killed_pe_ends_a_job_of_mpirun() {
     let by_peers = "to or from PE 2";
     assert!(status != 0 && (text.contains(&named) || text.contains(by_peers)), "{status}: {text}");
     assert!(!text.contains("Verification"), "{text}");
+    hosts.assert_no_processes();
+}
+
+/// The body of a PE that meets the others for ever, in a copy of this test program.
+#[test]
+fn pe_that_meets() {
+    if std::env::var_os(BODY).is_none_or(|body| body != "meet") {
+        return;
+    }
+    let world = World::init().unwrap();
+    world.barrier();
+    std::fs::write(format!("{}-{}", std::env::var(MET).unwrap(), world.my_pe()), "").unwrap();
+    loop {
+        world.barrier();
+    }
+}
+
+/// The PEs of each host find out by themselves that those of the other are silent.
+#[test]
+fn a_cut_cable_ends_a_job_within_the_time_that_is_set() {
+    let hosts = Hosts::new();
+    let folder = std::env::temp_dir().join(format!("cut-cable-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let met = folder.join("met");
+    let mut launcher = hydra(&hosts);
+    launcher.arg(std::env::current_exe().unwrap()).env(BODY, "meet").env(MET, &met);
+    launcher.args(["--exact", "namespaces::pe_that_meets", "--nocapture", "--test-threads=1"]);
+    launcher.env("PELAGO_PEER_TIMEOUT", "4");
+    let job = Started::new(launcher);
+    let has_met = |pe: usize| folder.join(format!("met-{pe}")).is_file();
+    wait_until("all PEs to have met", || (0..4).all(has_met));
+    std::fs::remove_dir_all(&folder).unwrap();
+    hosts.cut_cable();
+    let since = Instant::now();
+    let Ended { status, stdout, stderr } = job.settle();
+    println!("the job ended {:?} after the cable was cut", since.elapsed());
+    let text = format!("{stdout}{stderr}");
+    // Of the right host nothing is heard any more.
+    let words = |pe| format!("PE {pe}, on node 1 of the job, has not answered for 4s");
+    let is_named = (2..4).any(|pe| text.contains(&words(pe)));
+    assert!(status != 0 && is_named, "{status}: {text}");
     hosts.assert_no_processes();
 }
