@@ -3,11 +3,11 @@
 
 use pelago_apps::perf::{Bench, Operation, Record};
 
-use super::page::{Across, BLUE, Figure, GREEN, ORANGE, PURPLE};
+use super::page::{Across, BANDWIDTH, BLUE, Figure, GREEN, ORANGE, PURPLE};
 use super::table::Table;
 use super::text::{median, of, size, values};
 use super::topic::{Job, Topic};
-use crate::plot::{Axis, Chart, Line, Scale};
+use crate::plot::{Chart, Line};
 
 pub const TOPIC: Topic = Topic {
     title: "Several links at once",
@@ -51,7 +51,7 @@ fn curves(records: &[Record]) -> Figure {
         chart: Chart {
             title: "Bandwidth of puts to several PEs".to_owned(),
             x: Across::Bytes.axis("size of a put"),
-            y: Axis { label: "GB/s (10^9 bytes a second)", scale: Scale::Decades },
+            y: BANDWIDTH,
             series: lines.flatten().collect(),
         },
         caption: "Eight puts to each in a window, which is complete before the next. Medians.",

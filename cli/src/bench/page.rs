@@ -14,6 +14,9 @@ pub const GREEN: &str = "#009e73";
 pub const PURPLE: &str = "#aa4499";
 pub const GREY: &str = "#c4c8cc";
 
+/// The axis of bandwidths.
+pub const BANDWIDTH: Axis = Axis { label: "GB/s (10^9 bytes a second)", scale: Scale::Decades };
+
 const STYLE: &str = "\
 body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: #1b1f23; background: #fff;
   max-width: 940px; margin: 32px auto; padding: 0 20px }

@@ -3,7 +3,7 @@
 
 use pelago_apps::perf::{Bench, Operation, Place, Record, Summary};
 
-use super::page::{Across, BLUE, Figure, GREEN, GREY, ORANGE};
+use super::page::{Across, BANDWIDTH, BLUE, Figure, GREEN, GREY, ORANGE};
 use super::table::{Table, figure};
 use super::text::{figures, median, of, ratio, size, values};
 use super::topic::{Job, Topic};
@@ -166,7 +166,7 @@ fn bandwidth_curve(records: &[Record]) -> Figure {
         chart: Chart {
             title: "Bandwidth of put, get and memcpy".to_owned(),
             x: Across::Bytes.axis("size of a transfer"),
-            y: Axis { label: "GB/s (10^9 bytes a second)", scale: Scale::Decades },
+            y: BANDWIDTH,
             series: lines.into_iter().flatten().collect(),
         },
         caption: "Blocking transfers by PE 0 beside memcpy between the same two buffers, block by block. \
@@ -187,7 +187,7 @@ fn flood_curve(records: &[Record]) -> Figure {
         chart: Chart {
             title: "Flood bandwidth of puts".to_owned(),
             x: Across::Bytes.axis("size of a put"),
-            y: Axis { label: "GB/s (10^9 bytes a second)", scale: Scale::Decades },
+            y: BANDWIDTH,
             series: lines.flatten().collect(),
         },
         caption: "To one place, in the cache; each window is completed before the next. Medians.",
