@@ -309,7 +309,6 @@ fn what_is_quiet_has_arrived() {
     };
     for provider in common::STAND_INS {
         let settings = common::over_stand_in("2", provider);
-        let settings = settings.each_ref().map(|(name, value)| (*name, &**value));
         pelago::testing::expect_success(&pelago::try_processes!(2, settings, body));
     }
 }

@@ -4,6 +4,7 @@
 
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
+use std::sync::LazyLock;
 
 #[allow(dead_code, reason = "not every test program has atomics")]
 pub mod atomics;
@@ -67,7 +68,6 @@ macro_rules! everywhere {
                 let one_process = $n_pes.to_string();
                 for provider in $crate::common::STAND_INS {
                     let settings = $crate::common::over_stand_in(&one_process, provider);
-                    let settings = settings.each_ref().map(|(name, value)| (*name, &**value));
                     let report = pelago::try_processes!($n_pes, settings, super::$body);
                     pelago::testing::expect_success(&report);
                 }
@@ -102,13 +102,14 @@ macro_rules! everywhere {
 }
 
 /// Settings of one process with all PEs, over the stand-in for libfabric, which knows no other process.
-pub fn over_stand_in(n_pes: &str, provider: &str) -> [(&'static str, String); 5] {
+pub fn over_stand_in<'a>(n_pes: &'a str, provider: &'a str) -> [(&'a str, &'a str); 5] {
+    static LIBRARY: LazyLock<String> = LazyLock::new(stand_in::library);
     [
-        ("PELAGO_PES_PER_PROCESS", n_pes.to_owned()),
-        ("PELAGO_ROUTE", "net".to_owned()),
-        ("PELAGO_FABRIC", "ofi".to_owned()),
-        ("PELAGO_OFI_LIBRARY", stand_in::library()),
-        ("PELAGO_OFI_PROVIDER", provider.to_owned()),
+        ("PELAGO_PES_PER_PROCESS", n_pes),
+        ("PELAGO_ROUTE", "net"),
+        ("PELAGO_FABRIC", "ofi"),
+        ("PELAGO_OFI_LIBRARY", &LIBRARY),
+        ("PELAGO_OFI_PROVIDER", provider),
     ]
 }
 
