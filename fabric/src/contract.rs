@@ -22,7 +22,10 @@ pub trait Provider {
     fn limits(&self) -> Limits;
 
     /// The endpoint's address, for the peers; meaningful to the same provider only.
-    fn address(&self) -> Vec<u8>;
+    ///
+    /// # Errors
+    /// If the provider does not tell.
+    fn address(&self) -> FabricResult<Vec<u8>>;
 
     /// Makes all peers reachable. `lookup` answers a PE's [`address`](Provider::address); a provider asks
     /// only for those that it needs. Every PE of the fabric calls this, and it may wait for the others.
@@ -195,7 +198,7 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.limits()),+ }
             }
 
-            fn address(&self) -> Vec<u8> {
+            fn address(&self) -> FabricResult<Vec<u8>> {
                 match self { $(Net::$variant(net) => net.address()),+ }
             }
 

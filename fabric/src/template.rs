@@ -145,8 +145,8 @@ impl Provider for Template {
         Limits { inject_bytes: INJECT_BYTES, message_bytes: 4096, transfer_bytes: usize::MAX }
     }
 
-    fn address(&self) -> Vec<u8> {
-        (self.me as u64).to_ne_bytes().to_vec()
+    fn address(&self) -> FabricResult<Vec<u8>> {
+        Ok((self.me as u64).to_ne_bytes().to_vec())
     }
 
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {

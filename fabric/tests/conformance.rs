@@ -14,7 +14,8 @@ mod stand_in;
 
 use atomics::{every_atomic_does_what_the_model_says, no_update_of_several_pes_is_lost};
 use events::{
-    a_rest_returns, contexts_complete_apart, each_token_comes_back_as_promised, what_is_sent_may_change,
+    a_prepared_put_is_a_put, a_rest_returns, contexts_complete_apart, each_token_comes_back_as_promised,
+    what_is_sent_may_change,
 };
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::shm::{Layout, Shm};
@@ -182,7 +183,7 @@ impl Harness for ShmProcesses {
         let open =
             |me| Shm::open(me, Layout::new(n_pes, REGION_BYTES, 8192), Duration::from_secs(60)).unwrap();
         let endpoints: Vec<Shm> = (0..n_pes).map(open).collect();
-        let address = endpoints[0].address();
+        let address = endpoints[0].address().unwrap();
         let connect = |mut endpoint: Shm| {
             let address = address.clone();
             std::thread::spawn(move || {
@@ -200,7 +201,7 @@ impl Harness for TemplateHub {
 
     fn open(n_pes: usize) -> Fabric<Template> {
         let mut endpoints = Template::open(n_pes);
-        let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address()).collect();
+        let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
         endpoints.iter_mut().for_each(|e| e.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
         own_memory(endpoints)
     }
@@ -281,7 +282,7 @@ impl Harness for Libfabric {
 
 fn ofi_fabric(n_pes: usize, choice: &Choice) -> Fabric<Ofi> {
     let mut endpoints: Vec<_> = (0..n_pes).map(|me| Ofi::open(me, n_pes, choice).unwrap()).collect();
-    let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address()).collect();
+    let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
     endpoints.iter_mut().for_each(|e| e.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
     own_memory(endpoints)
 }
@@ -551,6 +552,7 @@ macro_rules! conformance {
             no_update_of_several_pes_is_lost
             each_token_comes_back_as_promised
             what_is_sent_may_change
+            a_prepared_put_is_a_put
             contexts_complete_apart
             a_rest_returns
         );)+

@@ -43,7 +43,7 @@ fn a_ring_survives_many_senders_at_once() {
 fn who_does_not_come_is_listed() {
     let layout = Layout::new(4, 1, 4096);
     let mut leader = Shm::open(0, layout, Duration::from_millis(300)).unwrap();
-    let address = leader.address();
+    let address = leader.address().unwrap();
     let mut two = Shm::open(2, layout, Duration::from_secs(60)).unwrap();
     let comes = std::thread::spawn(move || two.connect(&mut |_| Ok(address.clone())));
     let error = leader.connect(&mut |_| unreachable!()).unwrap_err();
@@ -57,7 +57,7 @@ fn who_does_not_come_is_listed() {
 fn who_does_not_know_the_nonce_gets_nothing() {
     let layout = Layout::new(2, 1, 4096);
     let mut leader = Shm::open(0, layout, Duration::from_millis(300)).unwrap();
-    let mut address = leader.address();
+    let mut address = leader.address().unwrap();
     // Another nonce, and a descriptor number that makes the fallback fail as well.
     address[20] ^= 0xFF;
     address[36..40].copy_from_slice(&9999u32.to_ne_bytes());
@@ -72,7 +72,7 @@ fn who_does_not_know_the_nonce_gets_nothing() {
 fn where_the_socket_fails_proc_serves() {
     let layout = Layout::new(2, 1, 4096);
     let mut leader = Shm::open(0, layout, Duration::from_secs(60)).unwrap();
-    let mut address = leader.address();
+    let mut address = leader.address().unwrap();
     address[0] ^= 0xFF; // a name nobody listens at
     let mut other = Shm::open(1, layout, Duration::from_secs(60)).unwrap();
     other.connect(&mut |_| Ok(address.clone())).unwrap();
@@ -165,7 +165,7 @@ fn the_pes_of_a_process_share_its_mapping() {
     let limit = Duration::from_secs(60);
     let mut leader = Shm::prepare(0, true, limit).unwrap();
     leader.place(0..2, layout).unwrap();
-    let address = leader.address();
+    let address = leader.address().unwrap();
     let follower = |first: usize| {
         let mut shm = Shm::prepare(first, false, limit).unwrap();
         shm.place(first..first + 2, layout).unwrap();
@@ -204,7 +204,7 @@ fn the_pes_of_a_process_share_its_mapping() {
 fn all_pes_of_a_process_that_does_not_come_are_listed() {
     let mut leader = Shm::prepare(0, true, Duration::from_millis(300)).unwrap();
     leader.place(0..2, Layout::new(6, 1, 4096)).unwrap();
-    let address = leader.address();
+    let address = leader.address().unwrap();
     let mut two = Shm::prepare(2, false, Duration::from_secs(60)).unwrap();
     two.place(2..4, Layout::new(6, 1, 4096)).unwrap();
     let comes = std::thread::spawn(move || two.connect(&mut |_| Ok(address.clone())));

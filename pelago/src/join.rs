@@ -106,14 +106,14 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
     }
     let open = || (first..first + each).map(|pe| Ofi::open(pe, n_pes, &choice(settings))).collect();
     let mut ofi = wants_ofi(hint, settings).then(open);
-    let card = own_card(&job, &shm, ofi.as_ref(), settings);
+    let card = own_card(&job, &shm, ofi.as_ref(), settings)?;
     let is_first_enough = hint == Hint::OneNode && ofi.is_none();
     let mut cards = exchange(&job, card, is_first_enough, &key)?;
     let is_far = |card: &Card| card.node != cards[0].node;
     if ofi.is_none() && settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
         // What the launcher has not said the cards have, so there is another exchange.
         ofi = Some(open());
-        let card = own_card(&job, &shm, ofi.as_ref(), settings);
+        let card = own_card(&job, &shm, ofi.as_ref(), settings)?;
         cards = exchange(&job, card, false, &|process| format!("{}-far", key(process)))?;
     }
     let nodes = nodes_of(&job, &cards, settings)?;
@@ -215,24 +215,29 @@ pub fn choice(settings: &Settings) -> Choice {
     }
 }
 
-fn own_card(job: &Job, shm: &Shm, ofi: Option<&FabricResult<Vec<Ofi>>>, settings: &Settings) -> Card {
+fn own_card(job: &Job, shm: &Shm, ofi: Option<&FabricResult<Vec<Ofi>>>, settings: &Settings) -> Result<Card> {
     let mut node = node_id(settings);
     if let Some(nodes) = settings.sim_nodes {
         let places = SimParams::default().on_nodes(job.size(), nodes as usize).nodes;
         node += &format!("-{}", places[job.rank()]);
     }
-    let addresses = |ofi: &Vec<Ofi>| ofi.iter().map(Ofi::try_address).collect::<FabricResult<_>>();
-    let (fabric, terms, obstacle) = match ofi.map(|ofi| ofi.as_ref().map(|ofi| (addresses(ofi), ofi))) {
-        None => (Vec::new(), String::new(), "it was not asked to open one (PELAGO_FABRIC)".to_owned()),
-        Some(Ok((Ok(addresses), ofi))) => (addresses, ofi[0].terms(), String::new()),
-        Some(Ok((Err(error), _))) => (Vec::new(), String::new(), error.to_string()),
-        Some(Err(error)) => (Vec::new(), String::new(), error.to_string()),
+    let told = match ofi {
+        None => Err("it was not asked to open one (PELAGO_FABRIC)".to_owned()),
+        Some(Err(error)) => Err(error.to_string()),
+        Some(Ok(ofi)) => {
+            let addresses: FabricResult<_> = ofi.iter().map(Ofi::address).collect();
+            addresses.map(|addresses| (addresses, ofi[0].terms())).map_err(|error| error.to_string())
+        }
     };
-    let (pes, memory, mut wishes) = (job.pes_per_process(), shm.address(), Wishes::of(settings));
+    let (fabric, terms, obstacle) = match told {
+        Ok((addresses, terms)) => (addresses, terms, String::new()),
+        Err(obstacle) => (Vec::new(), String::new(), obstacle),
+    };
+    let (pes, memory, mut wishes) = (job.pes_per_process(), shm.address()?, Wishes::of(settings));
     if matches!(ofi, Some(Ok(ofi)) if ofi.iter().any(Ofi::pins)) {
         wishes.node_memory /= PINNED_SHARE;
     }
-    Card { node, pes, memory, fabric, terms, obstacle, wishes }
+    Ok(Card { node, pes, memory, fabric, terms, obstacle, wishes })
 }
 
 /// The node of each PE, numbered from 0. One card alone is that of process 0 in a job of one node.

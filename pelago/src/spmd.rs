@@ -261,7 +261,7 @@ fn join(
     settings: &Settings,
 ) -> Result<World> {
     if let Some(net) = &mut placement.net {
-        let own = net.address();
+        let own = net.address()?;
         net.connect(&mut |_| Ok(own.clone()))?;
         join::register_heap(net, &segment, me.0)?;
     }

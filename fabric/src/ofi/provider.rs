@@ -81,14 +81,6 @@ impl Ofi {
         (&offer.provider, &offer.domain)
     }
 
-    /// The address, for the peers.
-    ///
-    /// # Errors
-    /// If the provider does not tell.
-    pub fn try_address(&self) -> FabricResult<Vec<u8>> {
-        self.endpoint.address()
-    }
-
     /// The provider, and what it leaves to its users: all PEs of a job have to have these alike.
     pub fn terms(&self) -> String {
         let offer = &self.endpoint.domain.offer;
@@ -305,8 +297,8 @@ impl Provider for Ofi {
         Limits { inject_bytes: BUFFER_BYTES, message_bytes: PAYLOAD_BYTES, transfer_bytes }
     }
 
-    fn address(&self) -> Vec<u8> {
-        self.endpoint.address().unwrap_or_default()
+    fn address(&self) -> FabricResult<Vec<u8>> {
+        self.endpoint.address()
     }
 
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {

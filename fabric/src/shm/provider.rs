@@ -79,7 +79,7 @@ impl Shm {
                 return Err(FabricError::Foreign { pe: me, what });
             }
         };
-        segment.set_nonce(nonce_of(&self.address()));
+        segment.set_nonce(nonce_of(&self.address()?));
         self.segment = Some(Arc::new(segment));
         if is_alone {
             self.handout = None;
@@ -164,8 +164,8 @@ impl Provider for Shm {
         Limits { inject_bytes: usize::MAX, message_bytes, transfer_bytes: usize::MAX }
     }
 
-    fn address(&self) -> Vec<u8> {
-        self.handout.as_ref().map_or_else(Vec::new, |handout| handout.address().to_vec())
+    fn address(&self) -> FabricResult<Vec<u8>> {
+        Ok(self.handout.as_ref().map_or_else(Vec::new, |handout| handout.address().to_vec()))
     }
 
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {

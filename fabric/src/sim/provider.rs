@@ -202,8 +202,8 @@ impl Provider for Sim {
         self.limits
     }
 
-    fn address(&self) -> Vec<u8> {
-        (self.me as u64).to_ne_bytes().to_vec()
+    fn address(&self) -> FabricResult<Vec<u8>> {
+        Ok((self.me as u64).to_ne_bytes().to_vec())
     }
 
     /// Needs no address. On threads it waits for all other PEs, and returns when it is this PE's turn to run.

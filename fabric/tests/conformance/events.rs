@@ -83,6 +83,45 @@ pub(super) fn what_is_sent_may_change<H: Harness>() {
     }
 }
 
+pub(super) fn a_prepared_put_is_a_put<H: Harness>() {
+    let fabric = H::open(3);
+    let endpoint = &fabric.endpoints[0];
+    let Some((prepared, spots)) = endpoint.prepared_put(KEY) else {
+        assert_ne!(H::Endpoint::NAME, "ofi", "libfabric can prepare puts");
+        return;
+    };
+    let mut prepared = Box::pin(prepared);
+    prepared.as_mut().settle();
+    // SAFETY: it is not moved out of its box.
+    let prepared = unsafe { prepared.as_mut().get_unchecked_mut() };
+    let mut expected = [1, 2].map(|pe| fabric.region(pe));
+    for round in 0..100 {
+        let (pe, bytes, before) = (1 + round % 2, 1 << (round % 4), endpoint.completions().puts);
+        let (offset, value) = (8 * (7 * round % 64), 0x0102_0304_0506_0708_u64 * (1 + round as u64 % 30));
+        let spot = spots[pe];
+        let place = spot.start + offset as u64;
+        let mut start = || {
+            let (address, key) = (spot.address, Some(spot.key));
+            // SAFETY: it is settled, and the endpoint open; the place lies in the region.
+            let is_started = unsafe {
+                match bytes {
+                    1 => prepared.start(address, key, place, value as u8),
+                    2 => prepared.start(address, key, place, value as u16),
+                    4 => prepared.start(address, key, place, value as u32),
+                    _ => prepared.start(address, key, place, value),
+                }
+            };
+            if is_started { Status::Pending } else { Status::Again }
+        };
+        accept(&fabric, &mut start);
+        fabric.until(|| endpoint.completions().puts == before + 1, "a prepared put to complete");
+        expected[pe - 1][offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        assert!([1, 2].map(|pe| fabric.region(pe)) == expected, "round {round}");
+    }
+    fabric.stays_quiet();
+    assert!(fabric.told.take().is_empty(), "it has no token");
+}
+
 pub(super) fn contexts_complete_apart<H: Harness>() {
     let fabric = H::open(2);
     let (endpoint, context) = (&fabric.endpoints[0], fabric.endpoints[0].context().unwrap());
