@@ -2,7 +2,8 @@
 
 use super::{Fabric, Harness, KEY, pattern};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completions, Event, Provider, Remote, Status, Token};
-use std::time::Duration;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::{Duration, Instant};
 
 /// Calls until the answer is not `Again`, and hands the answer back.
 fn accept<P: Provider>(fabric: &Fabric<P>, mut call: impl FnMut() -> Status) -> Status {
@@ -113,13 +114,43 @@ pub(super) fn a_prepared_put_is_a_put<H: Harness>() {
             };
             if is_started { Status::Pending } else { Status::Again }
         };
-        accept(&fabric, &mut start);
+        assert_eq!(accept(&fabric, &mut start), Status::Pending);
         fabric.until(|| endpoint.completions().puts == before + 1, "a prepared put to complete");
         expected[pe - 1][offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
         assert!([1, 2].map(|pe| fabric.region(pe)) == expected, "round {round}");
     }
     fabric.stays_quiet();
     assert!(fabric.told.take().is_empty(), "it has no token");
+}
+
+/// Who may sleep is woken by what arrives.
+pub(super) fn the_bell_rings<H: Harness>() {
+    let fabric = H::open(2);
+    let Some(bell) = fabric.endpoints[1].bell() else {
+        assert_ne!(H::Endpoint::NAME, "ofi", "libfabric has something to sleep on");
+        return;
+    };
+    for round in 0..10 {
+        let mut may_sleep = || {
+            fabric.endpoints[1].progress(&mut |_| panic!("nothing was sent there")).unwrap();
+            fabric.endpoints[1].may_sleep()
+        };
+        fabric.until(&mut may_sleep, "the endpoint to have nothing to do");
+        let send = || fabric.endpoints[0].send(1, round, b"wake up");
+        assert_ne!(accept(&fabric, send), Status::Again);
+        let since = Instant::now();
+        let rings = || {
+            let mut fds = [PollFd::new(&bell.descriptor, PollFlags::IN)];
+            poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 1_000_000 })).unwrap() == 1
+        };
+        while !rings() {
+            assert!(since.elapsed() < Duration::from_secs(60), "round {round}: the bell does not ring");
+            fabric.endpoints[0].progress(&mut |_| panic!("nothing was sent back")).unwrap();
+        }
+        let mut arrived = (0..fabric.rounds).map(|_| fabric.progress_all());
+        let arrived = arrived.find(|arrived| !arrived.is_empty()).expect("the message arrives");
+        assert_eq!(arrived, [(1, 0, round, b"wake up".to_vec())]);
+    }
 }
 
 pub(super) fn contexts_complete_apart<H: Harness>() {
