@@ -1,7 +1,7 @@
 //! The contract of a provider, and the enum that dispatches to the one in use.
 
 use crate::amo::{Atomic, AtomicKind};
-use crate::ofi::{PreparedPut, Spot};
+use crate::ofi::{PreparedGet, PreparedPut, Spot};
 use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -163,6 +163,13 @@ pub trait Provider {
         None
     }
 
+    /// A prepared get from the same memory, if it has the same key everywhere and the provider can write to
+    /// any memory of this process.
+    fn prepared_get(&self, key: Key) -> Option<PreparedGet> {
+        let _ = key;
+        None
+    }
+
     /// Lets virtual time pass on this PE, as if it computed for so long.
     fn compute(&self, time: Duration) {
         let _ = time;
@@ -283,6 +290,10 @@ macro_rules! providers {
 
             fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
                 match self { $(Net::$variant(net) => net.prepared_put(key)),+ }
+            }
+
+            fn prepared_get(&self, key: Key) -> Option<PreparedGet> {
+                match self { $(Net::$variant(net) => net.prepared_get(key)),+ }
             }
 
             fn compute(&self, time: Duration) {

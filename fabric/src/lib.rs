@@ -27,13 +27,14 @@ pub mod template;
 pub mod threads;
 pub mod trylock;
 pub mod types;
+pub mod unquiet;
 
 #[cfg(not(loom))]
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Net, Provider};
 #[cfg(not(loom))]
-pub use ofi::{PreparedPut, Spot};
+pub use ofi::{PreparedGet, PreparedPut, Spot};
 pub use types::{
     Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
 };

@@ -14,6 +14,11 @@ fn put_net(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> p
 }
 
 #[inline(never)]
+fn get_net(array: &Symmetric<'_, u64>, pe: usize, index: usize) -> pelago::Result<u64> {
+    array.g(pe, index)
+}
+
+#[inline(never)]
 fn quiet_net(world: &World) {
     world.quiet();
 }
@@ -27,6 +32,8 @@ fn main() -> pelago::Result<()> {
         probe("put_net", put_net as _, Box::new(|| drop(black_box(put_net)(&array, 0, 5, 42)))),
         // What was put before is complete after the first call, which is not counted.
         probe("quiet_net", quiet_net as _, Box::new(|| black_box(quiet_net)(&world))),
+        // Alone, as all is quiet.
+        probe("get_net", get_net as _, Box::new(|| drop(black_box(get_net)(&array, 0, 5)))),
     ]);
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! A sending side over the net: an endpoint of the provider, and the count of what was started there. The
 //! world has one, and each context one of its own, so that they complete apart.
 //!
-//! Invariant: what was started and is not complete is counted in `puts`, `gets` or `followers`, or by the
-//! shortcut, before it can complete; so when the provider's counters have caught up and there are no
-//! followers, everything is complete. The lock is held for single calls of the provider, never for longer.
+//! Invariant: what was started and is not complete is counted in `puts` or `followers`, or by the shortcut,
+//! which keeps the count of gets as well, before it can complete; so when the provider's counters have caught
+//! up and there are no followers, everything is complete. The lock is held for single calls of the provider,
+//! never for longer.
 
 use crate::Pe;
 use crate::shortcut::Shortcut;
@@ -36,17 +37,14 @@ pub(crate) struct Channel {
     limits: Limits,
     moves_by_itself: bool,
     puts: AtomicU64,
-    gets: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
-    /// The way past this channel for puts of one element, and the mark of what was started.
+    /// The way past this channel for puts and gets of one element, and the mark of what was started.
     shortcut: Shortcut,
     /// How often a thread that waits for quiet has looked.
     looks: AtomicU32,
     /// Threads of this PE that wait, and make progress meanwhile.
     waiters: AtomicU32,
-    /// Whether one has begun to since somebody asked.
-    has_waited: AtomicBool,
     /// Threads that wait for quiet.
     quieting: AtomicU32,
     is_shut: AtomicBool,
@@ -98,11 +96,9 @@ impl Channel {
             moves_by_itself,
             looks: AtomicU32::new(0),
             puts: AtomicU64::new(0),
-            gets: AtomicU64::new(0),
             followers: AtomicU64::new(0),
             shortcut,
             waiters: AtomicU32::new(0),
-            has_waited: AtomicBool::new(false),
             quieting: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
         }
@@ -217,13 +213,18 @@ impl Channel {
     /// Says that this thread waits and makes progress meanwhile, until the answer is dropped.
     pub(crate) fn waiting(&self) -> Counted<'_> {
         let counted = Counted::new(&self.waiters);
-        self.has_waited.store(true, Ordering::Relaxed);
+        self.look();
         counted
     }
 
-    /// Whether a thread of this PE waits, or has waited since this was last asked.
-    pub(crate) fn has_waited(&self) -> bool {
-        self.has_waited.swap(false, Ordering::Relaxed) || self.has_waiters()
+    /// Says that a thread of this PE makes progress.
+    pub(crate) fn look(&self) {
+        self.shortcut.has_looked().store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a thread of this PE waits, or has made progress since this was last asked.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.shortcut.has_looked().swap(false, Ordering::Relaxed) || self.has_waiters()
     }
 
     /// Whether a thread of this PE waits.
@@ -315,7 +316,7 @@ impl Channel {
         };
         self.admit(world, source);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
-            self.started(&self.gets);
+            self.started(self.shortcut.channel_gets());
             world.tally.add(|counts| counts.net_gets += 1);
             tracker.begin(false);
             let status = self.issue(world, source, |net| {
@@ -337,13 +338,14 @@ impl Channel {
     /// The word lies in the heap, aligned. `into` is valid for writes until the tracker has counted it as
     /// done.
     pub(crate) unsafe fn try_get_word(&self, source: Target, into: *mut u64, tracker: &Tracker) -> bool {
-        self.started(&self.gets);
+        let gets = self.shortcut.channel_gets();
+        self.started(gets);
         tracker.begin(false);
         let (remote, bytes, token) = (source.remote(0), size_of::<u64>(), Some(tracker.token()));
         // SAFETY: the caller vouches for the word and its place.
         let status = self.call(|net| unsafe { net.get(source.pe, into.cast(), bytes, remote, token) });
         if status == Status::Again {
-            self.gets.fetch_sub(1, Ordering::Relaxed);
+            gets.fetch_sub(1, Ordering::Relaxed);
         }
         if status != Status::Pending {
             tracker.done_at_once(false);
@@ -363,7 +365,7 @@ impl Channel {
         fetched: *mut u8,
         token: Option<Token>,
     ) -> Status {
-        let count = if fetched.is_null() { &self.puts } else { &self.gets };
+        let count = if fetched.is_null() { &self.puts } else { self.shortcut.channel_gets() };
         self.started(count);
         let word = target.remote(0);
         // SAFETY: the caller vouches for the word and the place of the result.
@@ -393,7 +395,7 @@ impl Channel {
     /// Counts an operation before it can complete.
     fn started(&self, count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
-        self.shortcut.mark();
+        self.shortcut.unquiet().by_channel();
     }
 
     /// Whether what was started completes although nobody calls the provider.
@@ -401,7 +403,7 @@ impl Channel {
         self.moves_by_itself
     }
 
-    /// The way past this channel for puts of one element.
+    /// The way past this channel for puts and gets of one element.
     pub(crate) fn shortcut(&self) -> &Shortcut {
         &self.shortcut
     }
@@ -431,12 +433,12 @@ impl Channel {
         self.call(|net| {
             // Not before both locks are held: what is issued by then was counted before. The mark first: if
             // it is the same when it is taken away, nothing was counted in between.
-            let mark = stopped.mark();
-            let (puts, gets) = (self.puts.load(Ordering::Relaxed), self.gets.load(Ordering::Relaxed));
-            let started = Completions { puts: puts + stopped.started(), gets };
+            let mark = self.shortcut.unquiet().read();
+            let [puts, gets] = [&self.puts, self.shortcut.channel_gets()].map(|n| n.load(Ordering::Relaxed));
+            let started = Completions { puts: puts + stopped.puts(), gets: gets + stopped.gets() };
             let is_quiet = !self.has_followers() && net.has_completed(started);
             if is_quiet {
-                stopped.unmark(mark);
+                self.shortcut.unquiet().clear(mark);
             }
             is_quiet
         })

@@ -240,6 +240,7 @@ impl World {
                 false => self.give_up("progress after this PE has failed or given up"),
             }
         }
+        net.look();
         self.serve_others(net);
         self.wake_futures();
     }

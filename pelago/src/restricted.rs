@@ -57,6 +57,12 @@ pub(crate) fn is_free() -> bool {
     RUNNING.get().is_none()
 }
 
+/// Whether nothing stands against a wait of this thread.
+#[inline(always)]
+pub(crate) fn may_wait() -> bool {
+    is_free() && HELD.get() == 0 && PREPARED.get() == 0
+}
+
 /// The same of a wait, which must not be while a lock for handlers is held either.
 pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
     if HELD.get() > 0 {

@@ -1,21 +1,25 @@
 //! Remote memory access: put and get.
 //!
 //! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
-//! says what is wrong, counts the operation, or takes it to the net. Before it, a put of one element tries
-//! the shortcut over the net.
+//! says what is wrong, counts the operation, or takes it to the net. Before it, a put or a get of one element
+//! tries the shortcut over the net.
 
 use crate::Pe;
 use crate::channel::Target;
 use crate::counters::Counters;
 use crate::element::Element;
 use crate::error::Result;
+use crate::restricted;
 use crate::segment::Part;
-use crate::shortcut::{Kept, Outcome, Peer, Refused, Shortcut};
+use crate::shortcut::{Got, Kept, Outcome, Peer, Refused, Shortcut};
 use crate::tracker::Tracker;
 use crate::view::View;
 use pelago_fabric::PreparedPut;
 use std::mem::MaybeUninit;
 use std::ptr;
+
+/// Longer gets do not take the shortcut.
+const SHORT_BYTES: usize = 4096;
 
 impl<T: Element> View<'_, T> {
     /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8
@@ -224,6 +228,13 @@ impl<T: Element> View<'_, T> {
         target: &mut [T],
         tracker: Option<&Tracker>,
     ) -> Result<()> {
+        if tracker.is_none() && self.has_range(index, target.len()) {
+            // SAFETY: the range was checked, and the target is there until this returns.
+            let is_here = unsafe { self.g_short(pe, index, target.as_mut_ptr().cast(), size_of_val(target)) };
+            if is_here {
+                return Ok(());
+            }
+        }
         self.check(operation, pe, index, target.len())?;
         self.count_get(target.len());
         // SAFETY: PE and range were checked; the caller vouches for the target.
@@ -234,6 +245,40 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     fn g_cold(&self, pe: Pe, index: usize) -> Result<T> {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: the value is valid for writes until this returns, and the index is checked before.
+        unsafe {
+            match index < self.len() && self.g_short(pe, index, value.as_mut_ptr().cast(), size_of::<T>()) {
+                true => Ok(value.assume_init()),
+                false => self.g_checked(pe, index),
+            }
+        }
+    }
+
+    /// Gets so many bytes by the shortcut; `false` if they have to come another way.
+    ///
+    /// # Safety
+    /// The elements are in the array; `into` is valid for writes until this returns.
+    #[inline(always)]
+    unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
+        if bytes.wrapping_sub(1) >= SHORT_BYTES || !restricted::may_wait() {
+            return false;
+        }
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        // SAFETY: the caller vouches for the elements, and in the world's arrays each PE's part is at the
+        // same offset; it is not left before they are there, and this thread may wait.
+        match unsafe { self.shortcut.get(pe, offset_bytes, into, bytes) } {
+            Got::Here => {}
+            Got::HereAndDue => self.world().progress(),
+            Got::UnderWay => self.world().net_channel().quiet(self.world()),
+            Got::NotStarted => return false,
+        }
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn g_checked(&self, pe: Pe, index: usize) -> Result<T> {
         self.check("g", pe, index, 1)?;
         self.count_get(1);
         let Some((channel, source)) = self.net_target("g", pe, index) else {

@@ -22,8 +22,9 @@ use std::time::Duration;
 /// The thread's name, by which those who count a PE's threads leave it out. The system keeps 15 characters.
 pub(crate) const NAME: &str = "pelago-service";
 
-/// How long it leaves a PE alone that waits, and so serves others itself: at first, and at most, where what
-/// is urgent moves without it or does not. It is twice as long each time that the PE has waited meanwhile.
+/// How long it leaves a PE alone that makes progress, and so serves others itself: at first, and at most,
+/// where what is urgent moves without it or does not. It is twice as long each time that the PE has done so
+/// meanwhile.
 const NAP: Duration = Duration::from_micros(500);
 const NAP_MAX: Duration = Duration::from_millis(4);
 const NAP_MAX_URGENT: Duration = Duration::from_millis(1);
@@ -118,7 +119,7 @@ fn serve(world: &World, net: &Arc<Channel>, stop: &Stop) {
     let nap_max = if net.is_urgent() { NAP_MAX_URGENT } else { NAP_MAX };
     let mut nap = NAP;
     while !stop.is_over() && !net.is_shut() {
-        if net.has_waited() {
+        if net.has_looked() {
             stop.sleep(None, nap);
             nap = nap_max.min(2 * nap);
             continue;

@@ -1,27 +1,26 @@
-//! The shortest way of a put of one element over the net: it waits for no lock, and the provider's call is
-//! prepared. Whatever is out of the ordinary takes the channel's way.
+//! The shortest way of a put of one element or a short get over the net: it waits for no lock, and the
+//! provider's call is prepared. Whatever is out of the ordinary takes the channel's way.
 //!
-//! Invariant: a put is counted, and the mark set, under the lock and before it can be complete; so who has
-//! the lock knows of all puts that have come this way. The mark is taken away under this lock and the
-//! channel's only, when all that is counted is complete.
+//! Invariant: what comes this way is counted, and the mark set, under the lock and before it can be complete;
+//! so who has the lock knows of all that has. A get comes this way only if nothing else is under way.
 
 use crate::Pe;
 use crate::route::{Route, Routes};
 use pelago_fabric::shm::segment::Failure;
-use pelago_fabric::sync::{AtomicU32, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
 use pelago_fabric::trylock::{Taken, TryLock};
-use pelago_fabric::{Key, Net, PreparedPut, Provider, Spot};
+use pelago_fabric::unquiet::Unquiet;
+use pelago_fabric::{Key, Net, PreparedGet, PreparedPut, Provider, Spot};
 use std::pin::Pin;
 use std::ptr::null;
 
 /// In the place of an address: another way leads to this PE.
 const ELSEWHERE: u64 = u64::MAX;
 
-/// Marks of what was started since the last quiet: by the shortcut, by the channel, and one for each that the
-/// channel has started.
-const BY_SHORTCUT: u32 = 1;
-const BY_CHANNEL: u32 = 2;
-const ONE_BY_CHANNEL: u32 = 4;
+/// Looks, each about a round of the provider's progress, after which a get goes on by the channel's way.
+const LOOKS: u32 = 64;
+/// Looks after which it is time to serve other PEs.
+const LOOKS_PER_SERVICE: u32 = 64;
 
 /// The shortcut, one a channel; closed for ever where the provider has none.
 pub(crate) struct Shortcut {
@@ -32,9 +31,12 @@ pub(crate) struct Shortcut {
     peers: Box<[Peer]>,
     /// Of the job; read by puts only, which whoever has the node's memory starts.
     failure: *const Failure,
-    /// Not 0 if something was started since the last quiet.
-    unquiet: AtomicU32,
-    puts: TryLock<Puts>,
+    unquiet: Unquiet,
+    /// Gets, and atomics that fetch, that the channel has started.
+    channel_gets: AtomicU64,
+    /// Whether a thread of this PE has made progress, here or at the channel, since somebody asked.
+    has_looked: AtomicBool,
+    inside: TryLock<Inside>,
 }
 
 // SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Sync`.
@@ -51,12 +53,25 @@ pub(crate) enum Peer {
     Net(Spot),
 }
 
-/// The puts that have come this way.
-pub(crate) struct Puts {
-    started: u64,
-    prepared: Option<PreparedPut>,
+/// What is prepared, and how much has come this way.
+pub(crate) struct Inside {
+    puts: u64,
+    gets: u64,
+    put: Option<PreparedPut>,
+    /// Only if there is a put.
+    get: Option<PreparedGet>,
+    /// For ever: nothing is dropped, as a get that was given up may still be under way.
+    is_closed: bool,
     /// Where the last put comes from, for the case that it is not taken.
     origin: *const (),
+    /// Looks since other PEs were served.
+    looks: u32,
+}
+
+impl Inside {
+    fn new(put: Option<PreparedPut>, get: Option<PreparedGet>) -> Inside {
+        Inside { puts: 0, gets: 0, put, get, is_closed: false, origin: null(), looks: 0 }
+    }
 }
 
 /// What became of a put.
@@ -70,6 +85,19 @@ pub(crate) enum Outcome {
     Refused(Kept),
     /// There is such a PE, and [`Shortcut::peer`] knows how it is reached.
     Elsewhere,
+}
+
+/// What became of a get.
+#[must_use]
+pub(crate) enum Got {
+    /// It is there.
+    Here,
+    /// The same, and other PEs wait to be served.
+    HereAndDue,
+    /// It is under way, and there when the channel is quiet.
+    UnderWay,
+    /// It has to take another way.
+    NotStarted,
 }
 
 /// The lock, which is kept.
@@ -87,20 +115,21 @@ pub(crate) struct Refused {
 impl Shortcut {
     /// None: it only keeps the mark.
     pub(crate) fn none() -> Shortcut {
-        let puts = Puts { started: 0, prepared: None, origin: null() };
         Shortcut {
             addresses: Box::default(),
             peers: Box::default(),
             failure: null(),
-            unquiet: AtomicU32::new(0),
-            puts: TryLock::closed(puts),
+            unquiet: Unquiet::default(),
+            channel_gets: AtomicU64::new(0),
+            has_looked: AtomicBool::new(false),
+            inside: TryLock::closed(Inside::new(None, None)),
         }
     }
 
     /// The shortcut over this net to the PEs of the job, if there is one; to be opened where it is to stay.
     /// The record of the job's failure is there whenever something is put.
     pub(crate) fn prepare(net: &Net, key: Key, routes: &Routes, failure: &Failure) -> Shortcut {
-        let Some((prepared, spots)) = net.prepared_put(key) else { return Shortcut::none() };
+        let Some((put, spots)) = net.prepared_put(key) else { return Shortcut::none() };
         let peer = |(pe, &spot)| match routes.to(pe) {
             Route::Mapped => Peer::Mapped,
             Route::Net => Peer::Net(spot),
@@ -113,8 +142,9 @@ impl Shortcut {
             _ => ELSEWHERE,
         };
         let addresses = peers.iter().map(address).collect();
-        let puts = Puts { started: 0, prepared: Some(prepared), origin: null() };
-        Shortcut { addresses, peers, failure, puts: TryLock::closed(puts), ..Shortcut::none() }
+        let get = net.prepared_get(key).filter(|_| is_common);
+        let inside = TryLock::closed(Inside::new(Some(put), get));
+        Shortcut { addresses, peers, failure, inside, ..Shortcut::none() }
     }
 
     /// Opens it, if there is one.
@@ -122,11 +152,15 @@ impl Shortcut {
     /// # Safety
     /// It is not moved any more.
     pub(crate) unsafe fn open(&self) {
-        let mut puts = self.puts.wait();
-        if let Some(prepared) = &mut puts.prepared {
+        let mut inside = self.inside.wait();
+        if let Some(get) = &mut inside.get {
             // SAFETY: the caller has promised that it stays.
-            unsafe { Pin::new_unchecked(prepared) }.settle();
-            puts.leave_open(true);
+            unsafe { Pin::new_unchecked(get) }.settle();
+        }
+        if let Some(put) = &mut inside.put {
+            // SAFETY: the caller has promised that it stays.
+            unsafe { Pin::new_unchecked(put) }.settle();
+            inside.leave_open(true);
         }
     }
 
@@ -194,32 +228,76 @@ impl Shortcut {
         if self.has_failed() {
             return Outcome::NotStarted;
         }
-        let Some(mut puts) = self.puts.enter() else { return Outcome::NotStarted };
-        self.unquiet.fetch_or(BY_SHORTCUT, Ordering::Relaxed);
-        puts.started += 1;
-        puts.origin = origin;
+        let Some(mut inside) = self.inside.enter() else { return Outcome::NotStarted };
+        self.unquiet.by_shortcut();
+        inside.puts += 1;
+        inside.origin = origin;
         // SAFETY: what is open has a settled put, whose endpoint is open until `close`; the caller vouches
         // for the element.
         let is_started = unsafe {
-            let prepared = puts.prepared.as_mut().unwrap_unchecked();
-            prepared.start(address, key, place, value)
+            let put = inside.put.as_mut().unwrap_unchecked();
+            put.start(address, key, place, value)
         };
         if !is_started {
             // It stays taken until `refused` has read what is there.
-            std::mem::forget(puts);
+            std::mem::forget(inside);
             return Outcome::Refused(Kept(()));
         }
         Outcome::Started
     }
 
+    /// Gets a few bytes, no more than providers take at once, if nothing stands in the way, and nothing was
+    /// started since the last quiet: then the provider's count alone says when they are there.
+    ///
+    /// # Safety
+    /// The bytes lie in the heap of each PE of the job. `into` is valid for writes until they are there. This
+    /// thread may wait.
+    pub(crate) unsafe fn get(&self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> Got {
+        let address = self.addresses.get(pe).copied().unwrap_or(ELSEWHERE);
+        if address == ELSEWHERE || self.has_failed() {
+            return Got::NotStarted;
+        }
+        let Some(mut inside) = self.inside.enter() else { return Got::NotStarted };
+        let Inside { gets, get: Some(get), looks, .. } = &mut *inside else { return Got::NotStarted };
+        if !self.unquiet.begin_alone() {
+            return Got::NotStarted;
+        }
+        // What was counted before the mark was 0 is complete. Who counts now marks next, before it starts
+        // anything: it is found out below, or has this one wait for the channel.
+        let all = self.channel_gets.load(Ordering::Relaxed) + *gets + 1;
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for the
+        // rest; the lock is let go only when it is complete, or with the mark, which keeps others out.
+        if !unsafe { get.start((pe, address), offset_bytes as u64, into, bytes) } {
+            self.unquiet.end_alone();
+            return Got::NotStarted;
+        }
+        *gets += 1;
+        self.has_looked.store(true, Ordering::Relaxed);
+        for look in 0..LOOKS {
+            // SAFETY: the endpoint is open, as above.
+            if unsafe { get.completed() } < all {
+                continue;
+            }
+            *looks += look;
+            let is_due = *looks >= LOOKS_PER_SERVICE;
+            *looks = if is_due { 0 } else { *looks };
+            return match (self.unquiet.end_alone(), is_due) {
+                (false, _) => Got::UnderWay,
+                (true, false) => Got::Here,
+                (true, true) => Got::HereAndDue,
+            };
+        }
+        Got::UnderWay
+    }
+
     /// What was put, of so many bytes, when the answer was [`Outcome::Refused`].
     pub(crate) fn refused(&self, _kept: Kept, bytes: usize) -> Refused {
         // SAFETY: who has been told to keep the lock has it, and says so once.
-        let mut puts = unsafe { self.puts.kept() };
-        puts.started -= 1;
-        let prepared = puts.prepared.as_ref().expect("a put was prepared, as one was refused");
-        let (origin, (last, place, value)) = (puts.origin, prepared.last(bytes));
-        drop(puts);
+        let mut inside = unsafe { self.inside.kept() };
+        inside.puts -= 1;
+        let put = inside.put.as_ref().expect("a put was prepared, as one was refused");
+        let (origin, (last, place, value)) = (inside.origin, put.last(bytes));
+        drop(inside);
         let start = |peer: &Peer| match peer {
             Peer::Net(spot) if spot.address == last => Some(spot.start),
             _ => None,
@@ -229,61 +307,52 @@ impl Shortcut {
         Refused { origin, pe, offset_bytes: (place - start) as usize, value }
     }
 
-    /// Marks that the channel starts something, once it is counted and before it is started.
-    pub(crate) fn mark(&self) {
-        // SYNC POINT mark: releases the count of what is started.
-        let before = self.unquiet.fetch_add(ONE_BY_CHANNEL, Ordering::Release);
-        if before & BY_CHANNEL == 0 {
-            // Not 0, however many there are.
-            self.unquiet.fetch_or(BY_CHANNEL, Ordering::Relaxed);
-        }
-    }
-
-    /// Not 0 if something was started since the last quiet: there is nothing to wait for as long as it is 0.
-    pub(crate) fn unquiet(&self) -> &AtomicU32 {
+    /// Whether something was started since the last quiet; the channel marks what it starts.
+    pub(crate) fn unquiet(&self) -> &Unquiet {
         &self.unquiet
     }
 
-    /// Keeps everybody from putting anything this way until the answer is dropped.
+    /// Gets, and atomics that fetch, that the channel has started.
+    pub(crate) fn channel_gets(&self) -> &AtomicU64 {
+        &self.channel_gets
+    }
+
+    /// Whether a thread of this PE has made progress, here or at the channel, since somebody asked.
+    pub(crate) fn has_looked(&self) -> &AtomicBool {
+        &self.has_looked
+    }
+
+    /// Keeps everybody from this way until the answer is dropped.
     pub(crate) fn stop(&self) -> Stopped<'_> {
-        Stopped { shortcut: self, puts: self.puts.wait() }
+        Stopped { inside: self.inside.wait() }
     }
 
     /// Closes it for ever: the endpoint may be closed afterwards.
     pub(crate) fn close(&self) {
-        self.puts.wait().prepared = None;
+        self.inside.wait().is_closed = true;
     }
 }
 
 /// A shortcut that nobody can take now.
 pub(crate) struct Stopped<'a> {
-    shortcut: &'a Shortcut,
-    puts: Taken<'a, Puts>,
+    inside: Taken<'a, Inside>,
 }
 
 impl Stopped<'_> {
-    /// The mark as it is now: to be read before the channel's counts.
-    pub(crate) fn mark(&self) -> u32 {
-        // SYNC POINT mark: acquires the counts of what was started.
-        self.shortcut.unquiet.load(Ordering::Acquire)
+    /// How many puts were started this way.
+    pub(crate) fn puts(&self) -> u64 {
+        self.inside.puts
     }
 
-    /// How many puts were started.
-    pub(crate) fn started(&self) -> u64 {
-        self.puts.started
-    }
-
-    /// Takes the mark away, as all that was counted is complete, unless it has changed since it was read. For
-    /// who also has the channel's lock.
-    pub(crate) fn unmark(&self, mark: u32) {
-        // SYNC POINT unquiet: releases what has come to be known as complete.
-        let _ = self.shortcut.unquiet.compare_exchange(mark, 0, Ordering::Release, Ordering::Relaxed);
+    /// How many gets were started this way.
+    pub(crate) fn gets(&self) -> u64 {
+        self.inside.gets
     }
 
     /// Says whether it can be taken afterwards, if there is one.
     pub(crate) fn leave_open(&mut self, is_open: bool) {
-        let exists = self.puts.prepared.is_some();
-        self.puts.leave_open(exists && is_open);
+        let exists = self.inside.put.is_some() && !self.inside.is_closed;
+        self.inside.leave_open(exists && is_open);
     }
 }
 
@@ -304,19 +373,5 @@ mod tests {
             assert!(shortcut.peer(0).is_none());
         });
         assert!(outcome.unwrap_err().to_string().contains("on purpose"));
-    }
-
-    #[test]
-    fn marks_stay_however_many_there_are() {
-        let shortcut = Shortcut::none();
-        shortcut.unquiet.store(u32::MAX - ONE_BY_CHANNEL + 1 + BY_CHANNEL, Ordering::Relaxed);
-        shortcut.mark();
-        let stopped = shortcut.stop();
-        assert_eq!(stopped.mark(), BY_CHANNEL, "the count begins anew, the mark does not");
-        shortcut.mark();
-        stopped.unmark(BY_CHANNEL);
-        assert_eq!(stopped.mark(), BY_CHANNEL + ONE_BY_CHANNEL, "something was started meanwhile");
-        stopped.unmark(BY_CHANNEL + ONE_BY_CHANNEL);
-        assert_eq!(stopped.mark(), 0);
     }
 }

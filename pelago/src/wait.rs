@@ -256,8 +256,9 @@ impl World {
         let _waiting = net.waiting();
         let (mut since, mut looks) = (None, 0u32);
         let mut rests = Rests::after(self.patience.net_spins);
+        let mut is_fresh = true;
         loop {
-            if ready() {
+            if std::mem::take(&mut is_fresh) && ready() {
                 return;
             }
             self.progress();
@@ -274,15 +275,14 @@ impl World {
                     self.watch(net, awaited, since);
                 }
             }
-            if !net.moves_by_itself() {
-                net.rest(SLEEP_BOUND);
-            } else if looks < rests.next {
+            if net.moves_by_itself() && looks < rests.next {
                 spin_once();
-            } else {
-                let start = Instant::now();
-                net.rest(SLEEP_BOUND);
-                rests.rested(looks, start.elapsed());
+                continue;
             }
+            let start = Instant::now();
+            net.rest(SLEEP_BOUND);
+            rests.rested(looks, start.elapsed());
+            is_fresh = true;
         }
     }
 

@@ -290,7 +290,7 @@ impl World {
         let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
         let word = match &net {
             None => Some(memory.header().sleepers.for_data()),
-            Some(net) => moves_by_itself.then(|| net.shortcut().unquiet()),
+            Some(net) => moves_by_itself.then(|| net.shortcut().unquiet().word()),
         };
         // SAFETY: the word lies in the segment or in the channel, both of which the world keeps.
         let attention = word.map_or_else(Attention::always, |word| unsafe { Attention::if_any(word) });

@@ -5,6 +5,7 @@ mod common;
 
 use pelago::prelude::*;
 use pelago::{AtomicOp, ContextKind, Strided};
+use pelago_fabric::sync::{AtomicBool, Ordering};
 
 everywhere! {
     puts_and_gets_of_all_threads(3): puts_and_gets_of_all_threads;
@@ -18,6 +19,7 @@ everywhere! {
     collective_calls_beside_puts(3): collective_calls_beside_puts;
     threads_talk_to_their_own_pe(1): a_context_each;
     more_puts_than_are_taken_at_once(2): more_puts_than_are_taken_at_once;
+    short_gets_beside_all_else(2): short_gets_beside_all_else;
 }
 
 /// Single elements of all sizes, more of them than a provider takes at once, while another thread is quiet
@@ -58,6 +60,52 @@ fn more_puts_than_are_taken_at_once(world: &World) {
         assert_eq!(arrived, (value as u8, value as u16, value as f32));
         assert_eq!(numbers.local().get(i), value as u64);
     }
+    world.barrier();
+}
+
+/// One thread gets alone and now and then after a quiet, the others start all that may complete before such a
+/// get: none returns before its data are there.
+fn short_gets_beside_all_else(world: &World) {
+    let (me, rounds) = (world.my_pe(), common::rounds(world, 2000, 40));
+    let other = 1 - me;
+    let numbers = world.alloc_zeroed::<u64>(600).unwrap();
+    let busy = world.alloc_zeroed::<u64>(600).unwrap();
+    numbers.local().write(0, &(1..=600).collect::<Vec<_>>());
+    world.barrier();
+    let get = |round: u64| {
+        let at = round as usize % 500;
+        let mut back = [0; 100];
+        for count in [1, 2, 100] {
+            back.fill(0);
+            numbers.get(other, at, &mut back[..count]).unwrap();
+            let expected = at as u64 + 1..=(at + count) as u64;
+            assert!(back[..count].iter().copied().eq(expected), "round {round}: {:?}", &back[..count]);
+        }
+        assert_eq!(numbers.g(other, at).unwrap(), at as u64 + 1, "round {round}");
+    };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut much = [0; 600];
+            while !is_over.load(Ordering::Relaxed) {
+                world.scope(|scope| scope.get(&numbers, other, 0, &mut much)).unwrap();
+                busy.put(other, 0, &much[..599]).unwrap();
+                // Fetches, and nobody wants it.
+                busy.amo(other, 0, AtomicOp::Fetch, 0).unwrap();
+                world.quiet();
+            }
+        });
+        scope.spawn(|| (0..rounds).for_each(get));
+        for round in 0..rounds {
+            get(round);
+            busy.p(other, 599, round).unwrap();
+            world.quiet();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(busy.g(other, 599).unwrap(), rounds - 1);
+    // Alone again.
+    (0..rounds).for_each(get);
     world.barrier();
 }
 

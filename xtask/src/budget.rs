@@ -70,13 +70,18 @@ const SHMEM_BUDGETS: [Budget; 11] = [
 /// The same over a net, at one PE that reaches its own memory through the provider `hollow` of the stand-in
 /// for libfabric (`fabric/examples/ofi_stand_in/hollow.rs`); the probes stand in
 /// `pelago/examples/budget_probe_net.rs`.
-const NET_BUDGETS: [Budget; 2] = [
+const NET_BUDGETS: [Budget; 3] = [
     Budget {
         probe: "put_net",
         instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
         what: "put of one element over libfabric, 6 in its fi_writemsg",
     },
     Budget { probe: "quiet_net", instructions: 12, what: "quiet with nothing outstanding, over libfabric" },
+    Budget {
+        probe: "get_net",
+        instructions: 140,
+        what: "get of one element over libfabric, complete at once",
+    },
 ];
 
 /// Instructions of the function of the hollow library that a put calls, `fi_writemsg`.

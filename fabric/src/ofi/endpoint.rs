@@ -45,7 +45,7 @@ pub(super) struct Endpoint {
     /// what arrives.
     arrivals: Option<NonNull<fid_cq>>,
     puts: NonNull<fid_cntr>,
-    gets: NonNull<fid_cntr>,
+    pub(super) gets: NonNull<fid_cntr>,
     /// Readable when something may have arrived, or may be complete if there is one queue, if the provider
     /// has such a thing.
     descriptor: Option<RawFd>,

@@ -29,6 +29,6 @@ mod unmapping;
 pub use domain::{Choice, usable};
 pub use info::Info;
 pub use library::{API_VERSION, Library, OfiError};
-pub use prepared::{PreparedPut, Spot};
+pub use prepared::{PreparedGet, PreparedPut, Spot};
 pub use provider::Ofi;
 pub use survey::{Find, Standing, Survey};

@@ -12,13 +12,14 @@ use super::atomic::{datatype, operation};
 use super::domain::{Choice, Domain};
 use super::endpoint::{BATCH, Completion, Endpoint, Of, RECEIVES, Transfer, list_of};
 use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
-use super::prepared::{PreparedPut, Spot};
+use super::prepared::{PreparedGet, PreparedPut, Spot};
 use super::region::{Loan, Memory};
 use super::remote::{self, Peers};
 use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
+use crate::sync::{AtomicU64, Ordering};
 use crate::types::{
     Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
 };
@@ -55,7 +56,7 @@ pub struct Ofi {
     /// What the counters said when they were last read.
     counted: Cell<Completions>,
     /// Atomics that are puts here, but that libfabric has counted as gets.
-    fetched_in_vain: Cell<u64>,
+    fetched_in_vain: Arc<AtomicU64>,
 }
 
 // SAFETY: slots and buffers are memory with no tie to a thread; libfabric was asked for `FI_THREAD_SAFE`.
@@ -102,7 +103,7 @@ impl Ofi {
     ) -> Ofi {
         let (slots, refusal) = (RefCell::new(slots), RefCell::default());
         let (messages, counted) = (Cell::new(0), Cell::default());
-        let (fetched_in_vain, turns) = (Cell::new(0), Cell::new(0));
+        let (fetched_in_vain, turns) = (Arc::default(), Cell::new(0));
         Ofi {
             me,
             n_pes,
@@ -246,7 +247,10 @@ impl Ofi {
         let (kind, token, owes_sent) = {
             // SAFETY: the slot is this endpoint's, which libfabric has handed back.
             let slot = unsafe { completion.slot.as_ref() };
-            self.fetched_in_vain.set(self.fetched_in_vain.get() + u64::from(slot.fetches_in_vain));
+            if slot.fetches_in_vain {
+                // Handed over with whatever lets another thread use this endpoint.
+                self.fetched_in_vain.fetch_add(1, Ordering::Relaxed);
+            }
             (slot.kind, slot.token, slot.owes_sent)
         };
         if let Kind::Receive = kind {
@@ -552,9 +556,15 @@ impl Provider for Ofi {
         is_possible.then(|| (PreparedPut::new(self.endpoint.ep, key), self.peers.spots(key)))
     }
 
+    fn prepared_get(&self, key: Key) -> Option<PreparedGet> {
+        let (endpoint, gets) = (self.endpoint.ep, self.endpoint.gets);
+        let is_possible = self.memory.is_free() && !self.endpoint.domain.offer.wants_telling();
+        is_possible.then(|| PreparedGet::new(endpoint, gets, Arc::clone(&self.fetched_in_vain), key))
+    }
+
     fn completions(&self) -> Completions {
         let (puts, gets) = (self.endpoint.count_puts(), self.endpoint.count_gets());
-        let moved = self.fetched_in_vain.get();
+        let moved = self.fetched_in_vain.load(Ordering::Relaxed);
         // The counter may know of some of those already whose data have still to land, or not.
         let landing = self.slots.borrow().landings() as u64;
         Completions { puts: puts + moved, gets: gets.saturating_sub(moved + landing) }
@@ -562,7 +572,7 @@ impl Provider for Ofi {
 
     /// To read a counter is a round of the provider's progress: only one that lags behind is read.
     fn has_completed(&self, started: Completions) -> bool {
-        let (moved, mut counted) = (self.fetched_in_vain.get(), self.counted.get());
+        let (moved, mut counted) = (self.fetched_in_vain.load(Ordering::Relaxed), self.counted.get());
         if counted.puts + moved != started.puts {
             counted.puts = self.endpoint.count_puts();
         }

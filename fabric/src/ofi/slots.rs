@@ -75,6 +75,24 @@ struct Landing {
 }
 
 impl Slot {
+    pub(super) fn new(index: u32, kind: Kind, pe: Pe, token: Option<Token>) -> Slot {
+        let (room, operands) = ([0; 8], [0; 2]);
+        Slot {
+            room,
+            index,
+            kind,
+            pe,
+            token,
+            owes_sent: false,
+            fetches_in_vain: false,
+            operands,
+            spare: 0,
+            buffer: None,
+            landing: None,
+            lent: None,
+        }
+    }
+
     /// Keeps the operands of an atomic: where they lie, and a place for an old value that nobody wants.
     pub(super) fn keep_operands(&mut self, operands: [u64; 2]) -> [*mut u64; 3] {
         self.operands = operands;
@@ -171,21 +189,7 @@ impl Slots {
             None if self.slots.len() == SLOTS_MAX => return None,
             None => {
                 let index = self.slots.len() as u32;
-                let (room, operands) = ([0; 8], [0; 2]);
-                self.slots.push(UnsafeCell::new(Slot {
-                    room,
-                    index,
-                    kind,
-                    pe,
-                    token,
-                    owes_sent: false,
-                    fetches_in_vain: false,
-                    operands,
-                    spare: 0,
-                    buffer: None,
-                    landing: None,
-                    lent: None,
-                }));
+                self.slots.push(UnsafeCell::new(Slot::new(index, kind, pe, token)));
                 index
             }
         };

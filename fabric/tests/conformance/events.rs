@@ -123,6 +123,45 @@ pub(super) fn a_prepared_put_is_a_put<H: Harness>() {
     assert!(fabric.told.take().is_empty(), "it has no token");
 }
 
+pub(super) fn a_prepared_get_is_a_get<H: Harness>() {
+    let fabric = H::open(3);
+    let endpoint = &fabric.endpoints[0];
+    let (Some(get), Some((_, spots))) = (endpoint.prepared_get(KEY), endpoint.prepared_put(KEY)) else {
+        return;
+    };
+    let mut get = Box::pin(get);
+    get.as_mut().settle();
+    // SAFETY: it is not moved out of its box.
+    let get = unsafe { get.as_mut().get_unchecked_mut() };
+    let [mut back, mut vain] = [[0; 4096]; 2];
+    for round in 0..100 {
+        let (pe, bytes, before) = (1 + round % 2, [1, 8, 24, 4096][round % 4], endpoint.completions().gets);
+        let (offset_bytes, spot) = (8 * (7 * round % 64), spots[pe]);
+        let (place, into) = (spot.start + offset_bytes as u64, back.as_mut_ptr());
+        if round % 3 == 0 {
+            // Another one that counts.
+            let remote = Remote { key: KEY, offset_bytes };
+            // SAFETY: its target outlives the wait below; the range lies in the region.
+            fabric.accepted(|| unsafe { endpoint.get(pe, vain.as_mut_ptr(), bytes, remote, None) });
+            fabric.until(|| endpoint.completions().gets == before + 1, "a get to complete");
+        }
+        let gets = before + 1 + u64::from(round % 3 == 0);
+        let mut start = || {
+            // SAFETY: it is settled, and the endpoint open; the place lies in the region, and the target
+            // outlives the wait below.
+            let is_started = unsafe { get.start((pe, spot.address), place, into, bytes) };
+            if is_started { Status::Pending } else { Status::Again }
+        };
+        assert_eq!(accept(&fabric, &mut start), Status::Pending);
+        // SAFETY: the fabric keeps the endpoint open.
+        fabric.until(|| unsafe { get.completed() } == gets, "a prepared get to complete");
+        assert_eq!(endpoint.completions().gets, gets);
+        assert!(back[..bytes] == fabric.region(pe)[offset_bytes..offset_bytes + bytes], "round {round}");
+    }
+    fabric.stays_quiet();
+    assert!(fabric.told.take().is_empty(), "it has no token");
+}
+
 /// Who may sleep is woken by what arrives.
 pub(super) fn the_bell_rings<H: Harness>() {
     let fabric = H::open(2);
