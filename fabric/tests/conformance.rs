@@ -258,13 +258,20 @@ impl Harness for SimChaos {
     const CASES: u32 = 2;
 }
 
-/// Over a network of libfabric's: the system's library, or that of the setting.
+/// Over a network of libfabric's: the system's library, or that of the setting; as it moves by itself, or as
+/// it moves where somebody calls it.
 #[cfg(feature = "full")]
-struct Libfabric;
+struct OverLibfabric<const SERVED: bool>;
+#[cfg(feature = "full")]
+type Libfabric = OverLibfabric<false>;
+#[cfg(feature = "full")]
+type LibfabricServed = OverLibfabric<true>;
 
 #[cfg(feature = "full")]
-impl Harness for Libfabric {
+impl<const SERVED: bool> Harness for OverLibfabric<SERVED> {
     type Endpoint = Ofi;
+
+    const TARGET_MUST_CALL: bool = SERVED;
 
     fn open(n_pes: usize) -> Fabric<Ofi> {
         let set = |variable: &str| std::env::var(variable).ok();
@@ -272,6 +279,7 @@ impl Harness for Libfabric {
             library: set("PELAGO_OFI_LIBRARY"),
             providers: vec![set("PELAGO_OFI_PROVIDER").unwrap_or_else(|| "tcp;ofi_rxm".to_owned())],
             interface: set("PELAGO_OFI_INTERFACE"),
+            is_served: SERVED,
         };
         // Packets take their time.
         Fabric { rounds: 20_000_000, ..ofi_fabric(n_pes, &choice) }
@@ -290,7 +298,7 @@ fn ofi_fabric(n_pes: usize, choice: &Choice) -> Fabric<Ofi> {
 /// Over a provider of the stand-in for libfabric.
 fn stand_in_fabric(n_pes: usize, provider: &str) -> Fabric<Ofi> {
     let (library, providers) = (Some(stand_in::library()), vec![provider.to_owned()]);
-    let fabric = ofi_fabric(n_pes, &Choice { library, providers, interface: None });
+    let fabric = ofi_fabric(n_pes, &Choice { library, providers, ..Choice::default() });
     assert!(fabric.endpoints.iter().all(|endpoint| endpoint.names().0 == provider));
     fabric
 }
@@ -574,6 +582,7 @@ macro_rules! conformance {
 #[cfg(feature = "full")]
 conformance! {
     libfabric: Libfabric,
+    libfabric_served: LibfabricServed,
 }
 
 conformance! {

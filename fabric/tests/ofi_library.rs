@@ -51,7 +51,7 @@ fn the_error_of_a_pe_names_it() {
 mod installed {
     use pelago_fabric::ofi::query::{Hints, Offer, offers};
     use pelago_fabric::ofi::sys::*;
-    use pelago_fabric::ofi::{API_VERSION, Choice, Library, Standing, Survey};
+    use pelago_fabric::ofi::{API_VERSION, Choice, Library, Standing, Survey, usable};
 
     /// The library that the tests of the full tier use: the system's, or that of the setting.
     fn library() -> &'static Library {
@@ -195,6 +195,21 @@ mod installed {
                 continue;
             };
             assert!(!exists(&asked), "{lack}: {asked:?}");
+        }
+    }
+
+    /// The layer over connections gets no thread of its own where another one serves, and does all in calls.
+    #[test]
+    fn who_is_served_has_no_thread_of_the_library() {
+        for is_served in [false, true] {
+            let providers = vec!["tcp;ofi_rxm".to_owned()];
+            let found = usable(library(), &Choice { providers, is_served, ..Choice::default() }).unwrap();
+            assert!(!found.is_empty());
+            for offer in found {
+                assert_eq!(offer.provider, "tcp;ofi_rxm");
+                assert_eq!(offer.data_progress == FI_PROGRESS_MANUAL, is_served, "{}", offer.text());
+                assert_eq!(offer.caps & FI_ATOMIC == 0, is_served, "{}", offer.text());
+            }
         }
     }
 

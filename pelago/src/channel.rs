@@ -444,6 +444,11 @@ impl Channel {
         })
     }
 
+    /// Whether something was started here since the last quiet.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.shortcut.unquiet().read() != 0
+    }
+
     fn has_followers(&self) -> bool {
         // SYNC POINT follower: acquires what the last answer has brought.
         self.followers.load(Ordering::Acquire) != 0

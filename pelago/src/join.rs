@@ -212,6 +212,7 @@ pub fn choice(settings: &Settings) -> Choice {
         library: settings.ofi_library.clone(),
         providers: providers.map(str::to_owned).collect(),
         interface: settings.ofi_interface.clone(),
+        is_served: settings.service,
     }
 }
 

@@ -583,6 +583,12 @@ impl World {
         self.agenda.outbox.is_empty()
     }
 
+    /// Whether something was started through a context since that was last quiet.
+    pub(crate) fn has_contexts_unquiet(&self) -> bool {
+        self.agenda.has_contexts.load(Ordering::Relaxed)
+            && self.agenda.contexts().iter().any(|context| context.is_marked())
+    }
+
     /// Starts whatever of the outbox can be started now.
     pub(crate) fn flush_outbox(&self, net: &Channel) {
         let mut waiting = self.agenda.outbox.take();

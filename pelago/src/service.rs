@@ -131,7 +131,9 @@ fn serve(world: &World, net: &Arc<Channel>, stop: &Stop) {
                 if !is_urgent {
                     stop.sleep(None, GATHERING);
                 }
-                let bound = if world.has_sent_all() { SLEEP_BOUND } else { GATHERING };
+                // No bell rings for contexts, which move in calls as well where anything does.
+                let may_rest = world.has_sent_all() && !(*is_urgent && world.has_contexts_unquiet());
+                let bound = if may_rest { SLEEP_BOUND } else { GATHERING };
                 match !net.has_waiters() && net.may_sleep() {
                     true => stop.sleep(Some(descriptor.as_fd()), bound),
                     false => stop.sleep(None, PAUSE),

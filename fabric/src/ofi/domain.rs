@@ -23,6 +23,9 @@ pub struct Choice {
     pub providers: Vec<String>,
     /// The domain or the address to send from; none for the first that fits.
     pub interface: Option<String>,
+    /// Whether a thread of the user's calls the endpoint while nobody else does, so that what moves only in
+    /// calls moves.
+    pub is_served: bool,
 }
 
 /// Capabilities that a provider must have; atomics may be missing.
@@ -80,6 +83,9 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
             }
         }
     }
+    if choice.is_served {
+        found = relieved(library, found)?;
+    }
     let is_wanted = |offer: &Offer| {
         let Some(interface) = &choice.interface else { return true };
         offer.domain == *interface || offer.source.is_some_and(|source| source.ip().to_string() == *interface)
@@ -87,6 +93,25 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
     found.retain(is_wanted);
     found.sort_by_key(|offer| offer.source.map_or(0, |source| remoteness(source.ip())));
     Ok(found)
+}
+
+/// The layer of libfabric that makes connections look like datagrams, at the end of a provider's name.
+const LAYER: &str = ";ofi_rxm";
+
+/// Without what this layer does by itself: it has a thread for that, which wakes whenever anything moves,
+/// also for who makes progress at the same time, and is in the way.
+fn relieved(library: &'static Library, offers_found: Vec<Offer>) -> Result<Vec<Offer>, OfiError> {
+    let (mut relieved, mut asked) = (Vec::new(), Vec::new());
+    for offer in offers_found {
+        let provider = offer.provider.clone();
+        if !provider.ends_with(LAYER) {
+            relieved.push(offer);
+        } else if !asked.contains(&provider) {
+            relieved.append(&mut offers(library, &hints(Some(&provider), LEAST))?);
+            asked.push(provider);
+        }
+    }
+    Ok(relieved)
 }
 
 /// How unlikely it is that other machines reach an address: a local one they do not, one of a link only by a

@@ -64,7 +64,7 @@ impl Survey {
     pub fn of(library: &'static Library, choice: &Choice) -> Result<Survey, OfiError> {
         let by_choice = usable(library, choice)?;
         let ranks: Vec<Place> = by_choice.iter().map(Place::of).collect();
-        let by_itself = usable(library, &Choice::default())?;
+        let by_itself = usable(library, &Choice { is_served: choice.is_served, ..Choice::default() })?;
         let all = offers(library, &nothing_asked())?;
         let mut questions = Questions { library, answers: HashMap::new() };
         let (mut finds, mut seen) = (Vec::new(), Vec::new());

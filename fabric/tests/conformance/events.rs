@@ -205,6 +205,11 @@ pub(super) fn contexts_complete_apart<H: Harness>() {
         };
         context.progress(&mut handle).unwrap();
     };
+    let call_target = || {
+        if H::TARGET_MUST_CALL {
+            fabric.endpoints[1].progress(&mut |_| panic!("nothing was sent there")).unwrap();
+        }
+    };
     fabric.accepted(|| fabric.endpoints[1].send(0, 77, b"to the first"));
     let mut pending = Vec::new();
     for i in 0..6 {
@@ -218,6 +223,7 @@ pub(super) fn contexts_complete_apart<H: Harness>() {
                 break;
             }
             look(&context);
+            call_target();
         }
         assert!(status != Status::Again, "a context accepts nothing");
         pending.extend((status == Status::Pending).then_some(token));
@@ -225,9 +231,7 @@ pub(super) fn contexts_complete_apart<H: Harness>() {
     assert_eq!(endpoint.completions(), Completions::default(), "what a context starts is not the endpoint's");
     for _ in 0..fabric.rounds {
         look(&context);
-        if H::TARGET_MUST_CALL {
-            fabric.endpoints[1].progress(&mut |_| panic!("nothing was sent there")).unwrap();
-        }
+        call_target();
         if context.completions().puts == 6 {
             break;
         }
