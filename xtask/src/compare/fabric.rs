@@ -55,6 +55,10 @@ pub struct Args {
     /// Let libfabric's side yield its core while it waits, as a PE does; by default it spins
     #[arg(long)]
     r#yield: bool,
+    /// Let libfabric's side have neither atomics nor progress by the provider, as Pelago does where its own
+    /// thread makes progress; fetch-add is left out
+    #[arg(long)]
+    calls: bool,
     /// Take the middle block of a run in place of the shortest
     #[arg(long)]
     middle: bool,
@@ -71,7 +75,8 @@ pub fn run(args: &Args) -> Result<()> {
     let programs = Programs::build()?;
     let (collected, fabric) = measure(&programs, args)?;
     let rows = collected.rows(2);
-    let gates: Vec<_> = rows.iter().filter_map(gate).collect();
+    // They are for the program that can leave its targets alone.
+    let gates: Vec<_> = rows.iter().filter_map(gate).filter(|_| !args.calls).collect();
     let text = heading(&fabric, args) + &table::rows(&rows) + &table::gates(&gates);
     print!("{text}");
     if let Some(path) = &args.json {
@@ -95,6 +100,7 @@ fn heading(fabric: &str, args: &Args) -> String {
     };
     let binding = if args.bind { "bound to cores" } else { "not bound" };
     let waiting = if args.r#yield { "yields its core" } else { "spins" };
+    let waiting = if args.calls { format!("{waiting}, and moves data in calls") } else { waiting.to_owned() };
     let figure = if args.middle { "middle" } else { "shortest" };
     format!(
         "{fabric}, two processes {place}, {binding}; libfabric's side {waiting}.\n\
@@ -112,7 +118,10 @@ fn gate(row: &Row) -> Option<Gate> {
 /// All rounds, and over which fabric they went.
 fn measure(programs: &Programs, args: &Args) -> Result<(Collected, String)> {
     let (mut collected, mut fabrics) = (Collected::default(), Vec::new());
-    let is_wanted = |name: &str| args.rows.is_empty() || args.rows.iter().any(|row| row == name);
+    let is_wanted = |name: &str| match args.rows.is_empty() {
+        true => !(args.calls && name == "fetch-add"),
+        false => args.rows.iter().any(|row| row == name),
+    };
     for round in 0..args.rounds as usize {
         eprint!("round {} of {}:", round + 1, args.rounds);
         for (row, _) in ROWS.iter().filter(|(row, _)| is_wanted(row)) {
@@ -241,6 +250,7 @@ fn theirs(bare: &Path, args: &Args) -> Command {
     let mut command = Command::new(bare);
     command.args(["--provider", &args.provider]);
     command.args(args.bind.then_some("--bind")).args(args.r#yield.then_some("--yield"));
+    command.args(args.calls.then_some("--calls"));
     command.args(args.domain.iter().flat_map(|domain| ["--domain", domain]));
     command.args(args.netns.iter().flat_map(|places| ["--netns".to_owned(), places.join(",")]));
     command

@@ -3,8 +3,10 @@
  * Two processes, made by fork before libfabric is touched; they tell each other their addresses over a pair
  * of sockets. Process 0 acts on the memory of process 1, which does nothing but poll its queue, as a PE does
  * that waits. Asked for is what Pelago's provider asks for (fabric/src/ofi/domain.rs): endpoints of reliable
- * datagrams, messages, remote memory, atomics, delivery complete, progress by the provider, no duties of
- * memory registration, so that a key is chosen here and an address is an offset.
+ * datagrams, messages, remote memory, delivery complete, no duties of memory registration, so that a key is
+ * chosen here and an address is an offset; and atomics and progress by the provider, as a program needs them
+ * whose targets may compute and which has no thread of its own to serve meanwhile. With `--calls` it does
+ * without these two, as Pelago does over ofi_rxm, where it has such a thread.
  *
  * Invariant: an operation counts when it is complete: a put or an atomic when it is delivered, a get when the
  * data are here. Each row is checked once before it is timed. A block is `count` operations, or windows of
@@ -38,7 +40,7 @@ enum { ADDRESS_MAX = 256, QUEUE = 1024 };
 /* After so long a process ends in any case. */
 enum { LIMIT_SECONDS = 120 };
 
-static int me, link_socket, is_bound, is_patient;
+static int me, link_socket, is_bound, is_patient, moves_in_calls;
 static long block_us = 2000, blocks_max = 101, budget_ms = 300;
 static const char *provider = "tcp;ofi_rxm", *domain_name, *wanted = "";
 static char *namespaces[2];
@@ -106,7 +108,9 @@ static void choose(void)
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
     hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
-    hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
+    hints->domain_attr->data_progress = hints->domain_attr->control_progress =
+        moves_in_calls ? FI_PROGRESS_MANUAL : FI_PROGRESS_AUTO;
+    hints->caps &= moves_in_calls ? ~FI_ATOMIC : ~0ULL;
     hints->domain_attr->threading = FI_THREAD_SAFE;
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     hints->domain_attr->av_type = FI_AV_TABLE;
@@ -322,10 +326,10 @@ static int moves_words(void)
     uint64_t value = 41, read = 0;
     put(&value, sizeof value, WORD, FI_INJECT, 0);
     wait_for_puts();
-    const uint64_t old = fetch_add(1);
+    const uint64_t old = moves_in_calls ? 41 : fetch_add(1);
     get(&read, sizeof read, WORD, 0);
     complete();
-    return old == 41 && read == 42;
+    return old == 41 && read == (moves_in_calls ? 41 : 42);
 }
 
 static int moves_much(void)
@@ -451,7 +455,7 @@ static void bind_to_core(void)
 static void act(void)
 {
     for (int i = 0; i < ROW_COUNT; i++) {
-        if (is_wanted(ROWS[i].name)) {
+        if (is_wanted(ROWS[i].name) && !(moves_in_calls && ROWS[i].run == run_fetch_add)) {
             measure(&ROWS[i]);
             fflush(stdout);
         }
@@ -501,7 +505,8 @@ static void read_arguments(int count, char **arguments)
         {"blocks", required_argument, NULL, 'b'},    {"budget-ms", required_argument, NULL, 'm'},
         {"provider", required_argument, NULL, 'p'},  {"domain", required_argument, NULL, 'd'},
         {"netns", required_argument, NULL, 'n'},     {"bind", no_argument, NULL, 'c'},
-        {"yield", no_argument, NULL, 'y'},           {NULL, 0, NULL, 0}};
+        {"yield", no_argument, NULL, 'y'},           {"calls", no_argument, NULL, 'a'},
+        {NULL, 0, NULL, 0}};
     for (int name; (name = getopt_long(count, arguments, "", options, NULL)) != -1;) {
         switch (name) {
         case 'r': wanted = optarg; break;
@@ -516,6 +521,7 @@ static void read_arguments(int count, char **arguments)
             break;
         case 'c': is_bound = 1; break;
         case 'y': is_patient = 1; break;
+        case 'a': moves_in_calls = 1; break;
         default: die("an argument is unknown", 0);
         }
     }
