@@ -151,6 +151,12 @@ pub trait Provider {
         None
     }
 
+    /// Whether a message of this endpoint arrives behind the puts that were started here before it to the
+    /// same PE: they are then in that PE's memory.
+    fn keeps_messages_behind_puts(&self) -> bool {
+        false
+    }
+
     /// Whether there is nothing to do here until the bell rings; to be asked before each sleep.
     fn may_sleep(&self) -> bool {
         false
@@ -290,6 +296,10 @@ macro_rules! providers {
 
             fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
                 match self { $(Net::$variant(net) => net.prepared_put(key)),+ }
+            }
+
+            fn keeps_messages_behind_puts(&self) -> bool {
+                match self { $(Net::$variant(net) => net.keeps_messages_behind_puts()),+ }
             }
 
             fn prepared_get(&self, key: Key) -> Option<PreparedGet> {

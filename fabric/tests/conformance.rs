@@ -15,7 +15,7 @@ mod stand_in;
 use atomics::{every_atomic_does_what_the_model_says, no_update_of_several_pes_is_lost};
 use events::{
     a_prepared_get_is_a_get, a_prepared_put_is_a_put, a_rest_returns, contexts_complete_apart,
-    each_token_comes_back_as_promised, the_bell_rings, what_is_sent_may_change,
+    each_token_comes_back_as_promised, messages_stay_behind_puts, the_bell_rings, what_is_sent_may_change,
 };
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::shm::{Layout, Shm};
@@ -562,6 +562,7 @@ macro_rules! conformance {
             what_is_sent_may_change
             a_prepared_put_is_a_put
             a_prepared_get_is_a_get
+            messages_stay_behind_puts
             the_bell_rings
             contexts_complete_apart
             a_rest_returns

@@ -209,6 +209,7 @@ mod installed {
                 assert_eq!(offer.provider, "tcp;ofi_rxm");
                 assert_eq!(offer.data_progress == FI_PROGRESS_MANUAL, is_served, "{}", offer.text());
                 assert_eq!(offer.caps & FI_ATOMIC == 0, is_served, "{}", offer.text());
+                assert_ne!(offer.msg_order & FI_ORDER_SAW, 0, "{}", offer.text());
             }
         }
     }

@@ -36,6 +36,7 @@ pub(crate) struct Channel {
     claims: AtomicU32,
     limits: Limits,
     moves_by_itself: bool,
+    keeps_messages_behind_puts: bool,
     puts: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
@@ -89,11 +90,13 @@ impl Target {
 impl Channel {
     pub(crate) fn new(net: Net, shortcut: Shortcut) -> Channel {
         let (limits, moves_by_itself) = (net.limits(), net.moves_by_itself());
+        let keeps_messages_behind_puts = net.keeps_messages_behind_puts();
         Channel {
             net: Mutex::new(Some(net)),
             claims: AtomicU32::new(0),
             limits,
             moves_by_itself,
+            keeps_messages_behind_puts,
             looks: AtomicU32::new(0),
             puts: AtomicU64::new(0),
             followers: AtomicU64::new(0),
@@ -401,6 +404,12 @@ impl Channel {
     /// Whether what was started completes although nobody calls the provider.
     pub(crate) fn moves_by_itself(&self) -> bool {
         self.moves_by_itself
+    }
+
+    /// Whether a message of this channel arrives behind the puts that were started here before it to the same
+    /// PE.
+    pub(crate) fn keeps_messages_behind_puts(&self) -> bool {
+        self.keeps_messages_behind_puts
     }
 
     /// The way past this channel for puts and gets of one element.

@@ -7,6 +7,9 @@
 //! (`vis/parcel.rs`), and their answers, which come for what fetches nothing as well, as its completion; and
 //! active messages (`am`), which are noted here and executed later.
 
+mod outbox;
+
+use self::outbox::Outbox;
 use crate::Pe;
 use crate::channel::{Channel, Target};
 use crate::route::Executor;
@@ -14,7 +17,7 @@ use crate::tracker::Tracker;
 use crate::vis::parcel::{self, Home, Parcel};
 use crate::world::World;
 use pelago_fabric::amo::write_word;
-use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
+use pelago_fabric::sync::{AtomicBool, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, Event, Status, Token, copy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -76,32 +79,6 @@ enum Asked {
 // then.
 unsafe impl Send for Request {}
 
-/// Something to start when there is room, or when something else is complete.
-enum Deferred {
-    Message {
-        pe: Pe,
-        header: u64,
-        payload: Vec<u8>,
-    },
-    Atomic {
-        channel: Arc<Channel>,
-        target: Target,
-        atomic: Atomic,
-        /// What must be complete first, until it is.
-        after: Option<Tracker>,
-        /// Counts the whole: what comes first as what is sent, this as what is done.
-        token: Option<Token>,
-    },
-    /// An active message, whose data must be complete first.
-    Active {
-        pe: Pe,
-        header: u64,
-        words: Vec<u64>,
-        after: Option<Tracker>,
-        token: Token,
-    },
-}
-
 /// What this PE has to remember between two rounds of progress.
 #[derive(Default)]
 pub(crate) struct Agenda {
@@ -110,40 +87,6 @@ pub(crate) struct Agenda {
     contexts: Mutex<Vec<Weak<Channel>>>,
     /// Whether there have ever been contexts.
     has_contexts: AtomicBool,
-}
-
-/// What waits to be started.
-#[derive(Default)]
-struct Outbox {
-    deferred: Mutex<Vec<Deferred>>,
-    /// How many, for those who only look.
-    count: AtomicUsize,
-}
-
-impl Outbox {
-    fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Relaxed) == 0
-    }
-
-    fn push(&self, deferred: Deferred) {
-        let mut all = locked(&self.deferred);
-        all.push(deferred);
-        self.count.store(all.len(), Ordering::Relaxed);
-    }
-
-    fn take(&self) -> Vec<Deferred> {
-        let mut all = locked(&self.deferred);
-        self.count.store(0, Ordering::Relaxed);
-        std::mem::take(&mut *all)
-    }
-
-    /// What was added meanwhile stays behind what waits longer.
-    fn put_back(&self, mut waiting: Vec<Deferred>) {
-        let mut all = locked(&self.deferred);
-        waiting.append(&mut all);
-        *all = waiting;
-        self.count.store(all.len(), Ordering::Relaxed);
-    }
 }
 
 impl Request {
@@ -328,12 +271,6 @@ impl World {
         Some(())
     }
 
-    /// Notes a message that is sent when there is room.
-    pub(crate) fn send_later(&self, pe: Pe, purpose: Purpose, header: u64, payload: Vec<u8>) {
-        let header = purpose.over(header);
-        self.agenda.outbox.push(Deferred::Message { pe, header, payload });
-    }
-
     /// Writes what a parcel brings to where it says in this PE's heap. `None` if it makes no sense; nothing
     /// is written then.
     fn scatter(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
@@ -468,42 +405,6 @@ impl World {
         self.progress();
     }
 
-    /// Starts an atomic that fetches nothing as soon as `after` is complete. Its channel is quiet only after
-    /// it; `tracker` counts both, `after` as sent.
-    ///
-    /// # Safety
-    /// The word lies in the heap, aligned.
-    pub(crate) unsafe fn start_atomic_after(
-        &self,
-        after: Tracker,
-        channel: &Arc<Channel>,
-        target: Target,
-        atomic: Atomic,
-        tracker: Option<&Tracker>,
-    ) {
-        channel.add_follower();
-        if let Some(tracker) = tracker {
-            tracker.begin(true);
-        }
-        let (channel, after, token) = (Arc::clone(channel), Some(after), tracker.map(Tracker::token));
-        self.agenda.outbox.push(Deferred::Atomic { channel, target, atomic, after, token });
-        self.progress();
-    }
-
-    /// Sends an active message as soon as its data are complete: `tracker` counts these as sent, and the
-    /// message as done when it is on its way.
-    pub(crate) fn send_active_after(
-        &self,
-        data: Tracker,
-        (pe, header, words): (Pe, u64, Vec<u64>),
-        tracker: &Tracker,
-    ) {
-        tracker.begin(true);
-        let (after, token) = (Some(data), tracker.token());
-        self.agenda.outbox.push(Deferred::Active { pe, header, words, after, token });
-        self.progress();
-    }
-
     /// Starts an atomic with whoever executes it; `false` if there is no room now.
     ///
     /// # Safety
@@ -578,55 +479,10 @@ impl World {
         locked(&self.agenda.requests).take(number)
     }
 
-    /// Whether nothing waits for room any more.
-    pub(crate) fn has_sent_all(&self) -> bool {
-        self.agenda.outbox.is_empty()
-    }
-
     /// Whether something was started through a context since that was last quiet.
     pub(crate) fn has_contexts_unquiet(&self) -> bool {
         self.agenda.has_contexts.load(Ordering::Relaxed)
             && self.agenda.contexts().iter().any(|context| context.is_marked())
-    }
-
-    /// Starts whatever of the outbox can be started now.
-    pub(crate) fn flush_outbox(&self, net: &Channel) {
-        let mut waiting = self.agenda.outbox.take();
-        waiting.retain_mut(|deferred| match deferred {
-            Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
-            Deferred::Atomic { after: Some(after), .. } | Deferred::Active { after: Some(after), .. }
-                if !after.is_done() =>
-            {
-                true
-            }
-            Deferred::Active { pe, header, words, after, token } => {
-                if let Some(after) = after.take() {
-                    self.trackers.release(after);
-                    self.trackers.sent(*token);
-                }
-                let is_sent = self.request_over_net(*pe, *header, words, &[]);
-                if is_sent {
-                    self.trackers.done(*token);
-                }
-                !is_sent
-            }
-            Deferred::Atomic { channel, target, atomic, after, token } => {
-                if let Some(after) = after.take() {
-                    self.trackers.release(after);
-                    token.iter().for_each(|&token| self.trackers.sent(token));
-                }
-                let (target, null) = (*target, std::ptr::null_mut());
-                // SAFETY: whoever deferred the atomic has vouched for the word; there is no result to place.
-                let is_started = unsafe { self.try_atomic(channel, target, atomic, null, *token) };
-                if is_started {
-                    channel.remove_follower();
-                }
-                !is_started
-            }
-        });
-        if !waiting.is_empty() {
-            self.agenda.outbox.put_back(waiting);
-        }
     }
 
     /// The world's own channel.

@@ -3,8 +3,8 @@
 //! Invariant: each step is taken in a call that concerns the endpoint at which it happens: the initiator's
 //! for the way out and for completions, the target's for what is done to its memory. Where progress is
 //! automatic, the initiator's call takes the target's steps as well, and a thread calls for those who do not.
-//! Messages between two endpoints stay in order; all else is executed last come first, as nothing is
-//! promised.
+//! Messages between two endpoints stay in order, and behind all else that was started before them, which
+//! some of the providers promise; all else is executed last come first, as nothing is promised.
 
 use crate::completion::{self, Entry, wake};
 use crate::context;
@@ -49,9 +49,13 @@ pub(crate) fn advance_all(world: &mut World, concerns: impl Fn(&Endpoint) -> boo
 /// Whether `advance` would change something.
 pub(crate) fn is_movable(world: &World, id: Id) -> bool {
     let endpoint = &world.endpoints[&id];
+    let mut held = Vec::new();
     let leaves = |operation: &Operation| {
-        let target = world.endpoints.get(&operation.to);
-        target.is_none_or(|target| target.has_room(operation.request.action))
+        let (action, target) = (operation.request.action, world.endpoints.get(&operation.to));
+        let is_behind = action == Action::Message && held.contains(&operation.to);
+        let leaves = target.is_none_or(|target| target.has_room(action) && !is_behind);
+        held.extend((!leaves).then_some(operation.to));
+        leaves
     };
     !endpoint.returned.is_empty()
         || !endpoint.incoming.is_empty()
@@ -98,8 +102,9 @@ fn send_out(world: &mut World, id: Id) -> Vec<Id> {
             give_back(world, operation, Err(Fault::Gone));
             continue;
         };
-        // A target that is full stays so as long as this lasts: no message overtakes one that is held.
-        if !target.has_room(operation.request.action) {
+        // A target that is full stays so as long as this lasts: no message overtakes what is held.
+        let is_behind = || held.iter().any(|held: &Operation| held.to == to);
+        if !target.has_room(operation.request.action) || is_message && is_behind() {
             held.push_back(operation);
             continue;
         }
@@ -134,6 +139,7 @@ fn serve(world: &mut World, id: Id) {
         let outcome = execute(world, id, &mut operation);
         give_back(world, operation, outcome);
     }
+    // Behind what came before.
     deliver(world, id);
     let waits = |endpoint: &Endpoint| endpoint.outgoing.iter().any(|operation| operation.to == id);
     world.endpoints_where(waits).into_iter().for_each(|sender| wake(world, sender));

@@ -20,9 +20,6 @@ const DOMAIN_NAME: &str = "stand-in-0";
 /// Capabilities that are there whether or not they are asked for.
 const SECONDARY: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 const CAPS: u64 = FI_MSG | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | ACCESS | DIRECTIONS | SECONDARY;
-/// Messages arrive in order; nothing else does.
-const ORDER: u64 = FI_ORDER_SAS;
-
 /// Writes the list of offers, or says that there is none.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fi_getinfo(
@@ -83,7 +80,7 @@ unsafe fn fits(profile: &Profile, hints: &fi_info) -> bool {
         && has(CAPS, hints.caps)
         && has(hints.mode, profile.mode)
         && matches!(hints.addr_format, FI_FORMAT_UNSPEC | FORMAT)
-        && fits_transfers(tx, rx)
+        && fits_transfers(profile, tx, rx)
         && fits_endpoint(ep)
         && fits_domain(profile, domain)
 }
@@ -97,13 +94,13 @@ fn names(profile: &Profile, asked: Option<&[u8]>) -> bool {
     }
 }
 
-fn fits_transfers(tx: &fi_tx_attr, rx: &fi_rx_attr) -> bool {
+fn fits_transfers(profile: &Profile, tx: &fi_tx_attr, rx: &fi_rx_attr) -> bool {
     has(CAPS, tx.caps)
         && has(CAPS, rx.caps)
         && has(TX_FLAGS, tx.op_flags)
         && has(RX_FLAGS, rx.op_flags)
-        && has(ORDER, tx.msg_order)
-        && has(ORDER, rx.msg_order)
+        && has(profile.order, tx.msg_order)
+        && has(profile.order, rx.msg_order)
         && tx.comp_order == FI_ORDER_NONE
         && rx.comp_order == FI_ORDER_NONE
         && tx.inject_size <= INJECT_BYTES
@@ -160,9 +157,9 @@ unsafe fn offer(profile: &Profile, hints: Option<&fi_info>, version: u32) -> *mu
         ((*entry).caps, (*entry).mode, (*entry).addr_format) = (caps, profile.mode, FORMAT);
         let (tx, rx, ep, domain, fabric) = info::attributes(entry);
         let (tx, rx, ep) = (&mut *tx, &mut *rx, &mut *ep);
-        (tx.caps, tx.mode, tx.op_flags, tx.msg_order) = (caps, profile.mode, tx_flags, ORDER);
+        (tx.caps, tx.mode, tx.op_flags, tx.msg_order) = (caps, profile.mode, tx_flags, profile.order);
         (tx.inject_size, tx.size, tx.iov_limit, tx.rma_iov_limit) = (INJECT_BYTES, QUEUE_COUNT, 1, 1);
-        (rx.caps, rx.mode, rx.op_flags, rx.msg_order) = (caps, profile.mode, rx_flags, ORDER);
+        (rx.caps, rx.mode, rx.op_flags, rx.msg_order) = (caps, profile.mode, rx_flags, profile.order);
         (rx.size, rx.iov_limit) = (RECEIVES_COUNT, 1);
         (ep.r#type, ep.max_msg_size, ep.tx_ctx_cnt, ep.rx_ctx_cnt) = (FI_EP_RDM, TRANSFER_BYTES, 1, 1);
         *domain = domain_of(profile, hints.map(|hints| &*hints.domain_attr));

@@ -39,6 +39,8 @@ pub(crate) struct Profile {
     pub(crate) progress: fi_progress,
     /// Sizes of the integers on which it executes atomics, in bytes.
     pub(crate) atomic_bytes: &'static [usize],
+    /// What it keeps in order: `FI_ORDER_*`.
+    pub(crate) order: u64,
     /// Whether a buffer for several messages comes back by an entry of its own, not with its last message.
     pub(crate) releases_apart: bool,
     /// Whether writes, reads and atomics that ask for no entry do nothing but count themselves.
@@ -65,6 +67,7 @@ const PLAIN: Profile = Profile {
     mode: 0,
     progress: FI_PROGRESS_AUTO,
     atomic_bytes: &[1, 2, 4, 8],
+    order: FI_ORDER_SAS,
     releases_apart: false,
     is_hollow: false,
 };
@@ -78,6 +81,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
         mode: FI_CONTEXT2,
         progress: FI_PROGRESS_MANUAL,
         atomic_bytes: &[],
+        order: FI_ORDER_SAS | FI_ORDER_SAW,
         ..PLAIN
     },
     Profile {

@@ -547,6 +547,10 @@ impl Provider for Ofi {
         Some(Bell { descriptor, is_urgent })
     }
 
+    fn keeps_messages_behind_puts(&self) -> bool {
+        self.endpoint.domain.offer.msg_order & FI_ORDER_SAW != 0
+    }
+
     fn may_sleep(&self) -> bool {
         self.endpoint.may_sleep()
     }

@@ -162,6 +162,30 @@ pub(super) fn a_prepared_get_is_a_get<H: Harness>() {
     assert!(fabric.told.take().is_empty(), "it has no token");
 }
 
+/// Where a provider says that it keeps messages behind puts, these are there when one arrives.
+pub(super) fn messages_stay_behind_puts<H: Harness>() {
+    const BYTES: usize = 300_000;
+    let fabric = H::open(2);
+    let endpoint = &fabric.endpoints[0];
+    if !endpoint.keeps_messages_behind_puts() {
+        return;
+    }
+    for round in 0..30 {
+        let (bytes, at) = ([8, 5000, BYTES][round % 3], 8 * round);
+        let source = pattern(bytes, round as u8);
+        let (remote, start) = (Remote { key: KEY, offset_bytes: at }, source.as_ptr());
+        let before = endpoint.completions().puts;
+        // SAFETY: the source outlives the wait below; the range lies in the region.
+        fabric.accepted(|| unsafe { endpoint.put(1, start, bytes, remote, None) });
+        fabric.accepted(|| endpoint.send(1, round as u64, b"behind"));
+        let mut arrived = (0..fabric.rounds).map(|_| fabric.progress_all());
+        let arrived = arrived.find(|arrived| !arrived.is_empty()).expect("the message arrives");
+        assert_eq!(arrived, [(1, 0, round as u64, b"behind".to_vec())]);
+        assert!(fabric.region(1)[at..at + bytes] == source, "round {round}");
+        fabric.until(|| endpoint.completions().puts == before + 1, "the put to complete");
+    }
+}
+
 /// Who may sleep is woken by what arrives.
 pub(super) fn the_bell_rings<H: Harness>() {
     let fabric = H::open(2);

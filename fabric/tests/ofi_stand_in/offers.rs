@@ -50,7 +50,7 @@ type Ask = (&'static str, fn(&mut Hints), [bool; 4]);
 
 #[test]
 fn what_is_asked_for_is_there_or_nothing_is_offered() {
-    let asks: [Ask; 12] = [
+    let asks: [Ask; 13] = [
         ("automatic progress", |hints| hints.data_progress = FI_PROGRESS_AUTO, [true, false, false, true]),
         ("it of control", |hints| hints.control_progress = FI_PROGRESS_AUTO, [true, false, false, true]),
         ("manual progress", |hints| hints.data_progress = FI_PROGRESS_MANUAL, [true; 4]),
@@ -60,6 +60,7 @@ fn what_is_asked_for_is_there_or_nothing_is_offered() {
         ("delivery", |hints| hints.op_flags = FI_DELIVERY_COMPLETE, [true; 4]),
         ("commitment", |hints| hints.op_flags = FI_COMMIT_COMPLETE, [false; 4]),
         ("order of messages", |hints| hints.msg_order = FI_ORDER_SAS, [true; 4]),
+        ("messages behind writes", |hints| hints.msg_order = FI_ORDER_SAW, [false, true, false, false]),
         ("order of writes", |hints| hints.msg_order = FI_ORDER_WAW, [false; 4]),
         ("64 bytes at once", |hints| hints.inject_bytes = 64, [true; 4]),
         ("65 bytes at once", |hints| hints.inject_bytes = 65, [false; 4]),

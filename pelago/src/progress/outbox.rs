@@ -1,0 +1,218 @@
+//! The outbox: what this PE has to send as soon as there is room, or as soon as what it follows is complete.
+//!
+//! Invariant: what waits here is started by progress, without a quiet. It was counted before by those who
+//! count on it.
+
+use super::{Purpose, locked};
+use crate::Pe;
+use crate::channel::{Channel, Target};
+use crate::route::Executor;
+use crate::tracker::Tracker;
+use crate::world::World;
+use pelago_fabric::sync::{AtomicUsize, Ordering};
+use pelago_fabric::{Atomic, Token};
+use std::sync::{Arc, Mutex};
+
+/// Something to start when there is room, or when something else is complete.
+enum Deferred {
+    Message {
+        pe: Pe,
+        header: u64,
+        payload: Vec<u8>,
+    },
+    Atomic {
+        channel: Arc<Channel>,
+        target: Target,
+        atomic: Atomic,
+        /// What must be complete first, until it is.
+        after: Option<Tracker>,
+        /// Counts the whole: what comes first as what is sent, this as what is done.
+        token: Option<Token>,
+    },
+    /// Nothing but the word, to whoever counts it as sent and done, that something is complete.
+    Told {
+        after: Tracker,
+        token: Token,
+    },
+    /// An active message, whose data must be complete first.
+    Active {
+        pe: Pe,
+        header: u64,
+        words: Vec<u64>,
+        after: Option<Tracker>,
+        token: Token,
+    },
+}
+
+/// What waits to be started.
+#[derive(Default)]
+pub(super) struct Outbox {
+    deferred: Mutex<Vec<Deferred>>,
+    /// How many, for those who only look.
+    count: AtomicUsize,
+}
+
+impl Outbox {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn push(&self, deferred: Deferred) {
+        let mut all = locked(&self.deferred);
+        all.push(deferred);
+        self.count.store(all.len(), Ordering::Relaxed);
+    }
+
+    fn take(&self) -> Vec<Deferred> {
+        let mut all = locked(&self.deferred);
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *all)
+    }
+
+    /// What was added meanwhile stays behind what waits longer.
+    fn put_back(&self, mut waiting: Vec<Deferred>) {
+        let mut all = locked(&self.deferred);
+        waiting.append(&mut all);
+        *all = waiting;
+        self.count.store(all.len(), Ordering::Relaxed);
+    }
+}
+
+impl World {
+    /// Notes a message that is sent when there is room.
+    pub(crate) fn send_later(&self, pe: Pe, purpose: Purpose, header: u64, payload: Vec<u8>) {
+        let header = purpose.over(header);
+        self.agenda.outbox.push(Deferred::Message { pe, header, payload });
+    }
+
+    /// Starts an atomic that fetches nothing behind a put to the same PE, which `after` counts: at once, if
+    /// it is a message that arrives behind the put, else when that is complete. Its channel is quiet only
+    /// after it; `tracker` counts both, `after` as sent.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned.
+    pub(crate) unsafe fn start_atomic_after(
+        &self,
+        after: Tracker,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: Atomic,
+        tracker: Option<&Tracker>,
+    ) {
+        let token = tracker.map(Tracker::token);
+        if let Some(tracker) = tracker {
+            tracker.begin(true);
+        }
+        // SAFETY: the caller vouches for the word; there is no result to place.
+        let outcome = match unsafe { self.try_signal_behind(channel, target, &atomic, tracker) } {
+            true => token.map(|token| Deferred::Told { after: after.clone(), token }),
+            false => {
+                channel.add_follower();
+                let channel = Arc::clone(channel);
+                Some(Deferred::Atomic { channel, target, atomic, after: Some(after.clone()), token })
+            }
+        };
+        match outcome {
+            Some(deferred) => self.agenda.outbox.push(deferred),
+            None => self.trackers.release(after),
+        }
+        self.progress();
+    }
+
+    /// Starts an atomic that is a message and arrives behind all puts to the same PE; `false` if it is none,
+    /// or there is no room for it now. The tracker counts it, if it is started.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned.
+    unsafe fn try_signal_behind(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        tracker: Option<&Tracker>,
+    ) -> bool {
+        let executor = || self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind));
+        if !channel.keeps_messages_behind_puts()
+            || !Arc::ptr_eq(channel, self.net_channel())
+            || !matches!(executor(), Executor::Target)
+        {
+            return false;
+        }
+        let (token, null) = (tracker.map(Tracker::token), std::ptr::null_mut());
+        if let Some(tracker) = tracker {
+            tracker.begin(false);
+        }
+        // SAFETY: the caller vouches for the word; there is no result to place.
+        let is_started = unsafe { self.try_request(channel, target, atomic, null, token) };
+        if let (false, Some(tracker)) = (is_started, tracker) {
+            tracker.done_at_once(false);
+        }
+        is_started
+    }
+
+    /// Sends an active message as soon as its data are complete: `tracker` counts these as sent, and the
+    /// message as done when it is on its way.
+    pub(crate) fn send_active_after(
+        &self,
+        data: Tracker,
+        (pe, header, words): (Pe, u64, Vec<u64>),
+        tracker: &Tracker,
+    ) {
+        tracker.begin(true);
+        let (after, token) = (Some(data), tracker.token());
+        self.agenda.outbox.push(Deferred::Active { pe, header, words, after, token });
+        self.progress();
+    }
+
+    /// Whether nothing waits for room any more.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.agenda.outbox.is_empty()
+    }
+
+    /// Starts whatever of the outbox can be started now.
+    pub(crate) fn flush_outbox(&self, net: &Channel) {
+        let mut waiting = self.agenda.outbox.take();
+        waiting.retain_mut(|deferred| match deferred {
+            Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
+            Deferred::Atomic { after: Some(after), .. } | Deferred::Active { after: Some(after), .. }
+                if !after.is_done() =>
+            {
+                true
+            }
+            Deferred::Told { after, .. } if !after.is_done() => true,
+            Deferred::Told { after, token } => {
+                self.trackers.release(after.clone());
+                self.trackers.sent(*token);
+                self.trackers.done(*token);
+                false
+            }
+            Deferred::Active { pe, header, words, after, token } => {
+                if let Some(after) = after.take() {
+                    self.trackers.release(after);
+                    self.trackers.sent(*token);
+                }
+                let is_sent = self.request_over_net(*pe, *header, words, &[]);
+                if is_sent {
+                    self.trackers.done(*token);
+                }
+                !is_sent
+            }
+            Deferred::Atomic { channel, target, atomic, after, token } => {
+                if let Some(after) = after.take() {
+                    self.trackers.release(after);
+                    token.iter().for_each(|&token| self.trackers.sent(token));
+                }
+                let (target, null) = (*target, std::ptr::null_mut());
+                // SAFETY: whoever deferred the atomic has vouched for the word; there is no result to place.
+                let is_started = unsafe { self.try_atomic(channel, target, atomic, null, *token) };
+                if is_started {
+                    channel.remove_follower();
+                }
+                !is_started
+            }
+        });
+        if !waiting.is_empty() {
+            self.agenda.outbox.put_back(waiting);
+        }
+    }
+}
