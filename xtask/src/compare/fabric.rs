@@ -77,7 +77,8 @@ pub fn run(args: &Args) -> Result<()> {
     let rows = collected.rows(2);
     // They are for the program that can leave its targets alone.
     let gates: Vec<_> = rows.iter().filter_map(gate).filter(|_| !args.calls).collect();
-    let text = heading(&fabric, args) + &table::rows(&rows) + &table::gates(&gates);
+    let judged = if gates.is_empty() { String::new() } else { table::gates(&gates) };
+    let text = heading(&fabric, args) + &table::rows(&rows) + &judged;
     print!("{text}");
     if let Some(path) = &args.json {
         let all = serde_json::json!({ "fabric": fabric, "rows": rows, "gates": gates });
