@@ -18,9 +18,6 @@ use pelago_fabric::PreparedPut;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Longer gets do not take the shortcut.
-const SHORT_BYTES: usize = 4096;
-
 impl<T: Element> View<'_, T> {
     /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8
     /// bytes arrive in one piece. Complete at the target after [`quiet`](crate::World::quiet) or a barrier.
@@ -261,7 +258,7 @@ impl<T: Element> View<'_, T> {
     /// The elements are in the array; `into` is valid for writes until this returns.
     #[inline(always)]
     unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
-        if bytes.wrapping_sub(1) >= SHORT_BYTES || !restricted::may_wait() {
+        if !restricted::may_wait() {
             return false;
         }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();

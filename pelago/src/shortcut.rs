@@ -19,6 +19,8 @@ const ELSEWHERE: u64 = u64::MAX;
 
 /// Looks, each about a round of the provider's progress, after which a get goes on by the channel's way.
 const LOOKS: u32 = 64;
+/// Longer gets come by the channel.
+const SHORT_BYTES: usize = 4096;
 /// Looks after which it is time to serve other PEs.
 const LOOKS_PER_SERVICE: u32 = 64;
 
@@ -32,6 +34,8 @@ pub(crate) struct Shortcut {
     /// Of the job; read by puts only, which whoever has the node's memory starts.
     failure: *const Failure,
     unquiet: Unquiet,
+    /// Bytes of the longest get that comes this way; 0 if none does.
+    get_bytes: usize,
     /// Gets, and atomics that fetch, that the channel has started.
     channel_gets: AtomicU64,
     /// Whether a thread of this PE has made progress, here or at the channel, since somebody asked.
@@ -120,6 +124,7 @@ impl Shortcut {
             peers: Box::default(),
             failure: null(),
             unquiet: Unquiet::default(),
+            get_bytes: 0,
             channel_gets: AtomicU64::new(0),
             has_looked: AtomicBool::new(false),
             inside: TryLock::closed(Inside::new(None, None)),
@@ -143,8 +148,9 @@ impl Shortcut {
         };
         let addresses = peers.iter().map(address).collect();
         let get = net.prepared_get(key).filter(|_| is_common);
+        let get_bytes = get.as_ref().map_or(0, |_| SHORT_BYTES.min(net.limits().transfer_bytes));
         let inside = TryLock::closed(Inside::new(Some(put), get));
-        Shortcut { addresses, peers, failure, inside, ..Shortcut::none() }
+        Shortcut { addresses, peers, failure, get_bytes, inside, ..Shortcut::none() }
     }
 
     /// Opens it, if there is one.
@@ -246,15 +252,15 @@ impl Shortcut {
         Outcome::Started
     }
 
-    /// Gets a few bytes, no more than providers take at once, if nothing stands in the way, and nothing was
-    /// started since the last quiet: then the provider's count alone says when they are there.
+    /// Gets a few bytes, at least one, if nothing stands in the way, and nothing was started since the last
+    /// quiet: then the provider's count alone says when they are there.
     ///
     /// # Safety
     /// The bytes lie in the heap of each PE of the job. `into` is valid for writes until they are there. This
     /// thread may wait.
     pub(crate) unsafe fn get(&self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> Got {
         let address = self.addresses.get(pe).copied().unwrap_or(ELSEWHERE);
-        if address == ELSEWHERE || self.has_failed() {
+        if address == ELSEWHERE || bytes.wrapping_sub(1) >= self.get_bytes || self.has_failed() {
             return Got::NotStarted;
         }
         let Some(mut inside) = self.inside.enter() else { return Got::NotStarted };
@@ -278,7 +284,7 @@ impl Shortcut {
             if unsafe { get.completed() } < all {
                 continue;
             }
-            *looks += look;
+            *looks += 1 + look;
             let is_due = *looks >= LOOKS_PER_SERVICE;
             *looks = if is_due { 0 } else { *looks };
             return match (self.unquiet.end_alone(), is_due) {

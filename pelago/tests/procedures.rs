@@ -17,6 +17,7 @@ everywhere! {
     dropped(2): results_that_nobody_wants_are_thrown_away;
     subset(5): members_of_a_team_call_each_other_by_rank;
     threads_of_each_pe(2): threads_call_at_the_same_time;
+    between_gets(2): who_gets_again_and_again_answers;
     alone(1): calls_bring_their_results;
     alone_in_batches(1): records_arrive_once_and_in_order;
 }
@@ -324,4 +325,33 @@ fn mistakes_are_told_in_words() {
         am.barrier()
     });
     assert!(words.contains("barrier of active messages") && words.contains("the end of serve"), "{words}");
+}
+
+/// PE 0 does nothing but get a word of PE 1 until that has its answers, which PE 0's processor gives.
+fn who_gets_again_and_again_answers(world: &World) {
+    let (me, rounds) = (world.my_pe(), common::rounds(world, 50, 5));
+    let done = world.alloc_zeroed::<u64>(1).unwrap();
+    // A get of mapped memory is a load, and makes no progress.
+    let is_load = !world.fabric().is_some_and(|fabric| fabric.starts_with("ofi")) || done.ptr(1).is_some();
+    let mut handlers = Handlers::new();
+    let same = handlers.add_procedure("same", |_, x: u64| x);
+    let outcome = world.team().serve(handlers, |am| {
+        for round in 1..=rounds {
+            if me == 1 {
+                assert_eq!(am.call(0, same, &round)?.wait(), round);
+                done.p(1, 0, round)?;
+                world.quiet();
+            } else {
+                // From here on nothing is under way, so gets may take the shortcut.
+                world.quiet();
+                while done.g(1, 0)? < round {
+                    if is_load {
+                        world.progress();
+                    }
+                }
+            }
+        }
+        Ok::<(), pelago::Error>(())
+    });
+    outcome.unwrap().unwrap();
 }

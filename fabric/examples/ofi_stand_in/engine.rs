@@ -4,7 +4,8 @@
 //! for the way out and for completions, the target's for what is done to its memory. Where progress is
 //! automatic, the initiator's call takes the target's steps as well, and a thread calls for those who do not.
 //! Messages between two endpoints stay in order, and behind all else that was started before them, which
-//! some of the providers promise; all else is executed last come first, as nothing is promised.
+//! some of the providers promise, and writes among each other where a provider says so; all else is executed
+//! last come first, as nothing is promised.
 
 use crate::completion::{self, Entry, wake};
 use crate::context;
@@ -135,7 +136,7 @@ fn post_letter(world: &mut World, operation: Operation) {
 
 /// Executes what has arrived at an endpoint, and lets its senders know that there is room.
 fn serve(world: &mut World, id: Id) {
-    while let Some(mut operation) = at(&mut world.endpoints, id).incoming.pop_back() {
+    while let Some(mut operation) = take_next(at(&mut world.endpoints, id)) {
         let outcome = execute(world, id, &mut operation);
         give_back(world, operation, outcome);
     }
@@ -143,6 +144,16 @@ fn serve(world: &mut World, id: Id) {
     deliver(world, id);
     let waits = |endpoint: &Endpoint| endpoint.outgoing.iter().any(|operation| operation.to == id);
     world.endpoints_where(waits).into_iter().for_each(|sender| wake(world, sender));
+}
+
+/// The operation that is executed next: the last, or if that is a write where these are in order, the first
+/// write.
+fn take_next(target: &mut Endpoint) -> Option<Operation> {
+    let is_write = |operation: &Operation| operation.request.action == Action::Write;
+    let is_ordered = target.profile.ordered_write_bytes() > 0;
+    let is_in_order = is_ordered && target.incoming.back().is_some_and(is_write);
+    let first = if is_in_order { target.incoming.iter().position(is_write) } else { None };
+    target.incoming.remove(first.unwrap_or(target.incoming.len().wrapping_sub(1)))
 }
 
 /// Does what an operation asks for at its target.

@@ -81,7 +81,7 @@ unsafe fn fits(profile: &Profile, hints: &fi_info) -> bool {
         && has(hints.mode, profile.mode)
         && matches!(hints.addr_format, FI_FORMAT_UNSPEC | FORMAT)
         && fits_transfers(profile, tx, rx)
-        && fits_endpoint(ep)
+        && fits_endpoint(profile, ep)
         && fits_domain(profile, domain)
 }
 
@@ -111,12 +111,12 @@ fn fits_transfers(profile: &Profile, tx: &fi_tx_attr, rx: &fi_rx_attr) -> bool {
         && tx.rma_iov_limit <= 1
 }
 
-fn fits_endpoint(ep: &fi_ep_attr) -> bool {
+fn fits_endpoint(profile: &Profile, ep: &fi_ep_attr) -> bool {
     matches!(ep.r#type, FI_EP_UNSPEC | FI_EP_RDM)
         && ep.max_msg_size <= TRANSFER_BYTES
         && ep.max_order_raw_size == 0
         && ep.max_order_war_size == 0
-        && ep.max_order_waw_size == 0
+        && ep.max_order_waw_size <= profile.ordered_write_bytes()
         && ep.tx_ctx_cnt <= 1
         && ep.rx_ctx_cnt <= 1
         && ep.auth_key_size == 0
@@ -162,6 +162,7 @@ unsafe fn offer(profile: &Profile, hints: Option<&fi_info>, version: u32) -> *mu
         (rx.caps, rx.mode, rx.op_flags, rx.msg_order) = (caps, profile.mode, rx_flags, profile.order);
         (rx.size, rx.iov_limit) = (RECEIVES_COUNT, 1);
         (ep.r#type, ep.max_msg_size, ep.tx_ctx_cnt, ep.rx_ctx_cnt) = (FI_EP_RDM, TRANSFER_BYTES, 1, 1);
+        ep.max_order_waw_size = profile.ordered_write_bytes();
         *domain = domain_of(profile, hints.map(|hints| &*hints.domain_attr));
         if matches!(mr_mode, FI_MR_BASIC | FI_MR_SCALABLE) {
             (*domain).mr_mode = mr_mode;

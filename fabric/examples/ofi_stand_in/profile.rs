@@ -53,6 +53,11 @@ impl Profile {
         self.mr_mode & mr_mode != 0
     }
 
+    /// Writes of at most so many bytes are executed in their order.
+    pub(crate) fn ordered_write_bytes(&self) -> usize {
+        if self.order & FI_ORDER_WAW != 0 { TRANSFER_BYTES } else { 0 }
+    }
+
     /// Whether nothing moves but in calls.
     pub(crate) fn is_manual(&self) -> bool {
         self.progress == FI_PROGRESS_MANUAL
@@ -81,7 +86,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
         mode: FI_CONTEXT2,
         progress: FI_PROGRESS_MANUAL,
         atomic_bytes: &[],
-        order: FI_ORDER_SAS | FI_ORDER_SAW,
+        order: FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW,
         ..PLAIN
     },
     Profile {

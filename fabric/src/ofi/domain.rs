@@ -100,9 +100,9 @@ const LAYER: &str = ";ofi_rxm";
 
 /// Without what this layer does by itself: it has a thread for that, which wakes whenever anything moves,
 /// also for who makes progress at the same time, and is in the way.
-fn relieved(library: &'static Library, offers_found: Vec<Offer>) -> Result<Vec<Offer>, OfiError> {
+fn relieved(library: &'static Library, found: Vec<Offer>) -> Result<Vec<Offer>, OfiError> {
     let (mut relieved, mut asked) = (Vec::new(), Vec::new());
-    for offer in offers_found {
+    for offer in found {
         let provider = offer.provider.clone();
         if !provider.ends_with(LAYER) {
             relieved.push(offer);

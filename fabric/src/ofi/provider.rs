@@ -548,7 +548,10 @@ impl Provider for Ofi {
     }
 
     fn keeps_messages_behind_puts(&self) -> bool {
-        self.endpoint.domain.offer.msg_order & FI_ORDER_SAW != 0
+        let offer = &self.endpoint.domain.offer;
+        // The order of messages alone does not say where the data are; who places those in order says so.
+        let kept = FI_ORDER_SAW | FI_ORDER_WAW;
+        offer.msg_order & kept == kept && offer.ordered_put_bytes >= offer.transfer_bytes
     }
 
     fn may_sleep(&self) -> bool {

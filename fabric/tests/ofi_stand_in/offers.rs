@@ -61,7 +61,7 @@ fn what_is_asked_for_is_there_or_nothing_is_offered() {
         ("commitment", |hints| hints.op_flags = FI_COMMIT_COMPLETE, [false; 4]),
         ("order of messages", |hints| hints.msg_order = FI_ORDER_SAS, [true; 4]),
         ("messages behind writes", |hints| hints.msg_order = FI_ORDER_SAW, [false, true, false, false]),
-        ("order of writes", |hints| hints.msg_order = FI_ORDER_WAW, [false; 4]),
+        ("order of writes", |hints| hints.msg_order = FI_ORDER_WAW, [false, true, false, false]),
         ("64 bytes at once", |hints| hints.inject_bytes = 64, [true; 4]),
         ("65 bytes at once", |hints| hints.inject_bytes = 65, [false; 4]),
     ];
