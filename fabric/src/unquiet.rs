@@ -62,6 +62,11 @@ impl Unquiet {
         self.0.compare_exchange(BY_SHORTCUT, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// What a mark becomes if the channel starts one thing, and nothing else is started.
+    pub fn after_one_by_channel(mark: u32) -> u32 {
+        mark.wrapping_add(ONE_BY_CHANNEL) | BY_CHANNEL
+    }
+
     /// The mark as it is now: to be read before the counts.
     pub fn read(&self) -> u32 {
         // SYNC POINT started: acquires the counts of what was started.
@@ -89,6 +94,15 @@ mod tests {
         assert_eq!(unquiet.read(), BY_CHANNEL + ONE_BY_CHANNEL, "something was started meanwhile");
         unquiet.clear(BY_CHANNEL + ONE_BY_CHANNEL);
         assert_eq!(unquiet.read(), 0);
+    }
+
+    #[test]
+    fn one_by_the_channel_is_foreseen() {
+        for before in [0, BY_SHORTCUT, BY_CHANNEL, u32::MAX - ONE_BY_CHANNEL + 1 + BY_CHANNEL] {
+            let unquiet = Unquiet(AtomicU32::new(before));
+            unquiet.by_channel();
+            assert_eq!(unquiet.read(), Unquiet::after_one_by_channel(before), "{before:#x}");
+        }
     }
 
     #[test]

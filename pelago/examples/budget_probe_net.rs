@@ -19,6 +19,11 @@ fn get_net(array: &Symmetric<'_, u64>, pe: usize, index: usize) -> pelago::Resul
 }
 
 #[inline(never)]
+fn third_get_net(array: &Symmetric<'_, u64>, pe: usize, index: usize) -> pelago::Result<u64> {
+    array.g(pe, index)
+}
+
+#[inline(never)]
 fn quiet_net(world: &World) {
     world.quiet();
 }
@@ -28,12 +33,20 @@ fn main() -> pelago::Result<()> {
     let fabric = world.fabric();
     assert!(fabric.as_ref().is_some_and(|name| name.contains("hollow")), "counted over {fabric:?}");
     let array = world.alloc::<u64>(64)?;
+    let after_a_put = || {
+        array.p(0, 6, 1)?;
+        // The first one sees nothing but gets from here on, the second one that all is quiet.
+        array.g(0, 5)?;
+        array.g(0, 5)?;
+        black_box(third_get_net)(&array, 0, 5)
+    };
     run(&[
         probe("put_net", put_net as _, Box::new(|| drop(black_box(put_net)(&array, 0, 5, 42)))),
         // What was put before is complete after the first call, which is not counted.
         probe("quiet_net", quiet_net as _, Box::new(|| black_box(quiet_net)(&world))),
         // Alone, as all is quiet.
         probe("get_net", get_net as _, Box::new(|| drop(black_box(get_net)(&array, 0, 5)))),
+        probe("third_get_net", third_get_net as _, Box::new(|| drop(after_a_put()))),
     ]);
     Ok(())
 }

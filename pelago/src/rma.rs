@@ -264,11 +264,16 @@ impl<T: Element> View<'_, T> {
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
         // SAFETY: the caller vouches for the elements, and in the world's arrays each PE's part is at the
         // same offset; it is not left before they are there, and this thread may wait.
-        match unsafe { self.shortcut.get(pe, offset_bytes, into, bytes) } {
+        let get = || unsafe { self.shortcut.get(pe, offset_bytes, into, bytes) };
+        let got = match get() {
+            Got::NotMarkedAnew if self.world().net_channel().is_quiet() => get(),
+            got => got,
+        };
+        match got {
             Got::Here => {}
             Got::HereAndDue => self.world().progress(),
             Got::UnderWay => self.world().net_channel().quiet(self.world()),
-            Got::NotStarted => return false,
+            Got::NotStarted | Got::NotMarkedAnew => return false,
         }
         true
     }

@@ -22,7 +22,7 @@ const LOOKS: u32 = 64;
 /// Longer gets come by the channel.
 const SHORT_BYTES: usize = 4096;
 /// Looks after which it is time to serve other PEs.
-const LOOKS_PER_SERVICE: u32 = 64;
+const LOOKS_PER_SERVICE: u32 = 128;
 
 /// The shortcut, one a channel; closed for ever where the provider has none.
 pub(crate) struct Shortcut {
@@ -70,11 +70,14 @@ pub(crate) struct Inside {
     origin: *const (),
     /// Looks since other PEs were served.
     looks: u32,
+    /// The puts and the mark as they are at the next get that does not come this way, if nothing but this one
+    /// is started until then.
+    at_next_get: (u64, u32),
 }
 
 impl Inside {
     fn new(put: Option<PreparedPut>, get: Option<PreparedGet>) -> Inside {
-        Inside { puts: 0, gets: 0, put, get, is_closed: false, origin: null(), looks: 0 }
+        Inside { puts: 0, gets: 0, put, get, is_closed: false, origin: null(), looks: 0, at_next_get: (0, 0) }
     }
 }
 
@@ -102,6 +105,9 @@ pub(crate) enum Got {
     UnderWay,
     /// It has to take another way.
     NotStarted,
+    /// The same, because something was started since the last quiet, but only gets since the last get: they
+    /// will come this way if the channel is quiet now.
+    NotMarkedAnew,
 }
 
 /// The lock, which is kept.
@@ -266,7 +272,7 @@ impl Shortcut {
         let Some(mut inside) = self.inside.enter() else { return Got::NotStarted };
         let Inside { gets, get: Some(get), looks, .. } = &mut *inside else { return Got::NotStarted };
         if !self.unquiet.begin_alone() {
-            return Got::NotStarted;
+            return self.not_alone(&mut inside);
         }
         // What was counted before the mark was 0 is complete. Who counts now marks next, before it starts
         // anything: it is found out below, or has this one wait for the channel.
@@ -294,6 +300,15 @@ impl Shortcut {
             };
         }
         Got::UnderWay
+    }
+
+    /// What becomes of a get that is not alone: it takes the channel's way.
+    #[cold]
+    #[inline(never)]
+    fn not_alone(&self, inside: &mut Inside) -> Got {
+        let (mark, expected) = (self.unquiet.read(), inside.at_next_get);
+        inside.at_next_get = (inside.puts, Unquiet::after_one_by_channel(mark));
+        if expected == (inside.puts, mark) { Got::NotMarkedAnew } else { Got::NotStarted }
     }
 
     /// What was put, of so many bytes, when the answer was [`Outcome::Refused`].

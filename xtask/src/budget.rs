@@ -70,7 +70,7 @@ const SHMEM_BUDGETS: [Budget; 11] = [
 /// The same over a net, at one PE that reaches its own memory through the provider `hollow` of the stand-in
 /// for libfabric (`fabric/examples/ofi_stand_in/hollow.rs`); the probes stand in
 /// `pelago/examples/budget_probe_net.rs`.
-const NET_BUDGETS: [Budget; 3] = [
+const NET_BUDGETS: [Budget; 4] = [
     Budget {
         probe: "put_net",
         instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
@@ -81,6 +81,11 @@ const NET_BUDGETS: [Budget; 3] = [
         probe: "get_net",
         instructions: 140,
         what: "get of one element over libfabric, complete at once",
+    },
+    Budget {
+        probe: "third_get_net",
+        instructions: 140,
+        what: "the same without a quiet after a put, the third in a row",
     },
 ];
 

@@ -13,6 +13,8 @@ pub(super) type Part<'a> = Box<dyn FnMut(u64) -> pelago::Result<()> + 'a>;
 
 /// A PE that has not been called for so long may go to sleep.
 const AWAKE: Duration = Duration::from_secs(1);
+/// Looks at the order between two looks at the clock.
+const LOOKS_PER_CLOCK: u32 = 32;
 
 /// Words of an order: its number, the part, the count of operations.
 const ORDER_WORDS: usize = 3;
@@ -109,7 +111,11 @@ fn follow(world: &World, orders: &Symmetric<'_, u64>, parts: &mut [Part<'_>]) ->
 fn await_order(world: &World, orders: &Symmetric<'_, u64>, sequence: u64) {
     let start = Instant::now();
     let is_crowded = world.n_pes() > world.cores();
-    while orders.local().get(0) < sequence && start.elapsed() < AWAKE {
+    for look in 1_u32.. {
+        let is_over = look.is_multiple_of(LOOKS_PER_CLOCK) && start.elapsed() >= AWAKE;
+        if is_over || orders.local().get(0) >= sequence {
+            break;
+        }
         // Over the net a PE serves the others only in calls.
         world.progress();
         if is_crowded { thread::yield_now() } else { std::hint::spin_loop() }
