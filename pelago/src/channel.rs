@@ -458,6 +458,11 @@ impl Channel {
         self.shortcut.unquiet().read() != 0
     }
 
+    /// Whether nothing was started here since all was known to be complete, and more can be.
+    pub(crate) fn is_settled(&self) -> bool {
+        !self.is_shut() && !self.is_marked() && !self.has_followers()
+    }
+
     fn has_followers(&self) -> bool {
         // SYNC POINT follower: acquires what the last answer has brought.
         self.followers.load(Ordering::Acquire) != 0

@@ -1,7 +1,8 @@
 //! Communication contexts: streams of operations that are ordered and completed apart from each other.
 //!
 //! Between PEs that map each other an operation is complete when it returns, and a context costs nothing;
-//! over the net each has an endpoint of its own. Source: OpenSHMEM 1.5, section 9.5.
+//! over the net each has an endpoint of its own, which a later one takes over when it is gone. Source:
+//! OpenSHMEM 1.5, section 9.5.
 
 use crate::channel::Channel;
 use crate::error::Result;
@@ -61,7 +62,10 @@ impl World {
         let channel = match &self.net {
             None => None,
             Some(net) => {
-                let channel = Arc::new(net.context()?);
+                let channel = match self.agenda.idle_channel() {
+                    Some(channel) => channel,
+                    None => Arc::new(net.context()?),
+                };
                 self.agenda.add_context(&channel);
                 Some(channel)
             }
@@ -106,6 +110,61 @@ impl Drop for Context<'_> {
     fn drop(&mut self) {
         if let Some(channel) = &self.channel {
             self.world.finish_in_drop(|world| world.wait(Awaited::Quiet, || channel.is_quiet()));
+            self.world.agenda.remove_context(channel);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spmd;
+    use crate::progress::IDLE_MAX;
+    use crate::sim::SimParams;
+
+    #[test]
+    fn contexts_take_over_the_channels_of_those_that_are_gone() {
+        let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
+            let (array, right) = (world.alloc_zeroed::<u64>(1).unwrap(), 1 - world.my_pe());
+            let context = || world.context(ContextKind::Private).unwrap();
+            let used = || {
+                let context = context();
+                array.via(&context).inc(right, 0).unwrap();
+                Arc::as_ptr(context.channel().unwrap())
+            };
+            assert_eq!(used(), used(), "the second one takes over what the first one has left");
+            let many: Vec<_> = (0..2 * IDLE_MAX).map(|_| context()).collect();
+            let mut channels: Vec<_> =
+                many.iter().map(|context| Arc::as_ptr(context.channel().unwrap())).collect();
+            channels.sort();
+            channels.dedup();
+            assert_eq!(channels.len(), many.len(), "contexts have no channel in common");
+            drop(many);
+            let kept = std::iter::from_fn(|| world.agenda.idle_channel()).count();
+            assert_eq!(kept, IDLE_MAX, "no more are kept");
+            world.barrier();
+            let sum = array.g(right, 0).unwrap();
+            world.barrier();
+            sum
+        });
+        assert_eq!(outcome.unwrap(), [2, 2]);
+    }
+
+    #[test]
+    fn a_channel_with_something_under_way_is_not_kept() {
+        let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
+            let (array, right) = (world.alloc_zeroed::<u64>(1).unwrap(), 1 - world.my_pe());
+            let context = world.context(ContextKind::Private).unwrap();
+            let channel = context.channel().unwrap();
+            array.via(&context).p(right, 0, 1).unwrap();
+            world.agenda.remove_context(channel);
+            assert!(world.agenda.idle_channel().is_none(), "its put is not known to be complete");
+            world.agenda.add_context(channel);
+            context.quiet();
+            world.agenda.remove_context(channel);
+            assert!(world.agenda.idle_channel().is_some());
+            world.agenda.add_context(channel);
+        });
+        outcome.unwrap();
     }
 }

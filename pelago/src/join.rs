@@ -15,7 +15,7 @@ use crate::nodes::Placement;
 use crate::route::Reach;
 use crate::world::World;
 use pelago_boot::{FabricKind, Job, RouteKind, Settings, node_id};
-use pelago_fabric::ofi::{Choice, Ofi};
+use pelago_fabric::ofi::{Choice, Ofi, lighten_endpoints};
 use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sim::SimParams;
 use pelago_fabric::{FabricError, FabricResult, Net, Provider};
@@ -73,6 +73,10 @@ impl Seat {
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
     // Before anybody else waits for its PEs.
     Preferences::new(settings)?;
+    if settings.fabric != FabricKind::Shm {
+        // Before a launcher's library starts threads.
+        lighten_endpoints();
+    }
     let job = Job::join(settings)?;
     tell_panics(job.notifier());
     Ok(Membership { job: Arc::new(job), worlds: 0 })

@@ -19,7 +19,7 @@ use crate::world::World;
 use pelago_fabric::amo::write_word;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, Event, Status, Token, copy};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a message is for: the upper byte of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +84,15 @@ unsafe impl Send for Request {}
 pub(crate) struct Agenda {
     requests: Mutex<Requests>,
     outbox: Outbox,
-    contexts: Mutex<Vec<Weak<Channel>>>,
-    /// Whether there have ever been contexts.
+    contexts: Mutex<Vec<Arc<Channel>>>,
+    /// Whether there are contexts.
     has_contexts: AtomicBool,
+    /// Channels of contexts that are gone, for those to come: an endpoint of a fabric takes long to open.
+    idle: Mutex<Vec<Arc<Channel>>>,
 }
+
+/// Channels without a context that are kept.
+pub(crate) const IDLE_MAX: usize = 8;
 
 impl Request {
     fn is_for_parcel(&self) -> bool {
@@ -129,16 +134,32 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Agenda {
-    /// A context's channel, to be progressed for as long as it lives.
+    /// A context's channel, to be progressed until it is [removed](Agenda::remove_context).
     pub(crate) fn add_context(&self, channel: &Arc<Channel>) {
-        let mut contexts = locked(&self.contexts);
-        contexts.retain(|context| context.strong_count() > 0);
-        contexts.push(Arc::downgrade(channel));
+        locked(&self.contexts).push(Arc::clone(channel));
         self.has_contexts.store(true, Ordering::Relaxed);
     }
 
+    /// The channel of a context that is gone. It is kept for the next one, unless something of the old one
+    /// might still be under way.
+    pub(crate) fn remove_context(&self, channel: &Arc<Channel>) {
+        let mut contexts = locked(&self.contexts);
+        contexts.retain(|context| !Arc::ptr_eq(context, channel));
+        self.has_contexts.store(!contexts.is_empty(), Ordering::Relaxed);
+        drop(contexts);
+        let mut idle = locked(&self.idle);
+        if idle.len() < IDLE_MAX && channel.is_settled() {
+            idle.push(Arc::clone(channel));
+        }
+    }
+
+    /// A channel that no context has.
+    pub(crate) fn idle_channel(&self) -> Option<Arc<Channel>> {
+        locked(&self.idle).pop()
+    }
+
     fn contexts(&self) -> Vec<Arc<Channel>> {
-        locked(&self.contexts).iter().filter_map(Weak::upgrade).collect()
+        locked(&self.contexts).clone()
     }
 }
 
@@ -504,6 +525,7 @@ impl World {
     pub(crate) fn shut_channels(&self) {
         if let Some(net) = &self.net {
             self.agenda.contexts().iter().for_each(|context| context.shut());
+            locked(&self.agenda.idle).clear();
             net.shut();
         }
     }

@@ -64,7 +64,7 @@ fn two_programs_in_one_job() {
     let [worker, clerk] = workers_and_clerks();
     let workers_first = parted("workers-first", 2, &worker, &clerk);
     let clerk_first = parted("clerk-first", 1, &clerk, &worker);
-    for variables in [ROUTES, SIZES].concat() {
+    for variables in [&ROUTES[..], &SIZES].concat() {
         run_with(&workers_first, &["2"], 3, variables).assert_silent();
         run_with(&workers_first, &["2"], 4, variables).assert_silent();
         run_with(&clerk_first, &["0"], 2, variables).assert_silent();

@@ -11,6 +11,7 @@
 mod atomic;
 mod domain;
 mod endpoint;
+mod environment;
 mod handlers;
 mod info;
 mod library;
@@ -27,6 +28,7 @@ pub mod sys;
 mod unmapping;
 
 pub use domain::{Choice, usable};
+pub use environment::lighten_endpoints;
 pub use info::Info;
 pub use library::{API_VERSION, Library, OfiError};
 pub use prepared::{PreparedGet, PreparedPut, Spot};

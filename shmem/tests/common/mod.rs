@@ -30,8 +30,23 @@ const C_FLAGS: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-
 /// The same for C++.
 const CXX_FLAGS: [&str; 6] = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-g"];
 
+/// Settings of a job.
+type Settings = &'static [(&'static str, &'static str)];
+
+const MAPPED: Settings = &[];
+const NET: Settings = &[("PELAGO_ROUTE", "net")];
+
 /// The settings under which every program of a test should behave alike.
-pub const ROUTES: [&[(&str, &str)]; 2] = [&[], &[("PELAGO_ROUTE", "net")]];
+#[cfg(not(feature = "full"))]
+pub const ROUTES: [Settings; 2] = [MAPPED, NET];
+/// The same, over libfabric as well, between all PEs and between those of two nodes.
+#[cfg(feature = "full")]
+pub const ROUTES: [Settings; 4] = [
+    MAPPED,
+    NET,
+    &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")],
+    &[("PELAGO_SIM_NODES", "2")],
+];
 
 /// A program that has ended.
 #[derive(Debug)]
