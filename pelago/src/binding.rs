@@ -279,6 +279,12 @@ impl World {
         self.attention.word()
     }
 
+    /// Makes a call while the runtime has no thread of its own in this PE. Whoever makes it does not compute
+    /// for long: a peer's operation may wait for it.
+    pub fn without_service<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.pause_service(call)
+    }
+
     /// Whether all PEs bring the same words; all get the same answer. Collective, a barrier.
     pub fn is_same_everywhere(&self, words: [usize; 2]) -> bool {
         let [offset_bytes, bytes] = words;

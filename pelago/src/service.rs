@@ -77,10 +77,13 @@ impl Stop {
 impl World {
     /// Starts the thread where there is a use for it, and the settings let it.
     pub(crate) fn start_service(&self, settings: &Settings) {
-        let Some(net) = self.net.as_ref().filter(|net| net.moves_by_itself()) else { return };
-        if !settings.service {
-            return;
+        if settings.service {
+            self.spawn_service();
         }
+    }
+
+    fn spawn_service(&self) {
+        let Some(net) = self.net.as_ref().filter(|net| net.moves_by_itself()) else { return };
         let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
         let stop = Arc::new(Stop { is_over: AtomicBool::new(false), event });
         let (world, net, theirs) = (self.shared(), Arc::clone(net), Arc::clone(&stop));
@@ -99,14 +102,24 @@ impl World {
         }
     }
 
-    /// Ends the thread, if there is one.
-    pub(crate) fn stop_service(&self) {
+    /// Ends the thread: whether there was one.
+    pub(crate) fn stop_service(&self) -> bool {
         let running = self.service().take();
-        if let Some(Running { thread, stop }) = running {
-            stop.stop();
-            // It has caught whatever it might have panicked with.
-            let _ = thread.join();
+        let Some(Running { thread, stop }) = running else { return false };
+        stop.stop();
+        // It has caught whatever it might have panicked with.
+        let _ = thread.join();
+        true
+    }
+
+    /// Makes a call during which there is no such thread. This PE serves others as it waits.
+    pub(crate) fn pause_service<R>(&self, call: impl FnOnce() -> R) -> R {
+        let is_paused = self.stop_service();
+        let outcome = call();
+        if is_paused {
+            self.spawn_service();
         }
+        outcome
     }
 
     fn service(&self) -> std::sync::MutexGuard<'_, Option<Running>> {

@@ -55,7 +55,17 @@ impl Statics {
     /// The world is fresh: nothing of its heap was ever used. `threads` is how many this process had before
     /// there was a world.
     pub(crate) fn share(world: &'static World, threads: std::io::Result<usize>) -> pelago::Result<Statics> {
-        let extent = Extent::of_this_process().and_then(|extent| extent.check(threads).map(|()| extent));
+        match Extent::of_this_process() {
+            // There the runtime's own threads use what is switched over.
+            Ok(extent) if extent.is_self_contained() => {
+                world.without_service(|| Statics::share_if_all_can(world, extent.checked(threads)))
+            }
+            extent => Statics::share_if_all_can(world, extent.and_then(|extent| extent.checked(threads))),
+        }
+    }
+
+    /// The same, with what this PE has, or why it cannot share it.
+    fn share_if_all_can(world: &'static World, extent: Result<Extent, String>) -> pelago::Result<Statics> {
         let words = extent.as_ref().map_or([0, 0], |extent| [extent.fingerprint(), extent.len_bytes()]);
         if !world.is_same_everywhere(words) {
             return Ok(Statics(Err(difference(world, &extent)?)));

@@ -27,7 +27,7 @@ fn mistakes_are_told() {
         ("local dest", &["shmem_long_alltoall", "dest is 16 bytes", "not symmetric"]),
         ("null", &["shmem_long_collect", "dest is 16 bytes at 0x0", "not symmetric"]),
         ("size", &["shmem_long_sum_reduce", "dest is 18446744073709551615 bytes"]),
-        ("long", &["shmem_long_fcollect", "dest is 17179869184 bytes"]),
+        ("long", &["shmem_long_fcollect", "dest is 17592186044416 bytes"]),
         ("misaligned", &["shmem_long_sum_reduce", "source is at", "multiples of 8"]),
         ("stride", &["shmem_long_alltoalls", "dst is 0"]),
         ("negative stride", &["shmem_long_alltoalls", "sst is -2"]),

@@ -56,21 +56,28 @@ impl Extent {
         })
     }
 
-    /// Whether they can be switched over now. `threads` is how many there were before the runtime has started
-    /// any: those use nothing of the program's static data, unless the C library's are among them.
-    pub(super) fn check(&self, threads: std::io::Result<usize>) -> Result<(), String> {
-        match if self.is_self_contained { system::thread_count() } else { threads } {
-            Ok(1) => {}
-            Ok(count) => {
+    /// The same, if they can be switched over now. `threads` is how many there were before the runtime has
+    /// started any: those use nothing of the program's static data, unless the C library's are among them.
+    pub(super) fn checked(self, threads: std::io::Result<usize>) -> Result<Extent, String> {
+        let unreadable = |error| format!("/proc/self/task: {error}");
+        let threads = threads.map_err(unreadable)?;
+        if threads > 1 {
+            return Err(format!(
+                "the process has {threads} threads: initialise the library before the program starts threads"
+            ));
+        }
+        if self.is_self_contained {
+            let others = system::other_threads().map_err(unreadable)?;
+            if others > 0 {
                 return Err(format!(
-                    "the process has {count} threads: initialise the library before the program starts \
-                     threads"
+                    "the fabric or the launcher's library has {others} threads, and the program, linked with \
+                     -static, has the C library's variables: link without -static"
                 ));
             }
-            Err(error) => return Err(format!("/proc/self/task: {error}")),
         }
         system::check_second_mapping()?;
-        self.runs.iter().try_for_each(|run| system::check_plain(&run.pages, fork::is_watched()))
+        self.runs.iter().try_for_each(|run| system::check_plain(&run.pages, fork::is_watched()))?;
+        Ok(self)
     }
 
     pub(super) fn runs(&self) -> &[Run] {

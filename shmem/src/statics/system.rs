@@ -4,6 +4,10 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::fs;
 use std::ops::Range;
 use std::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+/// How long a thread that has ended may be there.
+const ENDING_BOUND: Duration = Duration::from_millis(200);
 
 /// Size of a page.
 pub(super) fn page_bytes() -> usize {
@@ -19,6 +23,19 @@ pub(super) fn program() -> String {
 /// How many threads this process has.
 pub(super) fn thread_count() -> std::io::Result<usize> {
     Ok(fs::read_dir("/proc/self/task")?.count())
+}
+
+/// The threads of this process besides this one. One that has ended is there for a moment more, after others
+/// may know of its end.
+pub(super) fn other_threads() -> std::io::Result<usize> {
+    let deadline = Instant::now() + ENDING_BOUND;
+    loop {
+        let others = thread_count()? - 1;
+        if others == 0 || Instant::now() > deadline {
+            return Ok(others);
+        }
+        rustix::thread::sched_yield();
+    }
 }
 
 /// The signals that were blocked before.

@@ -29,6 +29,19 @@ static inline void not_so(const char *file, int line, const char *condition, con
     shmem_global_exit(99);
 }
 
+/* The node of a PE of `n`: PELAGO_SIM_NODES asks for nodes of PEs that follow one another. */
+static inline int node_of(int pe, int n) {
+    const char *nodes = getenv("PELAGO_SIM_NODES");
+    int count = nodes ? atoi(nodes) : 1;
+    return pe * (count < n ? count : n) / n;
+}
+
+/* Whether this PE has another one's memory mapped, of `n`. */
+static inline int is_mapped(int pe, int n) {
+    int me = shmem_my_pe();
+    return pe == me || (getenv("PELAGO_ROUTE") == NULL && node_of(pe, n) == node_of(me, n));
+}
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Runs a test on an object of the heap, and on one of the static data. */

@@ -333,7 +333,7 @@ static void check_mistake(const char *mistake) {
     } else if (!strcmp(mistake, "size")) {
         shmem_long_sum_reduce(SHMEM_TEAM_WORLD, large, source, SIZE_MAX);
     } else if (!strcmp(mistake, "long")) {
-        shmem_long_fcollect(SHMEM_TEAM_WORLD, large, source, 1 << 30);
+        shmem_long_fcollect(SHMEM_TEAM_WORLD, large, source, (size_t) 1 << 40);
     } else if (!strcmp(mistake, "misaligned")) {
         shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, (long *) (uintptr_t) ((uintptr_t) bytes | 1), 1);
     } else if (!strcmp(mistake, "stride")) {

@@ -111,17 +111,21 @@ static void shorts(void *object) {
 }
 
 static void node(void) {
-    CHECK(shmem_team_n_pes(SHMEMX_TEAM_NODE) == n && shmem_team_my_pe(SHMEMX_TEAM_NODE) == me);
-    CHECK(shmem_team_translate_pe(SHMEM_TEAM_WORLD, right, SHMEMX_TEAM_NODE) == right);
+    int first = me, size = 0;
+    while (first > 0 && node_of(first - 1, n) == node_of(me, n)) first--;
+    while (first + size < n && node_of(first + size, n) == node_of(me, n)) size++;
+    CHECK(shmem_team_n_pes(SHMEMX_TEAM_NODE) == size && shmem_team_my_pe(SHMEMX_TEAM_NODE) == me - first);
+    int rank_of_right = node_of(right, n) == node_of(me, n) ? right - first : -1;
+    CHECK(shmem_team_translate_pe(SHMEM_TEAM_WORLD, right, SHMEMX_TEAM_NODE) == rank_of_right);
     CHECK(shmem_team_sync(SHMEMX_TEAM_NODE) == 0);
     shmem_ctx_t ctx;
     CHECK(shmem_team_create_ctx(SHMEMX_TEAM_NODE, SHMEMX_CTX_BOUNCE_BUFFER, &ctx) == 0);
     int *word = shmem_malloc_with_hints(sizeof *word, SHMEMX_MALLOC_NO_BARRIER);
     CHECK(word != NULL);
-    shmem_ctx_int_p(ctx, word, me, right);
+    shmem_ctx_int_p(ctx, word, me, (me - first + 1) % size);
     shmem_ctx_destroy(ctx);
     shmem_barrier_all();
-    CHECK(*word == (me + n - 1) % n);
+    CHECK(*word == first + (me - first + size - 1) % size);
     shmem_free(word);
 }
 

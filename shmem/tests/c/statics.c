@@ -95,10 +95,10 @@ static void check_pointers(int me, int n_pes) {
     int right = (me + 1) % n_pes;
     long *mine = (long *) shmem_ptr(&zeros[500], me), *theirs = (long *) shmem_ptr(&zeros[500], right);
     CHECK(mine == &zeros[500]);
+    CHECK((theirs != NULL) == is_mapped(right, n_pes));
     if (theirs != NULL) {
         *theirs = 4000 + me;
     } else {
-        CHECK(getenv("PELAGO_ROUTE") != NULL);
         shmem_long_p(&zeros[500], 4000 + me, right);
     }
     shmem_barrier_all();
