@@ -279,10 +279,15 @@ impl World {
         self.attention.word()
     }
 
-    /// Makes a call while the runtime has no thread of its own in this PE. Whoever makes it does not compute
-    /// for long: a peer's operation may wait for it.
-    pub fn without_service<R>(&self, call: impl FnOnce() -> R) -> R {
-        self.pause_service(call)
+    /// Ends the thread that the runtime has in this PE: whether there was one. Whoever does this does not
+    /// compute for long before [`resume_service`](World::resume_service): a peer's operation may wait for it.
+    pub fn pause_service(&self) -> bool {
+        self.stop_service()
+    }
+
+    /// Starts the thread again.
+    pub fn resume_service(&self) {
+        self.spawn_service();
     }
 
     /// Whether all PEs bring the same words; all get the same answer. Collective, a barrier.

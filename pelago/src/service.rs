@@ -82,7 +82,8 @@ impl World {
         }
     }
 
-    fn spawn_service(&self) {
+    /// The same, whatever the settings say.
+    pub(crate) fn spawn_service(&self) {
         let Some(net) = self.net.as_ref().filter(|net| net.moves_by_itself()) else { return };
         let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
         let stop = Arc::new(Stop { is_over: AtomicBool::new(false), event });
@@ -110,16 +111,6 @@ impl World {
         // It has caught whatever it might have panicked with.
         let _ = thread.join();
         true
-    }
-
-    /// Makes a call during which there is no such thread. This PE serves others as it waits.
-    pub(crate) fn pause_service<R>(&self, call: impl FnOnce() -> R) -> R {
-        let is_paused = self.stop_service();
-        let outcome = call();
-        if is_paused {
-            self.spawn_service();
-        }
-        outcome
     }
 
     fn service(&self) -> std::sync::MutexGuard<'_, Option<Running>> {

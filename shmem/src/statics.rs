@@ -55,13 +55,15 @@ impl Statics {
     /// The world is fresh: nothing of its heap was ever used. `threads` is how many this process had before
     /// there was a world.
     pub(crate) fn share(world: &'static World, threads: std::io::Result<usize>) -> pelago::Result<Statics> {
-        match Extent::of_this_process() {
-            // There the runtime's own threads use what is switched over.
-            Ok(extent) if extent.is_self_contained() => {
-                world.without_service(|| Statics::share_if_all_can(world, extent.checked(threads)))
-            }
-            extent => Statics::share_if_all_can(world, extent.and_then(|extent| extent.checked(threads))),
+        let extent = Extent::of_this_process();
+        // There the runtime's own thread uses what is switched over.
+        let is_concerned = extent.as_ref().is_ok_and(Extent::is_self_contained);
+        let is_paused = is_concerned && world.pause_service();
+        let statics = Statics::share_if_all_can(world, extent.and_then(|extent| extent.checked(threads)));
+        if is_paused {
+            world.resume_service();
         }
+        statics
     }
 
     /// The same, with what this PE has, or why it cannot share it.

@@ -64,3 +64,25 @@ fn several_pes_a_process_are_refused() {
         ended.assert_refused(1, &[&reason, "OpenSHMEM program", "one PE a process", "pelago run: PEs "]);
     }
 }
+
+/// A program that has no threads yet gets lighter endpoints of libfabric's layer `ofi_rxm`, unless the user
+/// has said how heavy they are to be; others are left alone, as a thread might read the environment meanwhile.
+#[test]
+fn endpoints_of_libfabric_are_made_lighter() {
+    let program = |before: &str| {
+        let text = format!(
+            "#include <pthread.h>\n#include <shmem.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+             #include <unistd.h>\n\
+             void *wait_for_ever(void *nothing) {{ for (;;) pause(); return nothing; }}\n\
+             int main(void) {{ pthread_t thread; (void) thread; {before} shmem_init();\n\
+             const char *value = getenv(\"FI_OFI_RXM_MSG_RX_SIZE\"); puts(value ? value : \"none\");\n\
+             shmem_finalize(); return 0; }}\n"
+        );
+        c_program(&text, &["-pthread"])
+    };
+    let (plain, threaded) = (program(""), program("pthread_create(&thread, NULL, wait_for_ever, NULL);"));
+    assert_eq!(run(&plain, 1, &[]).output(), "256\n");
+    assert_eq!(run(&plain, 1, &[("FI_OFI_RXM_MSG_RX_SIZE", "1000")]).output(), "1000\n");
+    assert_eq!(run(&plain, 1, &[("PELAGO_FABRIC", "shm")]).output(), "none\n");
+    assert_eq!(run(&threaded, 1, &[]).output(), "none\n");
+}

@@ -41,12 +41,13 @@ const NET: Settings = &[("PELAGO_ROUTE", "net")];
 pub const ROUTES: [Settings; 2] = [MAPPED, NET];
 /// The same, over libfabric as well, between all PEs and between those of two nodes.
 #[cfg(feature = "full")]
-pub const ROUTES: [Settings; 4] = [
-    MAPPED,
-    NET,
-    &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")],
-    &[("PELAGO_SIM_NODES", "2")],
-];
+pub const ROUTES: [Settings; 4] =
+    [MAPPED, NET, &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")], &[("PELAGO_SIM_NODES", "2")]];
+
+/// Whether PEs reach each other over libfabric, some of them at least.
+pub fn uses_libfabric(variables: &[(&str, &str)]) -> bool {
+    variables.iter().any(|(name, _)| ["PELAGO_FABRIC", "PELAGO_SIM_NODES"].contains(name))
+}
 
 /// A program that has ended.
 #[derive(Debug)]
