@@ -66,7 +66,7 @@ fn several_pes_a_process_are_refused() {
 }
 
 /// A program that has no threads yet gets lighter endpoints of libfabric's layer `ofi_rxm`, unless the user
-/// has said how heavy they are to be; others are left alone, as a thread might read the environment meanwhile.
+/// has said how heavy they are to be; others are left alone, as a thread might read the environment.
 #[test]
 fn endpoints_of_libfabric_are_made_lighter() {
     let program = |before: &str| {

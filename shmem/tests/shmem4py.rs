@@ -105,16 +105,41 @@ fn it_is_our_library_that_python_loads() {
     assert_eq!(lines, ["[0] Pelago (1, 6)", "[1] Pelago (1, 6)"]);
 }
 
-/// All of its tests pass on each PE, and none is skipped.
+/// Tests of pointers: a file of which each PE waits for its neighbours only if they are mapped, which is no
+/// program for PEs of which some are.
+const OF_POINTERS: (&str, usize) = ("test_ptr", 2);
+
+/// Its files of tests.
+fn files() -> Vec<String> {
+    let entries = fs::read_dir(built().source.join("test")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter_map(|name| Some(name.strip_suffix(".py")?.to_owned()))
+        .filter(|name| name.starts_with("test_"))
+        .collect()
+}
+
+/// All of its tests that are for such PEs pass on each of them, and none is skipped.
 #[track_caller]
 fn passes(n: usize, variables: &[(&str, &str)]) {
-    let ended = python(n, &["-m", "unittest", "discover", "--verbose"], variables);
+    let are_some_mapped = n > 2 && variables.iter().any(|(name, _)| *name == "PELAGO_SIM_NODES");
+    let (of_pointers, count) = OF_POINTERS;
+    let left_out = if are_some_mapped { count } else { 0 };
+    let mut files = files();
+    files.retain(|file| !are_some_mapped || file != of_pointers);
+    let words: Vec<_> =
+        ["-m", "unittest", "--verbose"].into_iter().chain(files.iter().map(|file| &**file)).collect();
+    let ended = python(n, &words, variables);
     ended.output();
     for pe in 0..n {
         let tag = format!("[{pe}] ");
         let said: Vec<_> = ended.stderr.lines().filter_map(|line| line.strip_prefix(&tag)).collect();
         let run = said.iter().find_map(|line| line.strip_prefix("Ran ")?.split(' ').next()?.parse().ok());
-        assert!(run.is_some_and(|run: usize| run >= TESTS), "PE {pe} of {}: {run:?} tests", ended.line);
+        assert!(
+            run.is_some_and(|run: usize| run + left_out >= TESTS),
+            "PE {pe} of {}: {run:?} tests",
+            ended.line
+        );
         // With tests that were skipped it is "OK (skipped=1)".
         assert_eq!(said.last(), Some(&"OK"), "PE {pe} of {}: {}", ended.line, ended.stderr);
     }
