@@ -85,6 +85,16 @@ fn a_child_of_fork_has_its_own() {
     }
 }
 
+/// Libpmix would bring a second C library along.
+#[test]
+fn no_pmix_where_the_program_has_the_c_library() {
+    for flags in [STATIC_FORMS[2], STATIC_FORMS[3]] {
+        let mut command = Command::new(c_file("statics", flags));
+        command.envs([("PMIX_NAMESPACE", "job"), ("PMIX_RANK", "0")]);
+        end_of(command).assert_refused(1, &["PMIx", "linked with -static", "srun --mpi=pmi2"]);
+    }
+}
+
 /// Over libfabric the runtime has a thread, which is one too many where the C library is in the program.
 #[test]
 fn a_child_of_a_program_with_the_c_library() {

@@ -35,6 +35,16 @@ pub enum PmixError {
         /// What the loader says.
         reason: String,
     },
+    /// The program has a C library of its own, and its library would bring another one.
+    #[error(
+        "this process was started by a launcher that speaks PMIx (PMIX_NAMESPACE is set), whose library \
+         {looked_for} works in no program that is linked with -static; link the C library dynamically, or \
+         start the program by pelago run, mpiexec.hydra or srun --mpi=pmi2"
+    )]
+    SelfContained {
+        /// The name or path of the library.
+        looked_for: String,
+    },
     /// The thread for the calls of the library could not be started.
     #[error(
         "a thread for the calls of libpmix cannot be started: {0}; raise the limit of processes (ulimit -u)"

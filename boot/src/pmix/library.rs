@@ -50,10 +50,20 @@ pub(super) enum Got {
     Other(u16),
 }
 
+/// Whether no dynamic linker has started this program: it has a C library of its own, and libpmix would bring
+/// a second one, with which it crashes when it starts (seen with 4.2).
+fn is_self_contained() -> bool {
+    // SAFETY: the C library's function takes any number.
+    unsafe { libc::getauxval(libc::AT_BASE) == 0 }
+}
+
 impl Library {
     /// Opens the library at `path`, or where the system's loader finds it.
     pub(super) fn open(path: Option<&str>) -> Result<Self, PmixError> {
         let looked_for = path.unwrap_or(NAME);
+        if is_self_contained() {
+            return Err(PmixError::SelfContained { looked_for: looked_for.to_owned() });
+        }
         let failed = |reason| PmixError::Library { looked_for: looked_for.to_owned(), reason };
         let name = CString::new(looked_for).map_err(|_| failed("a path has no zero byte".to_owned()))?;
         // SAFETY: the name ends in 0. What the library does when it is loaded is its own promise.
