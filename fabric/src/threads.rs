@@ -8,6 +8,15 @@ use std::ptr::null_mut;
 /// What the names of all these threads begin with.
 pub const PREFIX: &str = "pelago-";
 
+/// How many threads this process has. One that has ended is there for a moment more, after others may know of
+/// its end.
+///
+/// # Errors
+/// If `/proc` is not there.
+pub fn count() -> std::io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
+}
+
 /// Starts a thread, by `start`, that takes no signals.
 pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();

@@ -24,6 +24,7 @@ pub use crate::join::Membership;
 pub use pelago_fabric::copy;
 pub use pelago_fabric::sync::fence_after_update;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
+pub use pelago_fabric::threads::count as thread_count;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 

@@ -14,6 +14,7 @@ use crate::say::say;
 use crate::statics;
 use pelago::World;
 use pelago::binding::Membership;
+use pelago::binding::thread_count;
 use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -113,7 +114,7 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
         bytes.saturating_add(overhead as u64).to_string()
     });
     let settings: Vec<_> = size.iter().map(|size| ("PELAGO_HEAP_SIZE", size.as_str())).collect();
-    let threads = statics::thread_count();
+    let threads = thread_count();
     let world = match SETUP.take_membership() {
         None => World::init_with(&settings),
         Some(membership) => World::init_again(membership, &settings),

@@ -36,11 +36,6 @@ struct Shared {
     variables: OnceLock<Vec<Variable>>,
 }
 
-/// How many threads this process has.
-pub(crate) fn thread_count() -> std::io::Result<usize> {
-    system::thread_count()
-}
-
 /// Bytes that the static data take in the symmetric heap.
 pub(crate) fn extent_bytes() -> usize {
     // The block's header, and what alignment skips.

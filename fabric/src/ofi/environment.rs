@@ -3,8 +3,8 @@
 //! Invariant: the environment is changed only while this process has one thread, as others might read it at
 //! the same time.
 
+use crate::threads;
 use std::env::{set_var, var_os};
-use std::fs::read_dir;
 
 /// Buffers of 16 KiB that each endpoint of the layer `ofi_rxm` fills in when it opens: 4096 by default, which
 /// are 70 MB and 20 ms for every PE and every context. Here messages leave them at once for buffers of a PE's
@@ -15,8 +15,7 @@ const RECEIVES: (&str, &str) = ("FI_OFI_RXM_MSG_RX_SIZE", "256");
 /// another one nothing happens, and endpoints are as heavy as libfabric makes them.
 pub fn lighten_endpoints() {
     let (name, value) = RECEIVES;
-    let threads = read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count);
-    if threads == 1 && var_os(name).is_none() {
+    if matches!(threads::count(), Ok(1)) && var_os(name).is_none() {
         // SAFETY: this process has no other thread that could read the environment at the same time.
         unsafe { set_var(name, value) };
     }

@@ -70,8 +70,8 @@ impl Extent {
             let others = system::other_threads().map_err(unreadable)?;
             if others > 0 {
                 return Err(format!(
-                    "the fabric or the launcher's library has {others} threads, and the program, linked with \
-                     -static, has the C library's variables: link without -static"
+                    "the fabric's provider has threads ({others}), and the program, linked with -static, has \
+                     the C library's variables: link without -static"
                 ));
             }
         }

@@ -11,9 +11,9 @@
 
 use super::copy::copy_pages;
 use super::extent::{Extent, Run};
-use super::system::thread_count;
 use crate::fault::fail;
 use crate::library;
+use pelago::binding::thread_count;
 use pelago::sync::{AtomicBool, AtomicUsize, Ordering};
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::cell::Cell;

@@ -1,5 +1,6 @@
 //! What the switch of static data asks of the system.
 
+use pelago::binding::thread_count;
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::fs;
 use std::ops::Range;
@@ -20,13 +21,7 @@ pub(super) fn program() -> String {
     fs::read_link("/proc/self/exe").map_or("a program".to_owned(), |path| path.display().to_string())
 }
 
-/// How many threads this process has.
-pub(super) fn thread_count() -> std::io::Result<usize> {
-    Ok(fs::read_dir("/proc/self/task")?.count())
-}
-
-/// The threads of this process besides this one. One that has ended is there for a moment more, after others
-/// may know of its end.
+/// The threads of this process besides this one, without those that have ended a moment ago.
 pub(super) fn other_threads() -> std::io::Result<usize> {
     let deadline = Instant::now() + ENDING_BOUND;
     loop {
