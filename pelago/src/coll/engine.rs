@@ -481,6 +481,8 @@ impl Request {
             }
             self.at += 1;
         }
+        // Only what this PE has started itself is left: whom it awaited last may leave meanwhile.
+        self.progress.awaits.store(0, Ordering::Relaxed);
         if !self.is_complete(world, &engine) {
             return false;
         }

@@ -179,3 +179,35 @@ impl Persistent<'_> {
         Ok(Request { world: self.world, operation: self.prepared.operation, progress, operands: PhantomData })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spmd;
+    use crate::sim::SimParams;
+    use std::time::Duration;
+
+    /// PE 3 is far away: whoever passes the word on to it waits for its own put at the end, and no longer for
+    /// who has sent it the word, and may have left.
+    #[test]
+    fn who_waits_for_its_own_puts_awaits_nobody() {
+        let far = Duration::from_millis(1);
+        let params = SimParams { nodes: vec![0, 0, 0, 1], latency: far, ..SimParams::default() };
+        let on = Spmd::new(4).setting("PELAGO_COLL", "broadcast=binomial").sim(params);
+        let awaited = on.run(|world| {
+            let (target, source) =
+                (world.alloc_zeroed::<u64>(1).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
+            let request = world.team().nonblocking().broadcast(0, &target, &source).unwrap();
+            let mut awaited = Vec::new();
+            while !request.progress.is_done() {
+                awaited.push(request.progress.awaits());
+                world.progress();
+            }
+            awaited.dedup();
+            awaited
+        });
+        let passes_on = |awaited: &Vec<_>| awaited.first() == Some(&Some(0)) && awaited.last() == Some(&None);
+        let awaited = awaited.unwrap();
+        assert_eq!(awaited.iter().filter(|awaited| passes_on(awaited)).count(), 1, "{awaited:?}");
+    }
+}
