@@ -13,8 +13,7 @@ use crate::library;
 use crate::say::say;
 use crate::statics;
 use pelago::World;
-use pelago::binding::Membership;
-use pelago::binding::thread_count;
+use pelago::binding::{Membership, thread_count};
 use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
