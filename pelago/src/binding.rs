@@ -91,6 +91,12 @@ impl<'w, T: Element> View<'w, T> {
         self.with_place(self.place.cast_from(skip_bytes, parts.leak().as_ptr().cast()))
     }
 
+    /// Forgets that this PE has acquired locks which begin in these bytes of the array: other things will lie
+    /// there.
+    pub fn forget_locks(&self, bytes: Range<usize>) {
+        self.usage().locks.forget(bytes);
+    }
+
     /// Wakes a PE that sleeps until its part of this array changes.
     pub fn wake(&self, pe: Pe) {
         self.ring(pe);

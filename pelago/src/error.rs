@@ -407,12 +407,25 @@ pub enum ErrorKind {
         /// The call.
         operation: &'static str,
     },
-    /// A lock that the caller holds already.
+    /// A lock that the caller holds or waits for already.
     #[error(
-        "PE {me}: {operation} refused: the caller holds the lock (its home is PE {home}) already, and would \
-         wait for itself. Release it first"
+        "PE {me}: {operation} refused: the caller holds the lock (its home is PE {home}) or waits for it \
+         already, and would wait for itself. Release it first"
     )]
     LockHeld {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The PE where the queue of the lock ends.
+        home: Pe,
+    },
+    /// A lock that the caller does not hold.
+    #[error(
+        "PE {me}: {operation} refused: the caller does not hold the lock (its home is PE {home}). Acquire it \
+         first, and release it once"
+    )]
+    LockNotHeld {
         /// The calling PE.
         me: Pe,
         /// The call.

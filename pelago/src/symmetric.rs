@@ -6,6 +6,7 @@ use crate::children::Tie;
 use crate::element::Element;
 use crate::error::Result;
 use crate::last_words::panic_text;
+use crate::lock::Claims;
 use crate::realm::Realm;
 use crate::segment::Place;
 use crate::view::View;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     running: AtomicU32,
+    /// Locks that lie in the array.
+    pub locks: Claims,
     _space: Option<Arc<Tie>>,
 }
 
@@ -30,7 +33,7 @@ pub(crate) struct InUse(Arc<Usage>);
 impl Usage {
     /// Of a new array, in a space or in the world's heap.
     pub(crate) fn new(space: Option<Arc<Tie>>) -> Arc<Usage> {
-        Arc::new(Usage { running: AtomicU32::new(0), _space: space })
+        Arc::new(Usage { running: AtomicU32::new(0), locks: Claims::default(), _space: space })
     }
 
     /// One more operation begins to use the array.

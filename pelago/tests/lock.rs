@@ -14,6 +14,7 @@ everywhere! {
     with_many_locks(3): with_many_locks;
     in_order(5): in_order;
     not_while_it_is_held(3): not_while_it_is_held;
+    refused_while_another_enters(2): refused_while_another_enters;
     threads_of_each_pe(2): threads_of_each_pe;
     alone(1): one_at_a_time;
 }
@@ -131,6 +132,36 @@ fn not_while_it_is_held(world: &World) {
     }
 }
 
+/// PE 1 is at the end of the queue and has not said so to PE 0, which holds the lock: the words do not tell
+/// PE 0 that, and it knows it all the same.
+fn refused_while_another_enters(world: &World) {
+    let words = world.alloc_zeroed::<u32>(2).unwrap();
+    for home in [0, 1] {
+        let lock = words.lock_at(0, home).unwrap();
+        if world.my_pe() == 0 {
+            lock.acquire().unwrap();
+            world.barrier();
+            world.barrier();
+            let error = lock.acquire().unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::LockHeld { operation: "acquire", .. }), "{error}");
+            assert!(!lock.try_acquire().unwrap());
+            lock.release().unwrap();
+            let error = lock.release().unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::LockNotHeld { operation: "release", .. }), "{error}");
+        } else {
+            world.barrier();
+            assert_eq!(words.swap(home, 0, 2).unwrap(), 1, "PE 0 is in the queue");
+            world.barrier();
+            words.or(0, 1, 2).unwrap();
+            let node = words.local().wait_until(1, |node| node != 0);
+            assert_eq!(node, 1 << 31, "its turn, and nobody behind");
+            assert_eq!(words.compare_swap(home, 0, 2, 0).unwrap(), 2);
+            words.swap(1, 1, 0).unwrap();
+        }
+        world.barrier();
+    }
+}
+
 /// Threads of every PE compete, and each of them is alone when it holds the lock.
 fn threads_of_each_pe(world: &World) {
     let (lock, count) = (world.lock().unwrap(), world.alloc_zeroed::<u64>(2).unwrap());
@@ -234,7 +265,7 @@ fn who_holds_it_is_refused() {
         let words = world.alloc_zeroed::<u32>(2).unwrap();
         let raw = words.lock_at(0, 1).unwrap();
         raw.acquire().unwrap();
-        assert!(raw.acquire().is_err(), "whether somebody waits behind this PE or not");
+        assert!(raw.acquire().is_err());
         raw.release().unwrap();
         assert!(words.lock_at(1, 0).is_err() && words.lock_at(0, 2).is_err());
         world.barrier();

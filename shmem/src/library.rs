@@ -13,7 +13,6 @@ use crate::context::{self, Context};
 use crate::extension::counts::Counts;
 use crate::fault::{Call, Mark, fail};
 use crate::hot::{HOT, Hot, JOB, Job};
-use crate::lock;
 use crate::say::say;
 use crate::statics::Statics;
 use crate::team::Groups;
@@ -135,7 +134,6 @@ pub(crate) fn end_job_on_panic() {
 /// this.
 pub(crate) fn close() -> Option<Membership> {
     let membership = leave();
-    lock::forget(0..usize::MAX);
     // SAFETY: finalisation runs beside no other call; the world was leaked by `open`, and all that borrows it
     // is gone before it.
     unsafe {

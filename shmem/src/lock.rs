@@ -4,91 +4,58 @@
 //! order in which they ask. The queue ends at a home PE, which follows from the lock's place, so that many
 //! locks have their homes on many PEs; for a lock in a space, on its members.
 //!
-//! Invariant: a PE is at most once in the queue of a lock, and releases what it holds only. A second
-//! `shmem_set_lock` before the lock is cleared, also by another thread of the PE, is refused: the standard
-//! leaves it undefined.
+//! A second `shmem_set_lock` before the lock is cleared, also by another thread of the PE, is refused, and so
+//! is clearing what this PE does not hold: the standard leaves both undefined.
 
 use crate::abi::{Ctx, c_int, c_long};
 use crate::extension::space;
 use crate::fault::{Call, Mark, OrFail, fail};
 use crate::library::{self, Library};
 use crate::order;
-use pelago::RawLock;
-use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The locks that this PE holds or waits for, by address.
-static CLAIMED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-
-fn claimed() -> MutexGuard<'static, Vec<usize>> {
-    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use pelago::{ErrorKind, RawLock, Result};
 
 /// `shmem_set_lock`: "first come, first served".
 pub(crate) unsafe fn set(call: Call, lock: *mut c_long) {
     library::of(call).with_lock(call, lock, |raw| {
-        if !claim(lock) {
-            fail(
-                call,
-                format_args!(
-                    "lock is {lock:p}, which this PE holds or waits for already, and would wait for itself: \
-                     clear it first"
-                ),
-            );
-        }
         let _mark = Mark::set(call);
-        raw.acquire().or_fail(call);
+        in_words(call, lock, raw.acquire());
     });
 }
 
 /// `shmem_test_lock`: 0 if it was free and is now this PE's, 1 if not.
 pub(crate) unsafe fn test(call: Call, lock: *mut c_long) -> c_int {
-    library::of(call).with_lock(call, lock, |raw| {
-        let is_ours = !claimed().contains(&(lock as usize)) && raw.try_acquire().or_fail(call);
-        if is_ours {
-            claimed().push(lock as usize);
-        }
-        c_int::from(!is_ours)
-    })
+    library::of(call).with_lock(call, lock, |raw| c_int::from(!raw.try_acquire().or_fail(call)))
 }
 
 /// `shmem_clear_lock`: after "all operations on the default context" are complete.
 pub(crate) unsafe fn clear(call: Call, lock: *mut c_long) {
-    let library = library::of(call);
-    library.with_lock(call, lock, |raw| {
-        if !claimed().contains(&(lock as usize)) {
-            fail(
-                call,
-                format_args!(
-                    "lock is {lock:p}, which this PE does not hold: clear what shmem_set_lock has set, or \
-                     shmem_test_lock when it answered 0"
-                ),
-            );
-        }
+    library::of(call).with_lock(call, lock, |raw| {
         order::complete(call, Ctx::DEFAULT);
         let _mark = Mark::set(call);
-        raw.release().or_fail(call);
-        give_up(lock);
+        in_words(call, lock, raw.release());
     });
 }
 
-/// Forgets the locks at these addresses, whose memory is given back.
-pub(crate) fn forget(addresses: Range<usize>) {
-    claimed().retain(|address| !addresses.contains(address));
-}
-
-/// Notes a lock as wanted; false if it is already.
-fn claim(lock: *const c_long) -> bool {
-    let mut claimed = claimed();
-    let is_new = !claimed.contains(&(lock as usize));
-    if is_new {
-        claimed.push(lock as usize);
+/// A refusal as C programs know the lock: by its address.
+fn in_words(call: Call, lock: *mut c_long, outcome: Result<()>) {
+    let Err(error) = outcome else { return };
+    match error.kind() {
+        ErrorKind::LockHeld { .. } => fail(
+            call,
+            format_args!(
+                "lock is {lock:p}, which this PE holds or waits for already, and would wait for itself: \
+                 clear it first"
+            ),
+        ),
+        ErrorKind::LockNotHeld { .. } => fail(
+            call,
+            format_args!(
+                "lock is {lock:p}, which this PE does not hold: clear what shmem_set_lock has set, or \
+                 shmem_test_lock when it answered 0"
+            ),
+        ),
+        _ => fail(call, error),
     }
-    is_new
-}
-
-fn give_up(lock: *const c_long) {
-    claimed().retain(|&address| address != lock as usize);
 }
 
 impl Library {

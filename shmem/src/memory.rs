@@ -9,7 +9,6 @@ use crate::abi::{c_long, c_void, size_t};
 use crate::blocks::{Blocks, Plan};
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
-use crate::lock;
 use crate::setup;
 use std::ptr::null_mut;
 use std::sync::{MutexGuard, PoisonError};
@@ -68,7 +67,7 @@ pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
         library.world.agree_on_free(offset).or_fail(call);
         let mut blocks = library.blocks();
         let bytes = blocks.own.block_bytes(offset).unwrap_or(0);
-        lock::forget(ptr as usize..ptr as usize + bytes);
+        library.heap.forget_locks(offset..offset + bytes);
         blocks.free(offset);
         library.forget_block(call, ptr as usize);
     }

@@ -21,7 +21,7 @@
 use crate::Pe;
 use crate::agree::Call;
 use crate::error::Result;
-use crate::lock::{LOCK_WORDS, RawLock};
+use crate::lock::queue::{LOCK_WORDS, Queue};
 use crate::realm::Realm;
 use crate::restricted;
 use crate::symmetric::Symmetric;
@@ -129,7 +129,7 @@ impl<'w> PartLocks<'w> {
     }
 
     fn acquire(&self, mode: Mode, owner: Pe) -> Result<()> {
-        let queue = self.queue(owner)?;
+        let queue = self.queue(owner);
         queue.acquire()?;
         if mode == Mode::Read {
             self.words.fetch_add(owner, STATE, 1)?;
@@ -146,7 +146,7 @@ impl<'w> PartLocks<'w> {
     fn release(&self, mode: Mode, owner: Pe) -> Result<()> {
         if mode == Mode::Write {
             self.words.fetch_add(owner, STATE, self.mark().wrapping_neg())?;
-            return self.queue(owner)?.release();
+            return self.queue(owner).release();
         }
         let before = self.words.fetch_add(owner, STATE, 1u64.wrapping_neg())?;
         let writer = (before >> MARK_SHIFT).checked_sub(1);
@@ -156,8 +156,8 @@ impl<'w> PartLocks<'w> {
         Ok(())
     }
 
-    fn queue(&self, owner: Pe) -> Result<RawLock<'_>> {
-        self.halves.lock_at(0, owner)
+    fn queue(&self, owner: Pe) -> Queue<'_> {
+        Queue { words: &self.halves, last: 0, home: owner }
     }
 
     fn me(&self) -> Pe {

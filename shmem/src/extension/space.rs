@@ -14,7 +14,6 @@ use crate::fault::{Call, Mark, OrFail, fail};
 use crate::handles::Handles;
 use crate::hot::Hot;
 use crate::library;
-use crate::lock;
 use crate::memory::ANY_ALIGN_BYTES;
 use crate::order;
 use crate::setup;
@@ -112,8 +111,7 @@ pub(crate) unsafe fn destroy(call: Call, space: SpaceHandle) {
     let library = library::of(call);
     find(call, space).agree(call, 1, 0);
     let space = SPACES.remove(space.0).unwrap_or_else(|why| stale(call, space, why));
-    let start = library.address(space.offset) as usize;
-    lock::forget(start..start + space.bytes);
+    library.heap.forget_locks(space.offset..space.offset + space.bytes);
     for offset in space.blocks().offsets() {
         library.forget_block(call, library.address(offset) as usize);
     }
@@ -169,7 +167,7 @@ pub(crate) unsafe fn free(call: Call, space: SpaceHandle, ptr: *mut c_void) {
         )
     };
     space.agree(call, 1, offset);
-    lock::forget(ptr as usize..ptr as usize + bytes);
+    library.heap.forget_locks(offset..offset + bytes);
     library.forget_block(call, ptr as usize);
     space.blocks().free(offset);
 }

@@ -1,0 +1,93 @@
+//! The queue of the PEs that want a lock.
+//!
+//! A word on the lock's home PE names the last PE of the queue, and a word on each PE, its node, says who
+//! comes next and whether this PE's turn has come. A waiting PE looks at its own node only. Every change of a
+//! word is an atomic operation, so the lock works over whatever carries those. Source: Mellor-Crummey and
+//! Scott, Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors (1991), the list-based
+//! queueing lock.
+//!
+//! ```text
+//! acquire    last: swap in me               release    node names the next PE: set its TURN
+//!   was 0:   the lock is mine                 or else  last: from me to 0, free; or, if no longer me,
+//!   was p:   node of p: set next = me                  wait until node names the next, set its TURN
+//!            wait until my node has TURN      then     clear my node
+//! ```
+//!
+//! Invariant: a PE is in the queue at most once, and sees to that itself: the words do not tell, as who
+//! has come behind it says so only later. A PE that is not in the queue has a node of 0; in a node the bits
+//! of the next PE and the bit of the turn are each set once, by one PE, while the owner is in the queue. All
+//! words are 0 when the lock is free.
+
+use crate::Pe;
+use crate::error::Result;
+use crate::view::View;
+
+/// Words that a lock has on each PE: the last of the queue (at the home PE), and the node.
+pub(crate) const LOCK_WORDS: usize = 2;
+/// In a node: this PE's turn has come. The other bits are the next PE's number and 1, or 0.
+const TURN: u32 = 1 << 31;
+
+/// The queue in the elements `last` and `last + 1` of every PE, which ends at PE `home`.
+#[derive(Clone, Copy)]
+pub(crate) struct Queue<'a> {
+    pub words: &'a View<'a, u32>,
+    pub last: usize,
+    pub home: Pe,
+}
+
+impl Queue<'_> {
+    /// Waits until this PE, which is not in the queue, holds the lock.
+    pub fn acquire(&self) -> Result<()> {
+        let before = self.words.swap(self.home, self.last, self.me())?;
+        if let Some(last) = pe_of(before) {
+            self.words.or(last, self.node(), self.me())?;
+            self.words.local().wait_until(self.node(), |node| node & TURN != 0);
+        }
+        Ok(())
+    }
+
+    /// Takes the lock if nobody is in the queue, and says whether this PE holds it now.
+    pub fn try_acquire(&self) -> Result<bool> {
+        Ok(self.words.compare_swap(self.home, self.last, 0, self.me())? == 0)
+    }
+
+    /// Hands the lock, which this PE holds, over to the next PE, or frees it.
+    pub fn release(&self) -> Result<()> {
+        let mut node = self.words.local().get(self.node());
+        if pe_of(node & !TURN).is_none() {
+            if self.words.compare_swap(self.home, self.last, self.me(), 0)? == self.me() {
+                return self.leave(node);
+            }
+            // Somebody is behind this PE and about to say so.
+            node = self.words.local().wait_until(self.node(), |node| node & !TURN != 0);
+        }
+        if let Some(next) = pe_of(node & !TURN) {
+            // Fetching, so that the turn has arrived at return, whatever this PE does then.
+            self.words.fetch_or(next, self.node(), TURN)?;
+        }
+        self.leave(node)
+    }
+
+    /// Clears the own node, which nobody writes to any more.
+    fn leave(&self, node: u32) -> Result<()> {
+        if node != 0 {
+            // Fetching, so that it is complete before this PE enters the queue again.
+            self.words.swap(self.words.realm().my_rank(), self.node(), 0)?;
+        }
+        Ok(())
+    }
+
+    fn node(&self) -> usize {
+        self.last + 1
+    }
+
+    /// This PE as the words have it.
+    fn me(&self) -> u32 {
+        self.words.realm().my_rank() as u32 + 1
+    }
+}
+
+/// The PE that a word names.
+fn pe_of(word: u32) -> Option<Pe> {
+    word.checked_sub(1).map(|pe| pe as Pe)
+}

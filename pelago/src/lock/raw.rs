@@ -1,0 +1,129 @@
+//! Locks in words of the caller's choice.
+
+use super::held;
+use super::queue::{LOCK_WORDS, Queue};
+use crate::Pe;
+use crate::error::{ErrorKind, Result};
+use crate::view::View;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A lock in two words of an array on each PE, which are 0 when nobody has used it yet, and used by nothing
+/// else. A PE holds it, whichever of its threads has acquired it, and any of them may release it. It does not
+/// complete operations, and lets one thread of a PE ask at a time: see [`Lock`](crate::Lock), which lets all.
+///
+/// ```
+/// # pelago::spmd(4, |world| -> pelago::Result<()> {
+/// let words = world.alloc_zeroed::<u32>(2)?;
+/// let count = world.alloc_zeroed::<u64>(1)?;
+/// let lock = words.lock_at(0, 1)?;
+/// lock.acquire()?;
+/// count.p(0, 0, count.g(0, 0)? + 1)?;
+/// world.quiet();
+/// lock.release()?;
+/// world.barrier();
+/// assert_eq!(count.g(0, 0)?, 4);
+/// # world.barrier();
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+#[derive(Clone, Copy)]
+pub struct RawLock<'a> {
+    queue: Queue<'a>,
+}
+
+/// The raw locks in an array that this PE holds or waits for, by where they begin, in bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Claims(Mutex<Vec<usize>>);
+
+impl<'a> View<'a, u32> {
+    /// The lock in the elements `index` and `index + 1` of every PE, whose queue ends at PE `home`: the
+    /// same for all PEs.
+    ///
+    /// # Errors
+    /// If there is no such PE or there are no such elements.
+    pub fn lock_at(&self, index: usize, home: Pe) -> Result<RawLock<'_>> {
+        self.check("lock_at", home, index, LOCK_WORDS)?;
+        Ok(RawLock { queue: Queue { words: self, last: index, home } })
+    }
+}
+
+impl RawLock<'_> {
+    /// Waits until this PE holds the lock.
+    ///
+    /// # Errors
+    /// If this PE holds it or another of its threads waits for it, or the job has failed.
+    ///
+    /// # Panics
+    /// If every other PE has left the job without handing the lock over.
+    pub fn acquire(&self) -> Result<()> {
+        if !self.claims().claim(self.place()) {
+            return Err(held(self.queue.words.world(), "acquire", self.queue.home));
+        }
+        self.queue.acquire().inspect_err(|_| self.claims().give_up(self.place()))
+    }
+
+    /// Takes the lock if nobody holds it, and says whether this PE has taken it.
+    ///
+    /// # Errors
+    /// If the job has failed.
+    pub fn try_acquire(&self) -> Result<bool> {
+        if !self.claims().claim(self.place()) {
+            return Ok(false);
+        }
+        let is_ours = self.queue.try_acquire();
+        if !matches!(is_ours, Ok(true)) {
+            self.claims().give_up(self.place());
+        }
+        is_ours
+    }
+
+    /// Hands the lock over to the next PE, or frees it. Who gets it sees what was complete before.
+    ///
+    /// # Errors
+    /// If this PE does not hold it, or the job has failed.
+    pub fn release(&self) -> Result<()> {
+        if !self.claims().is_claimed(self.place()) {
+            let (me, home) = (self.queue.words.world().my_pe(), self.queue.home);
+            return Err(ErrorKind::LockNotHeld { me, operation: "release", home }.into());
+        }
+        self.queue.release().inspect(|()| self.claims().give_up(self.place()))
+    }
+
+    /// Where it begins in the array, in bytes.
+    fn place(&self) -> usize {
+        self.queue.last * size_of::<u32>()
+    }
+
+    fn claims(&self) -> &Claims {
+        &self.queue.words.usage().locks
+    }
+}
+
+impl Claims {
+    /// Notes a lock as wanted; false if it is already.
+    fn claim(&self, lock: usize) -> bool {
+        let mut claims = self.lock();
+        let is_new = !claims.contains(&lock);
+        if is_new {
+            claims.push(lock);
+        }
+        is_new
+    }
+
+    fn is_claimed(&self, lock: usize) -> bool {
+        self.lock().contains(&lock)
+    }
+
+    fn give_up(&self, lock: usize) {
+        self.lock().retain(|&claimed| claimed != lock);
+    }
+
+    /// Forgets those that begin in these bytes.
+    pub fn forget(&self, bytes: Range<usize>) {
+        self.lock().retain(|lock| !bytes.contains(lock));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
