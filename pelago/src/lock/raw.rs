@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A lock in two words of an array on each PE, which are 0 when nobody has used it yet, and used by nothing
 /// else. A PE holds it, whichever of its threads has acquired it, and any of them may release it. It does not
-/// complete operations, and lets one thread of a PE ask at a time: see [`Lock`](crate::Lock), which lets all.
+/// complete operations, and one thread of a PE at a time may be in a call of it, or is refused: see
+/// [`Lock`](crate::Lock), which lets threads take turns.
 ///
 /// ```
 /// # pelago::spmd(4, |world| -> pelago::Result<()> {
