@@ -19,34 +19,17 @@ use super::rows::{Cell, Collected, Gate, Row};
 use super::{output_of, page, table};
 use crate::workspace::{cargo, metadata, root};
 
-/// A row of both programs.
-struct RowKind {
-    name: &'static str,
-    /// How much more time than theirs ours may take, if that is bound.
-    bound: Option<f64>,
-    /// The blocks of both sides.
-    effort: [&'static str; 6],
-}
-
-impl RowKind {
-    const fn new(name: &'static str, bound: Option<f64>, effort: [&'static str; 6]) -> RowKind {
-        RowKind { name, bound, effort }
-    }
-}
-
-const ROWS: [RowKind; 6] = [
-    RowKind::new("put", Some(1.05), SHORT),
-    RowKind::new("get", Some(1.05), SHORT),
-    RowKind::new("fetch-add", None, SHORT),
-    RowKind::new("put-rate", None, SHORT),
-    RowKind::new("put-bandwidth", Some(1.0 / 0.97), STREAM),
-    RowKind::new("get-bandwidth", Some(1.0 / 0.97), STREAM),
+/// The rows, as both programs name them, and how much more time than theirs ours may take, if that is bound.
+const ROWS: [(&str, Option<f64>); 6] = [
+    ("put", Some(1.05)),
+    ("get", Some(1.05)),
+    ("fetch-add", None),
+    ("put-rate", None),
+    ("put-bandwidth", Some(1.0 / 0.97)),
+    ("get-bandwidth", Some(1.0 / 0.97)),
 ];
-/// Blocks of some ten operations, and many, so that some are undisturbed.
-const SHORT: [&str; 6] = ["--block-us", "500", "--blocks", "301", "--budget-ms", "200"];
-/// Blocks of some 50 MiB: the system buffers up to 33 MB of a TCP connection, and a block that fits in there
-/// does not tell how fast data stream.
-const STREAM: [&str; 6] = ["--block-us", "10000", "--blocks", "101", "--budget-ms", "1000"];
+/// Both sides' blocks: some ten operations long, and many, so that some are undisturbed.
+const EFFORT: [&str; 6] = ["--block-us", "500", "--blocks", "301", "--budget-ms", "200"];
 
 /// How to compare.
 #[derive(Arguments)]
@@ -124,13 +107,13 @@ fn heading(fabric: &str, args: &Args) -> String {
         "{fabric}, two processes {place}, {binding}; libfabric's side {waiting}.\n\
          Microseconds an operation: the {figure} of many short blocks, the median over the rounds;\n\
          in brackets the median of the ratios (ours to theirs). put: 8 bytes and quiet, each; put-rate: 64\n\
-         puts and a quiet; bandwidth: 8 transfers of 1 MiB, then complete, in blocks of some 50 MiB.\n\n"
+         puts and a quiet; bandwidth: 8 transfers of 1 MiB, then complete.\n\n"
     )
 }
 
 fn gate(row: &Row) -> Option<Gate> {
-    let kind = ROWS.iter().find(|kind| kind.name == row.operation)?;
-    Some(Gate { name: row.name(), ratio: row.ratio_to_best?, bound: kind.bound? })
+    let (_, bound) = ROWS.iter().find(|(name, _)| *name == row.operation)?;
+    Some(Gate { name: row.name(), ratio: row.ratio_to_best?, bound: (*bound)? })
 }
 
 /// All rounds, and over which fabric they went.
@@ -142,16 +125,15 @@ fn measure(programs: &Programs, args: &Args) -> Result<(Collected, String)> {
     };
     for round in 0..args.rounds as usize {
         eprint!("round {} of {}:", round + 1, args.rounds);
-        for row in ROWS.iter().filter(|row| is_wanted(row.name)) {
-            eprint!(" {}", row.name);
+        for (row, _) in ROWS.iter().filter(|(row, _)| is_wanted(row)) {
+            eprint!(" {row}");
             std::io::stderr().flush()?;
             let mut sides = [Side::Pelago, Side::Libfabric];
             sides.rotate_left(round % 2);
             for side in sides {
                 let Measured { bytes, ns, min_ns, fabric } = programs.run(side, row, args)?;
                 let figure_ns = if args.middle { ns } else { min_ns };
-                let cell = Cell { operation: row.name.to_owned(), bytes };
-                collected.add(cell, side, round, figure_ns, min_ns);
+                collected.add(Cell { operation: (*row).to_owned(), bytes }, side, round, figure_ns, min_ns);
                 if !fabrics.contains(&fabric) {
                     fabrics.push(fabric);
                 }
@@ -233,14 +215,14 @@ impl Programs {
         Ok(Programs { pelago: target.join("release/pelago"), bare })
     }
 
-    fn run(&self, side: Side, row: &RowKind, args: &Args) -> Result<Measured> {
+    fn run(&self, side: Side, row: &str, args: &Args) -> Result<Measured> {
         let mut command = match side {
             Side::Pelago => ours(&self.pelago, args),
             _ => theirs(&self.bare, args),
         };
-        let text = output_of(command.args(["--rows", row.name]).args(row.effort))?;
+        let text = output_of(command.args(["--rows", row]).args(EFFORT))?;
         let lines: Vec<_> = text.lines().filter(|line| line.starts_with('{')).collect();
-        let [line] = lines[..] else { bail!("{}: not one line for {}: {text}", side.name(), row.name) };
+        let [line] = lines[..] else { bail!("{}: not one line for {row}: {text}", side.name()) };
         Measured::read(line)
     }
 }
@@ -276,7 +258,7 @@ fn theirs(bare: &Path, args: &Args) -> Command {
 }
 
 fn row_name(text: &str) -> Result<String, String> {
-    let names = ROWS.map(|row| row.name);
+    let names = ROWS.map(|(name, _)| name);
     match names.contains(&text) {
         true => Ok(text.to_owned()),
         false => Err(format!("there is no such row; there are {}", names.join(", "))),
@@ -345,9 +327,9 @@ mod tests {
     #[test]
     fn what_is_bound_has_a_gate() {
         let mut collected = Collected::default();
-        for row in ROWS {
+        for (row, _) in ROWS {
             for (side, ns) in [(Side::Pelago, 104.0), (Side::Libfabric, 100.0)] {
-                collected.add(Cell { operation: row.name.to_owned(), bytes: 8 }, side, 0, ns, ns);
+                collected.add(Cell { operation: row.to_owned(), bytes: 8 }, side, 0, ns, ns);
             }
         }
         let gates: Vec<_> = collected.rows(2).iter().filter_map(gate).collect();
