@@ -63,7 +63,7 @@ pub(super) struct Leader<'a, 'w, 'p> {
 
 impl Leader<'_, '_, '_> {
     /// All PEs play `part`, `count` operations long; how long it took PE 0. The clock starts when what the
-    /// barrier before has started is complete too, which over a net takes as long again.
+    /// barrier has started is complete as well: over a net its last signals are still under way after it.
     ///
     /// # Errors
     /// Those of the part.
