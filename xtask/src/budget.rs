@@ -13,7 +13,7 @@ mod tracer;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -126,9 +126,10 @@ enum Verdict {
 /// `json` one array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its
 /// budget or is missing.
 pub fn run(json: bool) -> Result<()> {
-    let program = build_example("pelago", "budget_probe", "release")?;
-    let mut rows = judge(&BUDGETS, &tracer::count(Command::new(program), DEADLINE_SECONDS)?);
-    rows.extend(judge(&NET_BUDGETS, &tracer::count(net_probes()?, DEADLINE_SECONDS)?));
+    let built = build(&PROBES)?;
+    let on_node = Command::new(built.example("budget_probe")?);
+    let mut rows = judge(&BUDGETS, &tracer::count(on_node, DEADLINE_SECONDS)?);
+    rows.extend(judge(&NET_BUDGETS, &tracer::count(net_probes(&built)?, DEADLINE_SECONDS)?));
     rows.extend(judge(&SHMEM_BUDGETS, &tracer::count(Command::new(shmem_probes()?), DEADLINE_SECONDS)?));
     if json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
@@ -141,31 +142,50 @@ pub fn run(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Builds an example of a package under `profile`; the path of its program, or of its library.
-fn build_example(package: &str, example: &str, profile: &str) -> Result<PathBuf> {
-    let output = cargo(&["build", "--package", package, "--example", example, "--profile", profile])
-        .arg("--message-format=json-render-diagnostics")
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run cargo build")?;
-    ensure!(output.status.success(), "cannot build the example `{example}` of `{package}`, see above");
-    let messages = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
-    for message in messages {
-        let message = message.context("cannot read the messages of cargo build")?;
-        let is_it = message["target"]["name"] == example && message["target"]["kind"][0] == "example";
-        if let (Some(path), true) = (message["filenames"][0].as_str(), is_it) {
-            return Ok(path.into());
-        }
-    }
-    bail!("cargo build named no file for the example `{example}` of `{package}`")
+/// What is built for the probes, in one call and with the packages of the library and the command that are
+/// installed: what they depend on has the same features for all of them then, and is compiled once.
+const PROBES: [&str; 10] = [
+    "--release",
+    "--lib",
+    "--bins",
+    "--package=pelago",
+    "--package=pelago-fabric",
+    "--package=pelago-shmem",
+    "--package=pelago-cli",
+    "--example=budget_probe",
+    "--example=budget_probe_net",
+    "--example=ofi_stand_in",
+];
+
+/// What a call of cargo has built, as its messages tell.
+struct Built(Vec<Value>);
+
+/// Calls `cargo build` with these arguments.
+fn build(arguments: &[&str]) -> Result<Built> {
+    let mut command = cargo(&["build", "--message-format=json-render-diagnostics"]);
+    command.args(arguments).stderr(Stdio::inherit());
+    let output = command.output().context("cannot run cargo build")?;
+    ensure!(output.status.success(), "cannot build {}, see above", arguments.join(" "));
+    let messages = serde_json::Deserializer::from_slice(&output.stdout).into_iter();
+    let messages = messages.collect::<Result<_, _>>().context("cannot read the messages of cargo build")?;
+    Ok(Built(messages))
 }
 
-/// Builds the probes over a net, and the library that they open instead of libfabric.
-fn net_probes() -> Result<Command> {
-    let library = build_example("pelago-fabric", "ofi_stand_in", "release")?;
-    let mut program = Command::new(build_example("pelago", "budget_probe_net", "release")?);
+impl Built {
+    /// The path of the program of an example, or of its library.
+    fn example(&self, name: &str) -> Result<PathBuf> {
+        let is_it =
+            |message: &&Value| message["target"]["name"] == name && message["target"]["kind"][0] == "example";
+        let path = self.0.iter().find(is_it).and_then(|message| message["filenames"][0].as_str());
+        Ok(path.with_context(|| format!("cargo build named no file for the example `{name}`"))?.into())
+    }
+}
+
+/// The probes over a net, which open the stand-in instead of libfabric.
+fn net_probes(built: &Built) -> Result<Command> {
+    let mut program = Command::new(built.example("budget_probe_net")?);
     program.env("PELAGO_ROUTE", "net").env("PELAGO_FABRIC", "ofi");
-    program.env("PELAGO_OFI_LIBRARY", library).env("PELAGO_OFI_PROVIDER", "hollow");
+    program.env("PELAGO_OFI_LIBRARY", built.example("ofi_stand_in")?).env("PELAGO_OFI_PROVIDER", "hollow");
     Ok(program)
 }
 

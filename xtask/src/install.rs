@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::header;
-use crate::workspace::{Metadata, cargo, metadata, root};
+use crate::workspace::{Metadata, OPTIONAL, cargo, metadata, root};
 use library::Library;
 
 /// What a wrapper is made from: `@COMPILER@` and others are filled in.
@@ -89,7 +89,8 @@ impl Install {
         Ok(())
     }
 
-    /// Builds the static library and the command; the folder in which cargo leaves them.
+    /// Builds the static library and the command; the folder in which cargo leaves them. As `dev` they have
+    /// the features that all tests are built with, so that the tests that install compile nothing once more.
     fn build(&self, metadata: &Metadata) -> Result<PathBuf> {
         let (profile, folder) = match self.profile {
             Profile::Dev => ("dev", "debug"),
@@ -97,6 +98,9 @@ impl Install {
         };
         eprintln!("building the library and the command, profile {profile}");
         let mut command = cargo(&["build", "-p", "pelago-shmem", "-p", "pelago-cli", "--profile", profile]);
+        if self.profile == Profile::Dev {
+            command.args(["--features", OPTIONAL]);
+        }
         if self.offline {
             command.arg("--offline");
         }

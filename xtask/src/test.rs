@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::step::{Step, Work, run_all};
-use crate::workspace::{Package, cargo, metadata};
+use crate::workspace::{OPTIONAL, Package, cargo, metadata};
 use crate::{budget, tidy};
 
 /// What the full tier needs, and the Debian package that brings it.
@@ -42,9 +42,6 @@ enum Need {
 
 /// No test waits longer for a PE, in seconds: a hang becomes a failure that says what was waited for.
 const WAIT_LIMIT_SECONDS: &str = "120";
-
-/// Features that users may leave out; lints are checked without, everything else with them.
-const OPTIONAL: &str = "pelago/serde";
 
 /// Runs the quick tier, and after it what `full` adds.
 pub fn run(full: bool) -> Result<()> {

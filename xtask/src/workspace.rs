@@ -9,6 +9,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+/// Features that users may leave out; lints are checked without, everything else with them.
+pub const OPTIONAL: &str = "pelago/serde";
+
 /// What `cargo metadata` says, as far as it is of use here.
 #[derive(Deserialize)]
 pub struct Metadata {

@@ -270,12 +270,13 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::budget::build_example;
+    use crate::budget::build;
 
     /// Counts the probes of the example `counted`, which `behaviour` makes break the protocol.
     fn counted(behaviour: &[&str], deadline_seconds: u32) -> Result<Vec<Count>> {
-        static PROGRAM: LazyLock<PathBuf> =
-            LazyLock::new(|| build_example("xtask", "counted", "dev").unwrap());
+        static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+            build(&["--package=xtask", "--example=counted"]).unwrap().example("counted").unwrap()
+        });
         let mut program = Command::new(&*PROGRAM);
         program.args(behaviour);
         count(program, deadline_seconds)
