@@ -2,8 +2,8 @@
 //! which the compiler of the system builds.
 //!
 //! Invariant: both sides do the same operations over the same provider and domain, which each says itself,
-//! between two processes that are placed alike; they take turns row by row. A ratio is the median over the
-//! rounds of ours to theirs in the same round.
+//! between two processes that are placed alike, in as many blocks; they take turns row by row. A ratio is the
+//! median over the rounds of ours to theirs in the same round.
 
 use std::fs;
 use std::io::Write;
@@ -28,8 +28,10 @@ const ROWS: [(&str, Option<f64>); 6] = [
     ("put-bandwidth", Some(1.0 / 0.97)),
     ("get-bandwidth", Some(1.0 / 0.97)),
 ];
-/// Both sides' blocks: some ten operations long, and many, so that some are undisturbed.
-const EFFORT: [&str; 6] = ["--block-us", "500", "--blocks", "301", "--budget-ms", "200"];
+/// Both sides' blocks: some ten operations long, and many, so that some are undisturbed. No time is set that
+/// could end a run before: the more blocks, the shorter the shortest.
+const EFFORT: [&str; 6] = ["--block-us", "500", "--blocks", BLOCKS, "--budget-ms", "60000"];
+const BLOCKS: &str = "301";
 
 /// How to compare.
 #[derive(Arguments)]
@@ -170,6 +172,7 @@ struct Line {
     median: f64,
     #[serde(default)]
     max: f64,
+    samples: usize,
 }
 
 fn nanoseconds() -> String {
@@ -179,7 +182,7 @@ fn nanoseconds() -> String {
 impl Measured {
     /// In nanoseconds an operation, whatever the unit of the line.
     fn read(line: &str) -> Result<Measured> {
-        let Line { bytes, fabric, unit, min, median, max } =
+        let Line { bytes, fabric, unit, min, median, max, samples } =
             serde_json::from_str(line).with_context(|| format!("cannot read {line:?}"))?;
         let (ns, min_ns) = match unit.as_str() {
             "ns" => (median, min),
@@ -188,6 +191,7 @@ impl Measured {
             other => bail!("cannot read the unit {other:?} in {line:?}"),
         };
         ensure!(0.0 < min_ns && min_ns <= ns && ns.is_finite(), "not the figures of blocks: {line:?}");
+        ensure!(samples.to_string() == BLOCKS, "not {BLOCKS} blocks, as the other side: {line:?}");
         // Ours says by which of its own providers: `ofi (tcp;ofi_rxm on eth0)`.
         let bare = fabric.strip_prefix("ofi (").and_then(|names| names.strip_suffix(')'));
         Ok(Measured { bytes, ns, min_ns, fabric: bare.unwrap_or(&fabric).to_owned() })
@@ -297,18 +301,19 @@ mod tests {
 
     #[test]
     fn lines_of_both_programs_are_read_in_nanoseconds() {
-        let bare = r#"{"operation":"put","bytes":8,"fabric":"tcp;ofi_rxm on lo","min":2.0,"median":4.0}"#;
+        let bare = r#"{"operation":"put","bytes":8,"fabric":"tcp;ofi_rxm on lo","min":2.0,"median":4.0,"samples":301}"#;
         let of = |bytes, ns, min_ns| Measured { bytes, ns, min_ns, fabric: "tcp;ofi_rxm on lo".to_owned() };
         assert_eq!(Measured::read(bare).unwrap(), of(8, 4.0, 2.0));
         let ours = |bytes: usize, unit: &str| {
             let fabric = r#""fabric":"ofi (tcp;ofi_rxm on lo)""#;
-            let figures = format!(r#""unit":"{unit}","min":1.0,"median":2.0,"max":4.0"#);
+            let figures = format!(r#""unit":"{unit}","min":1.0,"median":2.0,"max":4.0,"samples":301"#);
             Measured::read(&format!(r#"{{"bytes":{bytes},{fabric},{figures}}}"#))
         };
         assert_eq!(ours(8, "ns").unwrap(), of(8, 2.0, 1.0));
         assert_eq!(ours(8, "M/s").unwrap(), of(8, 500.0, 250.0));
         assert_eq!(ours(1000, "GB/s").unwrap(), of(1000, 500.0, 250.0));
-        assert!(ours(8, "s").is_err() && Measured::read(&bare.replace("2.0", "5.0")).is_err());
+        let not_figures = [bare.replace("2.0", "5.0"), bare.replace("301", "300")];
+        assert!(ours(8, "s").is_err() && not_figures.iter().all(|line| Measured::read(line).is_err()));
     }
 
     #[test]

@@ -408,8 +408,10 @@ static void measure(const struct row *row)
     }
     qsort(times_ns, blocks, sizeof *times_ns, ascending);
     const double median = (times_ns[(blocks - 1) / 2] + times_ns[blocks / 2]) / 2;
-    printf("{\"operation\":\"%s\",\"bytes\":%zu,\"fabric\":\"%s on %s\",\"min\":%.3f,\"median\":%.3f}\n",
-           row->name, row->bytes, info->fabric_attr->prov_name, info->domain_attr->name, times_ns[0], median);
+    printf("{\"operation\":\"%s\",\"bytes\":%zu,\"fabric\":\"%s on %s\",\"samples\":%ld,\"min\":%.3f,"
+           "\"median\":%.3f}\n",
+           row->name, row->bytes, info->fabric_attr->prov_name, info->domain_attr->name, blocks, times_ns[0],
+           median);
 }
 
 static int is_wanted(const char *name)
