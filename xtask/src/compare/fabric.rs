@@ -301,9 +301,10 @@ mod tests {
 
     #[test]
     fn lines_of_both_programs_are_read_in_nanoseconds() {
-        let bare = r#"{"operation":"put","bytes":8,"fabric":"tcp;ofi_rxm on lo","min":2.0,"median":4.0,"samples":301}"#;
+        let figures = r#""samples":301,"min":2.0,"median":4.0"#;
+        let bare = format!(r#"{{"operation":"put","bytes":8,"fabric":"tcp;ofi_rxm on lo",{figures}}}"#);
         let of = |bytes, ns, min_ns| Measured { bytes, ns, min_ns, fabric: "tcp;ofi_rxm on lo".to_owned() };
-        assert_eq!(Measured::read(bare).unwrap(), of(8, 4.0, 2.0));
+        assert_eq!(Measured::read(&bare).unwrap(), of(8, 4.0, 2.0));
         let ours = |bytes: usize, unit: &str| {
             let fabric = r#""fabric":"ofi (tcp;ofi_rxm on lo)""#;
             let figures = format!(r#""unit":"{unit}","min":1.0,"median":2.0,"max":4.0,"samples":301"#);
