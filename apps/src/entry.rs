@@ -3,10 +3,12 @@
 //! exit code.
 
 use std::fmt::Display;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::prelude::*;
+use pelago_boot::{print, tell};
 
 /// The exit code of a run that could not start as it was asked.
 pub(crate) const USAGE_EXIT_CODE: u8 = 2;
@@ -22,12 +24,27 @@ pub(crate) fn start<A: Parser>(
         Ok(parsed) => body(world, parsed),
         Err(error) => {
             if world.my_pe() == 0 {
-                error.print()?;
+                print_help(&error)?;
             }
             world.barrier();
             Ok(ExitCode::from(if error.use_stderr() { USAGE_EXIT_CODE } else { 0 }))
         }
     }
+}
+
+/// Prints help and versions, as text that was asked for; and errors about the words of a command line.
+///
+/// # Errors
+/// If text that was asked for cannot be written.
+pub fn print_help(error: &clap::Error) -> io::Result<()> {
+    let (text, is_error) = (error.render(), error.use_stderr());
+    let is_terminal = if is_error { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let text = if is_terminal { text.ansi().to_string() } else { text.to_string() };
+    if is_error {
+        tell(&text);
+        return Ok(());
+    }
+    print(&text)
 }
 
 /// Collective: says on PE 0 why `app` cannot run as asked, and gives every PE the exit code to leave with. To

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::prelude::*;
+use pelago_boot::outln;
 
 /// Print one line from every PE: its number, the number of PEs, its node and its process.
 #[derive(Parser)]
@@ -18,7 +19,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
     crate::entry::start(world, args, |world, _: Args| {
         let node = std::fs::read_to_string("/proc/sys/kernel/hostname")?;
         let pid = std::process::id();
-        println!("Hello from PE {} of {} on node {}, pid {pid}", world.my_pe(), world.n_pes(), node.trim());
+        outln!("Hello from PE {} of {} on node {}, pid {pid}", world.my_pe(), world.n_pes(), node.trim())?;
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -25,7 +25,7 @@ mod room;
 mod splitmix;
 
 pub use bytes::Bytes;
-pub use entry::nearest;
+pub use entry::{nearest, print_help};
 
 /// One built-in application.
 pub struct App {

@@ -3,11 +3,12 @@
 //! unseen.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::ensure;
 use clap::{Parser, value_parser};
 use pelago::prelude::*;
+use pelago_boot::outln;
 
 /// The rounds that may be asked for: at least one, and hops of any number of PEs can be counted.
 const ROUNDS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
@@ -33,11 +34,11 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
         if world.my_pe() == 0 {
             let hops = args.rounds * world.n_pes() as u64;
             let hop_ns = elapsed.as_nanos() as f64 / hops as f64;
-            println!(
+            outln!(
                 "ring: {} rounds of {} PEs, {hops} hops, {hop_ns:.0} ns a hop",
                 args.rounds,
                 world.n_pes()
-            );
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -48,7 +49,7 @@ fn pass_token(world: &World, rounds: u64) -> anyhow::Result<Duration> {
     let (me, pes) = (world.my_pe(), world.n_pes());
     let next = (me + 1) % pes;
     let token = world.alloc_zeroed::<u64>(1)?;
-    let start = Instant::now();
+    let start = world.wtime();
     for round in 0..rounds {
         let hops_before = round * pes as u64;
         if me == 0 {
@@ -65,7 +66,7 @@ fn pass_token(world: &World, rounds: u64) -> anyhow::Result<Duration> {
             token.p(next, 0, expected + 1)?;
         }
     }
-    let elapsed = start.elapsed();
+    let elapsed = world.wtime() - start;
     world.barrier();
     Ok(elapsed)
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 mod parse;
+mod secure;
 
 /// The start of every variable that belongs to the runtime.
 const PREFIX: &str = "PELAGO_";
@@ -26,6 +27,17 @@ pub enum BarrierKind {
     Counter,
     /// Rounds of pairwise signals, logarithmic in the number of PEs.
     Dissemination,
+}
+
+/// How large the symmetric heap of each PE is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapSize {
+    /// A size that programs are used to, unless the node has less.
+    Auto,
+    /// The PE's share of the node's memory.
+    Share,
+    /// So many bytes.
+    Bytes(usize),
 }
 
 /// How PEs reach each other.
@@ -119,6 +131,15 @@ pub enum SettingError {
         /// Why not, with the line where there is one, and what is accepted.
         reason: String,
     },
+    /// A variable names a file, and the caller of this program has fewer rights than the program.
+    #[error(
+        "{variable} is set, but this program runs with other rights than its caller has (set-user-id, \
+         set-group-id or file capabilities), where no variable may name a file. Unset {variable}"
+    )]
+    Secure {
+        /// The variable.
+        variable: String,
+    },
     /// No setting has this name.
     #[error("{variable} is not a setting of Pelago; {}", advice(*nearest))]
     Unknown {
@@ -179,9 +200,10 @@ macro_rules! settings {
 }
 
 settings! {
-    heap_bytes: Option<usize> = parse::auto_bytes, "PELAGO_HEAP_SIZE", "auto", User,
-        accepts "auto, or bytes such as 4096, 64m or 1.5g",
-        help "size of the symmetric heap of each PE; auto: a share of the node's memory";
+    heap: HeapSize = parse::heap, "PELAGO_HEAP_SIZE", "auto", User,
+        accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
+        help "size of the symmetric heap of each PE, taken when touched; auto: 512m, or less where a share \
+              is less; share: its part of three quarters of the node's memory";
     pool_bytes: Option<usize> = parse::auto_bytes, "PELAGO_POOL_SIZE", "auto", User,
         accepts "auto, or bytes such as 4096, 64m or 1.5g",
         help "memory of each PE for teams and spaces; auto: as the heap, at least 64m, taken when touched";
@@ -243,6 +265,9 @@ settings! {
     wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 300",
         help "how long a PE waits for others before it fails and says what it waits for";
+    stall_report: Option<Duration> = parse::stall, "PELAGO_STALL_REPORT", "30", User,
+        accepts "off, 0, or seconds above 0 and up to 1000000, such as 30",
+        help "how long a PE waits before the job says what each PE waits for, and ends if none can go on";
     peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 30",
         help "how long the host of another PE may be silent before the job ends; asked by PEs that wait";
@@ -274,8 +299,12 @@ impl Settings {
     /// The settings that the environment of this process asks for.
     ///
     /// # Errors
-    /// Those of [`Settings::from_pairs`]; a value that is not Unicode is refused like any other bad value.
+    /// Those of [`Settings::from_pairs`]; a value that is not Unicode is refused like any other bad value. In
+    /// secure execution (a set-user-id program), a variable that names a file.
     pub fn from_env() -> Result<Self, SettingError> {
+        let names: Vec<_> =
+            std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        secure::refuse_files(secure::is_secure(), names.iter().map(String::as_str))?;
         Self::from_os_pairs(std::env::vars_os())
     }
 
@@ -322,6 +351,43 @@ fn unknown(variable: &str) -> SettingError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzzing;
+
+    /// Every variable, and names that there are not, with what it accepts, changed in many ways.
+    #[test]
+    fn fuzz_settings() {
+        let values = [
+            "auto",
+            "64m",
+            "1.5g",
+            "4096",
+            "on",
+            "off",
+            "60",
+            "0.5",
+            "16",
+            "all",
+            "none",
+            "tcp;ofi_rxm,verbs",
+            "broadcast=chain,all-reduce=ring:8",
+            "0-3,7",
+            "a-node",
+            "2",
+            "dissemination",
+            "\u{1f40b}",
+        ];
+        let mut dice = fuzzing::Dice(1);
+        fuzzing::fuzz(&values, |input| {
+            let row = dice.pick(TABLE);
+            let value = String::from_utf8_lossy(input);
+            let mut settings = Settings::default();
+            if let Err(error) = settings.set(row.name, &value) {
+                assert!(error.to_string().contains(row.name), "{error}");
+            }
+            let name = format!("{PREFIX}{value}");
+            let _ = Settings::from_pairs([(name, value.into_owned())]).map_err(|error| error.to_string());
+        });
+    }
 
     fn of(variable: &str, value: &str) -> Result<Settings, SettingError> {
         Settings::from_pairs([(variable.to_owned(), value.to_owned())])
@@ -331,7 +397,7 @@ mod tests {
     fn the_defaults_are_those_of_the_table() {
         let settings = Settings::from_pairs([]).unwrap();
         assert_eq!(settings, Settings::default());
-        assert_eq!(settings.heap_bytes, None);
+        assert_eq!(settings.heap, HeapSize::Auto);
         assert_eq!(settings.init_timeout, Duration::from_secs(60));
         assert!(!settings.counters && !settings.bind);
         assert_eq!(settings.pes_per_process, 1);
@@ -355,7 +421,8 @@ mod tests {
 
     #[test]
     fn each_variable_sets_its_own_field() {
-        assert_eq!(of("PELAGO_HEAP_SIZE", "1.5g").unwrap().heap_bytes, Some(3 << 29));
+        assert_eq!(of("PELAGO_HEAP_SIZE", "1.5g").unwrap().heap, HeapSize::Bytes(3 << 29));
+        assert_eq!(of("PELAGO_HEAP_SIZE", "share").unwrap().heap, HeapSize::Share);
         assert_eq!(of("PELAGO_INIT_TIMEOUT", "0.5").unwrap().init_timeout, Duration::from_millis(500));
         assert!(of("PELAGO_COUNTERS", "on").unwrap().counters);
         assert_eq!(of("PELAGO_BARRIER", "dissemination").unwrap().barrier, BarrierKind::Dissemination);

@@ -18,6 +18,7 @@ use std::time::Duration;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::socket_type;
 
+use crate::at_exit::leave_at_exit;
 use crate::detect::{Found, detect, from_environment};
 use crate::env::Settings;
 use crate::error::BootError;
@@ -50,6 +51,8 @@ pub struct Job {
     pes_per_process: usize,
     launcher: Launcher,
     means: Means,
+    /// Whether PEs that go on wait in vain for one of this process, which has left.
+    missed: OnceLock<()>,
 }
 
 /// How a process reaches the others.
@@ -107,7 +110,7 @@ impl Job {
                 (client.rank(), size, Launcher::Pmix, Means::Pmix(Box::new(client)))
             }
         };
-        Ok(Self { rank, size, pes_per_process, launcher, means })
+        Ok(Self { rank, size, pes_per_process, launcher, means, missed: OnceLock::new() })
     }
 
     /// The number of this process, from 0.
@@ -220,6 +223,15 @@ impl Job {
         self.notifier().note(text);
     }
 
+    /// Says that PEs of other processes wait in vain for one of this process, which leaves now. `pelago run`
+    /// then takes a status of this process other than 0 for the reason why the job fails, with the first of
+    /// these words; and does not wonder at status 0, as those who wait have a reason to give.
+    pub fn note_missed(&self, words: &str) {
+        if self.missed.set(()).is_ok() {
+            self.note(words);
+        }
+    }
+
     /// A handle by which any thread can do what [`Job::note`] does.
     pub fn notifier(&self) -> Notifier {
         match &self.means {
@@ -238,23 +250,55 @@ impl Job {
         }
     }
 
+    /// Whether `pelago run` has asked what the PEs of this process wait for, which [`Job::tell_waits`]
+    /// answers. Looks and does not wait. No other launcher asks.
+    pub fn is_asked(&self) -> bool {
+        match &self.means {
+            // If another thread holds the client for a request, that thread answers the question.
+            Means::Pmi { client, .. } if self.launcher == Launcher::Pelago => {
+                client.try_lock().is_ok_and(|mut client| client.is_asked())
+            }
+            _ => false,
+        }
+    }
+
+    /// Tells `pelago run` what the PEs of this process wait for, in a line for each. Does not wait.
+    pub fn tell_waits(&self, text: &str) {
+        if let (Launcher::Pelago, Means::Pmi { link, .. }) = (self.launcher, &self.means) {
+            link.tell_waits(text);
+        }
+    }
+
     /// Tells `pelago run` that this process may end now without leaving the job, until it makes another call.
     /// Does nothing under another launcher.
     pub fn rest(&self) {
         if let (Launcher::Pelago, Means::Pmi { link, .. }) = (self.launcher, &self.means) {
-            link.rest();
+            link.rest(self.missed.get().is_some());
         }
     }
 
     /// Leaves the job in an orderly way. A process that exits without having done so ends the job for all.
+    /// Where PEs wait in vain for one of this process ([`Job::note_missed`]) and the launcher speaks PMI-1
+    /// but is not `pelago run`, the process leaves as late as when it exits, and only with status 0: with
+    /// another one it ends the job.
     ///
     /// # Errors
     /// A launcher that is gone, or does not answer in time.
     pub fn finalize(self) -> Result<(), BootError> {
+        if self.missed.get().is_some() && self.launcher == Launcher::Pmi1 {
+            leave_at_exit(self);
+            return Ok(());
+        }
+        self.finalize_now()
+    }
+
+    /// Leaves the job in an orderly way, at once.
+    pub(crate) fn finalize_now(&self) -> Result<(), BootError> {
+        let is_missed = self.missed.get().is_some();
         match &self.means {
             Means::Own(_) => Ok(()),
             Means::Pmi { client, .. } => {
-                lock(client).finalize().map_err(|e| self.failed("leaving the job".to_owned(), e))
+                lock(client).finalize(is_missed).map_err(|e| self.failed("leaving the job".to_owned(), e))
             }
             Means::Pmix(client) => {
                 client.finalize().map_err(|e| self.pmix_failed("leaving the job".to_owned(), e))
@@ -356,7 +400,8 @@ mod tests {
 
     fn alone() -> Job {
         let means = Means::Own(Mutex::default());
-        Job { rank: 0, size: 1, pes_per_process: 1, launcher: Launcher::Alone, means }
+        let missed = OnceLock::new();
+        Job { rank: 0, size: 1, pes_per_process: 1, launcher: Launcher::Alone, means, missed }
     }
 
     #[test]

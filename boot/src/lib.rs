@@ -4,23 +4,34 @@
 //! it; [`launch`] starts such processes and watches over them; [`node_id`] and its neighbours say what the
 //! machine offers. This crate knows nothing of shared memory, fabrics or worlds.
 
+mod at_exit;
 mod detect;
 mod env;
 mod error;
+#[cfg(test)]
+#[path = "../tests/common/fuzzing.rs"]
+mod fuzzing;
 mod job;
 mod locality;
 mod pmi;
 mod pmix;
+mod print;
+mod process;
 mod spawn;
+mod writer;
 
 pub use detect::{LauncherSeen, launcher_seen};
 pub use env::{
-    BarrierKind, CollFormKind, FabricKind, RouteKind, SettingError, SettingInfo, SettingKind, Settings,
-    SyncMemoryKind, settings_table,
+    BarrierKind, CollFormKind, FabricKind, HeapSize, RouteKind, SettingError, SettingInfo, SettingKind,
+    Settings, SyncMemoryKind, settings_table,
 };
 pub use error::BootError;
 pub use job::{Job, Launcher, Notifier};
-pub use locality::{cores, cpus, memory_available_bytes, memory_total_bytes, node_id};
+pub use locality::{
+    address_space_bytes, cores, cpus, machine_id, memory_available_bytes, memory_total_bytes, node_id,
+};
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
+pub use print::{print, tell};
+pub use process::{ProcessState, process_state};
 pub use spawn::{Captured, Cause, Failure, JobReport, JobSpec, LaunchError, launch, resolve};

@@ -14,14 +14,30 @@ pub fn node_id(settings: &Settings) -> String {
     if let Some(name) = &settings.node_id {
         return format!("named-{name}");
     }
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned());
-    let boot = boot.unwrap_or_else(|_| rustix::system::uname().nodename().to_string_lossy().into_owned());
-    let network = fs::read_link("/proc/self/ns/net").map(|link| link.to_string_lossy().into_owned());
-    let network = network.unwrap_or_default();
-    let network: String = network.chars().filter(char::is_ascii_digit).collect();
+    let boot = boot_id();
+    let boot = boot.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
+    let network = network_namespace().unwrap_or_default();
     let user = rustix::process::geteuid().as_raw();
     let slurm = std::env::var("SLURMD_NODENAME").map(|name| format!("-{name}")).unwrap_or_default();
     format!("{boot}-{network}-{user}{slurm}")
+}
+
+/// The identity of this machine: its boot id and the network namespace of this process. Two processes with
+/// the same identity reach each other by the loopback interface. `None` if `/proc` does not have it.
+pub fn machine_id() -> Option<String> {
+    Some(format!("{}-{}", boot_id()?, network_namespace()?))
+}
+
+fn boot_id() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
+    (!id.is_empty()).then_some(id)
+}
+
+/// The number of this process's network namespace.
+fn network_namespace() -> Option<String> {
+    let link = fs::read_link("/proc/self/ns/net").ok()?;
+    let number: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    (!number.is_empty()).then_some(number)
 }
 
 /// The processors that this process may run on, ascending; never empty.
@@ -53,6 +69,12 @@ pub fn memory_available_bytes() -> Option<usize> {
 pub fn memory_total_bytes() -> Option<usize> {
     let total = meminfo_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")?;
     Some(control_groups(Path::new("/")).iter().map(|group| group.limit_bytes).fold(total, usize::min))
+}
+
+/// The bytes that this process may map (`ulimit -v`); `None` if it has no limit.
+pub fn address_space_bytes() -> Option<usize> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    usize::try_from(limit).ok()
 }
 
 /// One control group that this process is in, and that limits memory.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use pelago_apps::{apps, nearest};
+use pelago_boot::{print, tell};
 
 /// Run a built-in application as a PE of the surrounding job
 ///
@@ -18,6 +19,9 @@ pub struct App {
     #[arg(value_name = "NAME ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
+
+/// The setting that says how large the symmetric heap is.
+const HEAP_SIZE: &str = "PELAGO_HEAP_SIZE";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +37,7 @@ impl App {
     /// Runs the application; gives its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let Some((name, args)) = self.words.split_first() else {
-            print!("{}", listing());
+            print(&listing())?;
             return Ok(ExitCode::SUCCESS);
         };
         let Some(app) = apps().iter().find(|app| app.name == name) else {
@@ -42,10 +46,22 @@ impl App {
         let failed = |error: &anyhow::Error| {
             // Written at once, so that the words of two PEs do not mix.
             let line = format!("{}: {error:#}\n", app.name);
-            eprint!("{line}");
+            tell(&line);
             ExitCode::FAILURE
         };
-        let outcomes = pelago::run(|world| (app.run)(world, args).unwrap_or_else(|error| failed(&error)));
+        // The memory that an application needs depends on its arguments, so its PEs may use their whole
+        // share.
+        let is_set = std::env::var_os(HEAP_SIZE).is_some();
+        let settings: &[_] = if is_set { &[] } else { &[(HEAP_SIZE, "share")] };
+        let outcomes = pelago::binding::run_with(settings, |world| {
+            (app.run)(world, args).unwrap_or_else(|error| {
+                // The other PEs may wait for this one: the job ends with its words alone.
+                if world.n_pes() > 1 {
+                    world.abort(1, &format!("{}: {error:#}", app.name));
+                }
+                failed(&error)
+            })
+        });
         Ok(match outcomes {
             Ok(codes) => codes.into_iter().find(|code| *code != ExitCode::SUCCESS).unwrap_or_default(),
             Err(error) => failed(&error.into()),

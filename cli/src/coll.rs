@@ -19,6 +19,7 @@ use pelago::coll::schedule::Schedule;
 use pelago::coll::shape::{Operation, Tuning};
 use pelago::coll::table::{Algorithm, Fold, algorithms, find};
 use pelago_apps::{Bytes, nearest};
+use pelago_boot::{out, outln, print};
 use serde::Serialize;
 
 /// The most PEs of a team that is shown or checked.
@@ -191,10 +192,10 @@ impl List {
         let rows = chosen.map(|algorithm| self.row(algorithm)).collect::<anyhow::Result<Vec<_>>>()?;
         if self.json {
             for row in &rows {
-                println!("{}", serde_json::to_string(row)?);
+                outln!("{}", serde_json::to_string(row)?)?;
             }
         } else {
-            print!("{}", self.text(&rows));
+            print(&self.text(&rows))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -287,17 +288,17 @@ impl Show {
             let picture = draw::svg(&title, &schedules);
             std::fs::write(file, picture)
                 .with_context(|| format!("--svg: writing {} failed", file.display()))?;
-            println!("{title}, drawn in {}", file.display());
+            outln!("{title}, drawn in {}", file.display())?;
         } else {
-            print!(
+            out!(
                 "{title}\n{} ({})\n\n{}",
                 algorithm.summary,
                 algorithm.source,
                 draw::text(&schedules, WIDTH)
-            );
+            )?;
         }
         let checked = check(algorithm, &|rank| case.shape(rank), &options);
-        Ok(say(&checked))
+        say(&checked)
     }
 
     /// The team and its data in words.
@@ -317,10 +318,10 @@ impl Show {
 }
 
 /// What the checker says of schedules that were shown.
-fn say(checked: &Result<Report, Defect>) -> ExitCode {
+fn say(checked: &Result<Report, Defect>) -> anyhow::Result<ExitCode> {
     match checked {
         Ok(report) => {
-            println!(
+            outln!(
                 "\nmessages {}, bytes {}, rounds {}; a PE starts at most {}, waits for {},\n\
                  copies {}, combines {}; words to synchronise on {}, of a PE at most {},\n\
                  from neighbours {}",
@@ -334,12 +335,12 @@ fn say(checked: &Result<Report, Defect>) -> ExitCode {
                 report.slots_total,
                 report.slots_max,
                 report.in_neighbours_max
-            );
-            ExitCode::SUCCESS
+            )?;
+            Ok(ExitCode::SUCCESS)
         }
         Err(defect) => {
-            println!("\nDEFECT: {defect}");
-            ExitCode::FAILURE
+            outln!("\nDEFECT: {defect}")?;
+            Ok(ExitCode::FAILURE)
         }
     }
 }
@@ -365,7 +366,7 @@ impl Check {
                     format!("{name:width$}  DEFECT in {case}:\n  {defect}")
                 }
             };
-            bar.suspend(|| println!("{line}"));
+            bar.suspend(|| outln!("{line}"))?;
         }
         bar.finish_and_clear();
         Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pelago::coll::select::Preferences;
-use pelago_boot::{LauncherSeen, SettingKind, Settings, settings_table};
+use pelago_boot::{LauncherSeen, SettingKind, Settings, print, settings_table};
 use pelago_fabric::Provider;
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::sim::Sim;
@@ -88,19 +88,24 @@ struct SettingReport {
 }
 
 impl Info {
+    /// What `pelago help settings` asks for.
+    pub fn settings() -> Self {
+        Self { settings: true, collectives: false, fabrics: false, n: None, json: false }
+    }
+
     /// Prints what was asked for.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         if self.collectives {
             let pes = self.n.unwrap_or(pelago_boot::cores().max(2));
             let report = collectives::Report::gather(pes, &Settings::from_env()?)?;
             let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.text() };
-            print!("{text}");
+            print(&text)?;
             return Ok(ExitCode::SUCCESS);
         }
         if self.fabrics {
             let report = fabrics::Report::gather(&Settings::from_env()?);
             let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.text() };
-            print!("{text}");
+            print(&text)?;
             return Ok(ExitCode::SUCCESS);
         }
         let text = match (self.settings, self.json) {
@@ -109,7 +114,7 @@ impl Info {
             (false, false) => Report::gather()?.text(),
             (false, true) => serde_json::to_string(&Report::gather()?)? + "\n",
         };
-        print!("{text}");
+        print(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use pelago::coll::select::forced;
 use pelago::coll::tuning::{self, Rules};
 use pelago_apps::nearest;
-use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Settings, launch};
+use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Settings, launch, tell};
 
 use crate::app;
 
@@ -22,7 +22,8 @@ const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
 /// Start N PEs of a program, or of a built-in application, on this machine
 ///
 /// The first PE that dies ends the job, and its reason is reported. Ctrl-C ends all. The exit status is that
-/// of the PE which died, 128 + the signal that killed it, 124 after the time-out, else 0.
+/// of the PE which died, 128 + the signal that killed it, 124 after the time-out, else 0. SIGUSR2 to this
+/// command prints what each PE does: what it waits for, or that it computes, is stopped or in a debugger.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
@@ -64,10 +65,12 @@ impl Run {
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let spec = self.spec()?;
         let report = launch(&spec).map_err(explain)?;
-        // A PE that has left the job in order has said itself what its status means.
-        let left_in_order = |failure: &&Failure| matches!(failure.cause, Cause::ExitAfterLeaving(_));
-        for failure in report.failures.iter().filter(|failure| !left_in_order(failure)) {
-            eprintln!("pelago run: {}", failure.text);
+        // A PE that has left the job in order has said itself what its status means; and a reader that has
+        // gone does not want to hear more.
+        let says_nothing =
+            |failure: &&Failure| matches!(failure.cause, Cause::ExitAfterLeaving(_) | Cause::OutputClosed);
+        for failure in report.failures.iter().filter(|failure| !says_nothing(failure)) {
+            tell(&format!("pelago run: {}\n", failure.text));
         }
         Ok(ExitCode::from(u8::try_from(report.status).unwrap_or(1)))
     }

@@ -8,6 +8,7 @@ use clap::Args;
 use pelago::Spmd;
 use pelago::sim::SimParams;
 use pelago_apps::apps;
+use pelago_boot::tell;
 
 use crate::app;
 
@@ -15,7 +16,9 @@ use crate::app;
 ///
 /// The PEs are threads of this process, and one runs at a time. Time passes by communication, as the LogGP
 /// model has it (latency, overhead, gap, bandwidth), and by the computation that the application accounts
-/// for; so the figures are those of the network described here, and the same on every run and machine.
+/// for: ft does (--simulated-gflops), the others are timed as if computing took no time. Times are those of
+/// the network described here, the same on every run and machine. The exception is perf, which goes by the
+/// clock of this machine and so measures the simulation itself.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sim {
@@ -60,7 +63,7 @@ impl Sim {
             (app.run)(world, args).unwrap_or_else(|error| {
                 // Written at once, so that the words of two PEs do not mix.
                 let line = format!("{}: {error:#}\n", app.name);
-                eprint!("{line}");
+                tell(&line);
                 ExitCode::FAILURE
             })
         })?;

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago::coll::MAILBOX_BYTES;
@@ -20,10 +20,11 @@ use pelago::coll::tuning::{self, Rule};
 use pelago::{Combiner, ReduceOp};
 use pelago_apps::Bytes;
 use pelago_apps::perf::Record;
-use pelago_boot::{JobReport, JobSpec, launch};
+use pelago_boot::{JobReport, JobSpec, launch, outln};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::bench::table::{Table, figure};
+use crate::interrupt::{Interrupted, error_of};
 
 /// Find the best algorithms of collective operations on this machine, and write them to a file
 ///
@@ -108,7 +109,7 @@ impl Tune {
         let path = self.output.display();
         file.write_all(text.as_bytes()).with_context(|| format!("writing {}", part.display()))?;
         fs::rename(part, &self.output).with_context(|| format!("writing {path}"))?;
-        println!("{table}\nWritten to {path}. To use it, set {}={path}", tuning::VARIABLE);
+        outln!("{table}\nWritten to {path}. To use it, set {}={path}", tuning::VARIABLE)?;
         Ok(())
     }
 
@@ -239,7 +240,12 @@ impl Tune {
 fn lines(report: &JobReport) -> anyhow::Result<&str> {
     if let Some(failure) = report.failures.first() {
         let said = report.output.iter().map(|output| output.stderr.trim()).find(|said| !said.is_empty());
-        bail!("{}: {}", failure.text, said.unwrap_or("it said nothing"));
+        let error = error_of(failure);
+        return Err(if error.is::<Interrupted>() {
+            error
+        } else {
+            anyhow!("{error}: {}", said.unwrap_or("it said nothing"))
+        });
     }
     ensure!(report.status == 0, "exit status {}", report.status);
     Ok(report.output.first().map_or("", |output| &output.stdout))

@@ -72,8 +72,8 @@ pub trait Provider {
 
     /// Writes `bytes` bytes from `source` to `target` in `pe`'s memory. Up to [`Limits::inject_bytes`] the
     /// source is reusable at return, whatever the status; beyond, once it is sent ([`Event::Sent`]) or
-    /// complete. A put of 1, 2, 4 or 8 bytes to a multiple of its size arrives in one piece. No order among
-    /// puts, gets and atomics, not even to one place.
+    /// complete. A put may arrive in pieces, also one of a word: only atomics arrive in one piece for sure.
+    /// No order among puts, gets and atomics, not even to one place.
     ///
     /// # Safety
     /// `source` is valid for reads for as long as said above; the target lies inside the region registered.
@@ -86,8 +86,7 @@ pub trait Provider {
         token: Option<Token>,
     ) -> Status;
 
-    /// Reads `bytes` bytes from `source` in `pe`'s memory to `target`; 1, 2, 4 or 8 bytes from a multiple of
-    /// their size in one piece.
+    /// Reads `bytes` bytes from `source` in `pe`'s memory to `target`, perhaps in pieces, as a put writes.
     ///
     /// # Safety
     /// `target` is valid for writes until the get is complete; the source lies inside the region registered.

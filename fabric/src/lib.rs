@@ -5,7 +5,7 @@
 //! completion counters, small puts whose source is free at return, atomics, and messages. It asks for no more
 //! than a partitioned global address space needs. An enum dispatches ([`Net`]), so there is neither `dyn` nor
 //! a type parameter through the layers above. `template.rs` is the smallest provider that keeps the contract;
-//! the suite in `tests/conformance.rs` runs every rule on every provider.
+//! the suite in `tests/providers/conformance/mod.rs` runs every rule on every provider.
 //!
 //! This crate knows nothing of how processes become a job: a provider gives its address as bytes, and the
 //! caller carries it to the others.
@@ -18,6 +18,8 @@ mod contract;
 pub mod copy;
 #[cfg(not(loom))]
 pub mod ofi;
+#[cfg(not(loom))]
+pub mod secret;
 pub mod shm;
 #[cfg(not(loom))]
 pub mod sim;
@@ -35,6 +37,9 @@ pub use amo::{Atomic, AtomicKind, AtomicOp};
 pub use contract::{Net, Provider};
 #[cfg(not(loom))]
 pub use ofi::{PreparedGet, PreparedPut, Spot};
+#[cfg(not(loom))]
+pub use secret::Secret;
 pub use types::{
-    Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
+    Bell, CORRUPT_REMEDY, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status,
+    Token,
 };

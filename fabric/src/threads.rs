@@ -17,7 +17,8 @@ pub fn count() -> std::io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Starts a thread, by `start`, that takes no signals.
+/// Makes a call, such as one that starts a thread, during which this thread takes no signals; nor does a
+/// thread that it starts.
 pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();

@@ -86,6 +86,10 @@ pub struct Limits {
     pub transfer_bytes: usize,
 }
 
+/// The possible causes of a corrupt ring, as a remedy.
+pub const CORRUPT_REMEDY: &str = "A PE of this node has written to memory that is not its own: look for \
+                                  stray pointers in the program";
+
 /// A fatal error of a provider: it names the PE, the operation and what to do.
 #[derive(Debug, Error)]
 pub enum FabricError {
@@ -119,6 +123,14 @@ pub enum FabricError {
         /// The PE that noticed.
         pe: Pe,
         /// What does not fit.
+        what: String,
+    },
+    /// A ring of messages has contents that no PE of this version sends.
+    #[error("PE {pe}: the message ring of PE {pe} is corrupt: {what}. {CORRUPT_REMEDY}")]
+    CorruptRing {
+        /// The PE whose ring it is, which has noticed.
+        pe: Pe,
+        /// The content found there, and the sender if it is known.
         what: String,
     },
     /// A transfer has failed.

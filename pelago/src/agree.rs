@@ -13,8 +13,10 @@ use crate::Pe;
 use crate::channel::Target;
 use crate::distributed;
 use crate::error::{ErrorKind, Result};
+use crate::kind::ObjectKind;
 use crate::route::Route;
 use crate::segment::Memory;
+use crate::upc::SemaphoreKind;
 use crate::world::World;
 use pelago_fabric::shm::segment::NOTICE_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
@@ -27,6 +29,11 @@ const CALL_WORDS: usize = 4;
 /// Words of the set of dropped arrays.
 pub(crate) const DROPPED_WORDS: usize = NOTICE_WORDS - CALL_WORDS;
 
+/// In the first word of a call: where the kind of its object begins.
+const KIND_SHIFT: u32 = 8;
+/// In the place of the elements of a block: all elements lie on one PE. No block is so long.
+pub(crate) const NO_BLOCKS: usize = usize::MAX;
+
 /// A set of arrays, by their numbers.
 pub(crate) type ArraySet = [u64; DROPPED_WORDS];
 
@@ -37,13 +44,27 @@ pub(crate) enum Call {
         barrier: usize,
         reach: usize,
     },
+    /// Memory of an object of this kind.
     Alloc {
+        kind: ObjectKind,
         bytes: usize,
         align_bytes: usize,
     },
     AllocZeroed {
+        kind: ObjectKind,
         bytes: usize,
         align_bytes: usize,
+    },
+    /// The elements of an array of this kind, and of a block, or [`NO_BLOCKS`].
+    Layout {
+        kind: ObjectKind,
+        len: usize,
+        block: usize,
+    },
+    /// So many semaphores on each PE, of the kind of this code.
+    Semaphores {
+        count: usize,
+        code: u64,
     },
     Resize {
         offset_bytes: usize,
@@ -69,34 +90,43 @@ pub(crate) enum Call {
 }
 
 impl Call {
+    /// The call as three words. The first has its code, and above that the kind of the object.
     pub(crate) fn words(self) -> [u64; 3] {
+        let of = |code: u64, kind: ObjectKind| code | kind.code() << KIND_SHIFT;
         match self {
             Call::Join { barrier, reach } => [1, barrier as u64, reach as u64],
-            Call::Alloc { bytes, align_bytes } => [2, bytes as u64, align_bytes as u64],
-            Call::AllocZeroed { bytes, align_bytes } => [3, bytes as u64, align_bytes as u64],
+            Call::Alloc { kind, bytes, align_bytes } => [of(2, kind), bytes as u64, align_bytes as u64],
+            Call::AllocZeroed { kind, bytes, align_bytes } => [of(3, kind), bytes as u64, align_bytes as u64],
             Call::Resize { offset_bytes, bytes } => [4, offset_bytes as u64, bytes as u64],
             Call::Free { offset_bytes } => [5, offset_bytes as u64, 0],
             Call::BeginExclusive { offset_bytes, bytes } => [6, offset_bytes as u64, bytes as u64],
             Call::EndExclusive { offset_bytes, bytes } => [7, offset_bytes as u64, bytes as u64],
             Call::Reclaim => [8, 0, 0],
             Call::Convert { offset_bytes, to } => [9, offset_bytes as u64, to],
+            Call::Layout { kind, len, block } => [of(10, kind), len as u64, block as u64],
+            Call::Semaphores { count, code } => [of(11, ObjectKind::Semaphores), count as u64, code],
         }
     }
 
-    pub(crate) fn from_words([code, a, to]: [u64; 3]) -> Option<Call> {
-        let (a, b) = (a as usize, to as usize);
-        Some(match code {
+    pub(crate) fn from_words([first, a, b]: [u64; 3]) -> Option<Call> {
+        let (code, kind) = (first & ((1 << KIND_SHIFT) - 1), ObjectKind::from_code(first >> KIND_SHIFT)?);
+        let (second, a, b) = (b, a as usize, b as usize);
+        let call = match code {
             1 => Call::Join { barrier: a, reach: b },
-            2 => Call::Alloc { bytes: a, align_bytes: b },
-            3 => Call::AllocZeroed { bytes: a, align_bytes: b },
+            2 => Call::Alloc { kind, bytes: a, align_bytes: b },
+            3 => Call::AllocZeroed { kind, bytes: a, align_bytes: b },
             4 => Call::Resize { offset_bytes: a, bytes: b },
             5 => Call::Free { offset_bytes: a },
             6 => Call::BeginExclusive { offset_bytes: a, bytes: b },
             7 => Call::EndExclusive { offset_bytes: a, bytes: b },
             8 => Call::Reclaim,
-            9 => Call::Convert { offset_bytes: a, to },
+            9 => Call::Convert { offset_bytes: a, to: second },
+            10 => Call::Layout { kind, len: a, block: b },
+            11 => Call::Semaphores { count: a, code: second },
             _ => return None,
-        })
+        };
+        // Only what has a kind, and the kind that it can have, says one.
+        (call.words()[0] == first).then_some(call)
     }
 }
 
@@ -110,9 +140,20 @@ impl fmt::Display for Call {
                 f,
                 "init(PELAGO_BARRIER's choice number {barrier}, PELAGO_ROUTE's choice number {reach})"
             ),
-            Call::Alloc { bytes, align_bytes } => write!(f, "alloc({bytes} bytes, aligned to {align_bytes})"),
-            Call::AllocZeroed { bytes, align_bytes } => {
-                write!(f, "alloc_zeroed({bytes} bytes, aligned to {align_bytes})")
+            Call::Alloc { kind, bytes, align_bytes } => {
+                write!(f, "{}({bytes} bytes, aligned to {align_bytes})", kind.call("alloc"))
+            }
+            Call::AllocZeroed { kind, bytes, align_bytes } => {
+                write!(f, "{}({bytes} bytes, aligned to {align_bytes})", kind.call("alloc_zeroed"))
+            }
+            Call::Layout { kind, len, block: NO_BLOCKS } => {
+                write!(f, "{}({len} elements without blocks)", kind.call("an array"))
+            }
+            Call::Layout { kind, len, block } => {
+                write!(f, "{}({len} elements in blocks of {block})", kind.call("an array"))
+            }
+            Call::Semaphores { count, code } => {
+                write!(f, "semaphores({count} a PE, {})", SemaphoreKind::describe(code))
             }
             Call::Resize { offset_bytes, bytes } => {
                 write!(f, "resize(array at heap offset {offset_bytes}, to {bytes} bytes)")
@@ -135,7 +176,7 @@ thread_local! {
 }
 
 /// Ends what `waiting_for` has begun, on unwinding as well.
-struct Waited(Option<(Call, u64)>);
+pub(crate) struct Waited(Option<(Call, u64)>);
 
 impl Drop for Waited {
     fn drop(&mut self) {
@@ -143,10 +184,11 @@ impl Drop for Waited {
     }
 }
 
-/// Runs the waits of an agreement; if they are in vain, their words say which one it is.
-pub(crate) fn waiting_for<R>(call: Call, sequence: u64, wait: impl FnOnce() -> R) -> R {
-    let _before = Waited(AWAITED.replace(Some((call, sequence))));
-    wait()
+/// As long as it lives, waits are those of an agreement; if they are in vain, their words say which one it
+/// is.
+#[must_use]
+pub(crate) fn waiting_for(call: Call, sequence: u64) -> Waited {
+    Waited(AWAITED.replace(Some((call, sequence))))
 }
 
 /// The agreement that a meeting belongs to, in brackets, and who has not come, as far as that is known here.
@@ -170,6 +212,7 @@ pub(crate) struct Collective<'w> {
 impl Collective<'_> {
     /// Passes a barrier and makes sure that every PE makes this call; then reclaims the arrays that every PE
     /// has dropped.
+    #[track_caller]
     pub(crate) fn agree(&mut self, call: Call) -> Result<()> {
         self.world.agree_on(call, &mut self.last)
     }
@@ -181,6 +224,7 @@ impl World {
     /// # Panics
     /// If another thread of this PE has it. The job cannot go on then, as the other PEs wait for calls in one
     /// order.
+    #[track_caller]
     pub(crate) fn collective(&self) -> Collective<'_> {
         match self.agreed.try_lock() {
             Ok(last) => Collective { world: self, last },
@@ -193,10 +237,12 @@ impl World {
     }
 
     /// As [`Collective::agree`], for calls that are nothing but the agreement.
+    #[track_caller]
     pub(crate) fn agree(&self, call: Call) -> Result<()> {
         self.collective().agree(call)
     }
 
+    #[track_caller]
     fn agree_on(&self, call: Call, last: &mut u64) -> Result<()> {
         // First what was dropped, then quiet: what a thread starts on a context before it drops an array is
         // complete before the array's memory is reclaimed.
@@ -209,7 +255,10 @@ impl World {
         }
         *last = sequence;
         publish(self.notice_here(self.my_pe(), sequence), sequence, call, &dropped);
-        waiting_for(call, sequence, || self.barrier());
+        {
+            let _waited = waiting_for(call, sequence);
+            self.barrier();
+        }
         let mut dropped_by_all = dropped;
         for pe in 0..self.n_pes() {
             let notice = self.notice_of(pe, sequence, &dropped);
@@ -259,6 +308,7 @@ impl World {
         words
     }
 
+    #[track_caller]
     fn compare(&self, pe: Pe, notice: &[u64; NOTICE_WORDS], sequence: u64, call: Call) -> Result<()> {
         let &[number, code, a, b, ..] = notice;
         if number == sequence && [code, a, b] == call.words() {
@@ -276,6 +326,7 @@ impl World {
 /// Writes a notice, its number last: whoever reads the number sees the rest, and everything this PE did
 /// before on whatever thread. So an agreement does not depend on which thread of this PE arrives at the
 /// barrier.
+#[track_caller]
 fn publish(notice: &[AtomicU64; NOTICE_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
     let [code, a, b] = call.words();
     for (word, value) in notice.iter().skip(1).zip([code, a, b].iter().chain(dropped)) {

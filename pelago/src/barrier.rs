@@ -99,6 +99,7 @@ impl World {
     /// # Panics
     /// If a PE that has not come has left the job or failed, so that the barrier cannot end.
     #[inline]
+    #[track_caller]
     pub fn barrier(&self) {
         let round = self.barrier.next_round();
         self.barrier.round.store(round, Ordering::Relaxed);
@@ -117,25 +118,29 @@ impl World {
     }
 
     #[inline]
+    #[track_caller]
     fn barrier_flags(&self, round: u64) {
         let blocks = self.memory.blocks();
         blocks[self.my_pe()].arrival.arrive(round);
         self.ring_sleepers();
-        for (pe, block) in blocks.iter().enumerate() {
+        if !blocks.iter().all(|block| block.arrival.has_arrived(round)) {
+            self.await_arrivals(round);
+        }
+    }
+
+    /// Out of line, so that who does not wait has nothing to prepare, nor to keep for it.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn await_arrivals(&self, round: u64) {
+        for (pe, block) in self.memory.blocks().iter().enumerate() {
             if !block.arrival.has_arrived(round) {
-                self.await_arrival(pe, round);
+                self.wait(Awaited::Barrier { pe: Some(pe), round }, || block.arrival.has_arrived(round));
             }
         }
     }
 
-    /// Out of line, so that who does not wait has nothing to prepare.
-    #[cold]
-    #[inline(never)]
-    fn await_arrival(&self, pe: Pe, round: u64) {
-        let arrival = &self.memory.blocks()[pe].arrival;
-        self.wait(Awaited::Barrier { pe: Some(pe), round }, || arrival.has_arrived(round));
-    }
-
+    #[track_caller]
     fn barrier_counter(&self, round: u64) {
         let meeting = &self.memory.header().meeting;
         if meeting.arrive(self.n_pes() as u32, round) {
@@ -145,6 +150,7 @@ impl World {
         }
     }
 
+    #[track_caller]
     fn barrier_dissemination(&self, round: u64) {
         let (me, n_pes) = (self.my_pe(), self.n_pes());
         self.quiet();
@@ -167,6 +173,7 @@ impl World {
 
     /// Tells `to` that this PE, and those that it has heard of, have come to `round`. Over the net the signal
     /// of a later round cannot overtake this one: the quiet at the start of each barrier completes it.
+    #[track_caller]
     fn signal_round(&self, to: Pe, step: usize, round: u64) {
         if let (Some(net), Route::Net) = (&self.net, self.routes.to(to)) {
             let offset_bytes = Memory::flag_offset_bytes(step);

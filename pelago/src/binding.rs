@@ -12,7 +12,9 @@ use crate::context::Context;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::join;
+use crate::kind::ObjectKind;
 use crate::segment::WAITERS_BEFORE_WORDS;
+use crate::stall;
 use crate::team::Team;
 use crate::view::View;
 use crate::world::World;
@@ -21,6 +23,7 @@ use crate::{AtomicOp, Pe, Settings};
 pub use crate::founding::Foundry;
 pub use crate::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::join::Membership;
+pub use crate::run::run_with;
 pub use pelago_fabric::copy;
 pub use pelago_fabric::sync::fence_after_update;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
@@ -136,6 +139,7 @@ impl<T: Element> View<'_, T> {
     /// # Panics
     /// If every other PE has left the job before.
     #[inline]
+    #[track_caller]
     pub fn wait_to_find<R>(&self, index: usize, look: impl FnMut() -> Option<R>) -> R {
         self.local().until(index, look)
     }
@@ -211,7 +215,7 @@ impl Context<'_> {
 }
 
 /// The environment's settings, with these in their place.
-fn own_settings(settings: &[(&str, &str)]) -> Result<Settings> {
+pub(crate) fn own_settings(settings: &[(&str, &str)]) -> Result<Settings> {
     let mut own = Settings::from_env()?;
     for (variable, value) in settings {
         own.set(variable, value)?;
@@ -273,6 +277,12 @@ impl World {
         self.bears_threads.store(true, Ordering::Relaxed);
     }
 
+    /// Says how to find the name of the function of another interface that a thread is in, or none: it is
+    /// said of threads that wait.
+    pub fn name_calls_by(&self, names: fn() -> Option<&'static str>) {
+        stall::name_calls_by(names);
+    }
+
     /// Lets collective operations pass whose source and target overlap, unless `PELAGO_CHECK` is on: what
     /// they leave there is unspecified. For interfaces whose programs get away with it elsewhere.
     pub fn bear_overlap(&self) {
@@ -311,7 +321,9 @@ impl World {
     /// If they do not allocate the same.
     pub fn agree_on_alloc(&self, bytes: usize, align_bytes: usize, can: bool) -> Result<bool> {
         // A heap of one's own knows one kind of allocation: the name of the other one says no.
-        let votes = [Call::AllocZeroed { bytes, align_bytes }, Call::Alloc { bytes, align_bytes }];
+        let kind = ObjectKind::Array;
+        let votes =
+            [Call::AllocZeroed { kind, bytes, align_bytes }, Call::Alloc { kind, bytes, align_bytes }];
         self.vote(votes, can)
     }
 

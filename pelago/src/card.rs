@@ -4,7 +4,7 @@
 //! Invariant: a card is read by the same build that wrote it; whatever else it is told is refused.
 
 use crate::error::Result;
-use pelago_boot::{Job, Settings, memory_total_bytes};
+use pelago_boot::{HeapSize, Job, Settings, address_space_bytes, memory_total_bytes};
 use pelago_fabric::FabricError;
 
 /// What a process tells.
@@ -12,6 +12,11 @@ use pelago_fabric::FabricError;
 pub(crate) struct Card {
     /// The name of its node.
     pub(crate) node: String,
+    /// The machine and network namespace that it is on; empty if that is not known. Processes of one machine
+    /// may be on several nodes, simulated ones for instance.
+    pub(crate) machine: String,
+    /// The secret of the job, in the card of process 0; empty in all others.
+    pub(crate) secret: Vec<u8>,
     /// How many PEs it has.
     pub(crate) pes: usize,
     /// Where it would hand out the node's memory; empty if it was not to.
@@ -26,6 +31,9 @@ pub(crate) struct Card {
     pub(crate) wishes: Wishes,
 }
 
+/// In the place of a heap's size: the PE's share of the node's memory.
+pub(crate) const SHARE: u64 = u64::MAX;
+
 /// What a process was set to, and what its node has, in bytes; 0 where it was not set or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
@@ -38,13 +46,25 @@ pub(crate) struct Wishes {
 impl Wishes {
     pub(crate) fn of(settings: &Settings) -> Wishes {
         let bytes = |bytes: Option<usize>| bytes.unwrap_or(0) as u64;
+        let (heap, is_given) = match settings.heap {
+            HeapSize::Auto => (0, false),
+            HeapSize::Share => (SHARE, false),
+            HeapSize::Bytes(bytes) => ((bytes as u64).min(SHARE - 1), true),
+        };
         Wishes {
-            heap: bytes(settings.heap_bytes),
+            heap,
             pool: bytes(settings.pool_bytes),
             ring: settings.ring_bytes as u64,
-            node_memory: bytes(if settings.heap_bytes.is_some() { None } else { memory_total_bytes() }),
+            node_memory: bytes(if is_given { None } else { node_memory_bytes() }),
         }
     }
+}
+
+/// The memory that heaps may have a share of: that of this node. Heaps and pools are mapped by every process,
+/// so they may take half of what a process may map each.
+fn node_memory_bytes() -> Option<usize> {
+    let bounds = [memory_total_bytes(), address_space_bytes().map(|bytes| bytes / 2)];
+    bounds.into_iter().flatten().min()
 }
 
 impl Card {
@@ -54,7 +74,9 @@ impl Card {
         let Wishes { heap, pool, ring, node_memory } = self.wishes;
         let words = [heap, pool, ring, node_memory, self.pes as u64, self.fabric.len() as u64];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let fields = [self.node.as_bytes(), &self.memory, self.terms.as_bytes(), self.obstacle.as_bytes()];
+        let Card { node, machine, secret, memory, terms, obstacle, .. } = self;
+        let (node, machine) = (node.as_bytes(), machine.as_bytes());
+        let fields = [node, machine, secret, memory, terms.as_bytes(), obstacle.as_bytes()];
         for field in fields.into_iter().chain(self.fabric.iter().map(Vec::as_slice)) {
             bytes.extend((field.len() as u32).to_le_bytes());
             bytes.extend(field);
@@ -86,6 +108,8 @@ impl Card {
             wishes: Wishes { heap, pool, ring, node_memory },
             pes: usize::try_from(pes).ok()?,
             node: text(field(&mut bytes)?),
+            machine: text(field(&mut bytes)?),
+            secret: field(&mut bytes)?,
             memory: field(&mut bytes)?,
             terms: text(field(&mut bytes)?),
             obstacle: text(field(&mut bytes)?),
@@ -113,11 +137,34 @@ impl Card {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzzing;
+
+    #[test]
+    fn fuzz_cards() {
+        let small = Card { node: "n".to_owned(), pes: 1, ..Card::default() };
+        let full = Card {
+            machine: "5".to_owned(),
+            secret: vec![7; 16],
+            memory: vec![1; 40],
+            fabric: vec![vec![4; 30], vec![5; 3]],
+            terms: "tcp;ofi_rxm".to_owned(),
+            pes: 2,
+            ..small.clone()
+        };
+        fuzzing::fuzz(&[small.to_bytes(), full.to_bytes()], |input| {
+            if let Some(card) = Card::from_bytes(input) {
+                assert!(card.fabric.is_empty() || card.fabric.len() == card.pes);
+                assert_eq!(Card::from_bytes(&card.to_bytes()), Some(card));
+            }
+        });
+    }
 
     #[test]
     fn cards_are_read_as_they_were_written() {
         let card = |fabric: Vec<Vec<u8>>| Card {
             node: "left".to_owned(),
+            machine: "1-2".to_owned(),
+            secret: vec![9; 16],
             pes: 2,
             memory: vec![1, 2, 3],
             fabric,

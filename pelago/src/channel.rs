@@ -245,6 +245,7 @@ impl Channel {
     ///
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads for as long as said above.
+    #[track_caller]
     pub(crate) unsafe fn put(
         &self,
         world: &World,
@@ -303,6 +304,7 @@ impl Channel {
     ///
     /// # Safety
     /// The range lies in the heap. `into` is valid for writes until the get is complete.
+    #[track_caller]
     pub(crate) unsafe fn get(
         &self,
         world: &World,
@@ -335,17 +337,23 @@ impl Channel {
         }
     }
 
-    /// Starts a get of a word; `false` if the provider has no room now.
+    /// Starts a get of a few words, no more than one transfer takes; `false` if the provider has no room now.
     ///
     /// # Safety
-    /// The word lies in the heap, aligned. `into` is valid for writes until the tracker has counted it as
-    /// done.
-    pub(crate) unsafe fn try_get_word(&self, source: Target, into: *mut u64, tracker: &Tracker) -> bool {
+    /// The words lie in the heap, aligned. `into` is valid for writes until the tracker has counted the get
+    /// as done.
+    pub(crate) unsafe fn try_get(
+        &self,
+        source: Target,
+        into: *mut u64,
+        words: usize,
+        tracker: &Tracker,
+    ) -> bool {
         let gets = self.shortcut.channel_gets();
         self.started(gets);
         tracker.begin(false);
-        let (remote, bytes, token) = (source.remote(0), size_of::<u64>(), Some(tracker.token()));
-        // SAFETY: the caller vouches for the word and its place.
+        let (remote, bytes, token) = (source.remote(0), words * size_of::<u64>(), Some(tracker.token()));
+        // SAFETY: the caller vouches for the words and their place.
         let status = self.call(|net| unsafe { net.get(source.pe, into.cast(), bytes, remote, token) });
         if status == Status::Again {
             gets.fetch_sub(1, Ordering::Relaxed);
@@ -470,6 +478,7 @@ impl Channel {
 
     /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
     /// operations cannot keep this one waiting for ever.
+    #[track_caller]
     pub(crate) fn quiet(&self, world: &World) {
         let _counted = self.waiting();
         if self.is_soon_quiet(world) {
@@ -486,6 +495,7 @@ impl Channel {
 
     /// Looks for a while whether a net that moves by itself is quiet. Other PEs are served meanwhile, also by
     /// who is quiet again and again after a few looks.
+    #[track_caller]
     fn is_soon_quiet(&self, world: &World) -> bool {
         self.moves_by_itself
             && (0..LOOKS_FOR_QUIET).any(|_| {
@@ -502,6 +512,7 @@ impl Channel {
     }
 
     /// Lets a new operation in, when no other thread waits for quiet.
+    #[track_caller]
     pub(crate) fn admit(&self, world: &World, target: Target) {
         let is_admitted = || self.quieting.load(Ordering::Relaxed) == 0;
         if !is_admitted() {
@@ -510,6 +521,7 @@ impl Channel {
     }
 
     /// Calls the provider until it accepts. The one place where `Again` of a transfer is answered.
+    #[track_caller]
     fn issue(&self, world: &World, target: Target, mut call: impl FnMut(&Net) -> Status) -> Status {
         let mut status = self.call(&mut call);
         if status == Status::Again {

@@ -4,7 +4,8 @@
 //! differs is which of them a PE has dropped. What all have dropped is given back, at the next call of that
 //! kind, in which the members tell each other what they have dropped.
 
-use crate::team::{NOTICE_DROPPED_WORDS, Notice, TeamCore};
+use crate::notice::{NOTICE_DROPPED_WORDS, Notice};
+use crate::team::TeamCore;
 use crate::world::World;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

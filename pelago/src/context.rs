@@ -2,7 +2,7 @@
 //!
 //! Between PEs that map each other an operation is complete when it returns, and a context costs nothing;
 //! over the net each has an endpoint of its own, which a later one takes over when it is gone. Source:
-//! OpenSHMEM 1.5, section 9.5.
+//! OpenSHMEM 1.6, section 9.5.
 
 use crate::channel::Channel;
 use crate::error::Result;
@@ -89,6 +89,7 @@ impl Context<'_> {
     }
 
     /// As [`World::fence`], for the operations of this context.
+    #[track_caller]
     pub fn fence(&self) {
         match &self.channel {
             Some(channel) => channel.quiet(self.world),
@@ -98,6 +99,7 @@ impl Context<'_> {
     }
 
     /// As [`World::quiet`], for the operations of this context.
+    #[track_caller]
     pub fn quiet(&self) {
         if let Some(channel) = &self.channel {
             channel.quiet(self.world);

@@ -2,6 +2,7 @@
 
 use crate::Pe;
 use crate::domain::{AtomicOps, AtomicType};
+use crate::last_words;
 use pelago_boot::{BootError, SettingError};
 use pelago_fabric::{AtomicKind, AtomicOp, FabricError};
 use thiserror::Error as ThisError;
@@ -647,7 +648,9 @@ impl Error {
 
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
-        Error(Box::new(kind.into()))
+        let kind = Box::new(kind.into());
+        last_words::keep_error(&kind);
+        Error(kind)
     }
 }
 

@@ -14,6 +14,7 @@
 //! at once, in any order.
 
 use crate::error::{ErrorKind, Result};
+use crate::kind::ObjectKind;
 use crate::symmetric::Symmetric;
 use crate::team::Team;
 use crate::world::World;
@@ -40,7 +41,7 @@ impl World {
     /// # Errors
     /// If the heap has no room for it.
     pub fn foundry(&self) -> Result<Foundry<'_>> {
-        let boxes = self.alloc_zeroed(WORDS * self.n_pes())?;
+        let boxes = self.alloc_zeroed_as(ObjectKind::Foundry, WORDS * self.n_pes())?;
         Ok(Foundry { boxes, aside: Mutex::default() })
     }
 }
@@ -55,6 +56,7 @@ impl<'w> Foundry<'w> {
     ///
     /// # Panics
     /// If this PE is not in the list, or a member cannot come any more.
+    #[track_caller]
     pub fn found(&self, pes: &[Pe], key: u64) -> Result<Team<'w>> {
         let world = self.boxes.world();
         let (me, bytes) = (world.my_pe(), Team::founded_block_bytes(world, pes.len()));
@@ -72,9 +74,8 @@ impl<'w> Foundry<'w> {
             self.send(pe, key, place as u64)?;
         }
         let place_of = |pe: Pe| if pe == me { Ok(place as u64) } else { self.receive(pe, key) };
-        let places: Vec<usize> =
-            pes.iter().map(|&pe| place_of(pe).map(|place| place as usize)).collect::<Result<_>>()?;
-        Ok(Team::founded(world, pes, places))
+        let places = pes.iter().map(|&pe| Ok((pe, place_of(pe)?))).collect::<Result<Vec<_>>>()?;
+        Ok(Team::founded(world, pes, world.checked_blocks(places.into_iter(), bytes)))
     }
 
     fn send(&self, pe: Pe, key: u64, place: u64) -> Result<()> {

@@ -6,7 +6,7 @@
 //! process does once for all of them ends with a [`Seat`] for each, which any thread may take.
 
 use crate::Pe;
-use crate::card::{Card, Wishes};
+use crate::card::{Card, SHARE, Wishes};
 use crate::channel::HEAP_KEY;
 use crate::coll::select::Preferences;
 use crate::error::{ErrorKind, Result};
@@ -14,11 +14,11 @@ use crate::last_words::tell_panics;
 use crate::nodes::Placement;
 use crate::route::Reach;
 use crate::world::World;
-use pelago_boot::{FabricKind, Job, RouteKind, Settings, node_id};
+use pelago_boot::{FabricKind, Job, RouteKind, Settings, machine_id, node_id};
 use pelago_fabric::ofi::{Choice, Ofi, lighten_endpoints};
 use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sim::SimParams;
-use pelago_fabric::{FabricError, FabricResult, Net, Provider};
+use pelago_fabric::{FabricError, FabricResult, Net, Provider, Secret};
 use std::sync::Arc;
 
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
@@ -26,6 +26,10 @@ use std::sync::Arc;
 const HEAP_SHARE: (usize, usize) = (3, 4);
 /// Where a provider wants registered memory to be there all the time, heaps and pools are smaller by this.
 const PINNED_SHARE: u64 = 4;
+/// The heap of a PE unless a size is asked for, or its share of the node's memory is less: between the
+/// defaults of Sandia OpenSHMEM (512 MiB), Open MPI (256 MiB) and Cray (64 MiB), the largest. Pages are taken
+/// when they are touched.
+const HEAP_BYTES_DEFAULT: usize = 512 << 20;
 /// Size of a PE's heap where the system does not tell its memory.
 const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 /// The smallest pool that a PE gets by default.
@@ -108,17 +112,21 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
         // Before anybody waits for it.
         shm.place(0..each, layout(settings, n_pes))?;
     }
-    let open = || (first..first + each).map(|pe| Ofi::open(pe, n_pes, &choice(settings))).collect();
-    let mut ofi = wants_ofi(hint, settings).then(open);
-    let card = own_card(&job, &shm, ofi.as_ref(), settings)?;
-    let is_first_enough = hint == Hint::OneNode && ofi.is_none();
-    let mut cards = exchange(&job, card, is_first_enough, &key)?;
+    let is_net_for_all = settings.fabric == FabricKind::Ofi && settings.route == RouteKind::Net;
+    let card = own_card(&job, &shm, settings)?;
+    let is_first_enough = hint == Hint::OneNode && !is_net_for_all;
+    let mut cards = exchange(&job, card.clone(), is_first_enough, &key)?;
     let is_far = |card: &Card| card.node != cards[0].node;
-    if ofi.is_none() && settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
-        // What the launcher has not said the cards have, so there is another exchange.
-        ofi = Some(open());
-        let card = own_card(&job, &shm, ofi.as_ref(), settings)?;
+    let mut ofi = None;
+    if is_net_for_all || settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
+        // Only now is it known which interface an endpoint must be at, so there is another exchange. A fabric
+        // that nobody needs is not opened: that takes time, and its providers take signals.
+        let choice = Choice { is_local: is_one_machine(&cards), ..choice(settings) };
+        let secret = secret_of(&job, &cards)?;
+        let opened = (first..first + each).map(|pe| Ofi::open(pe, n_pes, &choice, secret)).collect();
+        let card = with_fabric(card, &opened);
         cards = exchange(&job, card, false, &|process| format!("{}-far", key(process)))?;
+        ofi = Some(opened);
     }
     let nodes = nodes_of(&job, &cards, settings)?;
     let here: Vec<Pe> = (0..n_pes).filter(|&pe| nodes[pe] == nodes[first]).collect();
@@ -202,11 +210,18 @@ impl Hint {
     }
 }
 
-/// Whether libfabric is needed for what is known so far. Where it is not, it is not opened: it takes time,
-/// and its providers take signals.
-fn wants_ofi(hint: Hint, settings: &Settings) -> bool {
-    let is_for_all = settings.fabric == FabricKind::Ofi && settings.route == RouteKind::Net;
-    is_for_all || settings.fabric != FabricKind::Shm && matches!(hint, Hint::Several { .. })
+/// Whether all processes reach each other by the loopback interface.
+fn is_one_machine(cards: &[Card]) -> bool {
+    !cards[0].machine.is_empty() && cards.iter().all(|card| card.machine == cards[0].machine)
+}
+
+/// The secret of the job, which process 0 has drawn.
+fn secret_of(job: &Job, cards: &[Card]) -> Result<Secret> {
+    let bytes = cards[0].secret.as_slice().try_into();
+    Ok(bytes.map(Secret::from_bytes).map_err(|_| FabricError::Foreign {
+        pe: job.first_pe(),
+        what: "the card of process 0 has no secret of the job".to_owned(),
+    })?)
 }
 
 /// Which of libfabric's offers the settings ask for.
@@ -217,32 +232,57 @@ pub fn choice(settings: &Settings) -> Choice {
         providers: providers.map(str::to_owned).collect(),
         interface: settings.ofi_interface.clone(),
         is_served: settings.service,
+        is_local: false,
     }
 }
 
-fn own_card(job: &Job, shm: &Shm, ofi: Option<&FabricResult<Vec<Ofi>>>, settings: &Settings) -> Result<Card> {
+/// The business card of this process before it has opened a fabric.
+fn own_card(job: &Job, shm: &Shm, settings: &Settings) -> Result<Card> {
     let mut node = node_id(settings);
     if let Some(nodes) = settings.sim_nodes {
         let places = SimParams::default().on_nodes(job.size(), nodes as usize).nodes;
         node += &format!("-{}", places[job.rank()]);
     }
-    let told = match ofi {
-        None => Err("it was not asked to open one (PELAGO_FABRIC)".to_owned()),
-        Some(Err(error)) => Err(error.to_string()),
-        Some(Ok(ofi)) => {
-            let addresses: FabricResult<_> = ofi.iter().map(Ofi::address).collect();
-            addresses.map(|addresses| (addresses, ofi[0].terms())).map_err(|error| error.to_string())
+    let secret = if job.rank() == 0 { drawn_secret(job.first_pe())? } else { Vec::new() };
+    Ok(Card {
+        node,
+        machine: machine_id().unwrap_or_default(),
+        secret,
+        pes: job.pes_per_process(),
+        memory: shm.address()?,
+        obstacle: "it was not asked to open one (PELAGO_FABRIC)".to_owned(),
+        wishes: Wishes::of(settings),
+        ..Card::default()
+    })
+}
+
+fn drawn_secret(pe: Pe) -> Result<Vec<u8>> {
+    let secret = Secret::draw().map_err(|error| FabricError::System {
+        pe,
+        operation: "drawing the secret of the job".to_owned(),
+        reason: error.to_string(),
+        remedy: "getrandom(2) must be allowed",
+    })?;
+    Ok(secret.to_bytes().to_vec())
+}
+
+/// The card with the addresses of this process's endpoints, or with the reason that it has none.
+fn with_fabric(mut card: Card, opened: &FabricResult<Vec<Ofi>>) -> Card {
+    let told = opened.as_ref().map_err(ToString::to_string).and_then(|ofi| {
+        let addresses: FabricResult<_> = ofi.iter().map(Ofi::address).collect();
+        addresses.map_err(|error| error.to_string())
+    });
+    (card.fabric, card.obstacle) = match told {
+        Ok(addresses) => (addresses, String::new()),
+        Err(obstacle) => (Vec::new(), obstacle),
+    };
+    if let Ok(ofi) = opened {
+        card.terms = ofi[0].terms();
+        if ofi.iter().any(Ofi::pins) {
+            card.wishes.node_memory /= PINNED_SHARE;
         }
-    };
-    let (fabric, terms, obstacle) = match told {
-        Ok((addresses, terms)) => (addresses, terms, String::new()),
-        Err(obstacle) => (Vec::new(), String::new(), obstacle),
-    };
-    let (pes, memory, mut wishes) = (job.pes_per_process(), shm.address()?, Wishes::of(settings));
-    if matches!(ofi, Some(Ok(ofi)) if ofi.iter().any(Ofi::pins)) {
-        wishes.node_memory /= PINNED_SHARE;
     }
-    Ok(Card { node, pes, memory, fabric, terms, obstacle, wishes })
+    card
 }
 
 /// The node of each PE, numbered from 0. One card alone is that of process 0 in a job of one node.
@@ -330,10 +370,14 @@ fn shared_layout(cards: &[Card], nodes: &[u32], n_here: usize) -> Layout {
 }
 
 fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layout {
-    let heap_bytes = match (wishes.heap as usize, node_memory(wishes.node_memory) as usize) {
-        (0, 0) => HEAP_BYTES_FALLBACK,
-        (0, total) => total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes,
-        (heap_bytes, _) => heap_bytes,
+    let share = match node_memory(wishes.node_memory) as usize {
+        0 => HEAP_BYTES_FALLBACK,
+        total => total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes,
+    };
+    let heap_bytes = match wishes.heap {
+        0 => share.min(HEAP_BYTES_DEFAULT),
+        SHARE => share,
+        heap_bytes => heap_bytes as usize,
     };
     let pool_bytes = match wishes.pool as usize {
         0 => heap_bytes.max(POOL_BYTES_MIN),
@@ -384,4 +428,22 @@ fn tell_reach(job: &Job, worlds: usize, placements: &mut [Placement]) -> Result<
         told[pe % each * bytes..][..bytes].to_vec()
     };
     Ok(nets.iter_mut().try_for_each(|net| net.reach(&mut |pe| Ok(of(pe))))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heaps_have_the_size_that_programs_expect_within_what_there_is() {
+        let sizes = |heap: u64, node_memory: u64, n_pes| {
+            let wishes = Wishes { heap, pool: 0, ring: 4096, node_memory };
+            sized(wishes, |memory| memory, n_pes).heap_bytes
+        };
+        assert_eq!(sizes(0, 64 << 30, 2), 512 << 20, "the default");
+        assert_eq!(sizes(0, 0, 2), 512 << 20, "the node does not say what it has");
+        assert_eq!(sizes(0, 1 << 30, 3), 256 << 20, "a share that is less");
+        assert_eq!(sizes(SHARE, 64 << 30, 2), 24 << 30, "a share that was asked for");
+        assert_eq!(sizes(3 << 30, 1 << 30, 2), 3 << 30, "a size that was asked for");
+    }
 }

@@ -30,6 +30,7 @@ impl<'a, T: Element> Local<'a, T> {
     /// # Panics
     /// If there is no such element.
     #[inline]
+    #[track_caller]
     pub fn get(&self, index: usize) -> T {
         self.check(index, 1);
         // SAFETY: the index was compared with the array's length above.
@@ -41,6 +42,7 @@ impl<'a, T: Element> Local<'a, T> {
     /// # Panics
     /// If there is no such element.
     #[inline]
+    #[track_caller]
     pub fn set(&self, index: usize, value: T) {
         self.check(index, 1);
         // SAFETY: the index was compared with the array's length above.
@@ -52,6 +54,7 @@ impl<'a, T: Element> Local<'a, T> {
     /// # Panics
     /// If the range exceeds the part.
     #[inline]
+    #[track_caller]
     pub fn read(&self, index: usize, target: &mut [T]) {
         self.check(index, target.len());
         // SAFETY: the range was compared with the array's length above.
@@ -63,6 +66,7 @@ impl<'a, T: Element> Local<'a, T> {
     /// # Panics
     /// If the range exceeds the part.
     #[inline]
+    #[track_caller]
     pub fn write(&self, index: usize, source: &[T]) {
         self.check(index, source.len());
         // SAFETY: the range was compared with the array's length above.
@@ -100,6 +104,7 @@ impl<'a, T: Element> Local<'a, T> {
     /// # Panics
     /// If there is no such element, or every other PE has left the job before the condition holds.
     #[inline]
+    #[track_caller]
     pub fn wait_until(&self, index: usize, mut condition: impl FnMut(T) -> bool) -> T {
         self.check(index, 1);
         self.until(index, || {
@@ -112,6 +117,7 @@ impl<'a, T: Element> Local<'a, T> {
     /// Waits until `look`, which looks at elements of this part, the first of them `index`, has found
     /// something. What was put and fenced before that was written is then visible.
     #[inline]
+    #[track_caller]
     pub(crate) fn until<R>(&self, index: usize, mut look: impl FnMut() -> Option<R>) -> R {
         let world = self.view.world();
         world.ring_sleepers_for_data();
@@ -130,6 +136,7 @@ impl<'a, T: Element> Local<'a, T> {
         found.expect("a wait ends when something is found")
     }
 
+    #[track_caller]
     fn check(&self, index: usize, count: usize) {
         if index > self.len() || count > self.len() - index {
             out_of_range(self.view, index, count);

@@ -9,6 +9,7 @@ mod raw;
 
 use crate::Pe;
 use crate::error::{ErrorKind, Result};
+use crate::kind::ObjectKind;
 use crate::symmetric::Symmetric;
 use crate::wait::Awaited;
 use crate::world::World;
@@ -78,8 +79,9 @@ impl World {
     ///
     /// # Errors
     /// As [`alloc`](World::alloc).
+    #[track_caller]
     pub fn lock(&self) -> Result<Lock<'_>> {
-        let words = self.alloc_zeroed::<u32>(LOCK_WORDS)?;
+        let words = self.alloc_zeroed_as::<u32>(ObjectKind::Lock, LOCK_WORDS)?;
         // Many locks have their homes on many PEs. A lock's place is the same everywhere.
         let home = words.place.offset_bytes() / BLOCK_BYTES % self.n_pes();
         Ok(Lock { words, home, turns: Mutex::default() })
@@ -98,6 +100,7 @@ impl Lock<'_> {
     ///
     /// # Panics
     /// If the lock can no longer come, as every other PE has left the job.
+    #[track_caller]
     pub fn acquire(&self) -> Result<Guard<'_>> {
         let ticket = {
             let mut turns = self.turns();
@@ -121,6 +124,7 @@ impl Lock<'_> {
     ///
     /// # Errors
     /// If the job has failed.
+    #[track_caller]
     pub fn try_acquire(&self) -> Result<Option<Guard<'_>>> {
         {
             let mut turns = self.turns();
@@ -154,6 +158,7 @@ impl Lock<'_> {
     }
 
     /// Lets the next thread of this PE have its turn.
+    #[track_caller]
     fn end_turn(&self) {
         {
             let mut turns = self.turns();
@@ -169,6 +174,7 @@ impl Lock<'_> {
 
     /// Completes what was put under the lock and releases it; for destructors: does not panic while the
     /// thread does.
+    #[track_caller]
     fn release(&self) {
         let world = self.world();
         if world.barrier.is_closed() {

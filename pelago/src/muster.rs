@@ -9,7 +9,13 @@ use crate::progress::Purpose;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
+/// Looks before a PE leaves its core to others between looks: PEs that still set up their endpoints and
+/// connections need it more, and nothing here is in a hurry.
+const LOOKS: u32 = 100;
+/// How long a PE leaves its core to others.
+const NAP: Duration = Duration::from_micros(100);
 /// Children of a PE in the tree.
 const FAN_OUT: usize = 8;
 
@@ -50,11 +56,22 @@ fn children(pe: Pe, n_pes: usize) -> std::ops::Range<Pe> {
 }
 
 impl World {
-    /// Says that this PE has come, and waits for all others. Once for each point.
+    /// Says that this PE has come, and waits for all others; or, as it leaves, until one of them waits for it
+    /// in vain. Once for each point.
     pub(crate) fn muster(&self, point: Point, awaited: Awaited) {
         self.note_come(point);
-        // SYNC POINT muster: acquires what the thread that took the last word had done.
-        self.wait(awaited, || self.muster.points[point as usize].is_over.load(Ordering::Acquire));
+        let leaves_core = self.net.as_ref().is_some_and(|net| net.moves_by_itself());
+        let mut looks = 0_u32;
+        self.wait(awaited, || {
+            // SYNC POINT muster: acquires what the thread that took the last word had done.
+            let is_over = self.muster.points[point as usize].is_over.load(Ordering::Acquire);
+            let ends = is_over || point == Point::Leave && self.missed_by().is_some();
+            looks = looks.saturating_add(1);
+            if !ends && leaves_core && looks > LOOKS {
+                std::thread::sleep(NAP);
+            }
+            ends
+        });
         // The words for those below must not wait until this PE comes to the runtime again, which it may not.
         self.wait(awaited, || self.has_sent_all());
     }

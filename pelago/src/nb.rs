@@ -71,6 +71,7 @@ impl World {
     /// assert_eq!(inbox.local().to_vec(), [1, 2, 3]);
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
+    #[track_caller]
     pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
         let whole = Region::open(self);
         let trackers: Regions = whole.tracker.clone().map(|tracker| Rc::new(RefCell::new(vec![tracker])));
@@ -137,6 +138,7 @@ impl<'scope> Scope<'scope, '_> {
     }
 
     /// Waits until everything started so far is complete, in all regions.
+    #[track_caller]
     pub fn quiet(&self) {
         for tracker in self.trackers.iter().flat_map(|trackers| trackers.borrow().clone()) {
             self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
@@ -308,6 +310,7 @@ impl<'scope> Region<'scope> {
     }
 
     /// Waits until everything started in this region is complete.
+    #[track_caller]
     pub fn wait(&self) {
         if let Some(tracker) = &self.tracker {
             self.world.wait(Awaited::Quiet, || tracker.is_done());
@@ -317,6 +320,7 @@ impl<'scope> Region<'scope> {
 
     /// Waits until the sources of all puts of this region are free, that is for their local completion; at
     /// their targets they are complete after [`wait`](Region::wait) or a quiet.
+    #[track_caller]
     pub fn wait_local(&self) {
         if let Some(tracker) = &self.tracker {
             self.world.wait(Awaited::Quiet, || tracker.is_sent());
@@ -470,6 +474,7 @@ impl<'a, T: Element> Transfer<'a, T> {
 
     /// Waits until the operation is complete, and gives the buffer back: the source of a put, the data of a
     /// get.
+    #[track_caller]
     pub fn wait(mut self) -> Vec<T> {
         self.region.wait();
         self.take_buffer()
@@ -486,6 +491,7 @@ impl<'a, T: Element> Transfer<'a, T> {
 
     /// Waits until the source of a put is free, that is for its local completion, and gives it back; at the
     /// target the put is complete after a quiet. A get is waited for until it is complete.
+    #[track_caller]
     pub fn wait_local(mut self) -> Vec<T> {
         match self.is_put {
             true => self.region.wait_local(),
@@ -508,6 +514,7 @@ impl<T: Element> Event for Transfer<'_, T> {
 impl<T: Element> Outcome for Transfer<'_, T> {
     type Output = Vec<T>;
 
+    #[track_caller]
     fn wait(self) -> Vec<T> {
         Transfer::wait(self)
     }
@@ -536,6 +543,7 @@ impl<T: AtomicElement> Fetch<'_, T> {
     }
 
     /// Waits until the operation is complete, and answers the old value.
+    #[track_caller]
     pub fn wait(self) -> T {
         self.0.wait()[0]
     }
@@ -554,6 +562,7 @@ impl<T: AtomicElement> Event for Fetch<'_, T> {
 impl<T: AtomicElement> Outcome for Fetch<'_, T> {
     type Output = T;
 
+    #[track_caller]
     fn wait(self) -> T {
         Fetch::wait(self)
     }
@@ -570,6 +579,7 @@ impl Update<'_> {
     }
 
     /// Waits until the operation is complete.
+    #[track_caller]
     pub fn wait(self) {
         self.0.wait();
     }
@@ -588,6 +598,7 @@ impl Event for Update<'_> {
 impl Outcome for Update<'_> {
     type Output = ();
 
+    #[track_caller]
     fn wait(self) {
         Update::wait(self);
     }

@@ -50,6 +50,7 @@ impl World {
     /// before those after it. It does not wait for their completion between PEs that map each other, and does
     /// not order gets. Operations on a [`Context`](crate::Context) have a fence of their own.
     #[inline]
+    #[track_caller]
     pub fn fence(&self) {
         // SYNC POINT put-order: releases earlier puts to whoever acquires a later one (Local::wait_until).
         fence(Ordering::Release);
@@ -61,6 +62,7 @@ impl World {
     /// Waits until all operations that this PE has started are complete and visible to every PE, non-blocking
     /// ones included; not those of a [`Context`](crate::Context).
     #[inline]
+    #[track_caller]
     pub fn quiet(&self) {
         // SYNC POINT put-order: as above; the full fence also keeps later loads behind earlier stores.
         fence(Ordering::SeqCst);
@@ -73,6 +75,7 @@ impl World {
     /// quiet as well.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn quiet_attentively(&self) {
         if let Some(net) = &self.net {
             net.quiet(self);
@@ -83,6 +86,7 @@ impl World {
     }
 
     /// The part of a quiet that concerns mapped memory.
+    #[track_caller]
     pub(crate) fn order_stores(&self) {
         // SYNC POINT put-order: as in `quiet`.
         fence(Ordering::SeqCst);

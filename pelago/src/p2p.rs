@@ -3,7 +3,7 @@
 //!
 //! Invariant: every form that finds something is an acquire: what the writer put and fenced before, or sent
 //! with the signal, is then visible. Every form makes progress. Elements are read as [`Local::get`] reads
-//! them, so numbers of up to 8 bytes are never seen half written. Source: OpenSHMEM 1.5, section 9.10
+//! them, so numbers of up to 8 bytes are never seen half written. Source: OpenSHMEM 1.6, section 9.11
 //! (point-to-point synchronization routines).
 
 use crate::element::Element;
@@ -92,6 +92,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
     /// # Panics
     /// If there is no such element, or every other PE has left the job before the comparison holds.
     #[inline]
+    #[track_caller]
     pub fn wait(&self, index: usize, comparison: Comparison, value: T) -> T {
         self.check_watched("wait", &(index..index.saturating_add(1)));
         self.until(index, || {
@@ -107,6 +108,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
     /// # Panics
     /// If there is no such element.
     #[inline]
+    #[track_caller]
     pub fn test(&self, index: usize, comparison: Comparison, value: T) -> bool {
         self.check_watched("test", &(index..index.saturating_add(1)));
         // SAFETY: the index was compared with the array's length above.
@@ -118,6 +120,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
     ///
     /// # Panics
     /// If the range exceeds the part.
+    #[track_caller]
     pub fn watch(&self, range: Range<usize>) -> Watch<'a, T> {
         self.check_watched("watch", &range);
         let local = Local { view: self.view, part: self.part };
@@ -125,6 +128,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
     }
 
     /// One look, as all tests take it.
+    #[track_caller]
     fn look_once<R>(&self, look: impl FnOnce() -> Option<R>) -> Option<R> {
         let world = self.view.world();
         world.ring_sleepers_for_data();
@@ -137,6 +141,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
         found
     }
 
+    #[track_caller]
     fn check_watched(&self, operation: &'static str, range: &Range<usize>) {
         if range.start > range.end || range.end > self.len() {
             self.out_of_range(operation, range);
@@ -145,6 +150,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn out_of_range(&self, operation: &'static str, range: &Range<usize>) -> ! {
         let (me, len) = (self.view.world().my_pe(), self.len());
         panic!(
@@ -189,6 +195,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// If the mask has another length than the range.
+    #[track_caller]
     pub fn excluding<'m>(self, mask: &'m [bool]) -> Watch<'m, T>
     where
         'a: 'm,
@@ -202,6 +209,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// If a range that is not empty does not have this element.
+    #[track_caller]
     pub fn starting_at(self, index: usize) -> Watch<'a, T> {
         if !self.range.is_empty() && !self.range.contains(&index) {
             let (me, range) = (self.local.view.world().my_pe(), &self.range);
@@ -217,6 +225,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// If there are values for another number of elements, or every other PE has left the job before.
+    #[track_caller]
     pub fn wait_all<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>)
     where
         T: 'v,
@@ -234,6 +243,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// As [`wait_all`](Watch::wait_all).
+    #[track_caller]
     pub fn wait_any<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Option<usize>
     where
         T: 'v,
@@ -248,6 +258,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// As [`wait_all`](Watch::wait_all).
+    #[track_caller]
     pub fn wait_some<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Vec<usize>
     where
         T: 'v,
@@ -263,6 +274,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// If there are values for another number of elements.
+    #[track_caller]
     pub fn test_all<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> bool
     where
         T: 'v,
@@ -277,6 +289,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// As [`test_all`](Watch::test_all).
+    #[track_caller]
     pub fn test_any<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Option<usize>
     where
         T: 'v,
@@ -289,6 +302,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     ///
     /// # Panics
     /// As [`test_all`](Watch::test_all).
+    #[track_caller]
     pub fn test_some<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Vec<usize>
     where
         T: 'v,

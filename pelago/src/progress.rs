@@ -18,7 +18,7 @@ use crate::vis::parcel::{self, Home, Parcel};
 use crate::world::World;
 use pelago_fabric::amo::write_word;
 use pelago_fabric::sync::{AtomicBool, Ordering};
-use pelago_fabric::{Atomic, AtomicKind, Event, Status, Token, copy};
+use pelago_fabric::{Atomic, AtomicKind, Event, FabricError, Status, Token, copy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a message is for: the upper byte of its header.
@@ -40,6 +40,10 @@ pub(crate) enum Purpose {
     ActivePlaced = 9,
     /// PEs have come to a point: see `muster`.
     Muster = 10,
+    /// A PE waits in vain for this one, which has left: see `departure`.
+    Missed = 11,
+    /// This was the last error of that one.
+    LastError = 12,
 }
 
 impl Purpose {
@@ -78,6 +82,13 @@ enum Asked {
 // SAFETY: `fetched` is written once, when the answer comes; whoever made the request keeps it valid till
 // then.
 unsafe impl Send for Request {}
+
+/// Why progress cannot go on.
+enum Trouble {
+    /// Another PE was lost, which may be another one's failure.
+    Lost(String),
+    Other(String),
+}
 
 /// What this PE has to remember between two rounds of progress.
 #[derive(Default)]
@@ -168,6 +179,7 @@ impl World {
     /// waits. Every call that waits does so by itself. Between PEs that map each other nothing is ever under
     /// way, and this does nothing.
     #[inline]
+    #[track_caller]
     pub fn progress(&self) {
         if let Some(net) = &self.net {
             self.progress_net(net);
@@ -185,6 +197,7 @@ impl World {
 
     /// Moves it.
     #[cold]
+    #[track_caller]
     pub(crate) fn drive_all(&self) {
         if self.collectives.is_active() {
             self.drive();
@@ -196,12 +209,17 @@ impl World {
     }
 
     #[cold]
+    #[track_caller]
     fn progress_net(&self, net: &Arc<Channel>) {
         if net.is_shut() {
             // Nothing moves any more; a destructor that runs because of that must not fail again.
             match std::thread::panicking() {
                 true => return,
-                false => self.give_up("progress after this PE has failed or given up"),
+                false => {
+                    // The thread that has closed the channels may not have said why yet.
+                    let reason = self.memory.header().failure.read().map(|(_, reason)| reason);
+                    self.give_up(reason.as_deref().unwrap_or("progress after this PE has given up"))
+                }
             }
         }
         net.look();
@@ -209,7 +227,13 @@ impl World {
         self.wake_futures();
     }
 
+    /// Whether what was started through contexts is complete.
+    pub(crate) fn are_contexts_quiet(&self) -> bool {
+        self.agenda.contexts().iter().all(|context| context.is_shut() || context.is_quiet())
+    }
+
     /// Progress without the user's code.
+    #[track_caller]
     pub(crate) fn serve_others(&self, net: &Arc<Channel>) {
         self.progress_channel(net);
         if self.agenda.has_contexts.load(Ordering::Relaxed) {
@@ -220,28 +244,50 @@ impl World {
         }
     }
 
+    /// Serves others where that is possible still; what goes wrong is not reported.
+    pub(crate) fn serve_if_possible(&self) {
+        let Some(net) = self.net.as_ref().filter(|net| !net.is_shut()) else { return };
+        if self.take_events(net).is_ok() && !self.agenda.outbox.is_empty() {
+            self.flush_outbox(net);
+        }
+    }
+
+    #[track_caller]
     fn progress_channel(&self, channel: &Channel) {
+        match self.take_events(channel) {
+            Ok(()) => {}
+            Err(Trouble::Lost(reason)) => self.fail_after_loss(&reason),
+            Err(Trouble::Other(reason)) => self.fail(&reason),
+        }
+    }
+
+    /// Takes what the provider has brought.
+    fn take_events(&self, channel: &Channel) -> Result<(), Trouble> {
         let mut senseless = None;
         let outcome = channel.progress(&mut |event| match event {
             Event::Sent(token) => self.trackers.sent(token),
             Event::Done(token) => self.trackers.done(token),
             Event::Message { from, header, payload } => {
+                self.stall.note_message();
                 if self.receive(from, header, payload).is_none() {
                     senseless = Some((from, header, payload.len()));
                 }
             }
         });
-        // Not before here: to fail shuts the channel, which is in use as long as events come.
-        if let Err(error) = outcome {
-            self.fail(&error.to_string());
+        // To fail shuts the channel, which is in use as long as events come.
+        match outcome {
+            Ok(_) => {}
+            Err(error @ (FabricError::Unreachable { .. } | FabricError::PeerLost { .. })) => {
+                return Err(Trouble::Lost(error.to_string()));
+            }
+            Err(error) => return Err(Trouble::Other(error.to_string())),
         }
-        if let Some((from, header, bytes)) = senseless {
-            let me = self.my_pe();
-            self.fail(&format!(
-                "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). \
-                 Are all PEs of the job the same build?"
-            ));
-        }
+        let Some((from, header, bytes)) = senseless else { return Ok(()) };
+        let me = self.my_pe();
+        Err(Trouble::Other(format!(
+            "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). Are \
+             all PEs of the job the same build?"
+        )))
     }
 
     /// Does what a message asks for. `None` if it makes no sense.
@@ -262,6 +308,14 @@ impl World {
             p if p == Purpose::Active as u8 => self.note_active(from, header, payload),
             p if p == Purpose::ActivePlaced as u8 => self.note_placed(),
             p if p == Purpose::Muster as u8 => self.note_muster(from, code),
+            p if p == Purpose::Missed as u8 => {
+                self.note_missed(from);
+                Some(())
+            }
+            p if p == Purpose::LastError as u8 => {
+                self.note_last_error(from, payload);
+                Some(())
+            }
             p if p == Purpose::ActiveAsk as u8 => {
                 self.tell_executed(from);
                 Some(())
@@ -376,6 +430,7 @@ impl World {
     /// # Safety
     /// What the parcel scatters or gathers lies in the heap. The homes of what it gathers are valid for
     /// writes until the tracker has counted it as done.
+    #[track_caller]
     pub(crate) unsafe fn send_parcel(
         &self,
         channel: &Arc<Channel>,
@@ -531,6 +586,7 @@ impl World {
     }
 
     /// Completes everything that this PE has started, on contexts as well.
+    #[track_caller]
     pub(crate) fn quiet_all(&self) {
         if let Some(net) = &self.net {
             net.quiet(self);
@@ -573,7 +629,7 @@ mod tests {
                 receive(0, 0, &[], &[]),
                 receive(8, 0, &[], &[]),
                 receive(10, 4, &[], &[]),
-                receive(11, 0, &[], &[]),
+                receive(13, 0, &[], &[]),
                 receive(3, 1, &[], &data),
                 receive(3, 1, &[entry(4096, 8)], &data[..7]),
                 receive(3, 1, &[entry(4096, 4)], &data),

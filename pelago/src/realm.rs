@@ -26,7 +26,7 @@ const ALIGN_BYTES_MAX: usize = REGION_ALIGN_BYTES;
 /// The same in a space: that of the blocks of a pool that spaces are made of.
 pub(crate) const SPACE_ALIGN_BYTES: usize = 4096;
 /// The most arrays that can be alive at once in a space.
-const SPACE_ARRAYS_MAX: usize = crate::team::NOTICE_DROPPED_WORDS * 64;
+const SPACE_ARRAYS_MAX: usize = crate::notice::NOTICE_DROPPED_WORDS * 64;
 
 /// Where something begins in the region of each member, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,14 +161,19 @@ impl Realm {
 
     /// Makes sure that all members make this call, completes what they have started, and reclaims what all
     /// have dropped.
+    #[track_caller]
     pub(crate) fn agree(&self, world: &World, call: Call) -> Result<()> {
         match &self.team {
             None => world.agree(call),
-            Some(team) => agree::waiting_for(call, 0, || team.agree(world, self, call)),
+            Some(team) => {
+                let _waited = agree::waiting_for(call, 0);
+                team.agree(world, self, call)
+            }
         }
     }
 
     /// A barrier of the members.
+    #[track_caller]
     pub(crate) fn barrier(&self, world: &World) {
         match &self.team {
             None => world.barrier(),
@@ -177,6 +182,7 @@ impl Realm {
     }
 
     /// Allocates an array that all members have agreed on.
+    #[track_caller]
     pub(crate) fn alloc_agreed<'a, T: Element>(
         &'a self,
         world: &'a World,

@@ -45,6 +45,7 @@ pub(crate) fn run(world: &World, callback: Callback, work: impl FnOnce()) {
 
 /// Makes sure that no code that the runtime calls makes this call, which waits for other PEs.
 #[inline]
+#[track_caller]
 pub(crate) fn forbid(world: &World, called: &'static str) {
     if let Some(callback) = RUNNING.get() {
         fail(world, callback, called);
@@ -64,6 +65,7 @@ pub(crate) fn may_wait() -> bool {
 }
 
 /// The same of a wait, which must not be while a lock for handlers is held either.
+#[track_caller]
 pub(crate) fn forbid_wait(world: &World, awaited: impl FnOnce() -> String) {
     if HELD.get() > 0 {
         let (me, awaited) = (world.my_pe(), awaited());

@@ -19,8 +19,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 impl<T: Element> View<'_, T> {
-    /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8
-    /// bytes arrive in one piece. Complete at the target after [`quiet`](crate::World::quiet) or a barrier.
+    /// Puts one element: writes `value` to element `index` on `pe`. Where `pe` is mapped, numbers of up to 8
+    /// bytes arrive in one piece; over a network they do if the fabric has it so, which TCP has not. Complete
+    /// at the target after [`quiet`](crate::World::quiet) or a barrier.
     ///
     /// # Errors
     /// If there is no such PE or element; nothing is written then.
@@ -38,7 +39,8 @@ impl<T: Element> View<'_, T> {
         Ok(())
     }
 
-    /// Gets one element: reads element `index` on `pe`. Numbers of up to 8 bytes are read in one piece.
+    /// Gets one element: reads element `index` on `pe`. Where `pe` is mapped, numbers of up to 8 bytes are
+    /// read in one piece; over a network they are if the fabric has it so, which TCP has not.
     ///
     /// # Errors
     /// If there is no such PE or element.

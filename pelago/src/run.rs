@@ -5,10 +5,12 @@
 //! for ever.
 
 use crate::Pe;
+use crate::binding::own_settings;
 use crate::error::Result;
 use crate::join::{self, Seat};
 use crate::last_words;
 use crate::spmd::stay_on;
+use crate::stall;
 use crate::world::World;
 use pelago_boot::{Job, Settings, cpus};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +52,16 @@ const PANIC_STATUS: i32 = 101;
 /// As [`World::init`], and if the body of the only PE panics. A panic of one of several PEs ends the job,
 /// with its words and status 101.
 pub fn run<R: Send>(body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>> {
-    let settings = Settings::from_env()?;
+    run_with(&[], body)
+}
+
+/// As [`run`], with settings that hold in place of the environment's.
+///
+/// # Errors
+/// As [`run`], and for settings that are none.
+#[doc(hidden)]
+pub fn run_with<R: Send>(settings: &[(&str, &str)], body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>> {
+    let settings = own_settings(settings)?;
     let membership = join::process(&settings)?;
     if settings.pes_per_process == 1 {
         let world = join::of_job(membership, &settings)?;
@@ -58,6 +69,7 @@ pub fn run<R: Send>(body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>> {
     }
     let job = Arc::clone(&membership.job);
     let seats = join::seats(membership, &settings)?;
+    let _resting = stall::Resting::begin();
     let outcomes = run_threads(seats, &job, &settings, &body);
     if let Some(job) = Arc::into_inner(job) {
         let first = job.first_pe();
@@ -100,6 +112,15 @@ fn run_pe<R>(pe: Pe, seat: Seat, job: &Job, settings: &Settings, body: &(dyn Fn(
     let world =
         told(pe, job, || seat.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string())));
     let outcome = told(pe, job, || body(&world));
+    // A body that has caught a failure of the runtime returns, but the world is closed: the job has failed.
+    if world.is_closed() {
+        let reason = world.has_failed();
+        job.abort(
+            pe,
+            1,
+            reason.as_deref().unwrap_or("it caught a failure and cannot leave the job in order"),
+        );
+    }
     told(pe, job, || drop(world));
     outcome
 }

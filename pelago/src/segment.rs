@@ -13,6 +13,7 @@
 use crate::Pe;
 use crate::element::Element;
 use crate::heap::HEADER_BYTES;
+use crate::stall::RECORD_WORDS;
 use pelago_fabric::copy;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::segment::{Block, Header, NOTICE_WORDS};
@@ -29,12 +30,15 @@ pub(crate) const FLAGS: usize = 64;
 /// much.
 const NOTICES_OFFSET_BYTES: usize = FLAGS * 8;
 /// Bytes at the start of every heap that belong to the runtime.
-pub(crate) const RESERVED_BYTES: usize = 2048;
+pub(crate) const RESERVED_BYTES: usize = 4096;
 
 /// What a PE says of itself to those who ask over the net: see `watch`.
 const STANDING_OFFSET_BYTES: usize = NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8;
 
-const _: () = assert!(STANDING_OFFSET_BYTES + 8 <= RESERVED_BYTES);
+/// The record of the waits of a PE's threads: see `stall`. It is written in long waits only.
+const RECORD_OFFSET_BYTES: usize = (STANDING_OFFSET_BYTES + 8).next_multiple_of(64);
+
+const _: () = assert!(RECORD_OFFSET_BYTES + RECORD_WORDS * 8 <= RESERVED_BYTES);
 
 /// The memory of the PEs of this node.
 pub(crate) struct Memory {
@@ -130,6 +134,14 @@ impl Memory {
     /// What a PE of this node says of itself.
     pub(crate) fn standing(&self, pe: Pe) -> &AtomicU64 {
         &self.words::<1>(pe, STANDING_OFFSET_BYTES)[0]
+    }
+
+    /// Offset of the record of a PE's waits in every heap, in bytes.
+    pub(crate) const RECORD_OFFSET_BYTES: usize = RECORD_OFFSET_BYTES;
+
+    /// The record of what the threads of a PE of this node wait for.
+    pub(crate) fn record(&self, pe: Pe) -> &[AtomicU64; RECORD_WORDS] {
+        self.words(pe, RECORD_OFFSET_BYTES)
     }
 
     /// Words of the runtime's part of a heap.

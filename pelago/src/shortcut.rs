@@ -147,7 +147,7 @@ impl Shortcut {
         };
         let peers: Box<[Peer]> = spots.iter().enumerate().map(peer).collect();
         // All or none, as the prepared put keeps the last key.
-        let is_common = spots.iter().all(|spot| spot.key == key && spot.start == 0);
+        let is_common = spots.iter().all(|spot| spot.key == spots[0].key && spot.start == 0);
         let address = |peer: &Peer| match peer {
             Peer::Net(spot) if is_common => spot.address,
             _ => ELSEWHERE,

@@ -5,7 +5,7 @@
 //! written first, and the atomic that signals releases them. Over the net the data are tracked, and progress
 //! issues the signal once they are delivered; in a scope and with `put_signal_nbi` the origin does not wait
 //! for that, and `put_signal` returns once the data are delivered. The signal's word has the same executor as
-//! every other atomic. Source: OpenSHMEM 1.5, section 9.8; signals without data: 1.6.
+//! every other atomic. Source: OpenSHMEM 1.6, section 9.9.
 
 use crate::Pe;
 use crate::amo::AtomicElement;
@@ -251,6 +251,7 @@ impl Local<'_, u64> {
     /// # Panics
     /// If there is no such element.
     #[inline]
+    #[track_caller]
     pub fn signal_fetch(&self, index: usize) -> u64 {
         let value = self.get(index);
         // SYNC POINT signal: acquires the data that were put with the signal.

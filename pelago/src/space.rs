@@ -4,6 +4,7 @@
 use crate::agree::Call;
 use crate::element::Element;
 use crate::error::Result;
+use crate::kind::ObjectKind;
 use crate::realm::Realm;
 use crate::symmetric::Symmetric;
 use crate::world::World;
@@ -59,6 +60,7 @@ impl<'w> Space<'w> {
     /// # Errors
     /// If the space has no such block, there are 256 arrays in it already, or the members do not ask for the
     /// same; then nobody has allocated.
+    #[track_caller]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
         self.alloc_aligned(len, align_of::<T>())
     }
@@ -68,9 +70,21 @@ impl<'w> Space<'w> {
     ///
     /// # Errors
     /// As [`alloc`](Space::alloc), and for other alignments.
+    #[track_caller]
     pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
+        self.alloc_as(ObjectKind::Array, len, align_bytes)
+    }
+
+    /// As [`alloc_aligned`](Space::alloc_aligned), for an object of this kind.
+    #[track_caller]
+    pub(crate) fn alloc_as<T: Element>(
+        &self,
+        kind: ObjectKind,
+        len: usize,
+        align_bytes: usize,
+    ) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
-        self.realm.agree(self.world, Call::Alloc { bytes, align_bytes })?;
+        self.realm.agree(self.world, Call::Alloc { kind, bytes, align_bytes })?;
         self.realm.alloc_agreed(self.world, len, align_bytes)
     }
 
@@ -78,9 +92,20 @@ impl<'w> Space<'w> {
     ///
     /// # Errors
     /// As [`alloc`](Space::alloc).
+    #[track_caller]
     pub fn alloc_zeroed<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
+        self.alloc_zeroed_as(ObjectKind::Array, len)
+    }
+
+    /// As [`alloc_zeroed`](Space::alloc_zeroed), for an object of this kind.
+    #[track_caller]
+    pub(crate) fn alloc_zeroed_as<T: Element>(
+        &self,
+        kind: ObjectKind,
+        len: usize,
+    ) -> Result<Symmetric<'_, T>> {
         let (bytes, align_bytes) = (len.saturating_mul(size_of::<T>()), align_of::<T>());
-        self.realm.agree(self.world, Call::AllocZeroed { bytes, align_bytes })?;
+        self.realm.agree(self.world, Call::AllocZeroed { kind, bytes, align_bytes })?;
         let array = self.realm.alloc_agreed(self.world, len, align_bytes)?;
         array.zero_here();
         self.realm.barrier(self.world);

@@ -6,8 +6,9 @@ use crate::join;
 use crate::last_words::panic_text;
 use crate::nodes::Placement;
 use crate::route::Reach;
+use crate::stall;
 use crate::world::{GaveUp, World};
-use pelago_boot::{BarrierKind, RouteKind, Settings, cpus};
+use pelago_boot::{BarrierKind, HeapSize, RouteKind, Settings, cpus};
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::sim::{Sim, SimParams};
@@ -144,6 +145,7 @@ impl Spmd {
     /// If the number of PEs is 0, or nodes are given for another number of them.
     pub fn run<R: Send>(&self, body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>, SpmdError> {
         assert!(self.n_pes > 0, "a job has at least one PE");
+        let before = stall::before_job();
         let settings = self.settings()?;
         let (segment, _fd) =
             Segment::create(0, join::layout(&settings, self.n_pes)).map_err(crate::Error::from)?;
@@ -160,10 +162,11 @@ impl Spmd {
         let cpu = if nets.is_empty() { None } else { next_cpu() };
         let outcomes = thread::scope(|scope| {
             let start = |pe| {
-                let (segment, settings, body) = (Arc::clone(&segment), &settings, &body);
+                let (segment, settings, body, before) = (Arc::clone(&segment), &settings, &body, &before);
                 let placement = Placement { net: nets.pop_front(), reach, nodes: nodes.clone() };
                 let run = move || {
                     cpu.into_iter().for_each(stay_on);
+                    stall::join_job(before);
                     run_pe((pe, self.n_pes), segment, placement, settings, body)
                 };
                 thread::Builder::new()
@@ -203,7 +206,7 @@ impl Spmd {
         for (variable, value) in &self.others {
             settings.set(variable, value)?;
         }
-        settings.heap_bytes = self.heap_bytes.or(settings.heap_bytes);
+        settings.heap = self.heap_bytes.map_or(settings.heap, HeapSize::Bytes);
         settings.counters = self.counters.unwrap_or(settings.counters);
         settings.barrier = self.barrier.unwrap_or(settings.barrier);
         settings.ring_bytes = self.ring_bytes.unwrap_or(settings.ring_bytes);

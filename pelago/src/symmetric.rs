@@ -110,6 +110,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// # Errors
     /// If the PEs do not all begin this phase, or do not all end it next: the array then stays closed at the
     /// PEs that have left it, as others may still be in it.
+    #[track_caller]
     pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_open("exclusive")?;
         let (world, realm) = (self.world(), self.realm());
@@ -141,6 +142,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
     ///
     /// # Errors
     /// If the heap has no such block, or the PEs do not ask for the same. This PE has then dropped the array.
+    #[track_caller]
     pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
         self.check_open("resize")?;
         let (world, realm, id) = (self.world(), self.realm(), self.id);
@@ -182,6 +184,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
     ///
     /// # Errors
     /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         let (world, realm, offset_bytes) = (self.world(), self.realm(), self.place.offset_bytes());
         self.finish_collectives("free");
@@ -190,6 +193,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
     }
 
     /// Waits until no collective operation uses the array any more here, whose request was forgotten.
+    #[track_caller]
     fn finish_collectives(&self, operation: &'static str) {
         if !self.usage().is_over() {
             self.world().wait(Awaited::Collective { operation, pe: None }, || self.usage().is_over());

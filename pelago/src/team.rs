@@ -11,28 +11,24 @@
 use crate::Pe;
 use crate::agree::Call;
 use crate::children::{Children, Tie};
+use crate::coll::block;
 use crate::coll::direct::Direct;
 use crate::coll::engine::TeamEngine;
 use crate::coll::schedule::Rank;
-use crate::coll::{block, call};
 use crate::error::{ErrorKind, Result};
 use crate::heap::Heap;
 use crate::members::Members;
+use crate::notice::{Birth, NOTICE_DROPPED_WORDS, NOTICE_WORDS, Notice, describe};
 use crate::realm::{Bases, Realm, SPACE_ALIGN_BYTES};
 use crate::segment::Memory;
 use crate::space::Space;
+use crate::stall::Labelled;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::SyncMemoryKind;
 use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Words of a notice that say what was dropped.
-pub(crate) const NOTICE_DROPPED_WORDS: usize = 4;
-/// Words that the members exchange at once.
-pub(crate) const NOTICE_WORDS: usize = 4 + NOTICE_DROPPED_WORDS;
-/// What a member tells the others at once.
-pub(crate) type Notice = [u64; NOTICE_WORDS];
 /// Teams and spaces made from one team that can be alive at once.
 const CHILDREN_MAX: usize = NOTICE_DROPPED_WORDS * 64;
 /// In a notice: this member has no room.
@@ -41,7 +37,7 @@ const NO_ROOM: u64 = u64::MAX;
 /// A PE's place in a team: see [`World::team`].
 ///
 /// Every call that is collective is made by all members, in the same order. Different teams may be used by
-/// different threads at once, one team by one thread at a time.
+/// different threads at once, one team by one thread at a time: see [`World`] for what is refused.
 pub struct Team<'w> {
     pub(crate) world: &'w World,
     pub(crate) core: Arc<TeamCore>,
@@ -178,6 +174,7 @@ impl TeamCore {
     }
 
     /// The PE of a rank.
+    #[track_caller]
     pub(crate) fn pe(&self, rank: Rank) -> Pe {
         self.members.pe(rank)
     }
@@ -198,6 +195,7 @@ impl TeamCore {
     }
 
     /// This core with the nodes of its members, and with what is known of them and of the settings.
+    #[track_caller]
     fn placed(mut self, world: &World) -> TeamCore {
         let (meets_at_counter, is_plain) = world.manners(self.len());
         self.tune(meets_at_counter, is_plain);
@@ -237,17 +235,35 @@ impl TeamCore {
         }
     }
 
-    /// What all members say, by rank, when each says `notice`.
+    /// Ends the job: the members do not make the same call, which nobody else can tell them, as one of them
+    /// takes part in no agreement. `mine` is this PE's.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn fail_met(&self, world: &World, mine: &str, rank: Option<Rank>) -> ! {
+        let me = world.my_pe();
+        let whose = rank.map_or_else(|| "another PE".to_owned(), |rank| format!("PE {}", self.pe(rank)));
+        world.fail(&format!(
+            "PE {me}: {mine} of a team meets another collective call of {whose}. Every member must make the \
+             same collective calls in the same order; PELAGO_CHECK=on names both"
+        ))
+    }
+
+    /// What all members say, by rank, when each says `notice`. It is an agreement: where a member makes a
+    /// call of another kind, the job ends.
+    #[track_caller]
     fn exchange(self: &Arc<Self>, world: &World, number: u64, notice: Notice) -> Vec<Notice> {
         let to_bytes =
             |notice: Notice| notice.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
         let mut bytes = vec![0; self.len() * size_of::<Notice>()];
-        match self.is_mapped() {
-            true => {
-                let direct = Direct { world, team: self, operation: "exchange" };
-                direct.exchange(&to_bytes(notice), &mut bytes);
+        let _labelled = Labelled::new(self, notice, number);
+        if self.is_mapped() {
+            let direct = Direct { world, team: self, operation: "exchange" };
+            if let Err(rank) = direct.agree(&to_bytes(notice), &mut bytes) {
+                self.fail_met(world, &describe(&notice), Some(rank));
             }
-            false => world.exchange_by_schedule(self, number, &to_bytes(notice), &mut bytes),
+        } else {
+            let said = describe(&notice);
+            world.exchange_by_schedule(self, (number, said), &to_bytes(notice), &mut bytes);
         }
         let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"));
         let to_notice = |bytes: &[u8]| std::array::from_fn(|i| word(&bytes[8 * i..8 * i + 8]));
@@ -256,6 +272,7 @@ impl TeamCore {
 
     /// Lets the first `n` members go on without the others: they know that those have begun to leave, and so
     /// are done with what was shown to them.
+    #[track_caller]
     fn leave_behind(self: &Arc<Self>, world: &World, n: usize) {
         let awaited = Awaited::Collective { operation: "shrink", pe: None };
         if !world.is_at_rest(self) {
@@ -267,6 +284,7 @@ impl TeamCore {
     }
 
     /// The right to exchange, for one thread of this PE at a time.
+    #[track_caller]
     fn exchanging(&self, world: &World) -> MutexGuard<'_, u64> {
         match self.exchanges.try_lock() {
             Ok(guard) => guard,
@@ -282,6 +300,7 @@ impl TeamCore {
     /// Lets all members make this call: an exchange after all of them have completed what they have started,
     /// in which they compare their calls, and after which the arrays of `realm` that all have dropped are
     /// reclaimed.
+    #[track_caller]
     pub(crate) fn agree(self: &Arc<Self>, world: &World, realm: &Realm, call: Call) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         let dropped = realm.arrays().dropped();
@@ -373,50 +392,6 @@ impl TeamCore {
     }
 }
 
-/// A call that makes a team or a space, with two words that each member says of itself.
-#[derive(Clone, Copy)]
-struct Birth {
-    operation: &'static str,
-    words: [u64; 2],
-}
-
-/// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
-/// counted from a number that no other call has.
-const BIRTHS: [&str; 13] = [
-    "split_strided",
-    "split_list",
-    "split_2d",
-    "split_3d",
-    "split_by",
-    "space",
-    "collect",
-    "broadcast_to_others",
-    "a common place",
-    "serve",
-    "the end of serve",
-    "a barrier of active messages",
-    "atomic_domain",
-];
-const FIRST_BIRTH: u64 = 1 << 32;
-
-impl Birth {
-    fn code(&self) -> u64 {
-        let place = BIRTHS.iter().position(|&name| name == self.operation);
-        FIRST_BIRTH + place.expect("every call that makes a team is in the table") as u64
-    }
-}
-
-/// What a member calls, for messages.
-fn describe(notice: &Notice) -> String {
-    let &[code, a, b, c, ..] = notice;
-    let birth = code.checked_sub(FIRST_BIRTH).and_then(|place| BIRTHS.get(place as usize));
-    birth
-        .map(|name| (*name).to_owned())
-        .or_else(|| call::describe([code, a, b, c]))
-        .or_else(|| Call::from_words([code, a, b]).map(|call| call.to_string()))
-        .unwrap_or_else(|| "something else".to_owned())
-}
-
 /// What was exchanged to make a team or space.
 struct Born {
     number: u64,
@@ -447,6 +422,7 @@ impl<'w> Team<'w> {
     ///
     /// # Panics
     /// If there is no such rank.
+    #[track_caller]
     pub fn pe(&self, rank: Rank) -> Pe {
         let n = self.n_pes();
         assert!(
@@ -472,7 +448,7 @@ impl<'w> Team<'w> {
 
     /// Makes a team of `n` members: those of ranks `start`, `start + stride`, and so on, in this order; a
     /// negative stride turns it round. Collective on this team. `None` for members of this team that are not
-    /// in the new one. Source: OpenSHMEM 1.5, section 9.4.
+    /// in the new one. Source: OpenSHMEM 1.6, section 9.4.
     ///
     /// ```
     /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -484,6 +460,7 @@ impl<'w> Team<'w> {
     /// # Errors
     /// If a rank is not in this team or occurs twice, `n` is 0, a pool has no room, or the members do not
     /// make the same call.
+    #[track_caller]
     pub fn split_strided(&self, start: Rank, stride: isize, n: usize) -> Result<Option<Team<'w>>> {
         let ranks: Option<Vec<Rank>> = (0..n.min(self.n_pes() + 1))
             .map(|i| {
@@ -506,6 +483,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
+    #[track_caller]
     pub fn split_list(&self, ranks: &[Rank]) -> Result<Option<Team<'w>>> {
         let mut sorted = ranks.to_vec();
         sorted.sort_unstable();
@@ -530,10 +508,11 @@ impl<'w> Team<'w> {
 
     /// Arranges the team's ranks in rows of `x_range`, and makes a team of this PE's row and one of its
     /// column: rank r stands at x = r % `x_range`, y = r / `x_range`. Collective on this team. A range that
-    /// exceeds the team counts as its size; the last row may be short. Source: OpenSHMEM 1.5, section 9.4.
+    /// exceeds the team counts as its size; the last row may be short. Source: OpenSHMEM 1.6, section 9.4.
     ///
     /// # Errors
     /// If the range is 0, or as [`split_strided`](Team::split_strided).
+    #[track_caller]
     pub fn split_2d(&self, x_range: usize) -> Result<(Team<'w>, Team<'w>)> {
         if x_range == 0 {
             return Err(self.bad("split_2d", "rows of 0 ranks. Give a range of at least 1".to_owned()));
@@ -552,6 +531,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// If a range is 0, or as [`split_strided`](Team::split_strided).
+    #[track_caller]
     pub fn split_3d(&self, x_range: usize, y_range: usize) -> Result<[Team<'w>; 3]> {
         if x_range == 0 || y_range == 0 {
             return Err(self.bad("split_3d", "a range of 0 ranks. Give ranges of at least 1".to_owned()));
@@ -595,6 +575,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided); a colour is below 2^64 - 1.
+    #[track_caller]
     pub fn split_by(&self, colour: Option<u64>, key: i64) -> Result<Option<Team<'w>>> {
         const NO_COLOUR: u64 = u64::MAX;
         let words = [colour.unwrap_or(NO_COLOUR), key as u64];
@@ -612,6 +593,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
+    #[track_caller]
     pub fn split_shared(&self) -> Result<Team<'w>> {
         let colour = self.world.routes.neighbourhood();
         Ok(self.split_by(Some(colour), 0)?.expect("every PE has a colour"))
@@ -621,6 +603,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
+    #[track_caller]
     pub fn split_node(&self) -> Result<Team<'w>> {
         let node = self.world.node(self.world.my_pe());
         Ok(self.split_by(Some(u64::from(node)), 0)?.expect("every PE has a node"))
@@ -641,6 +624,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// If `n` is 0 or exceeds the team, or as [`split_strided`](Team::split_strided).
+    #[track_caller]
     pub fn shrink(self, n: usize) -> Result<Option<Team<'w>>> {
         if n == 0 || n > self.n_pes() {
             let reason = format!("{n} members of {}. Keep at least 1, and at most all", self.n_pes());
@@ -670,6 +654,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// If a pool has no room, or the members do not ask for the same.
+    #[track_caller]
     pub fn space(&self, bytes: usize) -> Result<Space<'w>> {
         let size =
             bytes.max(1).checked_next_multiple_of(SPACE_ALIGN_BYTES).filter(|&b| b <= isize::MAX as usize);
@@ -677,7 +662,8 @@ impl<'w> Team<'w> {
         let call = Birth { operation: "space", words: [bytes as u64, 0] };
         let born = self.core.bear(self.world, call, Some(size))?;
         self.check_words("space", &born)?;
-        let bases = Bases::of(born.notices.iter().map(|theirs| theirs[3] as usize).collect());
+        let told = born.notices.iter().zip(0..).map(|(theirs, rank)| (self.core.pe(rank), theirs[3]));
+        let bases = self.world.checked_blocks(told, size);
         let tie = self.core.tie(&born);
         let realm = Realm::space(Arc::clone(&self.core), bases, size, tie);
         Ok(Space::new(self.world, realm))
@@ -689,16 +675,27 @@ impl<'w> Team<'w> {
     /// # Errors
     /// If a member makes another call, as far as that can be told.
     #[doc(hidden)]
+    #[track_caller]
     pub fn exchange_words(&self, operation: &'static str, words: [u64; 2]) -> Result<Vec<[u64; 2]>> {
+        self.exchange_words_of((operation, 0), words)
+    }
+
+    /// The same of a call with a word that all members give alike.
+    #[track_caller]
+    pub(crate) fn exchange_words_of(
+        &self,
+        (operation, common): (&'static str, u64),
+        words: [u64; 2],
+    ) -> Result<Vec<[u64; 2]>> {
         let core = &self.core;
         let mut exchanges = core.exchanging(self.world);
         *exchanges += 1;
         let code = Birth { operation, words }.code();
         let mut notice: Notice = [0; NOTICE_WORDS];
-        notice[..3].copy_from_slice(&[code, words[0], words[1]]);
+        notice[..4].copy_from_slice(&[code, words[0], words[1], common]);
         let notices = core.exchange(self.world, *exchanges, notice);
-        if let Some(rank) = notices.iter().position(|theirs| theirs[0] != code) {
-            let (me, pe, mine) = (self.world.my_pe(), core.pe(rank), operation.to_owned());
+        if let Some(rank) = notices.iter().position(|theirs| (theirs[0], theirs[3]) != (code, common)) {
+            let (me, pe, mine) = (self.world.my_pe(), core.pe(rank), describe(&notice));
             let (sequence, theirs) = (*exchanges, describe(&notices[rank]));
             return Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into());
         }
@@ -711,9 +708,9 @@ impl<'w> Team<'w> {
     }
 
     /// The team of these PEs, whose blocks lie at these places of their pools: see `founding`.
-    pub(crate) fn founded(world: &'w World, pes: &[Pe], places: Vec<usize>) -> Team<'w> {
+    pub(crate) fn founded(world: &'w World, pes: &[Pe], bases: Bases) -> Team<'w> {
         let me = pes.iter().position(|&pe| pe == world.my_pe()).expect("this PE is in the list");
-        let core = TeamCore::new(Members::of(pes), me, Bases::of(places), None, world.team.sync_memory);
+        let core = TeamCore::new(Members::of(pes), me, bases, None, world.team.sync_memory);
         let core = core.mapped(&world.memory, world.routes.are_all_mapped());
         Team { world, core: Arc::new(core.placed(world)) }
     }
@@ -722,7 +719,8 @@ impl<'w> Team<'w> {
     fn adopt(&self, born: Born, ranks: &[Rank]) -> Option<Team<'w>> {
         let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
         let pes: Vec<Pe> = ranks.iter().map(|&rank| self.core.pe(rank)).collect();
-        let bases = Bases::of(ranks.iter().map(|&rank| born.notices[rank][3] as usize).collect());
+        let told = ranks.iter().map(|&rank| (self.core.pe(rank), born.notices[rank][3]));
+        let bases = self.world.checked_blocks(told, born.block.map_or(0, |(_, bytes)| bytes));
         let tie = Some(Arc::new(self.core.tie(&born)));
         let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.core.sync_memory);
         let core = core.mapped(&self.world.memory, self.world.routes.are_all_mapped());
@@ -763,28 +761,6 @@ impl World {
     /// The team of all PEs, in which each PE's rank is its number. Local.
     pub fn team(&self) -> Team<'_> {
         Team { world: self, core: Arc::clone(&self.team) }
-    }
-
-    /// Takes a block of this PE's pool, all zero; `None` if there is no room.
-    pub(crate) fn pool_alloc(&self, bytes: usize) -> Option<usize> {
-        self.pool().alloc(bytes, SPACE_ALIGN_BYTES)
-    }
-
-    /// Gives a block of this PE's pool back, zeroed for whoever takes it next.
-    pub(crate) fn pool_free(&self, offset_bytes: usize, bytes: usize) {
-        // SAFETY: the block is this PE's, and whoever gives it back knows that nobody uses it any more.
-        unsafe { self.memory.clear(self.my_pe(), offset_bytes, bytes) };
-        self.pool().free(offset_bytes);
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Heap> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
-    pub fn pool_used_bytes(&self) -> usize {
-        let pool = self.pool();
-        pool.total_bytes() - pool.free_bytes()
     }
 }
 

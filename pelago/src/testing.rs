@@ -12,6 +12,7 @@
 //! # }
 //! ```
 
+use crate::stall;
 use crate::world::World;
 use pelago_boot::{Settings, launch};
 use std::time::Duration;
@@ -109,6 +110,8 @@ fn job_of_copies(place: &Place, n_pes: usize) -> JobSpec {
 }
 
 fn be_pes(body: impl Fn(&World) + Sync) -> ! {
+    // The threads of the test harness wait for this one.
+    stall::others_are_bystanders();
     let outcome = crate::run(body).map(drop);
     outcome.unwrap_or_else(|error| {
         eprintln!("{error}");

@@ -123,6 +123,7 @@ impl Trackers {
 impl World {
     /// Starts operations with a tracker of their own and waits until it says that it is enough: that they are
     /// sent, or that they are done.
+    #[track_caller]
     pub(crate) fn track(
         &self,
         (operation, pe): (&'static str, Pe),

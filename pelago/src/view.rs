@@ -107,6 +107,7 @@ impl<'a, T: Element> View<'a, T> {
     ///
     /// # Panics
     /// If the context belongs to another world, which this array is not reached by.
+    #[track_caller]
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
         assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());

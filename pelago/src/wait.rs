@@ -8,8 +8,10 @@
 
 use crate::Pe;
 use crate::agree;
+use crate::am::executor::BlockedHandlers;
 use crate::channel::Channel;
 use crate::restricted;
+use crate::stall::{self, Long};
 use crate::world::World;
 use pelago_boot::Settings;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
@@ -111,6 +113,8 @@ pub(crate) enum Awaited {
     EndOfWork,
     /// Room for an operation over the net.
     Room { operation: &'static str, pe: Pe },
+    /// The end of the handlers that other threads of this PE run.
+    Handlers,
 }
 
 impl Awaited {
@@ -135,12 +139,14 @@ impl Awaited {
 impl World {
     /// Waits until `ready` says yes. The spinning part is here, the rest out of line.
     #[inline]
+    #[track_caller]
     pub(crate) fn wait(&self, awaited: Awaited, ready: impl FnMut() -> bool) {
         self.wait_with(awaited, None, ready);
     }
 
     /// As `wait`, for a change of this PE's part of an array, whose header counts the sleepers in `waiters`.
     #[inline]
+    #[track_caller]
     pub(crate) fn wait_with(
         &self,
         awaited: Awaited,
@@ -155,6 +161,7 @@ impl World {
 
     /// As `wait`, for something that only members of a team can bring about: `needed` says from time to time
     /// which PE, that has perhaps left the job, it cannot come without.
+    #[track_caller]
     pub(crate) fn wait_for_members(
         &self,
         awaited: Awaited,
@@ -167,21 +174,23 @@ impl World {
             if looks.is_multiple_of(LOOKS_PER_MEMBERS_CHECK) {
                 culprit = needed().filter(|&pe| self.has_left(pe));
                 // What it did before it left is visible now: only a last look tells whether that is enough.
+                // While another thread moves the operations this one cannot look, and asks again later.
                 if culprit.is_some() {
-                    self.drive();
-                    culprit = culprit.filter(|&pe| needed() == Some(pe));
+                    self.take_arrivals();
+                    let has_looked = self.drive();
+                    culprit = culprit.filter(|&pe| has_looked && needed() == Some(pe));
                 }
             }
             ready() || culprit.is_some()
         });
         if let Some(pe) = culprit.filter(|_| !ready()) {
-            let (me, what) = (self.my_pe(), self.describe(awaited));
-            self.fail(&format!("PE {me}: waits for {what}, but PE {pe} has left the job"));
+            self.wait_in_vain(&self.describe(awaited), Some(pe));
         }
     }
 
     /// Spins for as long as that pays, and then waits in the way that the routes leave.
     #[inline(always)]
+    #[track_caller]
     fn wait_patiently(
         &self,
         awaited: Awaited,
@@ -203,6 +212,7 @@ impl World {
     /// Waits and moves collective operations meanwhile: other PEs may need this one in those.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn wait_driving(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
         self.wait_patiently(awaited, waiters, &mut || {
             ready() || {
@@ -214,6 +224,7 @@ impl World {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn wait_long(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
         self.check_callback(awaited);
         for _ in 0..self.patience.yields {
@@ -225,12 +236,15 @@ impl World {
         let (sleepers, doorbell) =
             (&self.memory.header().sleepers, &self.memory.near_block(self.my_pe()).doorbell);
         let since = Instant::now();
-        let mut sleeps = 0u32;
+        let (mut sleeps, mut handlers) = (0u32, BlockedHandlers::default());
+        let mut long = Long::new(self, awaited, since);
         loop {
             sleeps = sleeps.wrapping_add(1);
+            long.tick();
             self.check_limit(awaited, since);
-            self.check_job(awaited, since, sleeps);
+            self.check_job(awaited, sleeps);
             self.check_hope(awaited, ready);
+            handlers.look(self, || self.describe(awaited));
             if self.is_busy() {
                 // Another thread of this PE may have started operations since.
                 self.drive_all();
@@ -251,12 +265,13 @@ impl World {
     /// to serve them.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
         self.check_callback(awaited);
         let _waiting = net.waiting();
-        let (mut since, mut looks) = (None, 0u32);
+        let (mut since, mut long, mut looks) = (None, None, 0u32);
         let mut rests = Rests::after(self.patience.net_spins);
-        let mut is_fresh = true;
+        let (mut is_fresh, mut handlers) = (true, BlockedHandlers::default());
         loop {
             if std::mem::take(&mut is_fresh) && ready() {
                 return;
@@ -268,9 +283,11 @@ impl World {
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_PER_CHECK) {
                 let (since, checks) = (*since.get_or_insert_with(Instant::now), looks / LOOKS_PER_CHECK);
+                long.get_or_insert_with(|| Long::new(self, awaited, since)).tick();
                 self.check_limit(awaited, since);
-                self.check_job(awaited, since, checks);
+                self.check_job(awaited, checks);
                 self.check_hope(awaited, ready);
+                handlers.look(self, || self.describe(awaited));
                 if checks.is_multiple_of(CHECKS_PER_WATCH) {
                     self.watch(net, awaited, since);
                 }
@@ -287,6 +304,7 @@ impl World {
     }
 
     /// Fails if this is a barrier that a user's function of a reduction has called, or any wait of a handler.
+    #[track_caller]
     fn check_callback(&self, awaited: Awaited) {
         if matches!(awaited, Awaited::Barrier { .. }) {
             restricted::forbid(self, "barrier");
@@ -297,20 +315,21 @@ impl World {
     /// Waits inside a handler of active messages, which nothing else may: `serve` is what lets others go on.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     pub(crate) fn wait_in_handler(
         &self,
         awaited: Awaited,
         mut ready: impl FnMut() -> bool,
         mut serve: impl FnMut(),
     ) {
-        let since = Instant::now();
+        let (since, _excused) = (Instant::now(), self.am.excuse());
         for looks in 1u32.. {
             serve();
             if ready() {
                 return;
             }
             self.check_limit(awaited, since);
-            self.check_job(awaited, since, looks);
+            self.check_job(awaited, looks);
             match looks < self.patience.spins {
                 true => spin_once(),
                 false => rustix::thread::sched_yield(),
@@ -319,6 +338,7 @@ impl World {
     }
 
     /// Fails if the wait has taken longer than it may.
+    #[track_caller]
     fn check_limit(&self, awaited: Awaited, since: Instant) {
         let (limit, setting) = match awaited {
             Awaited::Join => (Some(self.patience.join_limit), "PELAGO_INIT_TIMEOUT"),
@@ -335,10 +355,10 @@ impl World {
 
     /// Gives up if the job is failing. A launcher ends the others by itself when a PE dies, and knows why it
     /// died; so under one a PE gives up only if that does not happen.
-    fn check_job(&self, awaited: Awaited, since: Instant, looks: u32) {
+    fn check_job(&self, awaited: Awaited, looks: u32) {
         let in_vain = || format!("gave up waiting for {}", self.describe(awaited));
-        if (!self.is_launched() || since.elapsed() > TIME_FOR_LAUNCHER)
-            && let Some((pe, reason)) = self.memory.header().failure.read()
+        if let Some((age, pe, reason)) = self.known_failure()
+            && (!self.is_launched() || age > TIME_FOR_LAUNCHER)
         {
             self.give_up(&format!("{}: PE {pe} failed: {reason}", in_vain()));
         }
@@ -351,39 +371,48 @@ impl World {
     pub(crate) fn has_left(&self, pe: Pe) -> bool {
         // SYNC POINT left: acquires what the PE did before it left.
         match self.memory.block(pe) {
-            Some(block) => block.left.load(Ordering::Acquire) != 0,
+            Some(block) => block.departure.left.load(Ordering::Acquire) != 0,
             None => self.watch.has_left(pe),
         }
     }
 
     /// Fails if what is awaited can no longer come.
+    #[track_caller]
     fn check_hope(&self, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
         let me = self.my_pe();
         let has_left = |pe: Pe| self.has_left(pe);
-        let culprit = match awaited {
+        // In vain: for this PE, or because all others have left.
+        let in_vain: Option<Option<Pe>> = match awaited {
             // Who leaves stays reachable until all have left.
             Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
             Awaited::Join | Awaited::Leave => None,
-            Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork => None,
+            Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork | Awaited::Handlers => None,
             Awaited::Barrier { pe: Some(pe), .. } | Awaited::Collective { pe: Some(pe), .. } => {
-                has_left(pe).then(|| format!("PE {pe} has left the job"))
+                has_left(pe).then_some(Some(pe))
             }
-            Awaited::Barrier { pe: None, .. } => {
-                (0..self.n_pes()).find(|&pe| has_left(pe)).map(|pe| format!("PE {pe} has left the job"))
-            }
+            Awaited::Barrier { pe: None, .. } => self.first_to_leave().map(Some),
             Awaited::Element { .. } | Awaited::Collective { pe: None, .. } => {
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
                 let is_alone = others.all(has_left)
                     && self.is_all_quiet()
                     && !has_siblings(self.bears_threads.load(Ordering::Relaxed));
-                is_alone.then(|| "no other PE is left in the job".to_owned())
+                is_alone.then_some(None)
             }
         };
-        // Who leaves may have done its part just before: only a last look tells.
-        if let Some(culprit) = culprit
-            && !ready()
-        {
-            self.fail(&format!("PE {me}: waits for {}, but {culprit}", self.describe(awaited)));
+        // A PE that leaves may have done its part just before: only a last look tells.
+        if let Some(pe) = in_vain {
+            self.take_arrivals();
+            if !ready() {
+                self.wait_in_vain(&self.describe(awaited), pe);
+            }
+        }
+    }
+
+    /// Takes what has arrived over the net, if there is one.
+    #[track_caller]
+    fn take_arrivals(&self) {
+        if self.net.is_some() {
+            self.progress();
         }
     }
 
@@ -391,7 +420,8 @@ impl World {
     pub(crate) fn describe(&self, awaited: Awaited) -> String {
         let name = self.plain_name(awaited);
         match awaited {
-            Awaited::Barrier { .. } | Awaited::Collective { .. } => name + &agree::awaited(self),
+            Awaited::Barrier { .. } => name + &agree::awaited(self),
+            Awaited::Collective { .. } => name + &agree::awaited(self) + &stall::compared(),
             _ => name,
         }
     }
@@ -418,6 +448,7 @@ impl World {
             Awaited::Events { count } => format!("{count} events, all or some of them"),
             Awaited::Future => "a future that can go on".to_owned(),
             Awaited::EndOfWork => "the end of the work that it accompanies".to_owned(),
+            Awaited::Handlers => "the end of handlers that run on this PE, to begin serve".to_owned(),
             Awaited::Room { operation, pe } => format!("the fabric to accept {operation} for PE {pe}"),
         }
     }

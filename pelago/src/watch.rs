@@ -64,13 +64,14 @@ impl Watch {
 }
 
 impl World {
-    /// Says to whoever asks that this PE has left.
-    pub(crate) fn say_left(&self) {
+    /// Says to whoever asks over the net that this PE has left.
+    pub(crate) fn say_left_over_net(&self) {
         self.memory.standing(self.my_pe()).store(LEFT, Ordering::Relaxed);
     }
 
     /// Looks after the PEs of other nodes, in a wait that began at `since`.
     #[cold]
+    #[track_caller]
     pub(crate) fn watch(&self, net: &Channel, awaited: Awaited, since: Instant) {
         let Some(limit) = self.watch.limit.filter(|_| since.elapsed() > PATIENCE) else { return };
         let mut inner = match self.watch.inner.try_lock() {
@@ -119,7 +120,7 @@ impl World {
         let tracker = self.trackers.open();
         // SAFETY: the word lies at the start of every heap. The place of the answer lives as long as the
         // world, whose channels are shut first.
-        let is_asked = unsafe { net.try_get_word(target, self.watch.answer.as_ptr(), &tracker) };
+        let is_asked = unsafe { net.try_get(target, self.watch.answer.as_ptr(), 1, &tracker) };
         if !is_asked {
             self.trackers.release(tracker);
             return None;

@@ -11,11 +11,14 @@ use crate::barrier::Barrier;
 use crate::channel::{Channel, HEAP_KEY};
 use crate::coll::engine::Collectives;
 use crate::counters::{Counters, Tally};
+use crate::departure::Departures;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::event::wakers::Wakers;
 use crate::heap::Heap;
 use crate::join::{self, Membership};
+use crate::kind::ObjectKind;
+use crate::last_words;
 use crate::muster::{Muster, Point};
 use crate::nodes::{self, Placement};
 use crate::order::Attention;
@@ -25,12 +28,14 @@ use crate::route::Routes;
 use crate::segment::{Memory, RESERVED_BYTES};
 use crate::service::Service;
 use crate::shortcut::Shortcut;
+use crate::stall::Stall;
 use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
 use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
 use crate::watch::Watch;
 use pelago_boot::{Settings, cpus};
+use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::mem::ManuallyDrop;
@@ -40,7 +45,9 @@ use std::time::Instant;
 
 /// A processing element's place in a job: who it is, how many there are, and the memory they share.
 ///
-/// Dropping the world leaves the job; that waits for all other PEs to leave as well.
+/// Dropping the world leaves the job; that waits for all other PEs to leave as well, or until one of them
+/// waits in vain for this one. So where `?` returns an error from `main` on one PE and the others wait for
+/// it, that error is what the user reads.
 ///
 /// ```
 /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -55,7 +62,10 @@ use std::time::Instant;
 /// The threads of a PE may share its world and the arrays in it, all of them at once: every one-sided
 /// operation, wait, fence and quiet. A quiet completes what was started before it on any thread whose calls
 /// happened before. Collective calls (those that say so) are for one thread at a time, and the PE's threads
-/// together must make them in the order in which the other PEs do.
+/// together must make them in the order in which the other PEs do. Two threads at once in a call on memory
+/// (alloc, resize, free, exclusive, reclaim), or in one that makes or changes a team, are refused with words
+/// that say so. Barriers and collective operations do not look, as their path has no instruction to spare,
+/// but with `PELAGO_CHECK=on` two threads at once in operations of a team are refused as well.
 /// ```
 /// # pelago::spmd(2, |world| -> pelago::Result<()> {
 /// let count = world.alloc_zeroed::<u64>(1)?;
@@ -100,10 +110,13 @@ pub struct Core {
     pub(crate) no_shortcut: Shortcut,
     /// After the channel that writes its answers.
     pub(crate) watch: Watch,
+    /// Likewise.
+    pub(crate) stall: Stall,
     pub(crate) trackers: Trackers,
     pub(crate) agenda: Agenda,
     pub(crate) am: Hub,
     pub(crate) wakers: Wakers,
+    pub(crate) departures: Departures,
     pub(crate) joined_at: Instant,
     /// Whether all threads of this process belong to this PE, whatever their names.
     pub(crate) bears_threads: AtomicBool,
@@ -180,6 +193,7 @@ impl World {
     /// # Errors
     /// If the heap has no such block, the size exceeds the address space, there are 4352 arrays already, or
     /// the PEs do not ask for the same; then no PE has allocated.
+    #[track_caller]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
         self.alloc_aligned(len, align_of::<T>())
     }
@@ -188,11 +202,22 @@ impl World {
     ///
     /// # Errors
     /// As [`alloc`](World::alloc).
+    #[track_caller]
     pub fn alloc_zeroed<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
+        self.alloc_zeroed_as(ObjectKind::Array, len)
+    }
+
+    /// As [`alloc_zeroed`](World::alloc_zeroed), for an object of this kind.
+    #[track_caller]
+    pub(crate) fn alloc_zeroed_as<T: Element>(
+        &self,
+        kind: ObjectKind,
+        len: usize,
+    ) -> Result<Symmetric<'_, T>> {
         let align_bytes = align_of::<T>();
         let bytes = len.saturating_mul(size_of::<T>());
         let mut collective = self.collective();
-        let call = Call::AllocZeroed { bytes, align_bytes };
+        let call = Call::AllocZeroed { kind, bytes, align_bytes };
         collective.agree(call)?;
         let array = self.realm.alloc_agreed(self, len, align_bytes)?;
         array.zero_here();
@@ -205,11 +230,23 @@ impl World {
     ///
     /// # Errors
     /// As [`alloc`](World::alloc), and for other alignments.
+    #[track_caller]
     pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
+        self.alloc_as(ObjectKind::Array, len, align_bytes)
+    }
+
+    /// As [`alloc_aligned`](World::alloc_aligned), for an object of this kind.
+    #[track_caller]
+    pub(crate) fn alloc_as<T: Element>(
+        &self,
+        kind: ObjectKind,
+        len: usize,
+        align_bytes: usize,
+    ) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
         let mut collective = self.collective();
         // First of all, so that arguments that are wrong on some PEs only are found as a difference.
-        collective.agree(Call::Alloc { bytes, align_bytes })?;
+        collective.agree(Call::Alloc { kind, bytes, align_bytes })?;
         self.realm.alloc_agreed(self, len, align_bytes)
     }
 
@@ -218,6 +255,7 @@ impl World {
     ///
     /// # Errors
     /// If the PEs do not make the same call.
+    #[track_caller]
     pub fn reclaim(&self) -> Result<()> {
         self.agree(Call::Reclaim)
     }
@@ -254,6 +292,7 @@ impl World {
 
     /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. In
     /// [`spmd`](crate::spmd) it is a panic: the process and its status belong to the caller.
+    #[track_caller]
     pub fn abort(&self, status: i32, reason: &str) -> ! {
         match &*self.job() {
             Some(of) => of.job.abort(self.me, status, reason),
@@ -275,17 +314,9 @@ impl World {
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
-        let net = net.map(|net| {
-            let shortcut = match net.moves_by_itself() && !tally.is_on() {
-                true => Shortcut::prepare(&net, HEAP_KEY, &routes, &memory.header().failure),
-                false => Shortcut::none(),
-            };
-            let channel = Arc::new(Channel::new(net, shortcut));
-            // SAFETY: the channel is not moved out of its `Arc`, which others get clones of.
-            unsafe { channel.shortcut().open() };
-            channel
-        });
+        let net = net.map(|net| channel_over(net, !tally.is_on(), &routes, &memory));
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
+        let is_simulated = net.as_ref().is_some_and(|net| net.virtual_time().is_some());
         // Whoever asks whether this PE is there is answered while it computes.
         let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
         let word = match &net {
@@ -295,6 +326,7 @@ impl World {
         // SAFETY: the word lies in the segment or in the channel, both of which the world keeps.
         let attention = word.map_or_else(Attention::always, |word| unsafe { Attention::if_any(word) });
         let n_here = memory.blocks().len();
+        last_words::forget_errors(is_alone_in_process(job.as_ref()));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
         let team =
@@ -320,10 +352,12 @@ impl World {
             no_shortcut: Shortcut::none(),
             // Elsewhere nobody is silent but by the program's fault.
             watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
+            stall: Stall::new(!is_simulated, settings),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             am: Hub::default(),
             wakers: Wakers::default(),
+            departures: Departures::default(),
             joined_at: Instant::now(),
             bears_threads: AtomicBool::new(false),
             job: Mutex::new(job),
@@ -385,6 +419,7 @@ impl World {
         if !self.routes.are_all_mapped() {
             header.over_net.fetch_add(1, Ordering::Relaxed);
         }
+        self.tell_process();
         self.memory.near_block(self.me).attached.store(2, Ordering::Relaxed);
         // SYNC POINT joined: releases this PE's CPUs.
         header.joined.fetch_add(1, Ordering::AcqRel);
@@ -417,12 +452,31 @@ impl World {
         self.job().is_some()
     }
 
+    /// Whether this PE is its process.
+    pub(crate) fn is_alone_in_process(&self) -> bool {
+        is_alone_in_process(self.job().as_ref())
+    }
+
     pub(crate) fn is_launcher_gone(&self) -> bool {
         self.job().as_ref().is_some_and(|of| of.job.launcher_gone())
     }
 
+    /// Whether the launcher asks what the PEs of this process wait for.
+    pub(crate) fn is_asked_for_waits(&self) -> bool {
+        self.job().as_ref().is_some_and(|of| of.job.is_asked())
+    }
+
+    /// Tells the launcher what the PEs of this process wait for.
+    pub(crate) fn tell_waits(&self) {
+        if let Some(of) = &*self.job() {
+            let first = of.job.first_pe();
+            of.job.tell_waits(&self.waits_of(first..first + of.job.pes_per_process()));
+        }
+    }
+
     /// Ends this PE because the job cannot go on. In [`spmd`](crate::spmd) it unwinds quietly, for the PE
     /// that failed first is the one to report; elsewhere it says why and ends its process.
+    #[track_caller]
     pub(crate) fn give_up(&self, reason: &str) -> ! {
         self.close();
         match &*self.job() {
@@ -432,6 +486,7 @@ impl World {
     }
 
     /// Panics because of what this PE has found out, which is the job's failure.
+    #[track_caller]
     pub(crate) fn fail(&self, reason: &str) -> ! {
         self.record_failure(reason);
         panic!("{reason}");
@@ -455,23 +510,49 @@ impl World {
         }
     }
 
+    /// Whether this PE takes part in nothing any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.barrier.is_closed()
+    }
+
     pub(crate) fn has_failed(&self) -> Option<String> {
         self.memory.header().failure.read().map(|(pe, reason)| format!("PE {pe}: {reason}"))
     }
 
-    /// Says that this PE leaves, and waits for the others to do so.
+    /// Says that this PE leaves, and waits for the others to do so, unless one of them waits for it in vain.
     fn leave(&self) {
         let header = self.memory.header();
-        // SYNC POINT left: releases this PE's last operations to whoever sees that it has left.
-        self.memory.near_block(self.me).left.store(1, Ordering::Release);
+        self.say_left();
         if self.net.is_some() {
-            self.say_left();
-            return self.muster(Point::Leave, Awaited::Leave);
+            self.say_left_over_net();
+            self.muster(Point::Leave, Awaited::Leave);
+        } else {
+            self.wait(Awaited::Leave, || {
+                header.leaving.load(Ordering::Acquire) as usize >= self.n_pes || self.missed_by().is_some()
+            });
         }
-        header.leaving.fetch_add(1, Ordering::AcqRel);
-        self.ring_sleepers();
-        self.wait(Awaited::Leave, || header.leaving.load(Ordering::Acquire) as usize >= self.n_pes);
+        if let (Some(by), Some(of)) = (self.missed_by(), &*self.job()) {
+            of.job.note_missed(&self.missed_words(by));
+        }
     }
+}
+
+/// Whether a process has one PE.
+fn is_alone_in_process(membership: Option<&Membership>) -> bool {
+    membership.is_some_and(|of| of.job.pes_per_process() == 1)
+}
+
+/// The channel of the world over this net. Operations that are counted do not take the shortcut.
+fn channel_over(net: Net, may_shorten: bool, routes: &Routes, memory: &Memory) -> Arc<Channel> {
+    let shortcut = if net.moves_by_itself() && may_shorten {
+        Shortcut::prepare(&net, HEAP_KEY, routes, &memory.header().failure)
+    } else {
+        Shortcut::none()
+    };
+    let channel = Arc::new(Channel::new(net, shortcut));
+    // SAFETY: the channel is not moved out of its `Arc`, which others get clones of.
+    unsafe { channel.shortcut().open() };
+    channel
 }
 
 /// Payload of the panic of a PE (as a thread) that gives up because another one failed.
@@ -499,6 +580,10 @@ impl World {
         self.quiet();
         self.leave();
         self.stop_service();
+        if self.missed_by().is_some() {
+            // The others go on, and may reach for this PE's memory, which is about to go.
+            self.shut_channels();
+        }
         self.barrier.close();
     }
 }

@@ -9,8 +9,10 @@ use crate::collective::{self, alltoall_units, alltoalls_units, collect_units, fc
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
 use crate::order;
+use crate::say::say;
 use crate::spans::Unit;
 use pelago::binding::Foundry;
+use pelago::sync::{AtomicBool, Ordering};
 use pelago::{Pe, Team, World};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,12 +27,14 @@ pub(crate) type Triplet = (c_int, c_int, c_int);
 pub(crate) struct ActiveSets {
     teams: Mutex<HashMap<Triplet, Arc<Team<'static>>>>,
     foundry: Foundry<'static>,
+    /// Whether this PE was told that it reduces with a set that it is not in.
+    is_told: AtomicBool,
 }
 
 impl ActiveSets {
     /// Collective.
     pub(crate) fn open(world: &'static World) -> pelago::Result<ActiveSets> {
-        Ok(ActiveSets { teams: Mutex::default(), foundry: world.foundry()? })
+        Ok(ActiveSets { teams: Mutex::default(), foundry: world.foundry()?, is_told: AtomicBool::new(false) })
     }
 
     /// The team of the PEs that map each other's memory, or of this one alone.
@@ -60,6 +64,29 @@ pub(crate) fn find(call: Call, set: Triplet, psync: *const c_long) -> Arc<Team<'
     known.unwrap_or_else(|| library.found(call, set))
 }
 
+/// The same of a reduction; `None` if this PE is not in the set. The standard leaves that undefined; other
+/// libraries let such a PE go on, on which programs rely. With `PELAGO_CHECK` the first such call says so.
+pub(crate) fn find_for_reduction(
+    call: Call,
+    set: Triplet,
+    psync: *const c_long,
+) -> Option<Arc<Team<'static>>> {
+    let library = library::of(call);
+    let known = library.groups.active_sets.teams().contains_key(&set);
+    if known || library.pes(call, set).contains(&library.me()) {
+        return Some(find(call, set, psync));
+    }
+    let is_told = &library.groups.active_sets.is_told;
+    if library.checks.is_some() && !is_told.swap(true, Ordering::Relaxed) {
+        let (me, (start, log_stride, size)) = (library.me(), set);
+        say(&format!(
+            "PE {me}: {call}: PE {me} is not in the active set of PE_start {start}, logPE_stride \
+             {log_stride}, PE_size {size}, so the call does nothing: only the members make it"
+        ));
+    }
+    None
+}
+
 /// A number of elements that a call gives as an `int`.
 pub(crate) fn count(call: Call, what: &str, count: c_int) -> usize {
     usize::try_from(count).unwrap_or_else(|_| fail(call, format_args!("{what} is {count}: give 0 or more")))
@@ -77,16 +104,16 @@ impl Library {
         team
     }
 
-    /// The PEs of an active set, this one among them.
-    fn members(&'static self, call: Call, (start, log_stride, size): Triplet) -> Vec<Pe> {
-        let (me, n_pes) = (self.me(), self.world.n_pes());
+    /// The PEs of an active set.
+    fn pes(&'static self, call: Call, (start, log_stride, size): Triplet) -> Vec<Pe> {
+        let n_pes = self.world.n_pes();
         let pes = || {
             let (start, size) = (usize::try_from(start).ok()?, usize::try_from(size).ok()?);
             let stride = 1usize.checked_shl(u32::try_from(log_stride).ok()?)?;
             let last = start.checked_add(size.checked_sub(1)?.checked_mul(stride)?)?;
             (last < n_pes).then(|| (0..size).map(|i| start + i * stride).collect::<Vec<Pe>>())
         };
-        let Some(pes) = pes() else {
+        pes().unwrap_or_else(|| {
             fail(
                 call,
                 format_args!(
@@ -95,7 +122,12 @@ impl Library {
                     n_pes - 1
                 ),
             )
-        };
+        })
+    }
+
+    /// The PEs of an active set, this one among them.
+    fn members(&'static self, call: Call, set: Triplet) -> Vec<Pe> {
+        let (me, pes, (start, log_stride, size)) = (self.me(), self.pes(call, set), set);
         if !pes.contains(&me) {
             fail(
                 call,

@@ -8,7 +8,7 @@
 //! Source of the fast path: `View`'s own atomics, `pelago/src/amo.rs`.
 
 use crate::abi::{Ctx, c_int};
-use crate::fault::{Call, OrFail, fail};
+use crate::fault::{Call, OrFail, fail, output};
 use crate::hot::{reach, target};
 use crate::library::{self, Library, Spot};
 use pelago::binding::{WAITERS_BEFORE_BYTES, copy, fence_after_update};
@@ -311,6 +311,7 @@ unsafe fn nbi_cold<T: AtomicElement, const OP: usize>(
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
     let (spot, index) = library.word(call, name_of(OP), dest);
+    let fetch = output(call, "fetch", fetch);
     let outcome = library.through_words(call, ctx, spot, |words| {
         // SAFETY: the caller leaves the place of the old value alone until the next quiet.
         unsafe {
@@ -399,6 +400,7 @@ unsafe fn compare_nbi_cold<T: AtomicElement>(
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
     let (spot, index) = library.word(call, "dest", dest);
+    let fetch = output(call, "fetch", fetch);
     let outcome = library.through_words(call, ctx, spot, |words| {
         // SAFETY: the caller leaves the place of the old value alone until the next quiet.
         unsafe { words.compare_swap_nbi(pe, index, cond, value, &mut *fetch.cast::<MaybeUninit<T>>()) }

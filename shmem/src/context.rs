@@ -5,7 +5,7 @@ use crate::abi::{
     CTX_BOUNCE_BUFFER, CTX_NOSTORE, CTX_PRIVATE, CTX_SERIALIZED, Ctx, TeamHandle, c_int, c_long,
 };
 use crate::extension::counts::Counts;
-use crate::fault::{Call, fail};
+use crate::fault::{Call, fail, output};
 use crate::handles::Handles;
 use crate::hot::Hot;
 use crate::library::{self, Library};
@@ -70,7 +70,8 @@ pub(crate) unsafe fn create(call: Call, options: c_long, ctx: *mut Ctx) -> c_int
 
 /// `shmem_team_create_ctx`. The number of contexts that the team's configuration names is no limit.
 pub(crate) unsafe fn create_of(call: Call, team: TeamHandle, options: c_long, ctx: *mut Ctx) -> c_int {
-    let made = library::of(call).make_context(call, team, options);
+    let (library, ctx) = (library::of(call), output(call, "ctx", ctx));
+    let made = library.make_context(call, team, options);
     // SAFETY: the caller's pointer is valid for one handle.
     unsafe { ctx.write(made.unwrap_or(Ctx::INVALID)) };
     c_int::from(made.is_none())
@@ -93,6 +94,8 @@ pub(crate) unsafe fn destroy(call: Call, ctx: Ctx) {
 
 /// `shmem_ctx_get_team`.
 pub(crate) unsafe fn get_team(call: Call, ctx: Ctx, team: *mut TeamHandle) -> c_int {
+    library::of(call);
+    let team = output(call, "team", team);
     let found = match ctx {
         Ctx::INVALID => TeamHandle::INVALID,
         _ => find(call, ctx).map_or(TeamHandle::WORLD, |context| context.team),

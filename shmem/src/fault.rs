@@ -45,6 +45,15 @@ pub(crate) fn fail(call: Call, what: impl Display) -> ! {
     }
 }
 
+/// Checks the address of a result for null.
+#[inline]
+pub(crate) fn output<T>(call: Call, what: &str, place: *mut T) -> *mut T {
+    if place.is_null() {
+        fail(call, format_args!("{what} is null: give the place of a result"));
+    }
+    place
+}
+
 /// The value of an outcome, or the end of the job.
 pub(crate) trait OrFail<T> {
     fn or_fail(self, call: Call) -> T;

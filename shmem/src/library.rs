@@ -79,6 +79,7 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     if thread_level > THREAD_SINGLE {
         world.bear_threads();
     }
+    world.name_calls_by(Mark::get);
     let world: &'static World = Box::leak(Box::new(world));
     let statics = Statics::share(world, threads)?;
     let active_sets = ActiveSets::open(world)?;

@@ -9,6 +9,7 @@ use crate::abi::{c_long, c_void, size_t};
 use crate::blocks::{Blocks, Plan};
 use crate::fault::{Call, OrFail, fail};
 use crate::library::{self, Library};
+use crate::say::say;
 use crate::setup;
 use std::ptr::null_mut;
 use std::sync::{MutexGuard, PoisonError};
@@ -27,13 +28,16 @@ pub(crate) unsafe fn malloc_with_hints(call: Call, size: size_t, _hints: c_long)
 }
 
 /// `shmem_align`: "alignment must be a power of two and a multiple of sizeof(void *)"; smaller powers of two,
-/// which programs use all the same, are met by any block.
+/// which programs use all the same, are met by any block. Of any other alignment it returns null on all PEs,
+/// as `aligned_alloc` does, and with `PELAGO_CHECK` says so.
 pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut c_void {
     let library = library::of(call);
-    if !alignment.is_power_of_two() {
-        fail(call, format_args!("alignment is {alignment}: give a power of two that is a multiple of 8"));
+    if !alignment.is_power_of_two() && library.checks.is_some() {
+        let (me, remedy) = (library.me(), "give a power of two that is a multiple of 8");
+        say(&format!("PE {me}: {call}: alignment is {alignment}, so the result is null: {remedy}"));
     }
-    if size > 0 && alignment > library.align_bytes {
+    let is_possible = alignment.is_power_of_two() && alignment <= library.align_bytes;
+    if size > 0 && !is_possible {
         let _mark = library.enter_barrier(call);
         library.world.agree_on_alloc(size, alignment, true).or_fail(call);
         return null_mut();

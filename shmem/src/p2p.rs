@@ -1,11 +1,11 @@
-//! Point-to-point synchronisation (OpenSHMEM 1.6, 9.10): waiting for, and testing of, words of this PE that
+//! Point-to-point synchronisation (OpenSHMEM 1.6, 9.11): waiting for, and testing of, words of this PE that
 //! other PEs change.
 //!
 //! Invariant: what is found is an acquire, and every call makes progress. A word of 2, 4 or 8 bytes is read
 //! in one piece, so that not only atomics may change it but also aligned puts of its size.
 
 use crate::abi::{CMP_EQ, CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, c_int, size_t};
-use crate::fault::{Call, Mark, fail};
+use crate::fault::{Call, Mark, fail, output};
 use crate::library::{self, Spot};
 use pelago::binding::copy;
 use pelago::sync::{AtomicU64, Ordering};
@@ -154,6 +154,9 @@ impl<T: Word> Set<T> {
         let mut set = Set { call, ivars, len, status, comparison, values, spot: None };
         let is_empty = !(0..len).any(|index| set.is_in(index));
         set.spot = (!is_empty).then(|| library.words(call, "ivars", ivars, len));
+        if !is_empty && set.values.first.is_null() {
+            fail(call, "cmp_values is null: give a value for each word");
+        }
         set
     }
 
@@ -184,6 +187,7 @@ impl<T: Word> Set<T> {
     #[inline(never)]
     unsafe fn wait_some(&self, indices: *mut size_t) -> size_t {
         let Some(spot) = self.spot else { return 0 };
+        let indices = output(self.call, "indices", indices);
         // SAFETY: the caller's promises are the same.
         wait_to_find(self.call, spot, || unsafe { self.find_all(indices) })
     }
@@ -208,6 +212,7 @@ impl<T: Word> Set<T> {
     #[inline(never)]
     unsafe fn test_some(&self, indices: *mut size_t) -> size_t {
         let Some(spot) = self.spot else { return 0 };
+        let indices = output(self.call, "indices", indices);
         // SAFETY: the caller's promises are the same.
         spot.array.test_to_find(|| unsafe { self.find_all(indices) }).unwrap_or(0)
     }

@@ -156,7 +156,7 @@ fn to_all_with<U: Unit>(
     call: Call,
 ) {
     let nreduce = active_set::count(call, "nreduce", nreduce);
-    let team = active_set::find(call, set, psync);
+    let Some(team) = active_set::find_for_reduction(call, set, psync) else { return };
     reduce_with(&team, dest, source, nreduce, combiner, call);
 }
 
@@ -184,17 +184,30 @@ fn scan_units<U: Unit, const INCLUSIVE: bool>(
     0
 }
 
+/// The operations on `long double`, as the names of calls have them.
+const LONG_DOUBLE_OPS: [(&str, ReduceOp); 4] = [
+    ("_sum_", ReduceOp::Sum),
+    ("_prod_", ReduceOp::Product),
+    ("_min_", ReduceOp::Min),
+    ("_max_", ReduceOp::Max),
+];
+
 /// A function of `long_double.c`: combines two elements in a third place.
 pub(crate) type CombineLongDouble =
     unsafe extern "C" fn(*const LongDouble, *const LongDouble, *mut LongDouble);
 
-pub(crate) fn long_double_combiner(combine: CombineLongDouble) -> Combiner {
-    Combiner::user::<LongDouble>(move |left, right| {
+/// The combiner of a call of `long double`, whose name says the operation.
+pub(crate) fn long_double_combiner(call: Call, combine: CombineLongDouble) -> Combiner {
+    let combiner = Combiner::user::<LongDouble>(move |left, right| {
         let mut result = LongDouble::ZERO;
         // SAFETY: three locals, of the type that the function of the library's own C file works on.
         unsafe { combine(&raw const left, &raw const right, &raw mut result) };
         result
-    })
+    });
+    match LONG_DOUBLE_OPS.into_iter().find(|(part, _)| call.contains(part)) {
+        Some((_, op)) => combiner.known_as(op, "long double"),
+        None => combiner,
+    }
 }
 
 /// The name of a function of the interface that is written in C.
@@ -215,7 +228,8 @@ unsafe extern "C-unwind" fn longdouble_reduce(
 ) -> c_int {
     let call = name(call);
     let team = &team::find(call, team).team;
-    reduce_with::<u128>(team, dest.cast(), source.cast(), nreduce, long_double_combiner(combine), call);
+    let combiner = long_double_combiner(call, combine);
+    reduce_with::<u128>(team, dest.cast(), source.cast(), nreduce, combiner, call);
     0
 }
 
@@ -230,7 +244,8 @@ unsafe extern "C-unwind" fn longdouble_scan(
     combine: CombineLongDouble,
     is_inclusive: c_int,
 ) -> c_int {
-    let (call, combiner) = (name(call), long_double_combiner(combine));
+    let call = name(call);
+    let combiner = long_double_combiner(call, combine);
     let (team, dest, source) = (&team::find(call, team).team, dest.cast(), source.cast());
     match is_inclusive {
         0 => scan_units::<u128, false>(team, dest, source, nelems, combiner, call),
@@ -251,6 +266,7 @@ unsafe extern "C-unwind" fn longdouble_to_all(
     psync: *const c_long,
     combine: CombineLongDouble,
 ) {
-    let (set, combiner) = ((pe_start, log_pe_stride, pe_size), long_double_combiner(combine));
-    to_all_with::<u128>(dest.cast(), source.cast(), nreduce, set, psync, combiner, name(call));
+    let (set, call) = ((pe_start, log_pe_stride, pe_size), name(call));
+    let combiner = long_double_combiner(call, combine);
+    to_all_with::<u128>(dest.cast(), source.cast(), nreduce, set, psync, combiner, call);
 }

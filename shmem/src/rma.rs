@@ -1,4 +1,4 @@
-//! Remote memory access (OpenSHMEM 1.6, 9.5 and 9.6): put, get, p, g, and the non-blocking forms.
+//! Remote memory access (OpenSHMEM 1.6, 9.6 and 9.7): put, get, p, g, and the non-blocking forms.
 //!
 //! Between PEs that map each other the non-blocking forms are complete at return, so they are the blocking
 //! ones. Everything that the fast path does not let pass comes to `put_cold` or `get_cold`.

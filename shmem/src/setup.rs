@@ -7,7 +7,7 @@
 use crate::abi::{THREAD_MULTIPLE, THREAD_SINGLE, VENDOR, VERSION, c_char, c_int, c_void};
 use crate::environment::Environment;
 use crate::extension::request;
-use crate::fault::{Call, OrFail, fail};
+use crate::fault::{Call, OrFail, fail, output};
 use crate::hot::JOB;
 use crate::library;
 use crate::say::say;
@@ -69,6 +69,7 @@ pub(crate) unsafe fn init(call: Call) {
 
 /// `shmem_init_thread`: 0, or the reason on standard error.
 pub(crate) unsafe fn init_thread(call: Call, requested: c_int, provided: *mut c_int) -> c_int {
+    let provided = output(call, "provided", provided);
     let outcome = match requested {
         THREAD_SINGLE..=THREAD_MULTIPLE => initialize(requested),
         _ => Err(format!("requested is {requested}, which is no SHMEM_THREAD_... level")),
@@ -108,11 +109,8 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
     }
     library::end_job_on_panic();
     let environment = Environment::read()?;
-    let size = environment.symmetric_size.map(|bytes| {
-        let overhead = library::OVERHEAD_BYTES + statics::extent_bytes();
-        bytes.saturating_add(overhead as u64).to_string()
-    });
-    let settings: Vec<_> = size.iter().map(|size| ("PELAGO_HEAP_SIZE", size.as_str())).collect();
+    let size = heap_size(&environment);
+    let settings: Vec<_> = size.iter().map(|size| (HEAP_SIZE, size.as_str())).collect();
     let threads = thread_count();
     let world = match SETUP.take_membership() {
         None => World::init_with(&settings),
@@ -131,13 +129,40 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
     Ok(requested)
 }
 
+/// What is asked of the runtime for the symmetric heap, which static data take room in; nothing if its
+/// default is right.
+fn heap_size(environment: &Environment) -> Option<String> {
+    let statics_bytes = statics::extent_bytes();
+    match environment.symmetric_size {
+        Some(bytes) => {
+            let overhead = library::OVERHEAD_BYTES + statics_bytes;
+            Some(bytes.saturating_add(overhead as u64).to_string())
+        }
+        None if statics_bytes > LARGE_STATICS_BYTES && std::env::var_os(HEAP_SIZE).is_none() => {
+            Some("share".to_owned())
+        }
+        None => None,
+    }
+}
+
+/// The setting of the runtime for the size of the symmetric heap.
+const HEAP_SIZE: &str = "PELAGO_HEAP_SIZE";
+/// Where static data take more, the default is a share of the node's memory.
+const LARGE_STATICS_BYTES: usize = 128 << 20;
+
 /// `shmem_finalize`: the last one "performs an implicit global barrier to ensure that pending communications
 /// are completed"; any other "is equivalent to a call to shmem_barrier_all".
 pub(crate) unsafe fn finalize(call: Call) {
     if has_ended() {
         return;
     }
-    let library = library::of(call);
+    // Undefined by the standard. Programs that do so are done, and lose nothing.
+    let Some(library) = library::get().filter(|_| SETUP.count.load(Ordering::Relaxed) > 0) else {
+        if SETUP.process.load(Ordering::Relaxed) == 0 {
+            fail(call, "called before shmem_init");
+        }
+        return say(&format!("{call}: called again after the last shmem_finalize: nothing is done"));
+    };
     let is_last = SETUP.count.load(Ordering::Relaxed) == 1;
     if is_last {
         request::complete_all(call);
@@ -151,16 +176,16 @@ pub(crate) unsafe fn finalize(call: Call) {
 }
 
 /// `shmem_query_initialized`: at any time, also before initialisation and after finalisation.
-pub(crate) unsafe fn query_initialized(_call: Call, initialized: *mut c_int) {
+pub(crate) unsafe fn query_initialized(call: Call, initialized: *mut c_int) {
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { initialized.write(c_int::from(library::get().is_some())) };
+    unsafe { output(call, "initialized", initialized).write(c_int::from(library::get().is_some())) };
 }
 
 /// `shmem_query_thread`.
-pub(crate) unsafe fn query_thread(_call: Call, provided: *mut c_int) {
+pub(crate) unsafe fn query_thread(call: Call, provided: *mut c_int) {
     let level = library::get().map_or(THREAD_SINGLE, |library| library.thread_level);
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { provided.write(level) };
+    unsafe { output(call, "provided", provided).write(level) };
 }
 
 // SAFETY: the prototypes are those of the C library.
@@ -264,17 +289,17 @@ pub(crate) unsafe fn ptr(call: Call, dest: *const c_void, pe: c_int) -> *mut c_v
 }
 
 /// `shmem_info_get_version`.
-pub(crate) unsafe fn info_get_version(_call: Call, major: *mut c_int, minor: *mut c_int) {
+pub(crate) unsafe fn info_get_version(call: Call, major: *mut c_int, minor: *mut c_int) {
     // SAFETY: the caller's pointers are valid for one value each.
     unsafe {
-        major.write(VERSION.0);
-        minor.write(VERSION.1);
+        output(call, "major", major).write(VERSION.0);
+        output(call, "minor", minor).write(VERSION.1);
     }
 }
 
 /// `shmem_info_get_name`.
-pub(crate) unsafe fn info_get_name(_call: Call, name: *mut c_char) {
-    let bytes = VENDOR.to_bytes_with_nul();
+pub(crate) unsafe fn info_get_name(call: Call, name: *mut c_char) {
+    let (bytes, name) = (VENDOR.to_bytes_with_nul(), output(call, "name", name));
     // SAFETY: the caller has room for SHMEM_MAX_NAME_LEN characters, more than this name has.
     unsafe { name.copy_from_nonoverlapping(bytes.as_ptr().cast(), bytes.len()) };
 }

@@ -1,4 +1,4 @@
-//! Strided remote memory access (OpenSHMEM 1.6, 9.5 and 9.6): iput, iget and, since 1.6, ibput and ibget,
+//! Strided remote memory access (OpenSHMEM 1.6, 9.6 and 9.7): iput, iget and, since 1.6, ibput and ibget,
 //! whose blocks have several elements.
 //!
 //! Invariant: strides count elements and are not smaller than a block, so blocks do not overlap. Where the PE

@@ -8,7 +8,7 @@ use crate::abi::{Ctx, TEAM_NUM_CONTEXTS, TeamConfig, TeamHandle, c_int, c_long, 
 use crate::active_set::ActiveSets;
 use crate::context;
 use crate::extension::space;
-use crate::fault::{Call, fail};
+use crate::fault::{Call, fail, output};
 use crate::handles::Handles;
 use crate::hot::Hot;
 use crate::library;
@@ -226,7 +226,7 @@ pub(crate) unsafe fn split_strided(
     new_team: *mut TeamHandle,
 ) -> c_int {
     // SAFETY: the caller's pointer is valid for one handle.
-    unsafe { new_team.write(TeamHandle::INVALID) };
+    unsafe { output(call, "new_team", new_team).write(TeamHandle::INVALID) };
     let Some(parent) = find_if_valid(call, "parent_team", parent_team) else { return 1 };
     if !is_triplet(parent.team.n_pes(), start, stride, size) {
         return 1;
@@ -261,8 +261,8 @@ pub(crate) unsafe fn split_2d(
 ) -> c_int {
     // SAFETY: the caller's pointers are valid for one handle each.
     unsafe {
-        xaxis_team.write(TeamHandle::INVALID);
-        yaxis_team.write(TeamHandle::INVALID);
+        output(call, "xaxis_team", xaxis_team).write(TeamHandle::INVALID);
+        output(call, "yaxis_team", yaxis_team).write(TeamHandle::INVALID);
     }
     let Some(parent) = find_if_valid(call, "parent_team", parent_team) else { return 1 };
     if xrange < 1 {

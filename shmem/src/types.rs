@@ -90,6 +90,14 @@ macro_rules! SYNC_DEPRECATED {
     ] $($rest)* } };
 }
 
+/// The same for calls on several words, which are extensions. Sandia OpenSHMEM 1.4 has names with `short` and
+/// `ushort` that take other arguments.
+macro_rules! SYNC_JOINED {
+    ($callback:ident, $($rest:tt)*) => { $callback! { [
+        ("signed_short", i16, "short"), ("unsigned_short", u16, "unsigned short"),
+    ] $($rest)* } };
+}
+
 /// Types of `wait`.
 macro_rules! WAIT_DEPRECATED {
     ($callback:ident, $($rest:tt)*) => { $callback! { [

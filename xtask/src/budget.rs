@@ -142,16 +142,14 @@ pub fn run(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What is built for the probes, in one call and with the packages of the library and the command that are
-/// installed: what they depend on has the same features for all of them then, and is compiled once.
-const PROBES: [&str; 10] = [
+/// The packages and examples that the probes need, built in one call with the library that is installed: its
+/// dependencies then have the same features for all of them, and are compiled once.
+const PROBES: [&str; 8] = [
     "--release",
     "--lib",
-    "--bins",
     "--package=pelago",
     "--package=pelago-fabric",
     "--package=pelago-shmem",
-    "--package=pelago-cli",
     "--example=budget_probe",
     "--example=budget_probe_net",
     "--example=ofi_stand_in",
@@ -193,7 +191,7 @@ fn net_probes(built: &Built) -> Result<Command> {
 fn shmem_probes() -> Result<PathBuf> {
     let folder = metadata()?.target_directory.join("budget");
     let prefix = folder.join("prefix");
-    Install::release(&prefix).run()?;
+    Install::release_library(&prefix).run()?;
     let program = folder.join("shmem-probe");
     let status = Command::new(prefix.join("bin/oshcc"))
         .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-o"])

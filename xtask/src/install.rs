@@ -44,6 +44,9 @@ pub struct Install {
     /// Do without the network
     #[arg(long)]
     offline: bool,
+    /// Leave out the command, and with it `oshrun`: for programs that run alone.
+    #[arg(skip)]
+    without_command: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -55,7 +58,17 @@ enum Profile {
 impl Install {
     /// The release profile below `prefix`.
     pub fn release(prefix: &Path) -> Install {
-        Install { prefix: prefix.to_owned(), profile: Profile::Release, offline: false }
+        Install {
+            prefix: prefix.to_owned(),
+            profile: Profile::Release,
+            offline: false,
+            without_command: false,
+        }
+    }
+
+    /// The same without the command, which takes longer to compile than the library.
+    pub fn release_library(prefix: &Path) -> Install {
+        Install { without_command: true, ..Install::release(prefix) }
     }
 
     /// Builds and installs.
@@ -68,7 +81,9 @@ impl Install {
         let library = Library::link(&built)?;
 
         eprintln!("installing in {}", place.root.display());
-        place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
+        if !self.without_command {
+            place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
+        }
         place.copy(&format!("lib/{}", library::SHARED_NAME), &library.shared, 0o755)?;
         place.link("lib/libpelago_shmem.so", library::SHARED_NAME)?;
         place.copy("lib/libpelago_shmem.a", &library.archive, 0o644)?;
@@ -96,8 +111,12 @@ impl Install {
             Profile::Dev => ("dev", "debug"),
             Profile::Release => ("release", "release"),
         };
-        eprintln!("building the library and the command, profile {profile}");
-        let mut command = cargo(&["build", "-p", "pelago-shmem", "-p", "pelago-cli", "--profile", profile]);
+        let what = if self.without_command { "the library" } else { "the library and the command" };
+        eprintln!("building {what}, profile {profile}");
+        let mut command = cargo(&["build", "-p", "pelago-shmem", "--profile", profile]);
+        if !self.without_command {
+            command.args(["-p", "pelago-cli"]);
+        }
         if self.profile == Profile::Dev {
             command.args(["--features", OPTIONAL]);
         }

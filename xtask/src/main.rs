@@ -10,6 +10,7 @@ mod budget;
 mod compare;
 mod header;
 mod install;
+mod soak;
 mod step;
 mod test;
 mod tidy;
@@ -44,6 +45,25 @@ enum Command {
         /// Add the tests that need root or Debian packages, and install what they need where allowed
         #[arg(long)]
         full: bool,
+        /// Fuzz, and run Miri and ThreadSanitizer (needs nightly Rust with rust-src and miri), and nothing
+        /// else
+        #[arg(long, conflicts_with = "full")]
+        deep: bool,
+        /// Number of inputs for each fuzzing test
+        #[arg(long, requires = "deep", default_value_t = 10_000_000)]
+        inputs: u64,
+        /// Run a campaign of jobs whose PEs and launchers are killed and stopped, and nothing else
+        #[arg(long, conflicts_with_all = ["full", "deep"])]
+        soak: bool,
+        /// Number of jobs of the campaign
+        #[arg(long, requires = "soak", default_value_t = 2000)]
+        count: u64,
+        /// Draw the campaign's jobs from this seed
+        #[arg(long, requires = "soak", default_value_t = 1)]
+        seed: u64,
+        /// Repeat one job of the campaign
+        #[arg(long, requires = "soak")]
+        only: Option<u64>,
     },
     /// Check the style rules that the compiler and clippy do not know
     Tidy,
@@ -72,7 +92,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Test { full } => test::run(full),
+        Command::Test { soak: true, count, seed, only, .. } => soak::run(count, seed, only),
+        Command::Test { deep: true, inputs, .. } => test::run_deep(inputs),
+        Command::Test { full, .. } => test::run(full),
         Command::Tidy => tidy::run(),
         Command::Tsan => tsan::run(),
         Command::Budget { json } => budget::run(json),

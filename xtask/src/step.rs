@@ -1,13 +1,17 @@
-//! Steps: checks run one after the other, each under a heading with its time, up to the first that fails.
+//! Steps: checks run one after the other, or in two lists beside each other, each under a heading with its
+//! time, up to the first that fails.
 //!
-//! Invariant: all output of a step goes through as it comes; a step of tests passes only if at least one
-//! test ran and none was skipped; the closing summary lists every step, also those that did not run.
+//! Invariant: all output of a step is printed, that of a step beside another one in one piece; a step of
+//! tests passes only if at least one test ran and none was skipped; the closing summary lists every step,
+//! also those that did not run.
 
-use std::io::{BufRead, BufReader, pipe};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Write, pipe};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 
 /// One check and the name that it has in headings and in the summary.
 pub struct Step {
@@ -32,49 +36,128 @@ struct Tally {
     ignored_count: usize,
 }
 
-/// Runs the steps in order and prints a summary; the error is that of the first step that fails.
-pub fn run_all(steps: Vec<Step>) -> Result<()> {
+/// The outcomes of the steps so far.
+#[derive(Default)]
+pub struct Rows {
+    start: Option<Instant>,
+    rows: Vec<(&'static str, String, String)>,
+    failure: Option<Error>,
+}
+
+/// Runs two lists of steps at the same time, each in its order; after a failure no further step begins. The
+/// output of the first list goes through as it comes, that of a step of the second when the step is over.
+pub fn run_beside(steps: Vec<Step>, beside: Vec<Step>) -> Result<Rows> {
     let start = Instant::now();
-    let mut rows = Vec::new();
-    let mut failure = None;
-    for Step { name, mut work } in steps {
-        if failure.is_some() {
-            rows.push((name, String::new(), "not run".to_string()));
-            continue;
+    let (mut rows, has_failed) = (Rows::default(), OnceLock::new());
+    let theirs = thread::scope(|scope| {
+        let theirs = scope.spawn(|| {
+            let mut rows = Rows::default();
+            for step in beside {
+                rows.run_one(step, Output::Kept, &has_failed);
+            }
+            rows
+        });
+        for step in steps {
+            rows.run_one(step, Output::Passed, &has_failed);
         }
-        println!("\n== {name}: {}", description(&work));
-        let step_start = Instant::now();
-        let outcome = run(&mut work);
-        let elapsed = seconds(step_start.elapsed());
+        theirs.join()
+    });
+    let mut theirs = theirs.map_err(|_| anyhow!("a step panicked"))?;
+    rows.rows.append(&mut theirs.rows);
+    rows.failure = rows.failure.or(theirs.failure);
+    rows.start = Some(start);
+    Ok(rows)
+}
+
+/// The treatment of the output of a step.
+#[derive(Clone, Copy, PartialEq)]
+enum Output {
+    /// It goes through as it comes.
+    Passed,
+    /// It is printed when the step is over.
+    Kept,
+}
+
+impl Rows {
+    /// Runs further steps, up to the first that fails.
+    pub fn run(&mut self, steps: Vec<Step>) {
+        let has_failed = OnceLock::new();
+        if self.failure.is_some() {
+            let _ = has_failed.set(());
+        }
+        for step in steps {
+            self.run_one(step, Output::Passed, &has_failed);
+        }
+    }
+
+    fn run_one(&mut self, Step { name, mut work }: Step, output: Output, has_failed: &OnceLock<()>) {
+        if has_failed.get().is_some() {
+            self.rows.push((name, String::new(), "not run".to_string()));
+            return;
+        }
+        let heading = format!("\n== {name}: {}", description(&work));
+        let mut text = Vec::new();
+        if output == Output::Passed {
+            println!("{heading}");
+        } else {
+            writeln!(text, "{heading}").expect("a vector takes all that is written");
+        }
+        let start = Instant::now();
+        let outcome = run(&mut work, (output == Output::Kept).then_some(&mut text));
+        let elapsed = seconds(start.elapsed());
         let verdict = if outcome.is_ok() { "passed" } else { "FAILED" };
-        println!("== {name}: {verdict} after {elapsed}");
+        writeln!(text, "== {name}: {verdict} after {elapsed}").expect("a vector takes all that is written");
+        // In one piece, so that the lines of two steps do not mix.
+        print!("{}", String::from_utf8_lossy(&text));
         match outcome {
-            Ok(remark) => rows.push((name, elapsed, format!("passed{remark}"))),
+            Ok(remark) => self.rows.push((name, elapsed, format!("passed{remark}"))),
             Err(error) => {
-                rows.push((name, elapsed, "FAILED".to_string()));
-                failure = Some(
-                    error.context(format!("step `{name}` failed; to repeat it: {}", description(&work))),
-                );
+                let _ = has_failed.set(());
+                self.rows.push((name, elapsed, "FAILED".to_string()));
+                let repeat = format!("step `{name}` failed; to repeat it: {}", description(&work));
+                self.failure.get_or_insert(error.context(repeat));
             }
         }
     }
-    println!("\n== summary after {}", seconds(start.elapsed()));
-    for (name, elapsed, verdict) in rows {
-        println!("{name:<10} {elapsed:>8}  {verdict}");
+
+    /// Prints a line for each step; the error is that of the first step that failed.
+    pub fn summary(self) -> Result<()> {
+        println!(
+            "\n== summary{}",
+            self.start.map_or_else(String::new, |s| format!(" after {}", seconds(s.elapsed())))
+        );
+        for (name, elapsed, verdict) in self.rows {
+            println!("{name:<10} {elapsed:>8}  {verdict}");
+        }
+        self.failure.map_or(Ok(()), Err)
     }
-    failure.map_or(Ok(()), Err)
 }
 
-/// Does the work; what comes back is a remark for the summary.
-fn run(work: &mut Work) -> Result<String> {
+/// Does the work; what comes back is a remark for the summary. Output goes to `kept`, if there is such a
+/// place.
+fn run(work: &mut Work, kept: Option<&mut Vec<u8>>) -> Result<String> {
     match work {
         Work::Command(command) => {
-            let status = command.status().with_context(|| format!("cannot start {}", line_of(command)))?;
+            let status = match kept {
+                None => command.status().with_context(|| format!("cannot start {}", line_of(command)))?,
+                Some(kept) => run_lines(command, |line| keep(kept, line))?,
+            };
             ensure!(status.success(), "{status}");
             Ok(String::new())
         }
         Work::Tests(command) => {
-            let tally = run_tests(command)?;
+            let mut tally = Tally::default();
+            let status = match kept {
+                None => run_lines(command, |line| {
+                    println!("{line}");
+                    tally.add(line);
+                })?,
+                Some(kept) => run_lines(command, |line| {
+                    keep(kept, line);
+                    tally.add(line);
+                })?,
+            };
+            ensure!(status.success(), "{status}");
             ensure!(tally.passed_count > 0, "not one test ran");
             ensure!(tally.ignored_count == 0, "{} tests were skipped, none may be", tally.ignored_count);
             Ok(format!(", tests: {}", tally.passed_count))
@@ -83,25 +166,25 @@ fn run(work: &mut Work) -> Result<String> {
     }
 }
 
-/// Runs `cargo test`, letting its output through, and adds up the closing lines of the test programs.
+fn keep(kept: &mut Vec<u8>, line: &str) {
+    kept.extend_from_slice(line.as_bytes());
+    kept.push(b'\n');
+}
+
+/// Runs a command, and hands over each line of its output as it comes.
 ///
 /// Both of its streams come through one pipe, which keeps each heading of cargo above its tests.
-fn run_tests(command: &mut Command) -> Result<Tally> {
+fn run_lines(command: &mut Command, mut take: impl FnMut(&str)) -> Result<ExitStatus> {
     let (output, input) = pipe().context("cannot make a pipe")?;
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn().with_context(|| format!("cannot start {}", line_of(command)))?;
     // The command holds the writing ends until it is given others; without this the pipe would not end.
     command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    let mut tally = Tally::default();
     for line in BufReader::new(output).split(b'\n') {
-        let line = line.context("cannot read the output of the tests")?;
-        let line = String::from_utf8_lossy(&line);
-        println!("{line}");
-        tally.add(&line);
+        let line = line.context("cannot read the output of a command")?;
+        take(&String::from_utf8_lossy(&line));
     }
-    let status = child.wait()?;
-    ensure!(status.success(), "{status}");
-    Ok(tally)
+    Ok(child.wait()?)
 }
 
 impl Tally {
@@ -156,6 +239,44 @@ mod tests {
 
     fn error(work: Work) -> String {
         format!("{:#}", run_all(vec![Step { name: "one", work }]).unwrap_err())
+    }
+
+    fn run_all(steps: Vec<Step>) -> Result<()> {
+        let mut rows = Rows::default();
+        rows.run(steps);
+        rows.summary()
+    }
+
+    #[test]
+    fn steps_run_beside_each_other_and_both_lists_are_in_the_summary() {
+        // Each waits for the other: one after the other they would never end.
+        let mark = std::env::temp_dir().join(format!("pelago-beside-{}", std::process::id()));
+        let script = |mine: u32, theirs: u32| {
+            let mark = mark.display();
+            shell(&format!(
+                "touch {mark}-{mine}; until test -e {mark}-{theirs}; do :; done; echo from {mine}"
+            ))
+        };
+        let step = |name, command| vec![Step { name, work: Work::Command(command) }];
+        let rows = run_beside(step("one", script(1, 2)), step("two", script(2, 1))).unwrap();
+        let names: Vec<_> = rows.rows.iter().map(|(name, _, verdict)| (*name, verdict.as_str())).collect();
+        assert_eq!(names, [("one", "passed"), ("two", "passed")]);
+        rows.summary().unwrap();
+        for number in [1, 2] {
+            std::fs::remove_file(format!("{}-{number}", mark.display())).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_failure_beside_is_a_failure() {
+        let step = |name, script| vec![Step { name, work: Work::Command(shell(script)) }];
+        let rows = run_beside(step("good", "true"), step("bad", "exit 3")).unwrap();
+        let message = format!("{:#}", rows.summary().unwrap_err());
+        assert!(message.contains("`bad` failed"), "{message}");
+        let skipped = "echo 'test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured'";
+        let beside = vec![Step { name: "skips", work: Work::Tests(shell(skipped)) }];
+        let message = format!("{:#}", run_beside(Vec::new(), beside).unwrap().summary().unwrap_err());
+        assert!(message.contains("2 tests were skipped"), "{message}");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::step::{Step, Work, run_all};
+use crate::step::{Rows, Step, Work, run_beside};
+use crate::tsan;
 use crate::workspace::{OPTIONAL, Package, cargo, metadata};
-use crate::{budget, tidy};
 
 /// What the full tier needs, and the Debian package that brings it.
 const NEEDS: [(Need, &str); 12] = [
@@ -49,29 +49,77 @@ pub fn run(full: bool) -> Result<()> {
     // SAFETY: the default action installs no handler.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let metadata = metadata()?;
-    let mut steps = quick(&metadata.target_directory);
+    let quick =
+        vec![Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", OPTIONAL])) }];
+    let mut rows = run_beside(quick, checks(&metadata.target_directory)?)?;
     if full {
-        steps.push(Step { name: "packages", work: Work::Call("apt-get install", install_needs) });
-        steps.push(Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) });
+        let full = vec![
+            Step { name: "packages", work: Work::Call("apt-get install", install_needs) },
+            Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) },
+        ];
+        rows.run(full);
     }
-    run_all(steps)
+    rows.summary()
 }
 
-fn quick(target: &Path) -> Vec<Step> {
-    let clippy = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+/// Runs the fuzzing tests with this number of inputs each, then ThreadSanitizer and Miri.
+pub fn run_deep(inputs: u64) -> Result<()> {
+    let mut fuzz =
+        cargo(&["test", "-p", "pelago-boot", "-p", "pelago", "-p", "pelago-cli", "--lib", "--bins"]);
+    fuzz.args(["fuzz_", "--", "--nocapture"]).env("PELAGO_FUZZ_INPUTS", inputs.to_string());
+    let mut rows = Rows::default();
+    rows.run(vec![
+        Step { name: "fuzz", work: Work::Tests(fuzz) },
+        Step { name: "tsan", work: Work::Call("cargo xtask tsan", tsan::run) },
+        Step { name: "miri", work: Work::Tests(miri()) },
+    ]);
+    rows.summary()
+}
+
+/// The unit tests of `fabric` that Miri can run, under Miri: not those that map memory, load libraries, talk
+/// to other processes or count on time.
+fn miri() -> Command {
+    let mut command = Command::new("cargo");
+    command.args(["+nightly", "miri", "test", "-p", "pelago-fabric", "--lib", "--"]);
+    for name in MIRI_CANNOT {
+        command.args(["--skip", name]);
+    }
+    for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC"] {
+        command.env_remove(variable);
+    }
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    command
+}
+
+/// Modules of `fabric` whose tests need the system.
+const MIRI_CANNOT: [&str; 3] = ["shm::segment", "shm::handout", "ofi::"];
+
+/// All of the quick tier but the tests: they run beside those. What compiles does so in a folder of its own,
+/// as cargo lets only one command at a time compile in a folder; the budgets need what the tests compile,
+/// and wait for it.
+fn checks(target: &Path) -> Result<Vec<Step>> {
+    let own = std::env::current_exe().context("this program has no path")?;
+    let own = |task: &str| {
+        let mut command = Command::new(&own);
+        command.arg(task);
+        command
+    };
+    let lint = target.join("lint");
+    let mut clippy =
+        cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]);
+    clippy.env("CARGO_TARGET_DIR", &lint);
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--features", OPTIONAL]);
+    docs.env("RUSTDOCFLAGS", "-D warnings").env("CARGO_TARGET_DIR", &lint);
     let mut loom = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "loom_"]);
     loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target.join("loom"));
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--features", OPTIONAL]);
-    docs.env("RUSTDOCFLAGS", "-D warnings");
-    vec![
+    Ok(vec![
         Step { name: "format", work: Work::Command(cargo(&["fmt", "--all", "--check"])) },
+        Step { name: "tidy", work: Work::Command(own("tidy")) },
         Step { name: "clippy", work: Work::Command(clippy) },
-        Step { name: "tidy", work: Work::Call("cargo xtask tidy", tidy::run) },
-        Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", OPTIONAL])) },
-        Step { name: "loom", work: Work::Tests(loom) },
         Step { name: "docs", work: Work::Command(docs) },
-        Step { name: "budget", work: Work::Call("cargo xtask budget", || budget::run(false)) },
-    ]
+        Step { name: "loom", work: Work::Tests(loom) },
+        Step { name: "budget", work: Work::Command(own("budget")) },
+    ])
 }
 
 /// `cargo test` with a limit for all waits.

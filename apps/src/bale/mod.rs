@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use pelago::Result;
 use pelago::prelude::*;
+use pelago_boot::{out, outln};
 
 use self::problem::{Place, Problem};
 use self::report::{Outcome, Report};
@@ -39,9 +40,10 @@ fn drive(
     bar.finish_and_clear();
     let report = Report { app, problem, outcomes };
     if world.my_pe() == 0 {
-        match is_json {
-            true => println!("{}", report.to_json()?),
-            false => print!("{report}"),
+        if is_json {
+            outln!("{}", report.to_json()?)?;
+        } else {
+            out!("{report}")?;
         }
     }
     Ok(if report.verified() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

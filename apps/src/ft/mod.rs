@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::prelude::*;
+use pelago_boot::{out, outln};
 
 use self::classes::{Class, Problem};
 use self::layout::Layout;
@@ -119,7 +120,7 @@ fn solve(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
         reports.push(report);
     }
     if world.my_pe() == 0 && args.variant == Choice::All && !args.json {
-        print!("\n{}", Comparison(&reports));
+        out!("\n{}", Comparison(&reports))?;
     }
     Ok(reports.iter().all(Report::verified))
 }
@@ -131,9 +132,10 @@ fn transform_alone(world: &World, args: &Args, layout: Layout) -> anyhow::Result
         let run = Run { variant, simulated_gflops: args.simulated_gflops };
         let single = Single::measure(world, layout, run, args.repeat as usize)?;
         if world.my_pe() == 0 {
-            match args.json {
-                true => println!("{}", serde_json::to_string(&single)?),
-                false => print!("{single}"),
+            if args.json {
+                outln!("{}", serde_json::to_string(&single)?)?;
+            } else {
+                out!("{single}")?;
             }
         }
         verified &= single.verified();
@@ -152,9 +154,9 @@ fn run_variant(world: &World, args: &Args, layout: Layout, variant: Variant) -> 
 
 fn print(report: &Report, json: bool) -> anyhow::Result<()> {
     if json {
-        println!("{}", report.to_json()?);
+        outln!("{}", report.to_json()?)?;
     } else {
-        print!("{report}");
+        out!("{report}")?;
     }
     Ok(())
 }

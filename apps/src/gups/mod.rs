@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Parser, value_parser};
 use pelago::prelude::*;
+use pelago_boot::{out, outln};
 
 use self::method::Method;
 use self::problem::Problem;
@@ -78,9 +79,10 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
         for method in args.method.all() {
             let report = run_method(world, &mut table, problem, method)?;
             if world.my_pe() == 0 {
-                match args.json {
-                    true => println!("{}", report.to_json()?),
-                    false => print!("{report}"),
+                if args.json {
+                    outln!("{}", report.to_json()?)?;
+                } else {
+                    out!("{report}")?;
                 }
             }
             is_verified &= report.verified();

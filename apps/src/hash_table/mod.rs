@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, value_parser};
 use pelago::prelude::*;
+use pelago_boot::{out, outln};
 
 use self::report::Report;
 use self::workload::Phase;
@@ -67,9 +68,10 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
         bar.finish_and_clear();
         let report = Report { pes, keys, outcome };
         if world.my_pe() == 0 {
-            match args.json {
-                true => println!("{}", report.to_json()?),
-                false => print!("{report}"),
+            if args.json {
+                outln!("{}", report.to_json()?)?;
+            } else {
+                out!("{report}")?;
             }
         }
         Ok(if report.verified() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -15,6 +15,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago::prelude::*;
+use pelago_boot::print;
 
 use self::effort::Effort;
 use self::pairs::Comparison;
@@ -180,21 +181,24 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// Where PE 0 writes its lines; the others write none. A file that cannot be made ends the job.
-fn output(world: &World, args: &Args) -> Box<dyn Write> {
+fn output(world: &World, args: &Args) -> Option<File> {
     match &args.output {
         Some(path) if world.my_pe() == 0 => match File::create(path) {
-            Ok(file) => Box::new(file),
+            Ok(file) => Some(file),
             Err(error) => {
                 let reason = format!("perf cannot write to {}: {error}", path.display());
                 world.abort(i32::from(entry::USAGE_EXIT_CODE), &reason)
             }
         },
-        _ => Box::new(io::stdout()),
+        _ => None,
     }
 }
 
-fn write_line(output: &mut dyn Write, line: &impl serde::Serialize) -> anyhow::Result<()> {
-    writeln!(output, "{}", serde_json::to_string(line)?).context("writing a measurement")
+/// Writes a measurement to the file, or to standard output.
+fn write_line(output: &mut Option<File>, line: &impl serde::Serialize) -> anyhow::Result<()> {
+    let line = serde_json::to_string(line)? + "\n";
+    let written = output.as_mut().map_or_else(|| print(&line), |file| file.write_all(line.as_bytes()));
+    written.context("writing a measurement")
 }
 
 fn progress_bar(world: &World) -> anyhow::Result<ProgressBar> {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::prelude::*;
+use pelago_boot::{out, outln};
 
 use self::problem::Problem;
 use self::report::Report;
@@ -92,9 +93,10 @@ fn report(world: &World, problem: Problem, outcome: Outcome, json: bool) -> anyh
     if world.my_pe() == 0 {
         let checks = verify::verify(problem, &outcome);
         let report = Report::new(problem, outcome, checks);
-        match json {
-            true => println!("{}", report.to_json()?),
-            false => print!("{report}"),
+        if json {
+            outln!("{}", report.to_json()?)?;
+        } else {
+            out!("{report}")?;
         }
         verified = report.verified();
     }

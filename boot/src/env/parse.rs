@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{BarrierKind, CollFormKind, FabricKind, RouteKind, SyncMemoryKind};
+use super::{BarrierKind, CollFormKind, FabricKind, HeapSize, RouteKind, SyncMemoryKind};
 
 /// The most PEs that a process can have.
 const PES_MAX: usize = 4096;
@@ -35,6 +35,13 @@ pub(super) fn auto_bytes(text: &str) -> Option<Option<usize>> {
     if is_auto(text) { Some(None) } else { parse_bytes(text).filter(|bytes| *bytes > 0).map(Some) }
 }
 
+pub(super) fn heap(text: &str) -> Option<HeapSize> {
+    if text.eq_ignore_ascii_case("share") {
+        return Some(HeapSize::Share);
+    }
+    auto_bytes(text).map(|bytes| bytes.map_or(HeapSize::Auto, HeapSize::Bytes))
+}
+
 pub(super) fn auto_count(text: &str) -> Option<Option<u32>> {
     if is_auto(text) { Some(None) } else { text.parse().ok().map(Some) }
 }
@@ -45,6 +52,10 @@ pub(super) fn ring_bytes(text: &str) -> Option<usize> {
 
 pub(super) fn limit(text: &str) -> Option<Option<Duration>> {
     if text == "none" { Some(None) } else { seconds(text).map(Some) }
+}
+
+pub(super) fn stall(text: &str) -> Option<Option<Duration>> {
+    if text == "off" || text == "0" { Some(None) } else { seconds(text).map(Some) }
 }
 
 pub(super) fn seconds(text: &str) -> Option<Duration> {
@@ -235,6 +246,8 @@ mod tests {
         assert_eq!(seconds("60"), Some(Duration::from_secs(60)));
         assert_eq!(seconds("0.25"), Some(Duration::from_millis(250)));
         assert_eq!((limit("none"), limit("2")), (Some(None), Some(Some(Duration::from_secs(2)))));
+        assert_eq!((stall("off"), stall("0"), stall("0.2")), (Some(None), Some(None), Some(seconds("0.2"))));
+        assert_eq!((stall("none"), stall("-1"), stall("on")), (None, None, None));
         for text in ["0", "-1", "nan", "inf", "1e7", "10s", "x", "-0.0", "1e-30"] {
             assert_eq!(seconds(text), None, "{text}");
         }

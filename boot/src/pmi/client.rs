@@ -1,7 +1,8 @@
 //! PMI-1, the side of a process: one request, one answer, each within a time limit.
 //!
-//! Invariant: at most one request is under way, because only the owner of the [`Client`] sends requests;
-//! lines without an answer (`note`, `abort`) may come from any thread at any time, through the [`Link`]
+//! Invariant: at most one request is under way, because only the owner of the [`Client`] sends requests; our
+//! own launcher may ask between two answers what the PEs wait for, by a line that is no answer. Lines
+//! without an answer (`note`, `abort`, `waits`) may come from any thread at any time, through the [`Link`]
 //! alone. Every line is written whole, under a lock, and no wait is longer than the limit.
 
 use std::os::fd::OwnedFd;
@@ -15,10 +16,12 @@ use thiserror::Error;
 
 use super::value::{head, hex, part_key, split, unhex};
 use super::wire::{Lines, Message};
-use super::{MAPPING_KEY, OURS, mapping};
+use super::{MAPPING_KEY, MISSED, OURS, REPORT, REPORTS, mapping};
 
 /// The longest text that travels as a last word, in bytes.
 const TEXT_MAX_BYTES: usize = 1024;
+/// The longest text about what PEs wait for, in bytes.
+const WAITS_MAX_BYTES: usize = 4096;
 /// How much longer than the limit to wait for our own launcher, which keeps the limit itself and can name the
 /// PEs that are missing.
 const LAUNCHER_FIRST: Duration = Duration::from_secs(5);
@@ -78,13 +81,26 @@ impl Link {
     /// Tells the launcher why this process is about to die. Never waits and never fails: the process has
     /// something worse to report.
     pub(crate) fn note(&self, text: &str) {
-        let message = Message::new("note").with("text", text_hex(text));
+        let message = Message::new("note").with("text", text_hex(text, TEXT_MAX_BYTES));
         let _ = self.write(&message, "room for a note", Duration::ZERO);
     }
 
-    /// Tells the launcher that this process may end now, or go on with another request.
-    pub(crate) fn rest(&self) {
-        let _ = self.write(&Message::new("rest"), "room for a message", Duration::from_secs(1));
+    /// Tells the launcher what the PEs of this process wait for, unless it takes no line now.
+    pub(crate) fn tell_waits(&self, text: &str) {
+        let message = Message::new("waits").with("text", text_hex(text, WAITS_MAX_BYTES));
+        let _ = self.write(&message, "room for a line", Duration::ZERO);
+    }
+
+    /// Whether there is something to read.
+    fn is_readable(&self) -> bool {
+        matches!(poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&Timespec::default())), Ok(1))
+    }
+
+    /// Tells the launcher that this process may end now, or go on with another request; and whether PEs that
+    /// go on wait for it in vain.
+    pub(crate) fn rest(&self, is_missed: bool) {
+        let message = marked(Message::new("rest"), is_missed);
+        let _ = self.write(&message, "room for a message", Duration::from_secs(1));
     }
 
     /// Asks the launcher to end the job. Ours is also told which PE asks, and why.
@@ -92,7 +108,7 @@ impl Link {
         let message = Message::new("abort").with("exitcode", status);
         let message = match told {
             Some((pe, "")) => message.with("pe", pe),
-            Some((pe, words)) => message.with("pe", pe).with("message", text_hex(words)),
+            Some((pe, words)) => message.with("pe", pe).with("message", text_hex(words, TEXT_MAX_BYTES)),
             None => message,
         };
         self.write(&message, "room for an abort", Duration::from_secs(1))
@@ -166,6 +182,9 @@ impl Client {
         let hello = Message::new("init").with("pmi_version", 1).with("pmi_subversion", 1);
         let answer = client.request(&hello, "response_to_init")?;
         client.ours = answer.get(OURS).is_some();
+        if answer.get(REPORTS).is_some() {
+            client.link.write(&Message::new("hears"), "room for a line", limit)?;
+        }
         if client.ours {
             client.limit += LAUNCHER_FIRST;
         }
@@ -238,9 +257,25 @@ impl Client {
         self.request(&Message::new("barrier_in"), "barrier_out").map(drop)
     }
 
-    /// Leaves the job.
-    pub(crate) fn finalize(&mut self) -> Result<(), PmiError> {
-        self.request(&Message::new("finalize"), "finalize_ack").map(drop)
+    /// Whether the launcher has asked what the PEs of this process wait for; looks and does not wait.
+    pub(crate) fn is_asked(&mut self) -> bool {
+        let mut bytes = [0_u8; 2048];
+        // That the launcher is gone, or talks nonsense, the next request finds.
+        while self.link.is_readable()
+            && let Ok((count @ 1.., _)) = recv(&self.link.socket, &mut bytes, RecvFlags::DONTWAIT)
+            && self.lines.push(&bytes[..count])
+        {}
+        let mut is_asked = false;
+        while let Some(line) = self.lines.pop() {
+            is_asked |= is_question(&line);
+        }
+        is_asked
+    }
+
+    /// Leaves the job. Our launcher is also told whether PEs that go on wait for this process in vain.
+    pub(crate) fn finalize(&mut self, is_missed: bool) -> Result<(), PmiError> {
+        let request = marked(Message::new("finalize"), is_missed && self.ours);
+        self.request(&request, "finalize_ack").map(drop)
     }
 
     fn get_text(&mut self, key: &str) -> Result<Option<String>, PmiError> {
@@ -254,6 +289,8 @@ impl Client {
         let deadline = Instant::now() + self.limit;
         let line = loop {
             match self.lines.pop() {
+                // It waits for the launcher, which knows what for.
+                Some(line) if is_question(&line) => self.link.tell_waits(""),
                 Some(line) => break line,
                 None => self.read(request, awaited, deadline)?,
             }
@@ -277,13 +314,23 @@ impl Client {
     }
 }
 
+/// A message of a process that leaves, marked if others wait for it in vain.
+fn marked(message: Message, is_missed: bool) -> Message {
+    if is_missed { message.with(MISSED, 1) } else { message }
+}
+
 fn unexpected(request: &Message, answer: &str) -> PmiError {
     PmiError::Unexpected { request: request.to_string(), answer: answer.to_owned() }
 }
 
+/// Whether a line of our launcher asks what the PEs wait for.
+fn is_question(line: &str) -> bool {
+    Message::parse(line).is_some_and(|message| message.command == REPORT)
+}
+
 /// The text, cut to what a line may hold, as hexadecimal digits.
-fn text_hex(text: &str) -> String {
-    let mut end = text.len().min(TEXT_MAX_BYTES);
+fn text_hex(text: &str, max_bytes: usize) -> String {
+    let mut end = text.len().min(max_bytes);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -355,7 +402,7 @@ mod tests {
             let all: Vec<_> = (0..6).map(|from| client.get(&format!("address-{from}")).unwrap()).collect();
             assert_eq!(client.get("nothing").unwrap(), None);
             assert_eq!(client.nodes(6).unwrap(), Some(vec![0; 6]));
-            client.finalize().unwrap();
+            client.finalize(false).unwrap();
             all
         });
         for seen in all {
@@ -374,6 +421,7 @@ mod tests {
             }
             client.barrier().unwrap();
         });
+        assert!(events.contains(&Event::Hears));
         assert!(events.contains(&Event::Note("an é and\na newline".to_owned())));
         assert!(events.contains(&Event::Note("é".repeat(TEXT_MAX_BYTES / 2))));
         assert!(events.contains(&Event::Abort {
@@ -423,6 +471,34 @@ mod tests {
         let error = Client::join(theirs.into(), Duration::from_millis(5)).unwrap_err();
         assert!(matches!(error, PmiError::Timeout { awaited: "response_to_init", .. }), "{error}");
         assert!(error.to_string().contains("PELAGO_INIT_TIMEOUT"), "{error}");
+    }
+
+    #[test]
+    fn a_question_is_answered_between_requests_and_within_one() {
+        const HELLO: &str =
+            "cmd=response_to_init pmi_version=1 rc=0 pelago=1 reports=1 kvsname=k keylen_max=64\n";
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let launcher = thread::spawn(move || {
+            let mut lines = BufReader::new(ours.try_clone().unwrap()).lines().map(Result::unwrap);
+            assert!(lines.next().unwrap().starts_with("cmd=init "));
+            (&ours).write_all(HELLO.as_bytes()).unwrap();
+            assert_eq!(lines.next().unwrap(), "cmd=hears");
+            assert_eq!(lines.next().unwrap(), "cmd=barrier_in");
+            (&ours).write_all(b"cmd=report\n").unwrap();
+            let told = lines.next().unwrap();
+            assert_eq!(told, "cmd=waits text=");
+            (&ours).write_all(b"cmd=barrier_out rc=0\ncmd=report\n").unwrap();
+            lines.next()
+        });
+        let mut client = Client::join(theirs.into(), LIMIT).unwrap();
+        client.barrier().unwrap();
+        let start = Instant::now();
+        while !client.is_asked() {
+            assert!(start.elapsed() < LIMIT, "waited {LIMIT:?} for the question");
+        }
+        assert!(!client.is_asked());
+        drop(client);
+        assert_eq!(launcher.join().unwrap(), None);
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! PMI-1, the launcher's side: a state machine that takes lines and gives lines, and does no input or output.
 //! To it a PE is a process.
 //!
-//! Invariant: every request has exactly one answer, except `abort` and `note`, which have none, and
-//! `barrier_in`, whose answer comes to all PEs when the last of them has sent it. A PE between `init` and
-//! `finalize` is in the job; nothing else may be asked before `init`.
+//! Invariant: every request has exactly one answer, except `abort`, `note`, `hears` and `waits`, which have
+//! none, and `barrier_in`, whose answer comes to all PEs when the last of them has sent it. A PE between
+//! `init` and `finalize` is in the job; nothing else may be asked before `init`.
 
 use std::collections::HashMap;
 
 use super::value::unhex;
 use super::wire::Message;
-use super::{MAPPING_KEY, OURS, mapping};
+use super::{MAPPING_KEY, MISSED, OURS, REPORTS, mapping};
 
 /// The name of the one key-value space of a job.
 const KVS_NAME: &str = "pelago";
@@ -29,6 +29,10 @@ pub(crate) enum Event {
     Abort { status: i32, pe: Option<usize>, message: Option<String> },
     /// The PE says why it is about to die.
     Note(String),
+    /// The process answers when it is asked what its PEs wait for.
+    Hears,
+    /// The waits of the PEs of the process, a line each.
+    Waits(String),
     /// The line is not one that a PE may send.
     Broken,
 }
@@ -51,6 +55,11 @@ pub(crate) enum Stage {
 /// The server of one job.
 pub(crate) struct Server {
     stages: Vec<Stage>,
+    /// Whether each PE has left, or rests, while others waited for it in vain.
+    missed: Vec<bool>,
+    /// Barriers that all have passed, and how many wait in the next one.
+    barriers: u64,
+    waiting: usize,
     values: HashMap<String, String>,
 }
 
@@ -58,17 +67,33 @@ impl Server {
     /// A server of `size` PEs that share this node.
     pub(crate) fn new(size: usize) -> Self {
         let values = HashMap::from([(MAPPING_KEY.to_owned(), mapping::one_node(size))]);
-        Self { stages: vec![Stage::Outside; size], values }
+        Self {
+            stages: vec![Stage::Outside; size],
+            missed: vec![false; size],
+            barriers: 0,
+            waiting: 0,
+            values,
+        }
     }
 
     pub(crate) fn stage(&self, pe: usize) -> Stage {
         self.stages[pe]
     }
 
+    /// Whether a PE has left, or rests, while others waited for it in vain.
+    pub(crate) fn is_missed(&self, pe: usize) -> bool {
+        self.missed[pe]
+    }
+
+    /// The number of the barrier in which some wait for others; `None` if nobody waits.
+    pub(crate) fn meeting(&self) -> Option<u64> {
+        (self.waiting > 0).then_some(self.barriers)
+    }
+
     /// Takes a line of `pe`; appends (PE, message) for each answer that is due.
     pub(crate) fn handle(&mut self, pe: usize, line: &str, answers: &mut Vec<(usize, Message)>) -> Event {
         let Some(request) = Message::parse(line) else { return Event::Broken };
-        let early = ["init", "abort", "note"];
+        let early = ["init", "abort", "note", "hears", "waits"];
         let stage = self.stages[pe];
         let inside =
             matches!(stage, Stage::Inside | Stage::Resting) || early.contains(&request.command.as_str());
@@ -82,15 +107,18 @@ impl Server {
             "init" => {
                 self.stages[pe] = Stage::Inside;
                 let answer = Message::new("response_to_init").with("pmi_version", 1);
-                let answer = answer.with("pmi_subversion", 1).with("rc", 0).with(OURS, 1);
+                let answer = answer.with("pmi_subversion", 1).with("rc", 0).with(OURS, 1).with(REPORTS, 1);
                 answers.push((pe, with_limits(answer).with("kvsname", KVS_NAME)));
                 return Event::Joined;
             }
             "rest" => {
                 self.stages[pe] = Stage::Resting;
+                self.missed[pe] = request.get(MISSED).is_some();
                 return Event::Served;
             }
             "note" => return Event::Note(text_of(&request, "text").unwrap_or_default()),
+            "hears" => return Event::Hears,
+            "waits" => return Event::Waits(text_of(&request, "text").unwrap_or_default()),
             "abort" => {
                 let status =
                     request.number("exitcode").and_then(|code| i32::try_from(code).ok()).unwrap_or(1);
@@ -103,6 +131,7 @@ impl Server {
             }
             "finalize" => {
                 self.stages[pe] = Stage::Finalized;
+                self.missed[pe] = request.get(MISSED).is_some();
                 Message::new("finalize_ack").with("rc", 0)
             }
             "get_maxes" => with_limits(Message::new("maxes").with("rc", 0)),
@@ -121,7 +150,9 @@ impl Server {
 
     fn enter_barrier(&mut self, pe: usize, answers: &mut Vec<(usize, Message)>) {
         self.stages[pe] = Stage::InBarrier;
-        if self.stages.iter().all(|stage| *stage == Stage::InBarrier) {
+        self.waiting += 1;
+        if self.waiting == self.stages.len() {
+            (self.barriers, self.waiting) = (self.barriers + 1, 0);
             self.stages.fill(Stage::Inside);
             let all = (0..self.stages.len()).map(|pe| (pe, Message::new("barrier_out").with("rc", 0)));
             answers.extend(all);
@@ -220,9 +251,11 @@ mod tests {
     #[test]
     fn the_barrier_opens_for_all_when_the_last_arrives() {
         let mut server = joined(3);
-        for _ in 0..2 {
+        for round in 0..2 {
+            assert_eq!(server.meeting(), None);
             assert_eq!(ask(&mut server, 2, "cmd=barrier_in"), []);
             assert_eq!(ask(&mut server, 0, "cmd=barrier_in"), []);
+            assert_eq!(server.meeting(), Some(round));
             let out = ask(&mut server, 1, "cmd=barrier_in");
             assert_eq!(out.iter().map(|(pe, _)| *pe).collect::<Vec<_>>(), [0, 1, 2]);
             assert!(out.iter().all(|(_, line)| line == "cmd=barrier_out rc=0"));
@@ -242,6 +275,8 @@ mod tests {
     fn the_last_words_of_a_pe() {
         let mut server = joined(1);
         assert_eq!(event(&mut server, 0, "cmd=note text=6e6f20c3a9"), Event::Note("no é".to_owned()));
+        assert_eq!(event(&mut server, 0, "cmd=hears"), Event::Hears);
+        assert_eq!(event(&mut server, 0, "cmd=waits text=61"), Event::Waits("a".to_owned()));
         let mut abort = |line: &str, status, pe, message: Option<&str>| {
             let message = message.map(str::to_owned);
             assert_eq!(event(&mut server, 0, line), Event::Abort { status, pe, message }, "{line}");
@@ -252,6 +287,21 @@ mod tests {
         abort("cmd=abort pe=-1", 1, None, None);
         assert_eq!(ask(&mut server, 0, "cmd=finalize"), [(0, "cmd=finalize_ack rc=0".to_owned())]);
         assert_eq!(server.stage(0), Stage::Finalized);
+    }
+
+    #[test]
+    fn who_leaves_while_others_wait_says_so() {
+        let mut server = joined(3);
+        for (pe, line, is_missed) in
+            [(0, "cmd=rest missed=1", true), (1, "cmd=finalize missed=1", true), (2, "cmd=finalize", false)]
+        {
+            assert_eq!(event(&mut server, pe, line), Event::Served);
+            assert_eq!(server.is_missed(pe), is_missed, "{line}");
+        }
+        assert_eq!(
+            [0, 1, 2].map(|pe| server.stage(pe)),
+            [Stage::Resting, Stage::Finalized, Stage::Finalized]
+        );
     }
 
     #[test]

@@ -24,6 +24,7 @@ use super::output::{Stream, Target};
 use super::pes::Pes;
 use super::signals::restore;
 use crate::pmi::wire::Lines;
+use crate::writer::Outlet;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,9 @@ pub(super) struct Child {
     pub(super) stderr: Option<Stream>,
     /// What it said before its death.
     pub(super) note: Option<String>,
+    /// Whether it answers what its PEs wait for, and whether it was asked and has not.
+    pub(super) hears: bool,
+    pub(super) is_asked: bool,
 }
 
 /// What the start of every process of a job has in common.
@@ -82,7 +86,8 @@ impl Starter<'_> {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
         })?;
         let (socket, lines, note) = (Some(ours), Lines::default(), None);
-        Ok(Child { pid, handle, reaped: false, socket, lines, stdout, stderr, note })
+        let (hears, is_asked) = (false, false);
+        Ok(Child { pid, handle, reaped: false, socket, lines, stdout, stderr, note, hears, is_asked })
     }
 
     fn redirect(
@@ -93,7 +98,7 @@ impl Starter<'_> {
         let pes = Pes::of_process(process, self.pes_per_process);
         let (out, err) = match (self.spec.capture, self.spec.tag_output) {
             (true, _) => (Target::Report, Target::Report),
-            (false, true) => (Target::Stdout, Target::Stderr),
+            (false, true) => (Target::Outlet(Outlet::Stdout), Target::Outlet(Outlet::Stderr)),
             (false, false) => return Ok((None, None)),
         };
         let pipe = |target| -> io::Result<(Stream, Stdio)> {
@@ -137,6 +142,11 @@ impl Starter<'_> {
 impl Child {
     pub(super) fn pid(&self) -> i32 {
         self.pid.as_raw_pid()
+    }
+
+    /// Its two streams, as far as they are still open.
+    pub(super) fn streams(&mut self) -> impl Iterator<Item = &mut Stream> {
+        [&mut self.stdout, &mut self.stderr].into_iter().flatten()
     }
 
     pub(super) fn is_running(&self) -> bool {

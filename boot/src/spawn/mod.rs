@@ -8,6 +8,7 @@
 mod check;
 mod child;
 mod input;
+mod inquiry;
 mod output;
 mod pes;
 mod poller;
@@ -156,7 +157,8 @@ fn start_reason(reason: &std::io::Error) -> String {
 /// how many PEs they have. The first one that dies ends the job: by
 /// a signal, with a status other than 0, or without having left the job it had joined. So does a PE that
 /// never joins although others have, Ctrl-C, and the time-out. PE 0 reads standard input, the others find it
-/// empty. Nothing is printed here: the report has the words.
+/// empty. Nothing is printed here, as the report has the words, but for what each PE does, to standard error:
+/// when SIGUSR2 asks for it, and once if processes wait for others to join for long (`PELAGO_STALL_REPORT`).
 ///
 /// # Errors
 /// Whatever keeps the job from being started; nothing runs then.
@@ -166,5 +168,5 @@ pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
     let each = settings.pes_per_process;
     check::limits(spec, each)?;
     let signals = signals::Signals::block().map_err(LaunchError::system("blocking signals"))?;
-    supervise::Supervisor::start(spec, each, &program, settings.init_timeout, signals)?.run()
+    supervise::Supervisor::start(spec, &settings, &program, signals)?.run()
 }

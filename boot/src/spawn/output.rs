@@ -1,26 +1,52 @@
 //! Output of processes that passes through the launcher: kept for the report, or passed on in whole lines
 //! with the numbers of the process's PEs before each.
 //!
-//! Invariant: a read never waits. A line goes out in one write, so lines of different processes do not mix;
-//! one that is longer than 64 KiB is cut.
+//! Invariant: a read never waits, and neither does passing on: a writer that is full is given nothing, and
+//! the process waits at its pipe. A line that is longer than 64 KiB is cut.
 
-use std::io::{PipeReader, Read, Write};
+use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use super::pes::Pes;
+use super::poller::{Poller, Source};
+use crate::writer::{Outlet, Writer};
 
 /// A line that is longer than this is passed on in pieces.
 const LINE_MAX_BYTES: usize = 64 << 10;
+/// So often a stream is read before the others have their turn.
+const READS: usize = 4;
+/// How long a reader may take nothing when a job has failed, before what is left is given up.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where the output of a process ends up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// In the report.
     Report,
-    /// On the standard output of the launcher.
-    Stdout,
-    /// On the standard error of the launcher.
-    Stderr,
+    /// On a stream of the launcher.
+    Outlet(Outlet),
+}
+
+/// The result of reading from a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// There may be more later.
+    Open,
+    /// The writer has no room: the stream is to be read when it has.
+    Full,
+    /// There is no more, or nobody takes it.
+    Ended,
+}
+
+/// The writers of a job, and how long they are waited for at its end.
+pub(super) struct Outlets {
+    stdout: Option<Writer>,
+    stderr: Option<Writer>,
+    /// Whether the output of the PEs leaves through them.
+    is_tagged: bool,
+    /// The number of bytes written when the reader last took some, and the time of that observation.
+    progress: (u64, Instant),
 }
 
 /// One stream of one process.
@@ -30,57 +56,138 @@ pub(super) struct Stream {
     target: Target,
     tag: String,
     held: Vec<u8>,
+    /// How much is still to be read, if that is known.
+    left_bytes: Option<u64>,
+    /// Whether it waits for room in the writer.
+    pub(super) is_paused: bool,
+}
+
+impl Outlets {
+    /// Starts the writers, if the output `is_tagged`.
+    pub(super) fn start(is_tagged: bool, poller: &Poller) -> std::io::Result<Self> {
+        let start = |outlet| {
+            let writer = is_tagged.then(|| Writer::start(outlet)).transpose()?;
+            writer.iter().try_for_each(|writer| poller.add(Source::Outlet, writer))?;
+            Ok::<_, std::io::Error>(writer)
+        };
+        let (stdout, stderr) = (start(Outlet::Stdout)?, start(Outlet::Stderr)?);
+        Ok(Self { stdout, stderr, is_tagged, progress: (0, Instant::now()) })
+    }
+
+    /// The writer for a target.
+    pub(super) fn of(&self, target: Target) -> Option<&Writer> {
+        match target {
+            Target::Report => None,
+            Target::Outlet(Outlet::Stdout) => self.stdout.as_ref(),
+            Target::Outlet(Outlet::Stderr) => self.stderr.as_ref(),
+        }
+    }
+
+    /// Writes words of the launcher to standard error. Where that cannot be, they are lost: nobody is left to
+    /// tell.
+    pub(super) fn say(&mut self, text: &str, poller: &Poller) {
+        if self.stderr.is_none() {
+            let writer = Writer::start(Outlet::Stderr).ok();
+            self.stderr = writer.filter(|writer| poller.add(Source::Outlet, writer).is_ok());
+        }
+        self.stderr.iter().for_each(|writer| writer.push(text.as_bytes()));
+    }
+
+    /// Hears the bells; gives the first stream that has failed with output of PEs in it.
+    pub(super) fn hear(&self) -> Option<(Outlet, std::io::Error)> {
+        self.writers().for_each(Writer::hear);
+        if !self.is_tagged {
+            return None;
+        }
+        self.writers().find_map(|writer| Some((writer.outlet(), writer.failure()?.into())))
+    }
+
+    /// Whether all is written; otherwise asks to be told when it is.
+    pub(super) fn are_done(&self) -> bool {
+        self.writers().for_each(Writer::ring_when_done);
+        self.writers().all(|writer| writer.pending_bytes() == 0)
+    }
+
+    /// When what is left should be given up, if no more is taken until then.
+    pub(super) fn patience_ends_at(&mut self) -> Instant {
+        let written = self.writers().map(Writer::written_bytes).sum();
+        if written != self.progress.0 {
+            self.progress = (written, Instant::now());
+        }
+        self.progress.1 + PATIENCE
+    }
+
+    /// Starts to wait for a reader that has had no reason to take anything before.
+    pub(super) fn begin_patience(&mut self) {
+        self.progress.1 = Instant::now();
+    }
+
+    /// Forgets what is not written.
+    pub(super) fn give_up(&self) {
+        self.writers().for_each(Writer::give_up);
+    }
+
+    fn writers(&self) -> impl Iterator<Item = &Writer> {
+        [&self.stdout, &self.stderr].into_iter().flatten()
+    }
 }
 
 impl Stream {
     /// Takes the reading end of a pipe, and makes it one that does not wait.
     pub(super) fn new(pipe: PipeReader, target: Target, pes: &Pes) -> std::io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self { pipe, target, tag: format!("[{}] ", pes.numbers()), held: Vec::new() })
+        let (tag, held) = (format!("[{}] ", pes.numbers()), Vec::new());
+        Ok(Self { pipe, target, tag, held, left_bytes: None, is_paused: false })
     }
 
-    /// Reads what is there; false at the end of the stream, or if nobody takes the output any more.
-    pub(super) fn read(&mut self) -> bool {
+    /// The destination of the stream.
+    pub(super) fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Reads some of what is there, and passes complete lines on to `writer`, if there is one.
+    pub(super) fn read(&mut self, writer: Option<&Writer>) -> Reading {
         let mut bytes = [0_u8; 16 << 10];
-        loop {
-            match self.pipe.read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(count) => self.held.extend_from_slice(&bytes[..count]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return error.kind() == std::io::ErrorKind::WouldBlock && self.pass_on(false);
+        for _ in 0..READS {
+            if writer.is_some_and(|writer| writer.failure().is_some()) {
+                return Reading::Ended;
+            }
+            if writer.is_some_and(Writer::is_full) {
+                return Reading::Full;
+            }
+            let most = self.left_bytes.map_or(bytes.len(), |left| bytes.len().min(left as usize));
+            match self.pipe.read(&mut bytes[..most]) {
+                Ok(0) => return Reading::Ended,
+                Ok(count) => {
+                    self.held.extend_from_slice(&bytes[..count]);
+                    self.left_bytes = self.left_bytes.map(|left| left - count as u64);
                 }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Reading::Open,
+                Err(_) => return Reading::Ended,
             }
-            if !self.pass_on(false) {
-                return false;
-            }
+            self.pass_on(writer, false);
         }
+        Reading::Open
     }
 
-    /// Ends the stream; gives what was kept for the report.
-    pub(super) fn finish(mut self) -> Vec<u8> {
-        // If the pipe is still open, some process outside the job holds it; what that writes later is
-        // nobody's.
-        let _ = self.read();
-        self.pass_on(true);
+    /// From now on only what is in the pipe is read. If the pipe is still open, some process outside the job
+    /// holds it; what that writes later is nobody's.
+    pub(super) fn limit_to_present(&mut self) {
+        self.left_bytes = Some(rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0));
+    }
+
+    /// Ends the stream, whose incomplete line passes on too; gives what was kept for the report.
+    pub(super) fn finish(mut self, writer: Option<&Writer>) -> Vec<u8> {
+        self.pass_on(writer, true);
         self.held
     }
 
-    /// Passes complete lines on, and the incomplete one too if it is the `last`; false if nobody takes them.
-    fn pass_on(&mut self, last: bool) -> bool {
-        if self.target == Target::Report {
-            return true;
+    /// Passes complete lines on, and the incomplete one too if it is the `last`.
+    fn pass_on(&mut self, writer: Option<&Writer>, last: bool) {
+        if let Some(writer) = writer {
+            writer.push(&take_lines(&mut self.held, &self.tag, last));
         }
-        let lines = take_lines(&mut self.held, &self.tag, last);
-        let written = match self.target {
-            _ if lines.is_empty() => Ok(()),
-            Target::Stderr => std::io::stderr().lock().write_all(&lines),
-            _ => {
-                let mut stdout = std::io::stdout().lock();
-                stdout.write_all(&lines).and_then(|()| stdout.flush())
-            }
-        };
-        written.is_ok()
     }
 }
 
@@ -108,6 +215,8 @@ fn take_lines(held: &mut Vec<u8>, tag: &str, last: bool) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     fn taken(held: &str, last: bool) -> (String, String) {
@@ -146,12 +255,23 @@ mod tests {
     fn a_stream_is_kept_to_its_end() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let mut stream = Stream::new(reader, Target::Report, &Pes::of_process(0, 1)).unwrap();
-        assert!(stream.read());
+        assert_eq!(stream.read(None), Reading::Open);
         writer.write_all(b"half").unwrap();
-        assert!(stream.read());
+        assert_eq!(stream.read(None), Reading::Open);
         writer.write_all(b" and half\n").unwrap();
         drop(writer);
-        assert!(!stream.read());
-        assert_eq!(stream.finish(), b"half and half\n");
+        assert_eq!(stream.read(None), Reading::Ended);
+        assert_eq!(stream.finish(None), b"half and half\n");
+    }
+
+    #[test]
+    fn a_pipe_that_stays_open_is_read_up_to_the_present() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut stream = Stream::new(reader, Target::Report, &Pes::of_process(0, 1)).unwrap();
+        writer.write_all(b"of the job").unwrap();
+        stream.limit_to_present();
+        writer.write_all(b"of nobody").unwrap();
+        assert_eq!(stream.read(None), Reading::Ended);
+        assert_eq!(stream.finish(None), b"of the job");
     }
 }

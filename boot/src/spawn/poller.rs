@@ -16,6 +16,8 @@ use rustix::io::{Errno, Result};
 pub(super) enum Source {
     /// A signal to the launcher.
     Signal,
+    /// A writer of the launcher's output has room again, is done, or has failed.
+    Outlet,
     /// The PMI socket of a process.
     Pmi(usize),
     /// The standard output of a process.
@@ -40,6 +42,7 @@ impl Source {
             Self::Exit(pe) => (4, pe),
             Self::Terminal => (5, 0),
             Self::Room => (6, 0),
+            Self::Outlet => (7, 0),
         };
         epoll::EventData::new_u64(kind << 32 | pe as u64)
     }
@@ -53,7 +56,8 @@ impl Source {
             3 => Self::Stderr(pe),
             4 => Self::Exit(pe),
             5 => Self::Terminal,
-            _ => Self::Room,
+            6 => Self::Room,
+            _ => Self::Outlet,
         }
     }
 }

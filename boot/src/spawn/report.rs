@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::pes::{Pes, ranges};
+use crate::writer::Outlet;
 
 /// Why a job ended before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,12 @@ pub enum Cause {
     Interrupted(i32),
     /// A PE did not end although it was killed.
     Unkillable,
+    /// The launcher could not write the output of the PEs to its own output.
+    Output,
+    /// The reader of the launcher's output has gone: nobody wants to hear more.
+    OutputClosed,
+    /// The reader of the launcher's output took nothing more, so what was left was given up.
+    OutputGivenUp,
 }
 
 /// One reason, with its words.
@@ -75,7 +82,8 @@ impl Failure {
                 format!("{pes} exited with status {status} after {it} had left the job")
             }
             Cause::Signal(signal) => {
-                format!("{pes} (pid {pid}) {was} killed by signal {signal} ({})", signal_name(*signal))
+                let (name, hint) = (signal_name(*signal), limit_of(*signal));
+                format!("{pes} (pid {pid}) {was} killed by signal {signal} ({name}){hint}")
             }
             Cause::NotFinalized => {
                 format!(
@@ -92,7 +100,12 @@ impl Failure {
             Cause::Unkillable => {
                 format!("{pes} (pid {pid}) {has} not ended although {it} {was} killed; see ps")
             }
-            Cause::Missing(_) | Cause::Timeout | Cause::Interrupted(_) => pes.to_string(),
+            Cause::Missing(_)
+            | Cause::Timeout
+            | Cause::Interrupted(_)
+            | Cause::Output
+            | Cause::OutputClosed
+            | Cause::OutputGivenUp => pes.to_string(),
         };
         if let Some(note) = &note {
             text += ": ";
@@ -125,6 +138,27 @@ impl Failure {
         Self { pe: None, cause: Cause::Interrupted(signal), note: None, text }
     }
 
+    /// The output of the launcher itself takes nothing more.
+    pub(super) fn output(outlet: Outlet, error: &std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::output_closed(outlet);
+        }
+        let text = format!("the output of the PEs cannot be written to {}: {error}", outlet.name());
+        Self { pe: None, cause: Cause::Output, note: None, text }
+    }
+
+    /// The reader of the launcher's output has gone.
+    pub(super) fn output_closed(outlet: Outlet) -> Self {
+        let text = format!("the reader of {} has gone", outlet.name());
+        Self { pe: None, cause: Cause::OutputClosed, note: None, text }
+    }
+
+    /// The reader of the launcher's output takes nothing.
+    pub(super) fn output_given_up() -> Self {
+        let text = "the last output of the PEs is lost, because its reader did not take it".to_owned();
+        Self { pe: None, cause: Cause::OutputGivenUp, note: None, text }
+    }
+
     /// The exit status for the launcher, never 0.
     pub(super) fn status(&self) -> i32 {
         match &self.cause {
@@ -138,7 +172,10 @@ impl Failure {
             | Cause::NotJoined
             | Cause::Missing(_)
             | Cause::Protocol
-            | Cause::Unkillable => 1,
+            | Cause::Unkillable
+            | Cause::Output
+            | Cause::OutputGivenUp => 1,
+            Cause::OutputClosed => 128 + libc::SIGPIPE,
         }
     }
 }
@@ -151,6 +188,17 @@ fn signal_name(signal: i32) -> String {
     ];
     let name = usize::try_from(signal - 1).ok().and_then(|index| NAMES.get(index));
     name.map_or_else(|| "a real-time signal".to_owned(), |name| format!("SIG{name}"))
+}
+
+/// The resource limit behind a signal, with a remedy, for the report; empty for other signals.
+fn limit_of(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGXFSZ => {
+            ": a file, or the memory of the job, would have grown beyond RLIMIT_FSIZE; raise ulimit -f"
+        }
+        libc::SIGXCPU => ": it used more processor time than RLIMIT_CPU allows; raise ulimit -t",
+        _ => "",
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +216,10 @@ mod tests {
         let left = of(0, 2, Cause::NotFinalized, None);
         assert!(left.starts_with("PEs 0-1 exited with status 0 before they had left"), "{left}");
         assert_eq!(text(Cause::Signal(9), None), "PE 3 (pid 77) was killed by signal 9 (SIGKILL)");
+        let grown = text(Cause::Signal(libc::SIGXFSZ), None);
+        assert!(grown.starts_with("PE 3 (pid 77) was killed by signal 25 (SIGXFSZ): "), "{grown}");
+        assert!(grown.contains("RLIMIT_FSIZE") && grown.ends_with("ulimit -f"), "{grown}");
+        assert!(text(Cause::Signal(libc::SIGXCPU), None).contains("RLIMIT_CPU"));
         assert_eq!(text(Cause::Exit(101), Some("panicked: no")), "PE 3 exited with status 101: panicked: no");
         assert_eq!(text(Cause::Abort(2), Some("no")), "PE 3 aborted the job with status 2: no");
         assert!(text(Cause::Exit(101), Some("one\n  two\nthree")).ends_with("status 101: one, two, three"));

@@ -1,4 +1,5 @@
-//! Signals to the launcher: Ctrl-C and its like become readable events instead of ending the process.
+//! Signals to the launcher: Ctrl-C and its like, and the one that asks what the PEs do, become readable
+//! events instead of ending the process.
 //!
 //! Invariant: the signals are blocked in the launching thread alone and no handler is installed, so a test
 //! that launches jobs from several threads is not disturbed. A signal that is ignored stays ignored (nohup).
@@ -13,6 +14,9 @@ use std::ptr;
 /// The signals that end a job.
 const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
+/// The signal that asks what each PE does.
+pub(super) const ASKING: i32 = libc::SIGUSR2;
+
 /// Holds the signals back while it lives.
 pub(super) struct Signals {
     fd: OwnedFd,
@@ -21,14 +25,15 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn block() -> io::Result<Self> {
-        let ending = set_of(ENDING.into_iter().filter(|signal| !is_ignored(*signal)));
-        let mut blocked = ending;
+        let taken = ENDING.into_iter().filter(|signal| !is_ignored(*signal)).chain([ASKING]);
+        let taken = set_of(taken);
+        let mut blocked = taken;
         let mut before = set_of([]);
         // SAFETY: the sets are initialised and outlive the calls; `signalfd` with -1 makes a new descriptor,
         // which nobody else owns.
         unsafe {
             libc::sigaddset(&mut blocked, libc::SIGTTIN);
-            let fd = libc::signalfd(-1, &ending, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            let fd = libc::signalfd(-1, &taken, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }

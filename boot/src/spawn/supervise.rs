@@ -21,13 +21,19 @@ use rustix::process::Signal;
 
 use super::child::{Child, End, Starter};
 use super::input::Input;
+use super::inquiry::{Inquiry, Known};
+use super::output::{Outlets, Reading, Stream};
 use super::pes::Pes;
 use super::poller::{Poller, Source};
 use super::report::{Captured, Cause, Failure, JobReport};
-use super::signals::Signals;
+use super::signals::{ASKING, Signals};
 use super::{JobSpec, LaunchError};
+use crate::env::Settings;
 use crate::locality::cpus;
+use crate::pmi::REPORT;
 use crate::pmi::server::{Event, Server, Stage};
+use crate::pmi::wire::Message;
+use crate::writer::Outlet;
 
 /// How long a process has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
@@ -53,11 +59,19 @@ pub(super) struct Supervisor<'a> {
     server: Server,
     poller: Poller,
     input: Option<Input>,
+    outlets: Outlets,
     started: Instant,
     join_limit: Duration,
     first_join: Option<Instant>,
     joined_count: usize,
+    /// How long processes may wait in the launcher's barrier before what each does is said.
+    stall_report: Option<Duration>,
+    /// The barrier in which some wait, and when that is to be said, if it is still to be.
+    meeting: Option<(u64, Option<Instant>)>,
+    inquiry: Option<Inquiry>,
     ending: Ending,
+    /// The user has sent a signal to a job that was ending already.
+    is_hurried: bool,
     status: i32,
     failures: Vec<Failure>,
     output: Vec<Captured>,
@@ -69,29 +83,37 @@ impl<'a> Supervisor<'a> {
     /// Starts all processes. If one cannot be started, those before it are ended again.
     pub(super) fn start(
         spec: &'a JobSpec,
-        pes_per_process: usize,
+        settings: &Settings,
         program: &Path,
-        join_limit: Duration,
         signals: Signals,
     ) -> Result<Self, LaunchError> {
+        let pes_per_process = settings.pes_per_process;
         let watch = LaunchError::system("watching the job (epoll)");
         let poller = Poller::new().and_then(|poller| {
             poller.add(Source::Signal, &signals)?;
             Ok(poller)
         });
+        let poller = poller.map_err(watch)?;
+        let tagged = spec.tag_output && !spec.capture;
+        let outlets = Outlets::start(tagged, &poller).map_err(LaunchError::system("starting the output"))?;
         let processes = spec.n / pes_per_process;
         let mut job = Self {
             spec,
             pes_per_process,
             children: Vec::with_capacity(processes),
             server: Server::new(processes),
-            poller: poller.map_err(watch)?,
+            poller,
             input: None,
+            outlets,
             started: Instant::now(),
-            join_limit,
+            join_limit: settings.init_timeout,
             first_join: None,
             joined_count: 0,
+            stall_report: settings.stall_report,
+            meeting: None,
+            inquiry: None,
             ending: Ending::No,
+            is_hurried: false,
             status: 0,
             failures: Vec::new(),
             output: vec![Captured::default(); processes],
@@ -125,9 +147,109 @@ impl<'a> Supervisor<'a> {
             for source in found.drain(..) {
                 self.handle(source);
             }
+            self.note_meeting();
             self.check_deadlines();
         }
+        self.drain(found)?;
         Ok(self.report())
+    }
+
+    /// Takes note of a barrier in which processes begin to wait.
+    fn note_meeting(&mut self) {
+        let number = self.server.meeting();
+        if number != self.meeting.map(|(number, _)| number) {
+            let at = self.stall_report.and_then(|limit| Instant::now().checked_add(limit));
+            self.meeting = number.map(|number| (number, at));
+        }
+    }
+
+    /// Asks all processes what their PEs do, unless that is under way.
+    fn inquire(&mut self, reason: String) {
+        if self.inquiry.is_some() || self.ending != Ending::No {
+            return;
+        }
+        self.inquiry = Some(Inquiry::new(reason, self.children.len()));
+        let line = Message::new(REPORT).line();
+        for child in &mut self.children {
+            let Some(socket) = child.socket.as_ref().filter(|_| child.hears && !child.is_asked) else {
+                continue;
+            };
+            let sent = send(socket, line.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            child.is_asked = sent == Ok(line.len());
+        }
+        self.finish_inquiry();
+    }
+
+    /// Takes what a process tells of its PEs.
+    fn told(&mut self, process: usize, text: String) {
+        self.children[process].is_asked = false;
+        if let Some(inquiry) = &mut self.inquiry {
+            inquiry.tell(process, text);
+            self.finish_inquiry();
+        }
+    }
+
+    /// Says what the PEs do, if all processes have answered that were asked, or it is time.
+    fn finish_inquiry(&mut self) {
+        let Some(inquiry) = &self.inquiry else { return };
+        let is_asked = |process: &usize| self.children[*process].is_asked;
+        let mut asked = (0..self.children.len()).filter(is_asked);
+        if asked.next().is_some() && Instant::now() < inquiry.deadline() {
+            return;
+        }
+        let known = (0..self.children.len()).map(|process| Known {
+            pes: self.pes(process),
+            pid: self.children[process].pid(),
+            is_running: self.children[process].is_running(),
+            stage: self.server.stage(process),
+        });
+        // Written at once, so that the words of a PE do not come between.
+        let text = inquiry.text(known);
+        self.outlets.say(&text, &self.poller);
+        self.inquiry = None;
+    }
+
+    /// Passes on what the processes have left in their pipes, and waits until all is written. After a job
+    /// that went well it waits for as long as the reader likes, within the time that the job was given; after
+    /// any other, and after a signal, as long as the reader takes something.
+    fn drain(&mut self, mut found: Vec<Source>) -> Result<(), LaunchError> {
+        self.children.iter_mut().flat_map(Child::streams).for_each(Stream::limit_to_present);
+        self.outlets.begin_patience();
+        loop {
+            let mut left = false;
+            for process in 0..self.children.len() {
+                for source in [Source::Stdout(process), Source::Stderr(process)] {
+                    self.pass_output(process, source);
+                }
+                left |= self.children[process].streams().next().is_some();
+            }
+            if !left && self.outlets.are_done() {
+                // A failure leaves nothing to write either, and may have come since the last bell.
+                self.look_at_outlets();
+                return Ok(());
+            }
+            let limit = if self.ending == Ending::No {
+                self.timeout_at()
+            } else {
+                Some(self.outlets.patience_ends_at())
+            };
+            let limit = limit.map(|at| at.saturating_duration_since(Instant::now()));
+            if self.is_hurried || (self.ending != Ending::No && limit.is_some_and(|limit| limit.is_zero())) {
+                self.outlets.give_up();
+                let failure = Failure::output_given_up();
+                self.status = self.status.max(failure.status());
+                self.failures.push(failure);
+                return Ok(());
+            }
+            self.poller
+                .wait(limit, &mut found)
+                .map_err(LaunchError::system("waiting for the output (epoll)"))?;
+            found.drain(..).for_each(|source| self.handle(source));
+            if self.ending == Ending::No && self.timeout_at().is_some_and(|at| at <= Instant::now()) {
+                self.fail(Failure::timeout(self.spec.timeout.unwrap_or_default()));
+                self.outlets.begin_patience();
+            }
+        }
     }
 
     /// The PEs of a process.
@@ -163,9 +285,13 @@ impl<'a> Supervisor<'a> {
         match source {
             Source::Signal => {
                 while let Some(signal) = self.signals.take() {
-                    self.interrupt(signal);
+                    match signal {
+                        ASKING => self.inquire("SIGUSR2 asks".to_owned()),
+                        _ => self.interrupt(signal),
+                    }
                 }
             }
+            Source::Outlet => self.look_at_outlets(),
             Source::Pmi(process) => self.serve(process),
             Source::Stdout(process) | Source::Stderr(process) => self.pass_output(process, source),
             Source::Exit(process) => self.exit(process),
@@ -180,6 +306,7 @@ impl<'a> Supervisor<'a> {
 
     /// A first signal ends the job; a second one does not wait for the grace of the PEs.
     fn interrupt(&mut self, signal: i32) {
+        self.is_hurried = self.ending != Ending::No;
         match self.ending {
             Ending::No => self.fail(Failure::interrupted(signal)),
             Ending::Asked(_) => self.kill(),
@@ -187,10 +314,33 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Goes on reading what had to wait for a writer; ends the job if one has failed.
+    fn look_at_outlets(&mut self) {
+        if let Some((outlet, error)) = self.outlets.hear() {
+            self.fail(Failure::output(outlet, &error));
+        }
+        for process in 0..self.children.len() {
+            for source in [Source::Stdout(process), Source::Stderr(process)] {
+                self.pass_output(process, source);
+            }
+        }
+    }
+
+    /// Passes on what a process has written. While the writer has no room, the pipe is not watched.
     fn pass_output(&mut self, process: usize, source: Source) {
         let child = &mut self.children[process];
         let stream = if source == Source::Stdout(process) { &mut child.stdout } else { &mut child.stderr };
-        if stream.as_mut().is_some_and(|stream| !stream.read()) {
+        let Some(stream) = stream else { return };
+        let reading = stream.read(self.outlets.of(stream.target()));
+        let pauses = reading == Reading::Full;
+        if pauses && !stream.is_paused {
+            self.poller.remove(&*stream);
+        }
+        // A stream that cannot be watched again is closed.
+        let resumes = stream.is_paused && reading == Reading::Open;
+        let lost = resumes && self.poller.add(source, &*stream).is_err();
+        stream.is_paused = pauses;
+        if lost || reading == Reading::Ended {
             self.close_output(process, source);
         }
     }
@@ -203,7 +353,8 @@ impl<'a> Supervisor<'a> {
         };
         if let Some(stream) = stream {
             self.poller.remove(&stream);
-            *kept = String::from_utf8_lossy(&stream.finish()).into_owned();
+            let writer = self.outlets.of(stream.target());
+            *kept = String::from_utf8_lossy(&stream.finish(writer)).into_owned();
         }
     }
 
@@ -240,6 +391,8 @@ impl<'a> Supervisor<'a> {
         match self.server.handle(process, line, &mut answers) {
             Event::Served => {}
             Event::Joined => self.join(),
+            Event::Hears => self.children[process].hears = true,
+            Event::Waits(text) => self.told(process, text),
             Event::Note(text) => self.children[process].note = Some(text),
             Event::Abort { status: 0, .. } => self.end(),
             Event::Abort { status, pe, message } => {
@@ -279,10 +432,19 @@ impl<'a> Supervisor<'a> {
         self.serve(process);
         let Some(end) = self.children[process].reap() else { return };
         self.poller.remove(&self.children[process]);
+        if end == End::Signal(libc::SIGPIPE)
+            && let Some(outlet) = outlet_without_reader()
+        {
+            return self.fail(Failure::output_closed(outlet));
+        }
         let stage = self.server.stage(process);
+        // Other PEs still wait for it, so its status is the reason of the failure.
+        let is_missed = self.server.is_missed(process);
         let cause = match end {
             End::Signal(signal) => Cause::Signal(signal),
-            End::Exit(status) if status != 0 && matches!(stage, Stage::Finalized | Stage::Resting) => {
+            End::Exit(status)
+                if status != 0 && !is_missed && matches!(stage, Stage::Finalized | Stage::Resting) =>
+            {
                 Cause::ExitAfterLeaving(status)
             }
             End::Exit(status) if status != 0 => Cause::Exit(status),
@@ -333,7 +495,11 @@ impl<'a> Supervisor<'a> {
     fn deadline(&self) -> Option<Instant> {
         match self.ending {
             Ending::Asked(at) | Ending::Killed(at) => Some(at),
-            Ending::No => [self.timeout_at(), self.join_at()].into_iter().flatten().min(),
+            Ending::No => {
+                let inquiry = self.inquiry.as_ref().map(Inquiry::deadline);
+                let meeting = self.meeting.and_then(|(_, at)| at);
+                [self.timeout_at(), self.join_at(), inquiry, meeting].into_iter().flatten().min()
+            }
         }
     }
 
@@ -349,6 +515,14 @@ impl<'a> Supervisor<'a> {
     fn check_deadlines(&mut self) {
         let now = Instant::now();
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if due(self.inquiry.as_ref().map(Inquiry::deadline)) {
+            self.finish_inquiry();
+        }
+        if let Some((_, at)) = self.meeting.as_mut().filter(|(_, at)| due(*at)) {
+            *at = None;
+            let limit = self.stall_report.unwrap_or_default().as_secs_f64();
+            self.inquire(format!("processes have waited for {limit} s in the launcher's barrier"));
+        }
         match self.ending {
             Ending::No if due(self.join_at()) => {
                 let is_missing = |process: &usize| self.server.stage(*process) == Stage::Outside;
@@ -376,11 +550,12 @@ impl<'a> Supervisor<'a> {
     }
 
     fn report(mut self) -> JobReport {
-        for process in 0..self.children.len() {
-            self.close_output(process, Source::Stdout(process));
-            self.close_output(process, Source::Stderr(process));
-        }
         let output = if self.spec.capture { std::mem::take(&mut self.output) } else { Vec::new() };
         JobReport { status: self.status, failures: std::mem::take(&mut self.failures), output }
     }
+}
+
+/// A stream of the launcher, which is that of the PEs too, whose reader has gone.
+fn outlet_without_reader() -> Option<Outlet> {
+    [Outlet::Stdout, Outlet::Stderr].into_iter().find(|outlet| outlet.has_lost_its_reader())
 }

@@ -18,7 +18,7 @@ pub const LAUNCH_PROGRAM: &str = "LAUNCH_PROGRAM";
 /// Runs the body that the environment names, and ends the process; returns at once in the test process
 /// itself.
 pub fn run_if_asked() {
-    let settings = Settings::from_env().expect("the environment of a test is valid");
+    let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
     let Some(body) = settings.test_body.clone() else { return };
     match body.as_str() {
         "exchange" => exchange(&settings),

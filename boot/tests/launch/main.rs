@@ -6,6 +6,8 @@ mod hydra;
 #[cfg(feature = "full")]
 mod mpirun;
 mod orphans;
+#[cfg(feature = "full")]
+mod set_user_id;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

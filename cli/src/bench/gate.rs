@@ -9,6 +9,7 @@ use anyhow::{bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago_apps::nearest;
 use pelago_apps::perf::{Pair, Summary};
+use pelago_boot::{out, outln};
 use serde::Serialize;
 
 use super::table::{Table, figure};
@@ -104,13 +105,13 @@ pub fn judge(names: &[String], json: bool) -> anyhow::Result<ExitCode> {
         let verdict = Verdict::new(gate, gate.source.pairs()?);
         bar.inc(1);
         if json {
-            println!("{}", serde_json::to_string(&verdict)?);
+            outln!("{}", serde_json::to_string(&verdict)?)?;
         }
         verdicts.push(verdict);
     }
     bar.finish_and_clear();
     if !json {
-        print!("{}", table(&verdicts));
+        out!("{}", table(&verdicts))?;
     }
     let passed = verdicts.iter().all(|verdict| verdict.pass);
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -10,6 +10,8 @@ use pelago_boot::{JobReport, JobSpec, launch};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 
+use crate::interrupt::error_of;
+
 /// Starts `perf` with these arguments on `pes` PEs; the lines that it writes.
 ///
 /// # Errors
@@ -60,7 +62,7 @@ fn run_with(
     let spec = JobSpec { args, env, bind, ..JobSpec::new(pes, this) };
     let JobReport { status, failures, .. } = launch(&spec)?;
     match failures.first() {
-        Some(failure) => bail!("{app} on {pes} PEs: {}", failure.text),
+        Some(failure) => Err(error_of(failure).context(format!("{app} on {pes} PEs"))),
         None if status != 0 => bail!("{app} on {pes} PEs: exit status {status}"),
         None => Ok(()),
     }

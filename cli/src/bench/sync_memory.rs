@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use pelago::coll::sync_memory::ARRAYS;
+use pelago_boot::{out, outln};
 use serde::Serialize;
 
 use self::count::{Count, WORD_BYTES};
@@ -118,10 +119,10 @@ impl Options {
         let results = self.results()?;
         if self.json {
             for record in results.records() {
-                println!("{}", serde_json::to_string(&record)?);
+                outln!("{}", serde_json::to_string(&record)?)?;
             }
         } else {
-            print!("{}\n{}", results.heading(), text::joined(&results.tables()));
+            out!("{}\n{}", results.heading(), text::joined(&results.tables()))?;
         }
         if let Some(mut page) = page {
             page.write_all(results.html().as_bytes()).context("writing the page of curves")?;
@@ -216,7 +217,7 @@ impl Results {
         let columns = self.columns();
         let names: Vec<_> = columns.iter().map(|pes| format!("{pes} PEs")).collect();
         let title = "Counted: messages that one PE sends for a collective at most, releases and \
-                     acknowledgements included; in brackets rounds";
+                     acknowledgements included; in brackets rounds, of the worst root";
         let words = ["operation", "strategy", "algorithm", "paper: O()"];
         let mut table = Table::new(title, 4, words.into_iter().chain(names.iter().map(String::as_str)));
         for (index, operation) in OPERATIONS.iter().enumerate() {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use pelago_apps::perf::Record;
+use pelago_boot::{out, outln};
 
 use super::page::{self, Figure};
 use super::table::Table;
@@ -112,7 +113,7 @@ impl Topic {
             let args: Vec<_> = [suite].into_iter().chain(quick).collect();
             let lines = job::perf_with(pes, binding.binds(pes, cores), binding.variables(), &args)?;
             if output.json {
-                lines.iter().for_each(|line| println!("{line}"));
+                lines.iter().try_for_each(|line| outln!("{line}"))?;
             }
             records.extend(job::parse::<Record>(&lines)?);
         }
@@ -120,7 +121,7 @@ impl Topic {
         let tables = text::joined(&(self.tables)(&records));
         let heading = text::heading(cores) + &text::over(&records);
         if !output.json {
-            print!("{heading}\n{tables}");
+            out!("{heading}\n{tables}")?;
         }
         if let Some(mut page) = page {
             let html = page::html(self.title, &heading, &tables, &(self.figures)(&records));

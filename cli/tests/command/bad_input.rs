@@ -238,6 +238,9 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_WAIT_LIMIT" | "PELAGO_PEER_TIMEOUT" => {
             &["0", "-1", "nan", "inf", "1e7", "10s", "never", "None", "off", " 1", "auto"]
         }
+        "PELAGO_STALL_REPORT" => {
+            &["-1", "nan", "inf", "1e7", "10s", "never", "none", "Off", "on", " 1", "auto", "0.0"]
+        }
         "PELAGO_FABRIC" => &["net", "libfabric", "ofi ", "tcp", "0", "none", "on", "auto,ofi"],
         "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" => &[],
         "PELAGO_OFI_PROVIDER" | "PELAGO_OFI_INTERFACE" | "PELAGO_OFI_LIBRARY" => &[],
@@ -263,6 +266,18 @@ fn heaps_that_cannot_be_mapped() {
     limited.args(["-c", line, env!("CARGO_BIN_EXE_pelago")]).env("PELAGO_HEAP_SIZE", "16g");
     let parts = ["PE 0: mapping the node's memory", "Lower PELAGO_HEAP_SIZE", "ulimit -v"];
     assert_one_message(&Started::new(limited).end(), 1, "a heap above the limit of the shell", &parts);
+}
+
+/// Without a size, heaps leave room below the limit of address space.
+#[test]
+fn heaps_fit_the_limit_of_the_shell() {
+    for kib in ["1500000", "4000000"] {
+        let mut limited = Command::new("sh");
+        let line = format!("ulimit -v {kib} && exec \"$0\" run -n 2 hello");
+        limited.args(["-c", &line, env!("CARGO_BIN_EXE_pelago")]);
+        let ended = Started::new(limited).end();
+        assert_eq!(ended.status, 0, "{kib} KiB: {}", ended.stderr);
+    }
 }
 
 #[test]

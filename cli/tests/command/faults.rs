@@ -52,6 +52,38 @@ fn pes_end_with_an_interrupted_launcher() {
 }
 
 #[test]
+fn an_interrupted_measurement_has_the_status_of_an_interrupt() {
+    let file = std::env::temp_dir().join(format!("interrupted-{}.toml", std::process::id()));
+    let tune = ["tune", "-n", "2", "--quick", "--output", file.to_str().unwrap()];
+    for (args, signal, status) in [
+        (&["bench", "rma"][..], Signal::INT, 130),
+        (&["bench", "--gate"], Signal::TERM, 143),
+        (&tune, Signal::INT, 130),
+    ] {
+        let command = Started::new(pelago(args));
+        command.wait_for_pes(2);
+        command.signal(signal);
+        let ended = command.end();
+        assert_eq!((ended.status, ended.stdout.as_str()), (status, ""), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(") to the launcher"), "{args:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_limit_of_the_system_is_named() {
+    let limited = |limit: &str, line: &str| {
+        let line = format!("ulimit {limit}; exec $THIS run -n 1 {line}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).env("THIS", env!("CARGO_BIN_EXE_pelago"));
+        Started::new(command).end()
+    };
+    let ended = limited("-f 100", "hello");
+    assert!(ended.status == 128 + 25 && ended.stderr.contains("RLIMIT_FSIZE"), "{ended:?}");
+    let ended = limited("-S -t 1", "sh -c 'while :; do :; done'");
+    assert!(ended.status == 128 + 24 && ended.stderr.contains("RLIMIT_CPU"), "{ended:?}");
+}
+
+#[test]
 fn a_job_ends_when_its_time_is_over() {
     let message = "the job was ended after 0.4 s, the time it was given";
     let endless = ["run", "-n", "2", "--timeout", "0.4", "ring", "--rounds", "1000000000"];
@@ -97,6 +129,33 @@ fn pe_that_panics() {
         world.barrier();
     });
     outcome.unwrap();
+}
+
+/// The body of PEs that all catch a failure of their own, for which they wait for nobody.
+#[test]
+fn pe_that_catches_a_failure() {
+    if std::env::var_os("PELAGO_TEST_BODY").is_none_or(|body| body != "catch") {
+        return;
+    }
+    let outcome = pelago::run(|world| {
+        let split = world.split_barrier().unwrap();
+        split.notify().unwrap();
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.barrier()));
+        assert!(caught.is_err(), "the barrier has ended");
+        std::mem::forget(split);
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_failure_that_is_caught_is_the_jobs() {
+    for pes_per_process in ["1", "2"] {
+        let mut launcher = pelago(&["run", "-n", "2", "--pes-per-process", pes_per_process]);
+        launcher.arg(std::env::current_exe().unwrap()).env("PELAGO_TEST_BODY", "catch");
+        launcher.args(["--exact", "faults::pe_that_catches_a_failure", "--nocapture", "--test-threads=1"]);
+        let ended = Started::new(launcher).end();
+        assert_eq!(ended.status, 1, "{pes_per_process} a process: {ended:?}");
+    }
 }
 
 /// Makes a launcher start this test program as PEs of which one panics.

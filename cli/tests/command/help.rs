@@ -77,6 +77,7 @@ fn info_says_of_every_fabric_whether_it_serves_and_why_not() {
 #[test]
 fn info_lists_every_setting() {
     let text = run(&["info", "--settings"]).stdout;
+    assert_eq!(run(&["help", "settings"]).stdout, text, "what the OpenSHMEM library tells its users to try");
     let rows = json(&["info", "--settings", "--json"]);
     let users = settings_table().iter().filter(|row| row.kind == SettingKind::User);
     let mut count = 0;

@@ -14,11 +14,14 @@ mod hosts;
 mod hybrid;
 #[cfg(feature = "full")]
 mod hydra;
+#[cfg(feature = "full")]
+mod intruders;
 mod jobs;
 #[cfg(feature = "full")]
 mod mpirun;
 #[cfg(feature = "full")]
 mod namespaces;
+mod output;
 mod process;
 mod qtc;
 mod sim;

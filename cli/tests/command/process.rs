@@ -73,6 +73,14 @@ impl Started {
         pidfd_send_signal(&self.handle, signal).unwrap();
     }
 
+    /// Returns when the command has started `n` PEs.
+    pub fn wait_for_pes(&self, n: usize) {
+        wait_until("the PEs to be started", || {
+            assert!(!has_ended(&self.handle, Duration::ZERO), "the command ended before {n} PEs were seen");
+            pes(&self.mark).len() == n
+        });
+    }
+
     /// The PEs, in their order, once all `n` are in the midst of a computation.
     pub fn pes_at_work(&self, n: usize) -> Vec<Pid> {
         let mut found = BTreeMap::new();
@@ -85,6 +93,12 @@ impl Started {
             found.len() == n && found.values().all(|pid| is_at_work(*pid))
         });
         found.into_values().collect()
+    }
+
+    /// The processes of the job that have a rank, by rank.
+    #[cfg(feature = "full")]
+    pub fn pes(&self) -> BTreeMap<usize, Pid> {
+        pes(&self.mark)
     }
 
     /// Waits for the end of the command, at which every PE must have ended too.

@@ -18,6 +18,27 @@ fn virtual_times_are_those_of_the_network_and_the_same_on_every_run() {
     assert!(seconds(&slow) > 2.0 * seconds(&fast), "{slow} {fast}");
 }
 
+/// The promise of `pelago sim --help` for all applications but `perf` and `hello`.
+#[test]
+fn what_applications_print_is_the_same_on_every_run() {
+    let help = run(&["sim", "--help"]).stdout;
+    assert!(help.contains("The exception is perf") && help.contains("--simulated-gflops"), "{help}");
+    let apps: [&[&str]; 7] = [
+        &["ring"],
+        &["ft"],
+        &["qtc", "--points", "256"],
+        &["gups", "--table-log2", "8", "--method", "atomics"],
+        &["hash-table", "--keys", "200"],
+        &["histogram", "--table", "64", "--indices", "64"],
+        &["index-gather", "--table", "64", "--indices", "64"],
+    ];
+    for app in apps {
+        let [first, second] = [(); 2].map(|()| run(&[&["sim", "-n", "2"], app].concat()));
+        assert_eq!((first.status, first.stderr.as_str()), (0, ""), "{app:?}");
+        assert_eq!((first.status, first.stdout), (second.status, second.stdout), "{app:?}");
+    }
+}
+
 #[test]
 fn a_network_that_misbehaves_changes_no_result() {
     for seed in ["1", "2"] {

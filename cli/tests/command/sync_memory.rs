@@ -60,6 +60,7 @@ fn tables_and_page_show_what_there_is() {
     let page = fs::read_to_string(&file).unwrap();
     fs::remove_file(&file).unwrap();
     assert!(STRATEGIES.iter().all(|name| ended.stdout.contains(name) && page.contains(name)), "{page}");
+    assert!(ended.stdout.contains("in brackets rounds, of the worst root"), "{}", ended.stdout);
     assert!(ended.stdout.contains("\nCounted: ") && ended.stdout.contains("\nMeasured: "));
     assert_eq!(page.matches("<svg").count(), 3);
     for outside in ["http", "src=", "href", "url(", "<script", "<link"] {

@@ -25,6 +25,17 @@ pub(crate) const TX_FLAGS: u64 =
 /// Flags that its buffers for messages may be given.
 pub(crate) const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 
+/// The fate of a multi-receive buffer when a message is too long for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Truncation {
+    /// It stays posted.
+    Keeps,
+    /// It is the caller's again, and the error says so.
+    Releases,
+    /// It is the caller's again, but the error does not say so, as with ofi_rxm of libfabric 1.17.
+    ReleasesSilently,
+}
+
 /// A provider.
 #[derive(Debug)]
 pub(crate) struct Profile {
@@ -43,6 +54,7 @@ pub(crate) struct Profile {
     pub(crate) order: u64,
     /// Whether a buffer for several messages comes back by an entry of its own, not with its last message.
     pub(crate) releases_apart: bool,
+    pub(crate) truncation: Truncation,
     /// Whether writes, reads and atomics that ask for no entry do nothing but count themselves.
     pub(crate) is_hollow: bool,
 }
@@ -74,6 +86,7 @@ const PLAIN: Profile = Profile {
     atomic_bytes: &[1, 2, 4, 8],
     order: FI_ORDER_SAS,
     releases_apart: false,
+    truncation: Truncation::ReleasesSilently,
     is_hollow: false,
 };
 
@@ -87,6 +100,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
         progress: FI_PROGRESS_MANUAL,
         atomic_bytes: &[],
         order: FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW,
+        truncation: Truncation::Keeps,
         ..PLAIN
     },
     Profile {
@@ -97,6 +111,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
         progress: FI_PROGRESS_MANUAL,
         atomic_bytes: &[4, 8],
         releases_apart: true,
+        truncation: Truncation::Releases,
         ..PLAIN
     },
     Profile { name: "hollow", is_hollow: true, ..PLAIN },

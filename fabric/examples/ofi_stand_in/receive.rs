@@ -10,7 +10,7 @@ use crate::endpoint::bound;
 use crate::engine::note_post;
 use crate::fault::Fault;
 use crate::object::enter;
-use crate::profile::{RECEIVES_COUNT, RX_FLAGS};
+use crate::profile::{Profile, RECEIVES_COUNT, RX_FLAGS, Truncation};
 use crate::refusal::answer;
 use crate::region::check_local;
 use crate::world::{Id, World, at};
@@ -37,12 +37,13 @@ const ENTRY_FLAGS: u64 = FI_MSG | FI_RECV;
 
 impl Receive {
     /// Puts a message into the buffer; what the queue is told of it.
-    fn take(&mut self, letter: &Letter, least_room: usize, releases_apart: bool) -> Vec<Entry> {
+    fn take(&mut self, letter: &Letter, least_room: usize, profile: &Profile) -> Vec<Entry> {
         let (bytes, room) = (letter.payload.len(), self.local.bytes - self.used_bytes);
         let mut entry = Entry { context: self.context, flags: ENTRY_FLAGS, bytes, ..Entry::default() };
         if bytes > room {
-            self.is_over = true;
-            entry.flags |= if self.takes_several { FI_MULTI_RECV } else { 0 };
+            self.is_over = !self.takes_several || profile.truncation != Truncation::Keeps;
+            let tells = self.takes_several && profile.truncation == Truncation::Releases;
+            entry.flags |= if tells { FI_MULTI_RECV } else { 0 };
             entry.fault = Some(Fault::Truncated);
             return vec![entry];
         }
@@ -53,7 +54,7 @@ impl Receive {
         self.used_bytes += bytes;
         self.is_over = !self.takes_several || room - bytes < least_room;
         let releases = self.takes_several && self.is_over;
-        if releases && releases_apart {
+        if releases && profile.releases_apart {
             let release = Entry { context: self.context, flags: FI_MULTI_RECV, ..Entry::default() };
             return vec![entry, release];
         }
@@ -167,7 +168,7 @@ pub(crate) fn deliver(world: &mut World, id: Id) {
         }
         let endpoint = at(&mut world.endpoints, id);
         let Some(letter) = endpoint.mail.pop_front() else { return };
-        let entries = receive.take(&letter, endpoint.least_room, profile.releases_apart);
+        let entries = receive.take(&letter, endpoint.least_room, profile);
         if !receive.is_over {
             endpoint.receives.push_front(receive);
         }

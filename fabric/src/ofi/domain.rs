@@ -8,8 +8,9 @@ use super::library::{Library, OfiError};
 use super::query::{Hints, Offer, offers};
 use super::region::DUTIES;
 use super::sys::*;
+use crate::secret::{Purpose, Secret};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::types::{FabricError, FabricResult, Pe};
+use crate::types::{FabricError, FabricResult, Key, Pe};
 use libc::c_void;
 use std::net::IpAddr;
 use std::ptr::{NonNull, null_mut};
@@ -26,6 +27,9 @@ pub struct Choice {
     /// Whether a thread of the user's calls the endpoint while nobody else does, so that what moves only in
     /// calls moves.
     pub is_served: bool,
+    /// Whether all PEs of the job are on this machine: then the endpoint is at an address that no other
+    /// machine reaches, if there is one and `interface` names none.
+    pub is_local: bool,
 }
 
 /// Capabilities that a provider must have; atomics may be missing.
@@ -91,6 +95,10 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
         offer.domain == *interface || offer.source.is_some_and(|source| source.ip().to_string() == *interface)
     };
     found.retain(is_wanted);
+    let is_loopback = |offer: &Offer| offer.source.is_some_and(|source| source.ip().is_loopback());
+    if choice.is_local && choice.interface.is_none() && found.iter().any(is_loopback) {
+        found.retain(is_loopback);
+    }
     found.sort_by_key(|offer| offer.source.map_or(0, |source| remoteness(source.ip())));
     Ok(found)
 }
@@ -158,12 +166,16 @@ pub(super) struct Domain {
     pub(super) av: NonNull<fid_av>,
     /// The last key that was chosen for memory that no peer reaches.
     keys: AtomicU64,
+    /// Exclusive-or of a region's number and its key on the wire.
+    mask: u64,
+    /// The proof of membership that each message carries.
+    pub(super) proof: u64,
     /// Atomic kinds that the provider executes, as bits; [`UNASKED`] before anybody has asked.
     pub(super) kinds: AtomicU32,
 }
 
-/// Keys from here on are not the program's.
-pub(super) const OWN_KEYS: u64 = 1 << 16;
+/// The numbers of exposed regions are smaller.
+pub(super) const REGIONS_MAX: u64 = 1 << 16;
 /// No answer yet.
 pub(super) const UNASKED: u32 = u32::MAX;
 
@@ -194,7 +206,7 @@ impl Domain {
     ///
     /// # Errors
     /// If there is none, or it cannot be opened.
-    pub(super) fn open(me: Pe, n_pes: usize, choice: &Choice) -> FabricResult<Domain> {
+    pub(super) fn open(me: Pe, n_pes: usize, choice: &Choice, secret: Secret) -> FabricResult<Domain> {
         let at = |error: OfiError| error.at(me);
         let library = Library::open(choice.library.as_deref()).map_err(at)?;
         let mut found = usable(library, choice).map_err(at)?;
@@ -207,10 +219,10 @@ impl Domain {
                 remedy: REMEDY_OFFERS,
             });
         }
-        Domain::of(me, n_pes, found.swap_remove(0)).map_err(at)
+        Domain::of(me, n_pes, found.swap_remove(0), secret).map_err(at)
     }
 
-    fn of(me: Pe, n_pes: usize, offer: Offer) -> Result<Domain, OfiError> {
+    fn of(me: Pe, n_pes: usize, offer: Offer, secret: Secret) -> Result<Domain, OfiError> {
         let (library, info) = (offer.info.library(), offer.info.as_ptr());
         let (mut fabric, mut domain, mut av) = (null_mut(), null_mut(), null_mut());
         // SAFETY: the attributes are those of the entry that the library has given; the place is ours.
@@ -227,8 +239,10 @@ impl Domain {
             close(domain);
             close(fabric);
         })?;
-        let (keys, kinds) = (AtomicU64::new(OWN_KEYS), AtomicU32::new(UNASKED));
-        Ok(Domain { me, offer, fabric, domain, av, keys, kinds })
+        let mask = key_mask(offer.mr_key_bytes, secret);
+        let (keys, kinds) = (AtomicU64::new(0), AtomicU32::new(UNASKED));
+        let proof = secret.derive(Purpose::Messages);
+        Ok(Domain { me, offer, fabric, domain, av, keys, mask, proof, kinds })
     }
 
     pub(super) fn library(&self) -> &'static Library {
@@ -260,10 +274,23 @@ impl Domain {
         addresses.iter().enumerate().map(insert).collect()
     }
 
-    /// A key for memory that no peer reaches.
+    /// A key for memory that no peer reaches. These keys count up from 0; those of exposed regions have
+    /// another highest bit.
     pub(super) fn next_key(&self) -> u64 {
         self.keys.fetch_add(1, Ordering::Relaxed)
     }
+
+    /// The key on the wire of the region with a number: the same at every member of the job, and unknown to
+    /// everybody else. A provider serves remote access without asking, so that this key protects the memory.
+    pub(super) fn wire_key(&self, region: Key) -> u64 {
+        region ^ self.mask
+    }
+}
+
+/// As many random bits as a provider's keys have, the highest of which is set.
+fn key_mask(key_bytes: usize, secret: Secret) -> u64 {
+    let unused_bits = 64 - 8 * key_bytes.clamp(4, 8) as u32;
+    (secret.derive(Purpose::RegionKeys) | 1 << 63) >> unused_bits
 }
 
 /// Closes an object that is open and that nobody uses any more.

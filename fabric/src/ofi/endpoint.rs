@@ -4,12 +4,12 @@
 
 use super::domain::{Domain, close, opened};
 use super::library::OfiError;
-use super::slots::{SLOTS_MAX, Slot};
+use super::slots::{Kind, SLOTS_MAX, Slot};
 use super::sys::*;
 use crate::types::{FabricError, FabricResult, Pe};
 use libc::c_void;
 use std::os::fd::{BorrowedFd, RawFd};
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
 /// Buffers for messages that are posted.
@@ -25,6 +25,15 @@ pub(super) struct Completion {
     pub(super) bytes: usize,
     /// Where a message lies.
     pub(super) data: *const u8,
+    /// Whether it is not known who has the buffer for messages now.
+    pub(super) is_in_doubt: bool,
+}
+
+impl Completion {
+    /// One that brings no data.
+    fn empty(slot: NonNull<Slot>, flags: u64) -> Completion {
+        Completion { slot, flags, bytes: 0, data: null(), is_in_doubt: false }
+    }
 }
 
 /// Which completions.
@@ -195,7 +204,8 @@ impl Endpoint {
             return Ok(0);
         }
         if count < 0 {
-            return Err(self.failure(queue, count));
+            into[0] = Some(self.failed(queue, count)?);
+            return Ok(1);
         }
         for (i, into) in into.iter_mut().enumerate().take(count as usize) {
             // SAFETY: so many entries were filled in; the context is a slot, as every operation has one.
@@ -205,37 +215,42 @@ impl Endpoint {
                 flags: entry.flags,
                 bytes: entry.len,
                 data: entry.buf.cast(),
+                is_in_doubt: false,
             });
         }
         Ok(count as usize)
     }
 
-    /// What went wrong, when the queue says that something did.
-    fn failure(&self, queue: NonNull<fid_cq>, code: isize) -> FabricError {
+    /// Reads the error that the queue reports. A message that is too long for the buffers is
+    /// no failure but a completion without data: no member of the job sends such, but anybody can.
+    fn failed(&self, queue: NonNull<fid_cq>, code: isize) -> FabricResult<Completion> {
         let (library, pe) = (self.domain.library(), self.domain.me);
         if code != -(FI_EAVAIL as isize) {
-            return library.error("reading completions", code as i64, REMEDY).at(pe);
+            return Err(library.error("reading completions", code as i64, REMEDY).at(pe));
         }
         let mut error = Padded::<fi_cq_err_entry>::zeroed();
         // SAFETY: the queue is open; the entry is ours, with room behind it.
         let count = unsafe { fi_cq_readerr(queue.as_ptr(), error.as_mut_ptr(), 0) };
         if count != 1 {
-            return library.error("reading the error of an operation", count as i64, REMEDY).at(pe);
+            return Err(library.error("reading the error of an operation", count as i64, REMEDY).at(pe));
         }
         let (reason, slot) = (self.reason(error.known.err.into()), error.known.op_context);
-        match NonNull::new(slot.cast::<Slot>()) {
-            Some(slot) => {
-                // SAFETY: the context of an operation under way is its slot.
-                let (kind, peer) = unsafe { (slot.as_ref().kind, slot.as_ref().pe) };
-                FabricError::Unreachable { pe, peer, operation: kind.name(), reason }
+        let Some(slot) = NonNull::new(slot.cast::<Slot>()) else {
+            let operation = "a transfer over libfabric".into();
+            return Err(FabricError::System { pe, operation, reason, remedy: REMEDY });
+        };
+        // SAFETY: the context of an operation under way is its slot.
+        let (kind, peer) = unsafe { (slot.as_ref().kind, slot.as_ref().pe) };
+        match (kind, error.known.err) {
+            (Kind::Receive, FI_ETRUNC) => {
+                // Some providers do not say that they have done with the buffer.
+                let flags = error.known.flags & FI_MULTI_RECV;
+                return Ok(Completion { is_in_doubt: flags == 0, ..Completion::empty(slot, flags) });
             }
-            None => FabricError::System {
-                pe,
-                operation: "a transfer over libfabric".into(),
-                reason,
-                remedy: REMEDY,
-            },
+            (Kind::Receive, FI_ECANCELED) => return Ok(Completion::empty(slot, FI_MULTI_RECV)),
+            _ => {}
         }
+        Err(FabricError::Unreachable { pe, peer, operation: kind.name(), reason })
     }
 
     /// The error of a call that has refused an operation for good.
@@ -277,6 +292,14 @@ impl Endpoint {
             0 => Ok(()),
             code => Err(self.refusal("posting a buffer for messages", self.domain.me, code)),
         }
+    }
+
+    /// Asks for a buffer for messages back. If libfabric has it, the queue gives it back as soon as it is
+    /// read.
+    pub(super) fn cancel(&self, slot: NonNull<Slot>) {
+        // SAFETY: the endpoint is open; a context that is not known is refused, which means that libfabric
+        // does not have the buffer.
+        let _ = unsafe { fi_cancel(self.ep.as_ptr(), slot.as_ptr().cast()) };
     }
 
     /// Says how little room may be left in a buffer for messages before it is given back.

@@ -1,8 +1,11 @@
 //! Messages: how they lie in libfabric's, and the buffers in which they arrive.
 //!
 //! ```text
-//! | sender (4 bytes) | 0 (4) | header (8) | payload |
+//! | proof of membership (8 bytes) | sender (4) | 0 (4) | header (8) | payload |
 //! ```
+//! The provider takes messages from anybody. One without the proof, which only members of the job can know,
+//! comes from somebody else and is dropped.
+//!
 //! Invariant: a posted buffer is libfabric's until the queue says that it has done with it; then it is posted
 //! anew. The numbers are little-endian.
 
@@ -10,30 +13,30 @@ use super::endpoint::{Endpoint, RECEIVES};
 use super::region::Arena;
 use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use crate::types::{FabricResult, Pe};
+use std::cell::RefCell;
 use std::ptr::NonNull;
 
 /// What lies before the payload.
-pub(super) const PREFIX_BYTES: usize = 16;
+pub(super) const PREFIX_BYTES: usize = 24;
 /// The longest payload.
 pub(super) const PAYLOAD_BYTES: usize = BUFFER_BYTES - PREFIX_BYTES;
 /// Bytes of a buffer in which messages arrive, one behind the other.
 const RECEIVE_BYTES: usize = 256 << 10;
 
 /// Writes a message.
-pub(super) fn pack(into: &mut [u8], from: Pe, header: u64, payload: &[u8]) -> usize {
-    into[..4].copy_from_slice(&(from as u32).to_le_bytes());
-    into[4..8].fill(0);
-    into[8..PREFIX_BYTES].copy_from_slice(&header.to_le_bytes());
+pub(super) fn pack(into: &mut [u8], (proof, from): (u64, Pe), header: u64, payload: &[u8]) -> usize {
+    into[..8].copy_from_slice(&proof.to_le_bytes());
+    into[8..16].copy_from_slice(&u64::from(from as u32).to_le_bytes());
+    into[16..PREFIX_BYTES].copy_from_slice(&header.to_le_bytes());
     into[PREFIX_BYTES..PREFIX_BYTES + payload.len()].copy_from_slice(payload);
     PREFIX_BYTES + payload.len()
 }
 
-/// Reads a message: its sender, header and payload. `None` if it is too short.
-pub(super) fn unpack(message: &[u8]) -> Option<(Pe, u64, &[u8])> {
+/// Reads a message: its sender, header and payload. `None` if it does not come from a member of the job.
+pub(super) fn unpack(message: &[u8], proof: u64) -> Option<(Pe, u64, &[u8])> {
     let (prefix, payload) = message.split_first_chunk::<PREFIX_BYTES>()?;
-    let (from, rest) = prefix.split_first_chunk::<4>()?;
-    let header = u64::from_le_bytes(rest[4..].try_into().ok()?);
-    Some((u32::from_le_bytes(*from) as Pe, header, payload))
+    let word = |i: usize| u64::from_le_bytes(prefix.as_chunks().0[i]);
+    (word(0) == proof).then(|| (word(1) as Pe, word(2), payload))
 }
 
 /// The buffers of an endpoint in which messages arrive.
@@ -41,6 +44,9 @@ pub(super) struct Inbox {
     arena: Arena,
     /// Pieces of it, each with the slot by which the queue names it.
     buffers: Vec<(NonNull<Slot>, NonNull<u8>)>,
+    /// The slots of buffers that libfabric has, or has not: it was asked for them. Those which it has come
+    /// back before the queue is empty again.
+    in_doubt: RefCell<Vec<NonNull<Slot>>>,
 }
 
 // SAFETY: buffers and slots are memory with no tie to a thread; libfabric writes them until the endpoint is
@@ -61,7 +67,7 @@ impl Inbox {
             (slot, buffer)
         });
         let buffers: Vec<_> = buffers.collect();
-        let inbox = Inbox { arena, buffers };
+        let inbox = Inbox { arena, buffers, in_doubt: RefCell::default() };
         inbox.buffers.iter().try_for_each(|(slot, _)| inbox.post(endpoint, *slot))?;
         Ok(inbox)
     }
@@ -77,6 +83,30 @@ impl Inbox {
         // done with it, or never had it.
         unsafe { endpoint.post((buffer.as_ptr(), RECEIVE_BYTES), self.arena.descriptor(), slot) }
     }
+
+    /// Finds out whether libfabric has a buffer, by asking for it.
+    pub(super) fn doubt(&self, endpoint: &Endpoint, slot: NonNull<Slot>) {
+        self.in_doubt.borrow_mut().push(slot);
+        endpoint.cancel(slot);
+    }
+
+    /// The queue has given a buffer back.
+    ///
+    /// # Errors
+    /// If the provider refuses to take it anew.
+    pub(super) fn came_back(&self, endpoint: &Endpoint, slot: NonNull<Slot>) -> FabricResult<()> {
+        self.in_doubt.borrow_mut().retain(|other| *other != slot);
+        self.post(endpoint, slot)
+    }
+
+    /// The queue is empty: buffers that were in doubt and have not come back are not libfabric's.
+    ///
+    /// # Errors
+    /// If the provider refuses to take one anew.
+    pub(super) fn settle(&self, endpoint: &Endpoint) -> FabricResult<()> {
+        let settled = self.in_doubt.take();
+        settled.into_iter().try_for_each(|slot| self.post(endpoint, slot))
+    }
 }
 
 #[cfg(test)]
@@ -87,9 +117,10 @@ mod tests {
     fn messages_are_read_as_they_were_written() {
         let mut room = [0xEE; BUFFER_BYTES];
         for payload in [&[][..], &[7], &[1; PAYLOAD_BYTES]] {
-            let bytes = pack(&mut room, 70_000, u64::MAX - 1, payload);
-            assert_eq!(unpack(&room[..bytes]), Some((70_000, u64::MAX - 1, payload)));
+            let bytes = pack(&mut room, (99, 70_000), u64::MAX - 1, payload);
+            assert_eq!(unpack(&room[..bytes], 99), Some((70_000, u64::MAX - 1, payload)));
+            assert_eq!(unpack(&room[..bytes], 98), None, "somebody else's");
         }
-        assert_eq!(unpack(&room[..PREFIX_BYTES - 1]), None);
+        assert_eq!(unpack(&room[..PREFIX_BYTES - 1], 99), None, "too short");
     }
 }

@@ -19,6 +19,7 @@ use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
+use crate::secret::Secret;
 use crate::sync::{AtomicU64, Ordering};
 use crate::types::{
     Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
@@ -63,12 +64,12 @@ pub struct Ofi {
 unsafe impl Send for Ofi {}
 
 impl Ofi {
-    /// Opens the endpoint of PE `me` of `n_pes`, over the best of libfabric's offers that fits the choice.
+    /// Opens the endpoint of PE `me` of `n_pes`, over the best of libfabric's offers that fits the choice,
+    /// for the members of the job that has this secret.
     ///
-    /// # Errors
-    /// If libfabric is not there, has nothing that fits, or refuses; the error says what to do.
-    pub fn open(me: Pe, n_pes: usize, choice: &Choice) -> FabricResult<Ofi> {
-        let domain = Arc::new(Domain::open(me, n_pes, choice)?);
+    /// # Errors If libfabric is not there, has nothing that fits, or refuses; the error says what to do.
+    pub fn open(me: Pe, n_pes: usize, choice: &Choice, secret: Secret) -> FabricResult<Ofi> {
+        let domain = Arc::new(Domain::open(me, n_pes, choice, secret)?);
         let endpoint = Endpoint::open(&domain, true)?;
         let mut slots = Slots::open(&domain).map_err(|error| error.at(me))?;
         let inbox = Some(Inbox::open(&endpoint, &mut slots)?);
@@ -236,6 +237,12 @@ impl Ofi {
                 events += self.complete(*completion, handle)?;
             }
             seen += count;
+            if count == 0
+                && let Some(inbox) = &self.inbox
+                && (of == Of::Arrivals || !self.endpoint.keeps_arrivals_apart())
+            {
+                inbox.settle(&self.endpoint)?;
+            }
             if count < BATCH || seen >= COMPLETIONS_MAX {
                 return Ok(events);
             }
@@ -277,16 +284,20 @@ impl Ofi {
             // SAFETY: so many bytes have arrived there, in a buffer that is not posted anew before this is
             // over.
             let message = unsafe { std::slice::from_raw_parts(completion.data, completion.bytes) };
-            let sense = unpack(message).filter(|(from, ..)| *from < self.n_pes);
-            let Some((from, header, payload)) = sense else {
-                let what = format!("a message of {} bytes has arrived that makes no sense", message.len());
-                return Err(FabricError::Foreign { pe: self.me, what });
-            };
-            handle(Event::Message { from, header, payload });
-            count = 1;
+            if let Some((from, header, payload)) = unpack(message, self.endpoint.domain.proof) {
+                if from >= self.n_pes {
+                    let what = format!("a message of {} bytes has arrived from PE {from}", message.len());
+                    return Err(FabricError::Foreign { pe: self.me, what });
+                }
+                handle(Event::Message { from, header, payload });
+                count = 1;
+            }
+        }
+        if completion.is_in_doubt {
+            inbox.doubt(&self.endpoint, completion.slot);
         }
         if completion.flags & FI_MULTI_RECV != 0 {
-            inbox.post(&self.endpoint, completion.slot)?;
+            inbox.came_back(&self.endpoint, completion.slot)?;
         }
         Ok(count)
     }
@@ -307,7 +318,8 @@ impl Provider for Ofi {
 
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
         let addresses: Vec<_> = (0..self.n_pes).map(lookup).collect::<FabricResult<_>>()?;
-        self.peers = Arc::new(Peers::new(self.endpoint.domain.insert(&addresses)?));
+        let domain = &self.endpoint.domain;
+        self.peers = Arc::new(Peers::new(domain.insert(&addresses)?, domain.wire_key(0)));
         Ok(())
     }
 
@@ -492,8 +504,8 @@ impl Provider for Ofi {
         // endpoint is enabled.
         let code = unsafe {
             let buffer = slot.as_ref().room();
-            let bytes =
-                pack(NonNull::slice_from_raw_parts(buffer, BUFFER_BYTES).as_mut(), self.me, header, payload);
+            let room = NonNull::slice_from_raw_parts(buffer, BUFFER_BYTES).as_mut();
+            let bytes = pack(room, (self.endpoint.domain.proof, self.me), header, payload);
             let local = iovec { iov_base: buffer.as_ptr().cast(), iov_len: bytes };
             let message = fi_msg {
                 msg_iov: &local,
@@ -560,12 +572,15 @@ impl Provider for Ofi {
 
     fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
         let is_possible = self.inject_bytes() >= size_of::<u64>();
-        is_possible.then(|| (PreparedPut::new(self.endpoint.ep, key), self.peers.spots(key)))
+        let spots = is_possible.then(|| self.peers.spots(key))?;
+        let key = spots.first()?.key;
+        Some((PreparedPut::new(self.endpoint.ep, key), spots))
     }
 
     fn prepared_get(&self, key: Key) -> Option<PreparedGet> {
         let (endpoint, gets) = (self.endpoint.ep, self.endpoint.gets);
         let is_possible = self.memory.is_free() && !self.endpoint.domain.offer.wants_telling();
+        let key = self.endpoint.domain.wire_key(key);
         is_possible.then(|| PreparedGet::new(endpoint, gets, Arc::clone(&self.fetched_in_vain), key))
     }
 

@@ -4,7 +4,7 @@
 //! that the offer names: who demands nothing is given no descriptors, keys as they were chosen, and offsets.
 //! Source: `fi_mr(3)`.
 
-use super::domain::{Domain, OWN_KEYS, close, opened};
+use super::domain::{Domain, REGIONS_MAX, close, opened};
 use super::endpoint::Endpoint;
 use super::library::OfiError;
 use super::query::Offer;
@@ -67,7 +67,7 @@ impl Region {
     ) -> Result<Region, OfiError> {
         let access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
         let (domain, ep) = (&endpoint.domain, endpoint.ep.as_ptr());
-        let region = Region::open(domain, start, bytes, (access, key))?;
+        let region = Region::open(domain, start, bytes, (access, domain.wire_key(key)))?;
         if domain.offer.mr_mode & FI_MR_ENDPOINT != 0 {
             // SAFETY: region and endpoint are open.
             let code = unsafe { fi_mr_bind(region.mr.as_ptr(), ep.cast(), 0) };
@@ -220,7 +220,7 @@ impl Memory {
         (key, start, bytes): (Key, usize, usize),
     ) -> FabricResult<()> {
         let pe = endpoint.domain.me;
-        if self.exposed.iter().any(|(taken, _)| *taken == key) || key >= OWN_KEYS {
+        if self.exposed.iter().any(|(taken, _)| *taken == key) || key >= REGIONS_MAX {
             return Err(FabricError::Foreign { pe, what: format!("key {key} is taken") });
         }
         let region = Region::exposed(endpoint, start, bytes, key).map_err(|error| error.at(pe))?;

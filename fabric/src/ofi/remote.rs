@@ -1,7 +1,8 @@
 //! Where the peers are, and how their registered memory is reached.
 //!
-//! Invariant: where a provider leaves keys and offsets as they were chosen nothing is looked up; elsewhere
-//! every peer has told what it has registered before anybody reaches there.
+//! Invariant: where a provider leaves keys and offsets as they were chosen nothing is looked up, as all
+//! members of a job choose the same keys; elsewhere every peer has told what it has registered before
+//! anybody reaches there.
 
 use super::prepared::Spot;
 use super::sys::{fi_addr_t, fi_rma_iov};
@@ -15,18 +16,20 @@ const WORDS: usize = 3;
 pub(super) struct Peers {
     /// As libfabric numbers them.
     pub(super) addresses: Box<[fi_addr_t]>,
+    /// Exclusive-or of a region's number and its key on the wire, where the application chooses keys.
+    mask: u64,
     /// What each has registered; empty where the key says it all.
     told: Box<[Vec<[u64; WORDS]>]>,
 }
 
 impl Peers {
-    pub(super) fn new(addresses: Vec<fi_addr_t>) -> Peers {
-        Peers { addresses: addresses.into(), told: Box::default() }
+    pub(super) fn new(addresses: Vec<fi_addr_t>, mask: u64) -> Peers {
+        Peers { addresses: addresses.into(), mask, told: Box::default() }
     }
 
     /// The same peers, once they have told.
     pub(super) fn with(&self, told: Vec<Vec<[u64; WORDS]>>) -> Peers {
-        Peers { addresses: self.addresses.clone(), told: told.into() }
+        Peers { addresses: self.addresses.clone(), mask: self.mask, told: told.into() }
     }
 
     /// How memory under a key is reached at each of them.
@@ -50,7 +53,7 @@ impl Peers {
     pub(super) fn reach(&self, pe: Pe, remote: Remote) -> [u64; 2] {
         let offset = remote.offset_bytes as u64;
         match self.told.get(pe) {
-            None => [remote.key, offset],
+            None => [remote.key ^ self.mask, offset],
             Some(regions) => {
                 let region = regions.iter().find(|[key, ..]| *key == remote.key);
                 let [_, key, start] = region.expect("who reaches a region knows that it was registered");
@@ -80,9 +83,9 @@ mod tests {
 
     #[test]
     fn what_was_told_is_where_one_reaches() {
-        let peers = Peers::new(vec![5, 6]);
+        let peers = Peers::new(vec![5, 6], 0xF00);
         let remote = Remote { key: 7, offset_bytes: 100 };
-        assert_eq!(peers.reach(1, remote), [7, 100], "nothing was told");
+        assert_eq!(peers.reach(1, remote), [0xF07, 100], "nothing was told");
         let told = [[(0, [90, 1000]), (7, [91, 2000])], [(0, [92, 3000]), (7, [93, 4000])]];
         let told: Vec<_> = told.into_iter().map(|of| unpack(&pack(of.into_iter())).unwrap()).collect();
         let peers = peers.with(told);

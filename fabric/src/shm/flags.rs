@@ -84,7 +84,7 @@ impl Meeting {
     pub fn arrive(&self, n_pes: u32, round: u64) -> bool {
         // SYNC POINT meeting-arrive: releases what this PE did before to the next one to arrive.
         let before = self.arrived.fetch_add(1, Ordering::SeqCst);
-        if before + 1 < n_pes {
+        if before.wrapping_add(1) < n_pes {
             return false;
         }
         // SYNC POINT meeting-arrive: the chain of those exchanges has let the last acquire what all did.

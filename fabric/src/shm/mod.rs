@@ -7,6 +7,8 @@ pub mod doorbell;
 pub mod flags;
 #[cfg(not(loom))]
 mod handout;
+#[cfg(not(loom))]
+mod home;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

@@ -38,7 +38,7 @@ impl Inbox {
         loop {
             let got =
                 self.ring().receive(&mut buffer, |e, payload| (e.from, e.header, payload.bytes().to_vec()));
-            if let Some(message) = got {
+            if let Some(message) = got.unwrap() {
                 return message;
             }
             spin_once();

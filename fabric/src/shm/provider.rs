@@ -72,8 +72,8 @@ impl Shm {
             return Ok(());
         }
         let segment = match &self.handout {
-            Some(handout) => Segment::create_in(me, handout.memory(), layout)?,
-            None if is_alone => Segment::create(me, layout)?.0,
+            Some(handout) => Segment::create_in(me, handout.memory(), layout, self.home())?,
+            None if is_alone => Segment::create_in(me, Segment::descriptor(me)?, layout, self.home())?,
             None => {
                 let what = "this PE is the lowest of its node, which its launcher has not said".to_owned();
                 return Err(FabricError::Foreign { pe: me, what });
@@ -146,6 +146,16 @@ impl Shm {
         self.completions.set(Completions { gets: done.gets + 1, ..done });
     }
 
+    /// The PE whose heap this process maps where all do, if it has one PE.
+    fn home(&self) -> Option<Pe> {
+        (self.process.len() == 1).then_some(self.me)
+    }
+
+    #[cold]
+    fn corrupt(&self, what: String) -> FabricError {
+        FabricError::CorruptRing { pe: self.me, what }
+    }
+
     /// Where a remote address is mapped here.
     fn address_of(&self, pe: Pe, remote: Remote, bytes: usize) -> *mut u8 {
         let (start, length) = self.regions[&remote.key];
@@ -172,7 +182,8 @@ impl Provider for Shm {
         if self.segment.is_none() {
             let address = lookup(0)?;
             let fd = fetch(self.me, &address, self.limit)?;
-            let segment = Segment::attach(self.me, fd, self.layout.n_pes, nonce_of(&address))?;
+            let (n_pes, nonce) = (self.layout.n_pes, nonce_of(&address));
+            let segment = Segment::attach(self.me, fd, n_pes, nonce, self.home())?;
             self.layout = segment.layout();
             self.segment = Some(Arc::new(segment));
         }
@@ -281,16 +292,23 @@ impl Provider for Shm {
         let inbox = self.segment().inbox(self.me);
         let mut message = self.message.borrow_mut();
         let mut delivered = 0;
+        let n_pes = self.layout.n_pes;
         let mut deliver = |envelope: Envelope, payload: &mut Payload| {
             let (from, header, payload) = (envelope.from, envelope.header, payload.bytes());
-            handle(Event::Message { from, header, payload });
+            if from < n_pes {
+                handle(Event::Message { from, header, payload });
+            }
+            from
         };
         // No more than a ring's worth at once, so that a flood of small messages cannot hold the caller for
         // ever.
-        while delivered < self.layout.ring_bytes / super::ring::CELL_BYTES
-            && inbox.receive(&mut message, &mut deliver).is_some()
-        {
-            delivered += 1;
+        while delivered < self.layout.ring_bytes / super::ring::CELL_BYTES {
+            match inbox.receive(&mut message, &mut deliver) {
+                Ok(None) => break,
+                Ok(Some(from)) if from < n_pes => delivered += 1,
+                Ok(Some(from)) => return Err(self.corrupt(format!("a message names PE {from} of {n_pes}"))),
+                Err(corrupt) => return Err(self.corrupt(corrupt.to_string())),
+            }
         }
         Ok(delivered)
     }

@@ -2,14 +2,16 @@
 //!
 //! Invariant: a cell between `head` and `tail` belongs to the producer that claimed it until its stamp equals
 //! its position plus one, then to the consumer; all other cells are free and their stamps are not ahead of
-//! their position. States and proof sketch: README.md beside this file. After D. Vyukov's bounded queue,
-//! extended by messages of several cells, which are claimed at once. A sender may fill its cells in
-//! place, and may find that it needs fewer than it has claimed.
+//! their position. Peers can write anything to a ring, so the consumer believes no number in it: a message or
+//! a skip that would leave the ring is [`Corrupt`]. States and proof sketch: README.md beside this file.
+//! After D. Vyukov's bounded queue, extended by messages of several cells, which are claimed at once. A
+//! sender may fill its cells in place, and may find that it needs fewer than it has claimed.
 
 #[cfg(not(loom))]
 use crate::copy;
 use crate::sync::{AtomicU64, CacheLine, Ordering};
 use crate::types::Pe;
+use std::fmt;
 
 /// Bytes in a cell of the ring.
 pub const CELL_BYTES: usize = 64;
@@ -18,6 +20,8 @@ const WORDS: usize = CELL_BYTES / 8;
 const HEAD_WORDS: usize = 3;
 /// Half words of payload that fit in a cell.
 pub const HALVES: usize = 2 * (WORDS - HEAD_WORDS);
+/// Bytes of payload that fit in a message's first cell.
+const CELL_PAYLOAD_BYTES: usize = (WORDS - HEAD_WORDS) * 8;
 /// Payload length that marks cells skipped at the end of the ring.
 const PADDING: u32 = u32::MAX;
 
@@ -44,6 +48,35 @@ pub struct Envelope {
     pub from: Pe,
     /// 64 bits that travel beside the payload.
     pub header: u64,
+}
+
+/// The content of a cell that no sender can have written. The ring is of no use any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt {
+    /// The cell's position, counted in cells since the start.
+    pub position: u64,
+    /// The sender that the cell names; nothing if it is one to be skipped, which names none.
+    pub from: Option<Pe>,
+    /// Bytes of payload that the cell claims to have; 0 if it is one to be skipped.
+    pub length_bytes: usize,
+    /// Cells that the cell claims for itself and those behind it.
+    pub cells: u64,
+    /// Cells from there to the end of the ring.
+    pub cells_left: u64,
+}
+
+impl fmt::Display for Corrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Corrupt { position, from, length_bytes, cells, cells_left } = self;
+        write!(f, "the cell at position {position} ")?;
+        match from {
+            Some(from) => {
+                write!(f, "claims a message of {length_bytes} bytes from PE {from}, {cells} cells")?
+            }
+            None => write!(f, "tells the receiver to skip {cells} cells")?,
+        }
+        write!(f, ", where the ring has {cells_left} left")
+    }
 }
 
 /// A view of a ring in memory that all its users share.
@@ -137,7 +170,7 @@ impl<'m> Ring<'m> {
     #[inline]
     pub fn next_stamp(&self) -> (&'m AtomicU64, u64) {
         let head = self.positions.head.load(Ordering::Relaxed);
-        (&self.cell(head).words[0], head + 1)
+        (&self.cell(head).words[0], head.wrapping_add(1))
     }
 
     /// Sends a message, or says `false` if there is no room for it now.
@@ -169,7 +202,7 @@ impl<'m> Ring<'m> {
         first.words[1].store(pack(from, 8 * halves.len().div_ceil(2) as u32), Ordering::Relaxed);
         first.words[2].store(header, Ordering::Relaxed);
         // SYNC POINT ring-message: releases sender, length, header and payload to the consumer.
-        first.words[0].store(position + 1, Ordering::Release);
+        first.words[0].store(position.wrapping_add(1), Ordering::Release);
         Some(position)
     }
 
@@ -217,7 +250,7 @@ impl<'m> Ring<'m> {
         if skipped > 0 {
             self.skip(position, skipped);
         }
-        Some(Claim { start: position + skipped, cells })
+        Some(Claim { start: position.wrapping_add(skipped), cells })
     }
 
     /// Where byte `skipped` of the payload of a claimed message goes. The rest follows without a gap.
@@ -237,7 +270,7 @@ impl<'m> Ring<'m> {
         let used = cells_for(bytes);
         debug_assert!(used <= claim.cells, "{bytes} bytes are more than was claimed");
         if used < claim.cells {
-            self.skip(claim.start + used, claim.cells - used);
+            self.skip(claim.start.wrapping_add(used), claim.cells - used);
         }
         self.publish(&claim, from, header, bytes);
     }
@@ -254,7 +287,7 @@ impl<'m> Ring<'m> {
         first.words[1].store(pack(from, bytes as u32), Ordering::Relaxed);
         first.words[2].store(header, Ordering::Relaxed);
         // SYNC POINT ring-message: releases sender, length, header and payload to the consumer.
-        first.words[0].store(claim.start + 1, Ordering::Release);
+        first.words[0].store(claim.start.wrapping_add(1), Ordering::Release);
     }
 
     /// Marks claimed cells as holding nothing.
@@ -264,36 +297,54 @@ impl<'m> Ring<'m> {
         first.words[1].store(pack(0, PADDING), Ordering::Relaxed);
         first.words[2].store(cells, Ordering::Relaxed);
         // SYNC POINT ring-message: releases the padding's length to the consumer.
-        first.words[0].store(position + 1, Ordering::Release);
+        first.words[0].store(position.wrapping_add(1), Ordering::Release);
     }
 
     /// Takes the oldest message, if there is one: `read` gets its envelope and its payload, which is copied
     /// out into `buffer` first, and the cells are free again before `read` runs. Only the owner of the inbox
     /// calls this, one thread at a time.
+    ///
+    /// # Errors
+    /// If the oldest cell makes no sense; it stays where it is then.
     #[inline]
     pub fn receive<R>(
         &self,
         buffer: &mut Payload,
         read: impl FnOnce(Envelope, &mut Payload) -> R,
-    ) -> Option<R> {
+    ) -> Result<Option<R>, Corrupt> {
         loop {
             let head = self.positions.head.load(Ordering::Relaxed);
             let first = self.cell(head);
             // SYNC POINT ring-message: acquires what the producer wrote before the stamp.
-            if first.words[0].load(Ordering::Acquire) != head + 1 {
-                return None;
+            if first.words[0].load(Ordering::Acquire) != head.wrapping_add(1) {
+                return Ok(None);
             }
             let (from, length) = unpack(first.words[1].load(Ordering::Relaxed));
             let word = first.words[2].load(Ordering::Relaxed);
-            if length == PADDING {
-                self.release(head, word);
+            if length as usize <= CELL_PAYLOAD_BYTES {
+                self.read_cell(first, length as usize, buffer);
+                self.release(head, 1);
+            } else if length == PADDING {
+                self.release(head, self.checked(head, None, word, 0)?);
                 continue;
+            } else {
+                let bytes = length as usize;
+                let cells = self.checked(head, Some(from), cells_for(bytes), bytes)?;
+                self.read_cells(head, bytes, buffer);
+                self.release(head, cells);
             }
-            let payload_bytes = length as usize;
-            self.read(head, payload_bytes, buffer);
-            self.release(head, cells_for(payload_bytes));
-            return Some(read(Envelope { from, header: word }, buffer));
+            return Ok(Some(read(Envelope { from, header: word }, buffer)));
         }
+    }
+
+    /// The cells that the one at `head` claims, if there are as many from there to the ring's end.
+    fn checked(&self, head: u64, from: Option<Pe>, cells: u64, length_bytes: usize) -> Result<u64, Corrupt> {
+        let capacity = self.capacity();
+        let cells_left = capacity - (head & (capacity - 1));
+        if cells == 0 || cells > cells_left {
+            return Err(Corrupt { position: head, from, length_bytes, cells, cells_left });
+        }
+        Ok(cells)
     }
 
     /// Reserves one cell, which is anywhere.
@@ -309,7 +360,7 @@ impl<'m> Ring<'m> {
                 return None;
             }
             let order = Ordering::Relaxed;
-            match self.positions.tail.compare_exchange_weak(tail, tail + 1, order, order) {
+            match self.positions.tail.compare_exchange_weak(tail, tail.wrapping_add(1), order, order) {
                 Ok(_) => return Some(tail),
                 Err(now) => tail = now,
             }
@@ -327,16 +378,13 @@ impl<'m> Ring<'m> {
             let head = self.positions.head.load(Ordering::Acquire);
             let to_end = capacity - (tail & (capacity - 1));
             let skipped = if to_end < cells { to_end } else { 0 };
+            let end = tail.wrapping_add(skipped + cells);
             // A stale tail can lie behind head; the exchange below then fails and brings a fresh one.
-            if (tail + skipped + cells).saturating_sub(head) > capacity {
+            if end.saturating_sub(head) > capacity {
                 return None;
             }
-            let claimed = self.positions.tail.compare_exchange_weak(
-                tail,
-                tail + skipped + cells,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+            let order = Ordering::Relaxed;
+            let claimed = self.positions.tail.compare_exchange_weak(tail, end, order, order);
             match claimed {
                 Ok(_) => return Some((tail, skipped)),
                 Err(now) => tail = now,
@@ -348,10 +396,10 @@ impl<'m> Ring<'m> {
     /// the stamp of a later round.
     fn release(&self, head: u64, count: u64) {
         for i in 0..count {
-            self.cell(head + i).words[0].store(0, Ordering::Relaxed);
+            self.cell(head.wrapping_add(i)).words[0].store(0, Ordering::Relaxed);
         }
         // SYNC POINT ring-room: releases the reads and clears above to the next producer of these cells.
-        self.positions.head.store(head + count, Ordering::Release);
+        self.positions.head.store(head.wrapping_add(count), Ordering::Release);
     }
 
     #[inline(always)]
@@ -365,7 +413,7 @@ impl<'m> Ring<'m> {
     #[inline(always)]
     fn word(&self, start: u64, i: usize) -> &'m AtomicU64 {
         let i = HEAD_WORDS + i;
-        &self.cell(start + (i / WORDS) as u64).words[i % WORDS]
+        &self.cell(start.wrapping_add((i / WORDS) as u64)).words[i % WORDS]
     }
 
     /// Writes the payload from word `skipped` on.
@@ -386,17 +434,29 @@ impl<'m> Ring<'m> {
         }
     }
 
-    #[inline]
-    fn read(&self, start: u64, bytes: usize, buffer: &mut Payload) {
-        let (target, words) = (buffer.room(bytes), bytes.div_ceil(8));
-        #[cfg(not(loom))]
-        if words > WORDS - HEAD_WORDS {
-            let source: *const AtomicU64 = self.word(start, 0);
-            // SAFETY: the message is there, whole and without a gap; the buffer has room for it.
-            unsafe { copy::copy(target.cast(), source.cast(), bytes) };
-            return;
+    /// Copies a payload out that lies in one cell.
+    #[inline(always)]
+    fn read_cell(&self, cell: &Cell, bytes: usize, buffer: &mut Payload) {
+        let target = buffer.room(bytes);
+        for (i, word) in cell.words[HEAD_WORDS..].iter().enumerate().take(bytes.div_ceil(8)) {
+            // SAFETY: the buffer has room for so many words.
+            unsafe { target.add(i).write(word.load(Ordering::Relaxed)) };
         }
-        for i in 0..words {
+    }
+
+    /// Copies a payload out that lies in several cells, none of them behind the end of the ring.
+    #[cfg(not(loom))]
+    fn read_cells(&self, start: u64, bytes: usize, buffer: &mut Payload) {
+        let source: *const AtomicU64 = self.word(start, 0);
+        // SAFETY: so many bytes from there on lie in the ring, as `checked` made sure, and peers may write
+        // them at any time, with which this copy bears; the buffer has room for them.
+        unsafe { copy::copy(buffer.room(bytes).cast(), source.cast(), bytes) };
+    }
+
+    #[cfg(loom)]
+    fn read_cells(&self, start: u64, bytes: usize, buffer: &mut Payload) {
+        let target = buffer.room(bytes);
+        for i in 0..bytes.div_ceil(8) {
             // SAFETY: the buffer has room for so many words.
             unsafe { target.add(i).write(self.word(start, i).load(Ordering::Relaxed)) };
         }
@@ -425,6 +485,97 @@ fn unpack(word: u64) -> (Pe, u32) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Cells of other memory on both sides of the ring, which nothing may touch.
+    const GUARD: usize = 4;
+    const RING: usize = 16;
+    const CANARY: u64 = 0xA5A5_A5A5_A5A5_A5A5;
+
+    fn guarded() -> Vec<Cell> {
+        let guard = || Cell { words: std::array::from_fn(|_| AtomicU64::new(CANARY)) };
+        let cell = |i: usize| if (GUARD..GUARD + RING).contains(&i) { Cell::default() } else { guard() };
+        (0..RING + 2 * GUARD).map(cell).collect()
+    }
+
+    fn is_untouched(cells: &[Cell]) -> bool {
+        let guards = cells[..GUARD].iter().chain(&cells[GUARD + RING..]);
+        guards.flat_map(|cell| &cell.words).all(|word| word.load(Ordering::Relaxed) == CANARY)
+    }
+
+    fn word() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            any::<u64>(),
+            0..64u64,
+            (0..64u64).prop_map(|length| (7 << 32) | (length * 16)),
+            Just(u64::MAX)
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// A peer writes what it likes to the cells and to both positions, the stamp of the next cell
+        /// included: every message lies in the ring, and what does not fit there is an error.
+        #[test]
+        fn a_corrupt_ring_is_refused(
+            head in prop_oneof![0..64u64, any::<u64>()],
+            tail in prop_oneof![0..64u64, any::<u64>()],
+            garbage in prop::collection::vec((0..RING, 0..WORDS, word()), 0..40),
+            stamped in prop::collection::vec((word(), word()), RING),
+        ) {
+            let cells = guarded();
+            let (positions, ring_cells) = (Positions::default(), &cells[GUARD..GUARD + RING]);
+            positions.head.store(head, Ordering::Relaxed);
+            positions.tail.store(tail, Ordering::Relaxed);
+            for (cell, word, value) in garbage {
+                ring_cells[cell].words[word].store(value, Ordering::Relaxed);
+            }
+            for (i, &(second, third)) in stamped.iter().enumerate() {
+                let position = head.wrapping_add(i as u64);
+                let words = &ring_cells[position as usize % RING].words;
+                let stamp = position.wrapping_add(1);
+                [stamp, second, third].iter().zip(words).for_each(|(v, w)| w.store(*v, Ordering::Relaxed));
+            }
+            let (ring, mut buffer) = (Ring::new(&positions, ring_cells), Payload::default());
+            for _ in 0..RING {
+                let received = ring.receive(&mut buffer, |_, payload| payload.bytes().to_vec());
+                match received {
+                    Ok(Some(payload)) => {
+                        prop_assert!(payload.chunks(8).all(|word| word != CANARY.to_ne_bytes()));
+                    }
+                    Ok(None) => break,
+                    Err(corrupt) => {
+                        prop_assert!(corrupt.length_bytes > 40 || corrupt.length_bytes == 0);
+                        break;
+                    }
+                }
+                let _ = ring.send(3, 4, &[5; 100]);
+            }
+            prop_assert!(is_untouched(&cells));
+        }
+    }
+
+    #[test]
+    fn a_corrupt_cell_says_where_it_is_and_whose() {
+        let (cells, positions): ([Cell; 16], Positions) = Default::default();
+        let (ring, mut buffer) = (Ring::new(&positions, &cells), Payload::default());
+        let mut outcome = |second, third| {
+            let words = &cells[0].words;
+            words
+                .iter()
+                .zip([1, second, third])
+                .for_each(|(word, value)| word.store(value, Ordering::Relaxed));
+            ring.receive(&mut buffer, |_, _| ()).unwrap_err()
+        };
+        let long = outcome(pack(3, 16 * 64), 0);
+        assert_eq!((long.position, long.from, long.length_bytes), (0, Some(3), 1024));
+        for cells in [0, 17, u64::MAX] {
+            let skip = outcome(pack(3, PADDING), cells);
+            assert_eq!((skip.position, skip.from, skip.length_bytes), (0, None, 0), "{cells} cells");
+        }
+        assert_eq!(ring.received(), 0, "nothing is taken from a ring that makes no sense");
+    }
 
     /// A payload word lies where the stamp of a later round will: what is left there must not look like one.
     #[test]
@@ -433,7 +584,7 @@ mod tests {
         let positions = Positions::default();
         let ring = Ring::new(&positions, &cells);
         let mut buffer = Payload::default();
-        let mut take = || ring.receive(&mut buffer, |envelope, _| envelope.header);
+        let mut take = || ring.receive(&mut buffer, |envelope, _| envelope.header).unwrap();
         // Two cells: payload word 5 is word 0 of cell 1, whose next stamp belongs to position 1 + 8.
         let forged = [0, 0, 0, 0, 0, 1 + 8 + 1u64].map(u64::to_ne_bytes).concat();
         assert!(ring.send(3, 100, &forged));

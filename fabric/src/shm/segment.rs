@@ -12,6 +12,7 @@
 
 use super::doorbell::{Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting};
+use super::home;
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering};
 use crate::types::{FabricError, FabricResult, Pe};
@@ -74,6 +75,21 @@ impl Layout {
         Layout { pool_bytes, ..self }
     }
 
+    /// Whether [`Layout::new`] and [`Layout::with_pool`] can have made it.
+    fn is_possible(&self) -> bool {
+        let rings = 16 * CELL_BYTES..=RING_BYTES_MAX;
+        let has_regions = self.pool_bytes == 0
+            || self
+                .heap_bytes
+                .checked_add(self.pool_bytes)
+                .is_some_and(|b| b.is_multiple_of(REGION_ALIGN_BYTES));
+        self.ring_bytes.is_power_of_two()
+            && rings.contains(&self.ring_bytes)
+            && self.heap_bytes != 0
+            && self.heap_bytes.is_multiple_of(HEAP_ALIGN_BYTES)
+            && has_regions
+    }
+
     /// Memory of one PE that peers reach, in bytes: its heap and its pool.
     pub fn region_bytes(&self) -> usize {
         self.heap_bytes + self.pool_bytes
@@ -94,7 +110,9 @@ impl Layout {
     /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are right for a
     /// layout that has a size.
     fn total_bytes(&self) -> Option<usize> {
-        let pe_bytes = (size_of::<Block>() + RINGS * self.ring_bytes).checked_add(self.region_bytes())?;
+        let region_bytes = self.heap_bytes.checked_add(self.pool_bytes)?;
+        let rings_bytes = self.ring_bytes.checked_mul(RINGS)?;
+        let pe_bytes = size_of::<Block>().checked_add(rings_bytes)?.checked_add(region_bytes)?;
         let bound = self.n_pes.checked_mul(pe_bytes)?.checked_add(2 * REGION_ALIGN_BYTES)?;
         (bound <= isize::MAX as usize).then(|| self.heaps_offset() + self.n_pes * self.region_bytes())
     }
@@ -146,17 +164,31 @@ pub struct Block {
     pub doorbell: Doorbell,
     /// 1 once it has mapped the memory, 2 once it has joined the job.
     pub attached: CacheLine<AtomicU32>,
-    /// 0 while it takes part, 1 once it has begun to leave.
-    pub left: CacheLine<AtomicU32>,
+    /// Its leaving.
+    pub departure: CacheLine<Departure>,
+    /// Its process: its number, and the namespace in which it has that number; 0 before it has joined.
+    pub process: CacheLine<[AtomicU64; 2]>,
     /// The two ends of its inbox.
     pub inbox: Positions,
     /// The two ends of its inbox for answers.
     pub answers: Positions,
     /// What it says when all must agree; two, used in turn.
     pub notices: [CacheLine<[AtomicU64; NOTICE_WORDS]>; 2],
+    /// Its last error before it left, if there was one: written before `departure` says that it has left.
+    pub last_error: Failure,
 }
 
-/// The record of the first failure: who, and what it said. It is written once.
+/// How a PE leaves the job.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Departure {
+    /// 0 while it takes part; once it has begun to leave, its place among those of the node, from 1.
+    pub left: AtomicU32,
+    /// 0, or the number of a PE that waits in vain for this one, which has left, plus 1.
+    pub missed: AtomicU32,
+}
+
+/// A record of a failure, for all PEs of the node the first: who, and what it said. It is written once.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Failure {
@@ -195,7 +227,8 @@ impl Failure {
         if self.state.load(Ordering::Acquire) != 2 {
             return None;
         }
-        let length = self.length.load(Ordering::Relaxed) as usize;
+        // Any PE can write any number here.
+        let length = (self.length.load(Ordering::Relaxed) as usize).min(FAILURE_BYTES);
         let text: Vec<u8> = self.text[..length].iter().map(|b| b.load(Ordering::Relaxed)).collect();
         Some((self.pe.load(Ordering::Relaxed) as Pe, String::from_utf8_lossy(&text).into_owned()))
     }
@@ -224,7 +257,7 @@ impl Segment {
     /// If the system refuses the memory or its mapping.
     pub fn create(pe: Pe, layout: Layout) -> FabricResult<(Segment, OwnedFd)> {
         let fd = Segment::descriptor(pe)?;
-        Ok((Segment::create_in(pe, &fd, layout)?, fd))
+        Ok((Segment::create_in(pe, &fd, layout, None)?, fd))
     }
 
     /// A descriptor for a node's memory that is made later.
@@ -236,18 +269,19 @@ impl Segment {
             .map_err(|e| refused(pe, "memfd_create".into(), e.to_string()))
     }
 
-    /// Makes the node's memory under a descriptor.
+    /// Makes the node's memory under a descriptor. Where this process has one PE, `home` is its number in the
+    /// node: its heap is then mapped where those of the other PEs are in their processes, if that is free.
     ///
     /// # Errors
     /// If the system refuses the memory or its mapping.
-    pub fn create_in(pe: Pe, fd: impl AsFd, layout: Layout) -> FabricResult<Segment> {
+    pub fn create_in(pe: Pe, fd: impl AsFd, layout: Layout, home: Option<Pe>) -> FabricResult<Segment> {
         let fail = |operation: String, reason: String| refused(pe, operation, reason);
         let total = layout.total_bytes().ok_or_else(|| {
             fail("laying out the node's memory".into(), "it exceeds the address space".into())
         })?;
         rustix::fs::ftruncate(&fd, total as u64)
             .map_err(|e| fail(format!("sizing the node's memory to {total} bytes"), e.to_string()))?;
-        let segment = Segment::map(pe, &fd, layout, total)?;
+        let segment = Segment::map(pe, &fd, layout, (total, home))?;
         let identity = &segment.header().identity;
         identity.n_pes.store(layout.n_pes as u64, Ordering::Relaxed);
         identity.heap_bytes.store(layout.heap_bytes as u64, Ordering::Relaxed);
@@ -265,18 +299,25 @@ impl Segment {
         }
     }
 
-    /// Maps the node's memory that another process has made. The sizes are those its maker has chosen.
+    /// Maps the node's memory that another process has made. The sizes are those its maker has chosen. `home`
+    /// is that of [`Segment::create_in`].
     ///
     /// # Errors
     /// If it is not of this version or not for `n_pes` PEs, or the mapping fails.
-    pub fn attach(pe: Pe, fd: impl AsFd, n_pes: usize, nonce: Nonce) -> FabricResult<Segment> {
+    pub fn attach(
+        pe: Pe,
+        fd: impl AsFd,
+        n_pes: usize,
+        nonce: Nonce,
+        home: Option<Pe>,
+    ) -> FabricResult<Segment> {
         let foreign = |what: String| FabricError::Foreign { pe, what };
         let first = Layout { n_pes: 0, heap_bytes: 0, pool_bytes: 0, ring_bytes: 0 };
         let found = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_size as usize);
         if found < first.heaps_offset() {
             return Err(foreign(format!("what was handed out has {found} bytes: it is no node's memory")));
         }
-        let probe = Segment::map(pe, &fd, first, first.heaps_offset())?;
+        let probe = Segment::map(pe, &fd, first, (first.heaps_offset(), None))?;
         let identity = &probe.header().identity;
         // SYNC POINT segment-identity: acquires the sizes.
         let magic = identity.magic.load(Ordering::Acquire);
@@ -292,18 +333,36 @@ impl Segment {
         if std::array::from_fn(|i| identity.nonce[i].load(Ordering::Relaxed)) != nonce {
             return Err(foreign("the node's memory is that of another job".to_owned()));
         }
+        if !layout.is_possible() {
+            return Err(foreign(format!("the node's memory has {layout:?}, which nobody makes")));
+        }
         let total = layout.total_bytes().ok_or_else(|| foreign(format!("{layout:?} is too large")))?;
         if found != total {
             return Err(foreign(format!(
                 "the node's memory has {found} bytes where {layout:?} takes {total}"
             )));
         }
-        Segment::map(pe, &fd, layout, total)
+        Segment::map(pe, &fd, layout, (total, home))
     }
 
-    /// Maps the memory at a multiple of the heaps' alignment: the system chooses a range that is that much
-    /// too long, and the memory takes the place of a part of it.
-    fn map(pe: Pe, fd: impl AsFd, layout: Layout, bytes: usize) -> FabricResult<Segment> {
+    /// Maps the memory so that the heap of `home` lies where the heaps of all PEs do; where it cannot, or
+    /// there is no home, at a multiple of the heaps' alignment.
+    fn map(
+        pe: Pe,
+        fd: impl AsFd,
+        layout: Layout,
+        (bytes, home): (usize, Option<Pe>),
+    ) -> FabricResult<Segment> {
+        let before = |home: Pe| layout.heaps_offset() + home * layout.region_bytes();
+        if let Some(start) = home.and_then(|home| home::map(&fd, before(home), bytes)) {
+            return Ok(Segment { start, range: start, range_bytes: bytes, layout });
+        }
+        Segment::map_anywhere(pe, fd, layout, bytes)
+    }
+
+    /// The system chooses a range that is too long by the alignment, and the memory takes the place of a part
+    /// of it.
+    fn map_anywhere(pe: Pe, fd: impl AsFd, layout: Layout, bytes: usize) -> FabricResult<Segment> {
         let failed = |e: rustix::io::Errno| FabricError::System {
             pe,
             operation: format!("mapping the node's memory of {bytes} bytes"),

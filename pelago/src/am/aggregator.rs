@@ -76,6 +76,7 @@ impl<T: Element> Aggregator<'_, T> {
     /// # Errors
     /// If there is no such member or handler, or no message has room for a record.
     #[inline]
+    #[track_caller]
     pub fn push(&mut self, to: Rank, record: T) -> Result<()> {
         let Some(waiting) = self.waiting.get_mut(to) else { return self.am.check_rank("push", to) };
         if waiting.capacity() == 0 {
@@ -92,6 +93,7 @@ impl<T: Element> Aggregator<'_, T> {
     ///
     /// # Errors
     /// As [`push`](Aggregator::push).
+    #[track_caller]
     pub fn flush_to(&mut self, to: Rank) -> Result<()> {
         let Some(waiting) = self.waiting.get_mut(to) else { return self.am.check_rank("flush_to", to) };
         if waiting.is_empty() {
@@ -106,6 +108,7 @@ impl<T: Element> Aggregator<'_, T> {
     ///
     /// # Errors
     /// As [`push`](Aggregator::push).
+    #[track_caller]
     pub fn flush(&mut self) -> Result<()> {
         // Not all begin with the same member.
         let (me, n) = (self.am.my_rank(), self.waiting.len());

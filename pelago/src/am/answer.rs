@@ -16,6 +16,7 @@ impl Message<'_> {
     /// # Errors
     /// If this is an answer, or was answered; if the sender has no such handler, or there are more than 16
     /// arguments. Nothing is sent then.
+    #[track_caller]
     pub fn answer_short(&self, handler: Handler, args: &[u32]) -> Result<()> {
         self.answer_medium(handler, args, &[])
     }
@@ -24,6 +25,7 @@ impl Message<'_> {
     ///
     /// # Errors
     /// As [`answer_short`](Message::answer_short), and if the payload is too long.
+    #[track_caller]
     pub fn answer_medium(&self, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
         let operation = "an answer";
         self.check_answer(operation, handler, args)?;
@@ -37,6 +39,7 @@ impl Message<'_> {
     /// # Errors
     /// As [`answer_short`](Message::answer_short), as [`View::put`], and over the net if they are longer than
     /// a medium payload.
+    #[track_caller]
     pub fn answer_long<T: Element>(
         &self,
         handler: Handler,
@@ -84,6 +87,7 @@ impl Message<'_> {
     }
 
     /// Sends an answer that was checked.
+    #[track_caller]
     fn answer(&self, handler: Handler, args: &[u32], place: Option<[u64; LONG_WORDS]>, payload: &[u8]) {
         self.is_answered.set(true);
         let (world, head) = (self.world, self.head_of_answer(handler, args, place.is_some()).pack());
@@ -93,7 +97,9 @@ impl Message<'_> {
         match world.am.lanes(world) {
             None => world.answer_over_net(self.from, head, words.as_slice(), payload),
             Some(lanes) => {
-                let lane = lanes.to(self.from);
+                let Some(lane) = lanes.find(self.from) else {
+                    self.refuse("names a sender that the job does not have")
+                };
                 let send = || lane.answer(lanes.me, head, words.as_slice(), payload);
                 if !send() {
                     let awaited = Awaited::Room { operation: "an answer", pe: self.from };

@@ -33,6 +33,7 @@ impl<'env> Handlers<'env> {
     ///
     /// # Panics
     /// As [`add`](Handlers::add).
+    #[track_caller]
     pub fn add_batch<T: Element>(
         &mut self,
         name: &'static str,
@@ -63,6 +64,7 @@ impl<'env> Handlers<'env> {
     ///
     /// # Panics
     /// As [`add`](Handlers::add).
+    #[track_caller]
     pub fn add_query<Q: Element, R: Element>(
         &mut self,
         name: &'static str,

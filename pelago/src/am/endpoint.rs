@@ -7,12 +7,14 @@ use super::wire::{Head, Words};
 use super::{Handler, Handlers, Prepared};
 use crate::coll::schedule::Rank;
 use crate::error::{ErrorKind, Result};
+use crate::last_words::panic_text;
 use crate::restricted;
 use crate::team::Team;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::shm::ring::HALVES;
 use pelago_fabric::sync::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// An endpoint of active messages; see [`Team::serve`].
@@ -69,14 +71,23 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     /// If the members do not give handlers of the same names in the same order, or do not all make this call.
+    ///
+    /// # Panics
+    /// If `work` does: that ends the job, as in an exclusive phase, also if the panic is caught. The messages
+    /// under way could not be executed any more, nor could the other members know of it.
+    #[track_caller]
     pub fn serve<'env, R>(&self, handlers: Handlers<'env>, work: impl FnOnce(&Am<'_>) -> R) -> Result<R> {
         let world = self.world;
         restricted::forbid(world, "serve");
         restricted::forbid_wait(world, || "all members in serve".to_owned());
+        if world.barrier.is_closed() {
+            let why = world.has_failed().unwrap_or_else(|| "this PE has given up".to_owned());
+            world.give_up(&format!("serve after the job has failed: {why}"));
+        }
         let fingerprint = handlers.fingerprint();
         // SAFETY: `Open` forgets the table before this call returns, whatever happens.
         let table = Arc::new(unsafe { Table::new(Arc::clone(&self.core), handlers) });
-        let number = world.am.register(&table);
+        let number = world.am.register(world, &table);
         let _open = Open { world, number };
         let told = self.exchange_words("serve", [number.into(), fingerprint])?;
         if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
@@ -89,7 +100,12 @@ impl<'w> Team<'w> {
         };
         let members = told.iter().zip(&table.pes).map(member).collect();
         let am = Am { world, table, members, handlers, lanes };
-        let outcome = work(&am);
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&am))).unwrap_or_else(|payload| {
+            // Nobody waits for a PE that unwinds out of it, and nothing executes what it has sent.
+            let (me, text) = (world.my_pe(), panic_text(payload.as_ref()));
+            world.record_failure(&format!("PE {me}: the work of serve has panicked: {text}"));
+            resume_unwind(payload)
+        });
         if let Err(error) = am.complete("the end of serve") {
             // What is under way may need what the handlers borrow.
             world.fail(&error.to_string());
@@ -105,6 +121,7 @@ impl Am<'_> {
     /// # Errors
     /// If there is no such member or handler, or there are more than 16 arguments; nothing is sent then.
     #[inline]
+    #[track_caller]
     pub fn short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
         if !self.short_at_once(to, handler, args) {
             return self.medium(to, handler, args, &[]);
@@ -130,6 +147,7 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`short`](Am::short), and if the payload is too long.
+    #[track_caller]
     pub fn medium(&self, to: Rank, handler: Handler, args: &[u32], payload: &[u8]) -> Result<()> {
         self.check_medium(to, handler, args, payload)?;
         self.deliver(to, self.head(to, handler, args, false), &Words::new(args, None), payload);
@@ -163,6 +181,7 @@ impl Am<'_> {
     ///
     /// # Errors
     /// If there is no such member, or no message is so long.
+    #[track_caller]
     pub fn prepare(&self, to: Rank, most: usize) -> Result<Prepared<'_>> {
         self.check_rank("prepare", to)?;
         self.world.check_payload("prepare", most)?;
@@ -171,6 +190,7 @@ impl Am<'_> {
 
     /// Executes what has arrived, and makes progress. Every call that waits does so as well.
     #[inline]
+    #[track_caller]
     pub fn poll(&self) {
         self.look();
     }
@@ -202,11 +222,13 @@ impl Am<'_> {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn progress(&self) {
         self.world.progress();
     }
 
     /// Sends a request that was checked, when there is room, and looks whether something has arrived.
+    #[track_caller]
     pub(super) fn deliver(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) {
         if !self.send(to, head, words, payload) {
             self.world.wait(self.room(to), || self.send(to, head, words, payload));
@@ -284,6 +306,7 @@ impl Am<'_> {
     ///
     /// # Errors
     /// If the members do not all make this call.
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         restricted::forbid(self.world, "barrier of an endpoint");
         self.complete("a barrier of active messages")
@@ -292,6 +315,7 @@ impl Am<'_> {
     /// Waits until all messages of all members are executed.
     ///
     /// Source: F. Mattern, Algorithms for Distributed Termination Detection (the four counters).
+    #[track_caller]
     fn complete(&self, operation: &'static str) -> Result<()> {
         restricted::forbid_wait(self.world, || operation.to_owned());
         let team = Team { world: self.world, core: Arc::clone(&self.table.team) };
@@ -301,6 +325,14 @@ impl Am<'_> {
             let told = team.exchange_words(operation, self.table.counts())?;
             let sum = |i: usize| told.iter().map(|counts| counts[i]).sum::<u64>();
             let now = (sum(0), sum(1));
+            // Messages executed in the previous look were sent before this one.
+            if let Some((_, executed)) = before.filter(|&(_, executed)| executed > now.0) {
+                let (me, sent) = (self.world.my_pe(), now.0);
+                self.world.fail(&format!(
+                    "PE {me}: the members of a team have executed {executed} active messages in {operation}, \
+                     but have sent {sent}: this is a defect of the runtime"
+                ));
+            }
             // Of two looks that see the same nothing has happened in between.
             if now.0 == now.1 && before == Some(now) {
                 return Ok(());

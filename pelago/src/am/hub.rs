@@ -4,11 +4,13 @@
 //! `answers`, so at most one of each kind runs on a PE, and an endpoint that both locks have let go of runs
 //! no more. A thread that holds `requests` may take `answers`, never the other way round.
 
+use super::executor::Executor;
 use super::lane::Lane;
 use super::net::Peers;
 use super::table::Table;
 use super::wire::OVERHEAD_BYTES;
 use crate::error::{ErrorKind, Result};
+use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::ring::{Payload, Ring};
@@ -27,6 +29,8 @@ pub(crate) struct Hub {
     lanes: OnceLock<Lanes>,
     pub(super) requests: Mutex<Inbox>,
     pub(super) answers: Mutex<Inbox>,
+    /// The executors of handlers for requests and for replies.
+    pub(super) executors: [Executor; 2],
     pub(super) peers: Peers,
 }
 
@@ -44,6 +48,12 @@ impl Lanes {
     #[inline(always)]
     pub(super) fn to(&self, pe: usize) -> &Lane {
         &self.lanes[pe]
+    }
+
+    /// The way to a PE that a message names, if there is such a PE.
+    #[inline(always)]
+    pub(super) fn find(&self, pe: usize) -> Option<&Lane> {
+        self.lanes.get(pe)
     }
 
     /// Whether nothing has arrived for this PE. While another thread receives, it may be wrong.
@@ -119,6 +129,18 @@ fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
     inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// As `lock`, by a wait that makes progress and ends if the handlers of another thread do not.
+fn await_lock<'a>(world: &World, inbox: &'a Mutex<Inbox>) -> MutexGuard<'a, Inbox> {
+    let mut guard = try_lock(inbox);
+    if guard.is_none() {
+        world.wait(Awaited::Handlers, || {
+            guard = guard.take().or_else(|| try_lock(inbox));
+            guard.is_some()
+        });
+    }
+    guard.expect("a wait ends when the lock is there")
+}
+
 impl World {
     /// Bytes of the longest payload of a medium message.
     pub(super) fn medium_max(&self) -> usize {
@@ -172,8 +194,9 @@ impl Hub {
     }
 
     /// Opens an endpoint: its number.
-    pub(super) fn register(&self, table: &Arc<Table>) -> u16 {
-        let (mut requests, mut answers) = (lock(&self.requests), lock(&self.answers));
+    pub(super) fn register(&self, world: &World, table: &Arc<Table>) -> u16 {
+        let mut requests = await_lock(world, &self.requests);
+        let mut answers = await_lock(world, &self.answers);
         let free = requests.tables.iter().position(Option::is_none).unwrap_or(requests.tables.len());
         let number = u16::try_from(free).expect("a PE has at most 65536 endpoints open");
         requests.set(free, Some(Arc::clone(table)));

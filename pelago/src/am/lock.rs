@@ -35,6 +35,13 @@ impl<T> HandlerLock<T> {
 
     /// Waits until no other thread of this PE holds it.
     pub fn lock(&self) -> HandlerGuard<'_, T> {
+        // A handler yields rather than sleeps: a handler that is asleep is taken for one that is blocked.
+        while !restricted::is_free() {
+            match self.try_lock() {
+                Some(guard) => return guard,
+                None => rustix::thread::sched_yield(),
+            }
+        }
         restricted::hold(true);
         HandlerGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

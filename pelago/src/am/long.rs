@@ -53,6 +53,7 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`short`](Am::short), and as [`View::put`].
+    #[track_caller]
     pub fn long<T: Element>(
         &self,
         to: Rank,
@@ -97,6 +98,7 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`short`](Am::short); nothing is put then. Those of the transfers; no message is sent then.
+    #[track_caller]
     pub fn short_after<'a>(
         &'a self,
         to: Rank,
@@ -134,6 +136,7 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`long`](Am::long); nothing is sent then.
+    #[track_caller]
     pub fn long_nb<T: Element>(
         &self,
         to: Rank,

@@ -24,7 +24,8 @@ pub struct Message<'m> {
 impl Message<'_> {
     /// The rank of the sender in the endpoint's team.
     pub fn from(&self) -> Rank {
-        self.table.team.members().rank_of(self.from).expect("only members have the endpoint's number")
+        let rank = self.table.team.members().rank_of(self.from);
+        rank.unwrap_or_else(|| self.refuse("names a sender that is no member of the team"))
     }
 
     /// The arguments.

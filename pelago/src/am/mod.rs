@@ -19,6 +19,7 @@ mod answer;
 mod batch;
 mod datum;
 mod endpoint;
+pub(crate) mod executor;
 pub(crate) mod hub;
 mod lane;
 mod lock;

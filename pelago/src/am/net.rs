@@ -183,6 +183,7 @@ impl World {
     /// Executes what has come over the net, up to so many messages, unless another thread does.
     pub(super) fn execute_arrived(&self, most: usize) {
         let Some(inbox) = try_lock(&self.am.requests) else { return };
+        let _run = self.am.executors[0].run();
         let mut executed_some = false;
         for _ in 0..most {
             let Some(message) = arrived(&self.am.peers).pop_front() else { break };

@@ -88,6 +88,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// If there is no such handler, there are more than 16 arguments, or so many bytes were not asked for;
     /// the request is given up then.
+    #[track_caller]
     pub fn send(mut self, handler: Handler, args: &[u32], bytes: usize) -> Result<()> {
         let (am, to, operation) = (self.am, self.to, "a prepared active message");
         am.check(operation, to, handler, args)?;

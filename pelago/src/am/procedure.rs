@@ -35,6 +35,7 @@ impl<'env> Handlers<'env> {
     ///
     /// # Panics
     /// As [`add`](Handlers::add).
+    #[track_caller]
     pub fn add_procedure<A: Datum, R: Datum>(
         &mut self,
         name: &'static str,
@@ -64,6 +65,7 @@ impl<'env> Handlers<'env> {
 
 impl Message<'_> {
     /// Hands the result of a call to whoever waits for it.
+    #[track_caller]
     fn deliver(&self) {
         let delivered = match *self.args() {
             [number, generation] => self.table.replies.deliver(Ticket { number, generation }, self.payload()),
@@ -101,6 +103,7 @@ impl Am<'_> {
     /// # Errors
     /// If there is no such member or procedure, or the argument is longer than
     /// [`medium_max`](Am::medium_max) bytes; nothing is called then. A result that is longer ends the job.
+    #[track_caller]
     pub fn call<A: Datum, R: Datum>(
         &self,
         to: Rank,
@@ -119,6 +122,7 @@ impl Am<'_> {
     ///
     /// # Errors
     /// As [`call`](Am::call).
+    #[track_caller]
     pub fn cast<A: Datum, R: Datum>(&self, to: Rank, procedure: Procedure<A, R>, argument: &A) -> Result<()> {
         self.medium(to, procedure.handler, &[], &encoded(argument))
     }
@@ -148,6 +152,7 @@ impl<R: Datum> Reply<'_, R> {
     }
 
     /// Waits for the result.
+    #[track_caller]
     pub fn wait(self) -> R {
         if !self.slot.has_come() {
             let awaited = Awaited::Completion { operation: "a remote procedure", pe: self.table.pe(self.to) };
@@ -184,6 +189,7 @@ impl<R: Datum> Event for Reply<'_, R> {
 impl<R: Datum> Outcome for Reply<'_, R> {
     type Output = R;
 
+    #[track_caller]
     fn wait(self) -> R {
         Reply::wait(self)
     }

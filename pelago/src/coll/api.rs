@@ -56,9 +56,11 @@ pub trait Collective {
 
     /// Does what a call says.
     #[doc(hidden)]
+    #[track_caller]
     fn perform<'a>(&self, call: Call<'a>) -> Result<Self::Outcome<'a>>;
 
     /// Copies the root's source to every member's target, the root's too.
+    #[track_caller]
     fn broadcast<'a, T: Element>(
         &self,
         root: Rank,
@@ -71,6 +73,7 @@ pub trait Collective {
 
     /// Copies block i of the root's source to the target of rank i; a block has as many elements as the
     /// target.
+    #[track_caller]
     fn scatter<'a, T: Element>(
         &self,
         root: Rank,
@@ -82,6 +85,7 @@ pub trait Collective {
     }
 
     /// Copies every member's source, in the order of ranks, to the root's target.
+    #[track_caller]
     fn gather<'a, T: Element>(
         &self,
         root: Rank,
@@ -93,6 +97,7 @@ pub trait Collective {
     }
 
     /// Copies every member's source, in the order of ranks, to every member's target.
+    #[track_caller]
     fn all_gather<'a, T: Element>(
         &self,
         target: impl Into<Span<'a, T>>,
@@ -104,6 +109,7 @@ pub trait Collective {
 
     /// As [`all_gather`](Collective::all_gather), with sources of different lengths: rank i contributes
     /// `counts[i]` elements, which may be none. All members give the same counts.
+    #[track_caller]
     fn all_gather_varying<'a, T: Element>(
         &self,
         target: impl Into<Span<'a, T>>,
@@ -116,6 +122,7 @@ pub trait Collective {
     }
 
     /// Copies block j of rank i's source to block i of rank j's target, for all i and j.
+    #[track_caller]
     fn all_to_all<'a, T: Element>(
         &self,
         target: impl Into<Span<'a, T>>,
@@ -129,6 +136,7 @@ pub trait Collective {
     /// As [`all_to_all`](Collective::all_to_all), `count` elements for each member, which lie `strides`
     /// elements apart in target and source: element e of the block for rank j is
     /// `source[(j * count + e) * strides.1]`, and comes to `target[(i * count + e) * strides.0]`.
+    #[track_caller]
     fn all_to_all_strided<'a, T: Element>(
         &self,
         target: impl Into<Span<'a, T>>,
@@ -144,6 +152,7 @@ pub trait Collective {
     /// As [`all_to_all`](Collective::all_to_all), with blocks of any length at any place: `sends[j]` says
     /// where the block for rank j begins in the source and how many elements it has, `receives[i]` where the
     /// block of rank i goes in the target, and how many it has.
+    #[track_caller]
     fn all_to_all_varying<'a, T: Element>(
         &self,
         target: impl Into<Span<'a, T>>,
@@ -158,6 +167,7 @@ pub trait Collective {
     }
 
     /// Combines the sources, element by element, in the root's target.
+    #[track_caller]
     fn reduce<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
@@ -171,6 +181,7 @@ pub trait Collective {
     }
 
     /// Combines the sources, element by element, in every member's target.
+    #[track_caller]
     fn all_reduce<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
@@ -183,6 +194,7 @@ pub trait Collective {
     }
 
     /// Combines block i of all sources in the target of rank i; a block has as many elements as the target.
+    #[track_caller]
     fn reduce_scatter<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
@@ -195,6 +207,7 @@ pub trait Collective {
     }
 
     /// Combines the sources of ranks 0 to i in the target of rank i.
+    #[track_caller]
     fn inclusive_scan<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
@@ -207,6 +220,7 @@ pub trait Collective {
     }
 
     /// Combines the sources of ranks 0 to i - 1 in the target of rank i; that of rank 0 stays as it is.
+    #[track_caller]
     fn exclusive_scan<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
@@ -235,11 +249,13 @@ impl Collective for Team<'_> {
     }
 
     #[inline]
+    #[track_caller]
     fn perform<'a>(&self, call: Call<'a>) -> Result<()> {
         self.do_call(&call)
     }
 
     #[inline]
+    #[track_caller]
     fn broadcast<'a, T: Element>(
         &self,
         root: Rank,
@@ -257,6 +273,7 @@ impl Collective for Team<'_> {
     }
 
     #[inline]
+    #[track_caller]
     fn all_reduce<'a, T: Element>(
         &self,
         op: impl IntoCombiner<T>,
@@ -280,6 +297,7 @@ impl Collective for Team<'_> {
 impl<'w> Team<'w> {
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn broadcast_any<T: Element>(&self, root: Rank, target: Span<'_, T>, source: Span<'_, T>) -> Result<()> {
         let count = target.len();
         self.perform(Call::new(Operation::Broadcast, root, count, target.operand(), source.operand()))
@@ -291,6 +309,7 @@ impl<'w> Team<'w> {
     /// # Panics
     /// If a member that has not come has left the job or failed, so that the barrier cannot end.
     #[inline]
+    #[track_caller]
     pub fn barrier(&self) {
         self.core.barrier(self.world);
     }
@@ -301,6 +320,7 @@ impl<'w> Team<'w> {
     /// # Panics
     /// As [`barrier`](Team::barrier).
     #[inline]
+    #[track_caller]
     pub fn sync(&self) {
         self.core.sync(self.world);
     }

@@ -1,18 +1,25 @@
 //! The block of a team in the pool of each member: what lies where.
 //!
 //! ```text
-//! | begun | meeting | boards | pages of the boards | exchange | slots | acknowledgements |
+//! | begun | meeting | boards | kinds | started | pages of the boards | exchange | slots | acknowledgements |
 //! ```
-//! The first four are for direct operations between members that map each other, the rest for schedules over
-//! whatever carries puts. All zero bytes are a valid start. A slot is a synchronisation word with a mailbox:
+//! The first six are for direct operations between members that map each other, the rest for schedules over
+//! whatever carries puts. The kinds tell agreements from users' operations, as `started` does, the number of
+//! schedules that the member has started. All zero bytes are a valid start. A slot is a synchronisation word
+//! with a mailbox:
 //!
 //! ```text
 //! | word: 8 | announced place: 8 | mailbox: 240, or the length of the announced place |
 //! ```
 
 use super::sync_memory;
-use crate::team::{NOTICE_WORDS, TeamCore};
+use crate::Pe;
+use crate::notice::NOTICE_WORDS;
+use crate::realm::Bases;
+use crate::team::TeamCore;
+use crate::world::World;
 use pelago_boot::SyncMemoryKind;
+use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::shm::flags::{Meeting, Stamp};
 
 /// How a block is aligned.
@@ -28,13 +35,16 @@ pub(crate) const MAILBOX_BYTES: usize = 240;
 
 const MEETING_OFFSET: usize = 64;
 const BOARDS_OFFSET: usize = 256;
+const KINDS_OFFSET: usize = 768;
+const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
 const PAGES_OFFSET: usize = 1024;
 const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
 const NOTICE_BYTES: usize = NOTICE_WORDS * 8;
 const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
 
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
-const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= PAGES_OFFSET);
+const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= KINDS_OFFSET);
+const _: () = assert!(STARTED_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
 
 /// Size of a block for a team of `n`.
 pub(crate) fn bytes(kind: SyncMemoryKind, n: usize) -> usize {
@@ -91,6 +101,27 @@ pub(crate) struct Board {
     pub(crate) page: *mut u8,
 }
 
+impl World {
+    /// Where the blocks of members lie, of so many bytes, as they have said. Ends the job if one is not in
+    /// its member's pool.
+    pub(crate) fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {
+        Bases::of(told.map(|(pe, offset)| self.checked_block(pe, offset as usize, bytes)).collect())
+    }
+
+    fn checked_block(&self, pe: Pe, offset_bytes: usize, bytes: usize) -> usize {
+        let (start, end) = (self.memory.heap_bytes(), self.memory.region_bytes());
+        let fits = offset_bytes >= start && end.checked_sub(offset_bytes).is_some_and(|room| bytes <= room);
+        if !fits || !offset_bytes.is_multiple_of(ALIGN_BYTES) {
+            let me = self.my_pe();
+            self.fail(&format!(
+                "PE {me}: PE {pe} has announced a block of {bytes} bytes of a team or space at byte \
+                 {offset_bytes} of its memory, whose pool is {start} to {end}. {CORRUPT_REMEDY}"
+            ));
+        }
+        offset_bytes
+    }
+}
+
 impl TeamCore {
     /// The direct operation that a member has begun last, by its own word.
     #[inline(always)]
@@ -105,6 +136,20 @@ impl TeamCore {
     pub(crate) fn own_begun(&self) -> &Stamp {
         // SAFETY: the own block is mapped there, and begins with this word.
         unsafe { &*self.own.0.cast::<Stamp>() }
+    }
+
+    /// The last agreement of a member among the direct operations whose numbers are equal to this one modulo
+    /// [`BOARDS`].
+    pub(crate) fn agreed(&self, rank: usize, operation: u64) -> &Stamp {
+        let offset = KINDS_OFFSET + operation as usize % BOARDS * size_of::<Stamp>();
+        // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].add(offset).cast::<Stamp>() }
+    }
+
+    /// How many schedules a member has started.
+    pub(crate) fn started(&self, rank: usize) -> &Stamp {
+        // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].add(STARTED_OFFSET).cast::<Stamp>() }
     }
 
     /// Where the members of an oversubscribed team meet: in the first one's block.
@@ -141,5 +186,27 @@ unsafe fn board_in(start: *mut u8, operation: u64) -> Board {
         let stamp = start.add(BOARDS_OFFSET + turn * 64);
         let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
         Board { stamp: stamp.cast(), inline: stamp.add(8), page }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Spmd;
+
+    #[test]
+    fn a_block_outside_its_pool_ends_the_job_in_words() {
+        for (offset, bytes) in [(0, 4096), (1 << 40, 1), (usize::MAX & !4095, 1 << 20), (1, 1)] {
+            let outcome = Spmd::new(2).run(|world| {
+                if world.my_pe() == 0 {
+                    let start = world.memory.heap_bytes();
+                    assert_eq!(world.checked_block(1, start, 4096), start);
+                    let offset = if offset == 1 { start + 1 } else { offset };
+                    world.checked_block(1, offset, bytes);
+                }
+                world.barrier();
+            });
+            let said = outcome.unwrap_err().to_string();
+            assert!(said.contains("PE 0: PE 1 has announced a block of"), "{said}");
+        }
     }
 }

@@ -49,6 +49,7 @@ impl<'a> Call<'a> {
     }
 
     /// A call without data.
+    #[track_caller]
     pub(super) fn barrier() -> Call<'a> {
         Call {
             operation: Operation::Barrier,
@@ -100,6 +101,7 @@ impl<'a> Call<'a> {
     fn words(&self) -> [u64; 4] {
         let operation = Operation::ALL.iter().position(|&operation| operation == self.operation);
         let code = FIRST_CODE + operation.expect("all operations are in the list") as u64;
+        let code = code | self.combiner.as_ref().map_or(0, Combiner::code) << COMBINER_SHIFT;
         let (count, blocks) = match &self.blocks {
             Blocks::Equal => (self.count, 0),
             Blocks::Counts(counts) => {
@@ -141,6 +143,7 @@ impl<'a> Call<'a> {
     }
 
     #[inline(never)]
+    #[track_caller]
     fn check_slowly(&self, world: &World, team: &TeamCore) -> Result<()> {
         let refuse = |reason: String| {
             let (me, operation) = (world.my_pe(), self.name());
@@ -207,11 +210,14 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Codes of collective calls, to tell the other members: this and the number of the operation.
+/// Codes of collective calls, to tell the other members: this and the number of the operation, and above
+/// that the code of what combines.
 const FIRST_CODE: u64 = 1 << 33;
+const COMBINER_SHIFT: u32 = 40;
 
 /// What a call of that code and arguments is, as far as it can be told, for messages.
 pub(crate) fn describe([code, root, count, element]: [u64; 4]) -> Option<String> {
+    let (code, combiner) = (code & ((1 << COMBINER_SHIFT) - 1), Combiner::describe(code >> COMBINER_SHIFT));
     let operation = *Operation::ALL.get(usize::try_from(code.checked_sub(FIRST_CODE)?).ok()?)?;
     let (bytes, blocks) = (element >> 8, element & 0xf);
     let place = if element & 0x10 == 0 { "" } else { ", in place" };
@@ -226,7 +232,8 @@ pub(crate) fn describe([code, root, count, element]: [u64; 4]) -> Option<String>
         _ => format!("blocks of {count} elements of {bytes} bytes"),
     };
     let root = if operation.is_rooted() { format!("root {root}, ") } else { String::new() };
-    Some(format!("{name}({root}{what}{place})"))
+    let combiner = combiner.map_or_else(String::new, |combiner| combiner + ", ");
+    Some(format!("{name}({root}{combiner}{what}{place})"))
 }
 
 fn has_direct_form(call: &Call<'_>) -> bool {
@@ -241,6 +248,7 @@ fn has_direct_form(call: &Call<'_>) -> bool {
 impl Team<'_> {
     /// Does a call and waits for its end.
     #[inline]
+    #[track_caller]
     pub(super) fn do_call(&self, call: &Call<'_>) -> Result<()> {
         call.check(self.world, &self.core)?;
         match self.world.is_direct(&self.core) && has_direct_form(call) {
@@ -250,6 +258,7 @@ impl Team<'_> {
         .inspect(|()| self.world.tally.add(|counts| counts.collectives += 1))
     }
 
+    #[track_caller]
     fn perform_directly(&self, call: &Call<'_>) -> Result<()> {
         let (world, core) = (self.world, &*self.core);
         let direct = Direct { world, team: core, operation: call.name() };
@@ -286,6 +295,7 @@ impl Team<'_> {
     }
 
     /// Runs a call as a schedule, to its end.
+    #[track_caller]
     fn run(&self, call: &Call<'_>) -> Result<()> {
         let prepared = Prepared::new(self.world, &self.core, call)?;
         let progress = prepared.start(self.world, &self.core)?;
@@ -364,6 +374,7 @@ impl World {
         team.is_mapped() && self.collectives.prefers_direct()
     }
 
+    #[track_caller]
     pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
         if !progress.is_done() {
             restricted::forbid(self, operation);
@@ -376,6 +387,7 @@ impl World {
 impl TeamCore {
     /// A barrier of the members.
     #[inline]
+    #[track_caller]
     pub(crate) fn barrier(self: &Arc<Self>, world: &World) {
         if self.is_fast {
             // Everything mapped is complete with the stores that the meeting orders.
@@ -387,6 +399,7 @@ impl TeamCore {
 
     /// A meeting of the members.
     #[inline]
+    #[track_caller]
     pub(crate) fn sync(self: &Arc<Self>, world: &World) {
         match self.is_fast {
             true => Direct { world, team: self, operation: "barrier" }.sync(),
@@ -396,6 +409,7 @@ impl TeamCore {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn sync_slowly(self: &Arc<Self>, world: &World) {
         world.tally.add(|counts| counts.barriers += 1);
         if world.collectives.are_checked()

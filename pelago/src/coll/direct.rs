@@ -5,6 +5,9 @@
 //! them reads them there. In a large one members read and write each other's source and target themselves:
 //! data are copied once, and results computed by all members together, each its part.
 //!
+//! An agreement has a kind of its own: before a member begins one, it writes the number to its word of kinds,
+//! which nothing else writes to, and it shows its data when all members have begun the same agreement.
+//!
 //! Invariant: a member that has begun an operation is done with all boards of earlier ones. A board is
 //! written again, [`BOARDS`] operations later, only when all members have begun a later operation than that
 //! of its old contents. Elements are combined in the order of ranks, each result by one member or by all
@@ -55,6 +58,7 @@ impl Direct<'_> {
 
     /// Waits until a member has begun an operation.
     #[inline(always)]
+    #[track_caller]
     fn await_begun(&self, rank: Rank, number: u64) {
         let begun = self.team.begun(rank);
         if !begun.has_reached(number) {
@@ -78,6 +82,7 @@ impl Direct<'_> {
 
     /// Waits until all members have come: everything that they did before is visible.
     #[inline]
+    #[track_caller]
     pub(crate) fn sync(&self) {
         let number = self.begin();
         if self.team.meets_at_counter {
@@ -96,6 +101,7 @@ impl Direct<'_> {
 
     /// Meets the others at the counter.
     #[inline(never)]
+    #[track_caller]
     fn meet(&self, number: u64) {
         let meeting = self.team.meeting();
         match meeting.arrive(self.team.len() as u32, number) {
@@ -115,6 +121,7 @@ impl Direct<'_> {
 
     /// Makes sure that the board of operation `number` is free.
     #[inline(always)]
+    #[track_caller]
     fn make_room(&self, number: u64) {
         if number - self.team.begun_by_all.load(Ordering::Relaxed) >= BOARDS as u64 {
             make_room_slowly(self.world, self.team, self.operation, number);
@@ -126,6 +133,7 @@ impl Direct<'_> {
     /// # Safety
     /// `source` is valid for reads of `bytes` bytes, at most 1 KiB.
     #[inline(always)]
+    #[track_caller]
     unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
         self.make_room(number);
         let board = self.team.own_board(number);
@@ -142,6 +150,7 @@ impl Direct<'_> {
 
     /// Waits until a member has shown its data, and answers where they are.
     #[inline(always)]
+    #[track_caller]
     fn look(&self, rank: Rank, number: u64, bytes: usize) -> *const u8 {
         let board = self.team.board(rank, number);
         // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
@@ -157,31 +166,82 @@ impl Direct<'_> {
     /// # Safety
     /// `source` is valid for reads of so many bytes.
     #[inline]
+    #[track_caller]
     unsafe fn show_all(&self, source: *const u8, bytes: usize, mut take: impl FnMut(Rank, *const u8)) {
         let number = self.begin();
         // SAFETY: the caller vouches for the source.
         unsafe { self.show(number, source, bytes) };
-        (0..self.team.len()).for_each(|rank| take(rank, self.look(rank, number, bytes)));
+        for rank in 0..self.team.len() {
+            take(rank, self.look(rank, number, bytes));
+        }
         self.team.begun_by_all.store(number, Ordering::Relaxed);
     }
 
     /// Begins the last operation in which the members from rank `n` on take part: the others wait until those
     /// have begun it, too.
+    #[track_caller]
     pub(crate) fn part_from(&self, n: usize) {
         let number = self.begin();
         self.wake();
         if self.team.my_rank() < n {
-            (n..self.team.len()).for_each(|rank| self.await_begun(rank, number));
+            for rank in n..self.team.len() {
+                self.await_begun(rank, number);
+            }
         }
     }
 
-    /// Exchanges small values of the same size; `values` has room for all, in the order of ranks.
-    pub(crate) fn exchange(&self, value: &[u8], values: &mut [u8]) {
+    /// Exchanges small values of the same size, as an agreement; `values` has room for all, in the order of
+    /// ranks. The rank of a member that makes another call, if one does: the exchange has not taken place.
+    #[track_caller]
+    pub(crate) fn agree(&self, value: &[u8], values: &mut [u8]) -> Result<(), Rank> {
         assert!(value.len() <= PAGE_BYTES && values.len() == value.len() * self.team.len());
+        restricted::forbid(self.world, self.operation);
+        let (team, bytes) = (self.team, value.len());
+        let number = team.sequence.load(Ordering::Relaxed) + 1;
+        // All have looked at what is in the place of this number: they have begun a later operation.
+        self.make_room(number);
+        team.agreed(team.my_rank(), number).raise(number);
+        self.begin();
+        self.wake();
+        self.await_agreement(number)?;
         // SAFETY: the value has so many bytes, and the result room for one of each member.
-        unsafe { self.all_gather_small(value.as_ptr(), values.as_mut_ptr(), value.len()) }
+        unsafe {
+            self.show(number, value.as_ptr(), bytes);
+            for rank in 0..team.len() {
+                copy::transfer(values.as_mut_ptr().add(rank * bytes), self.look(rank, number, bytes), bytes);
+            }
+        }
+        team.begun_by_all.store(number, Ordering::Relaxed);
+        Ok(())
     }
 
+    /// Waits until all members have begun this agreement, or one has made another call in its place.
+    #[track_caller]
+    fn await_agreement(&self, number: u64) -> Result<(), Rank> {
+        let elsewhere = || (0..self.team.len()).find(|&rank| self.is_elsewhere(rank, number));
+        for rank in 0..self.team.len() {
+            let begun = self.team.begun(rank);
+            if !begun.has_reached(number) {
+                let ready = || begun.has_reached(number) || elsewhere().is_some();
+                self.world.wait(self.awaits(rank), ready);
+            }
+        }
+        elsewhere().map_or(Ok(()), Err)
+    }
+
+    /// Whether a member makes another call where this one makes the agreement of that number.
+    fn is_elsewhere(&self, rank: Rank, number: u64) -> bool {
+        let team = self.team;
+        // Looked at first: who has begun the agreement before it started a schedule is seen to have begun.
+        let started = team.started(rank).number();
+        match team.begun(rank).has_reached(number) {
+            // No later agreement has taken the word before all have begun a later operation.
+            true => team.agreed(rank, number).number() != number,
+            false => started > team.started(team.my_rank()).number(),
+        }
+    }
+
+    #[track_caller]
     unsafe fn all_gather_small(&self, source: *const u8, target: *mut u8, bytes: usize) {
         // SAFETY: the caller vouches for source and target.
         unsafe {
@@ -193,11 +253,14 @@ impl Direct<'_> {
 
     /// Ends an operation in which `reader` says whose memory was read or written: that one waits for all.
     #[inline]
+    #[track_caller]
     fn finish_at(&self, root: Rank) {
         let number = self.begin();
         self.wake();
         if self.team.my_rank() == root {
-            (0..self.team.len()).for_each(|rank| self.await_begun(rank, number));
+            for rank in 0..self.team.len() {
+                self.await_begun(rank, number);
+            }
             self.team.begun_by_all.store(number, Ordering::Relaxed);
         }
     }
@@ -207,6 +270,7 @@ impl Direct<'_> {
     /// # Safety
     /// Both are aligned, and valid at this member: the source at the root for reads, the target for writes.
     #[inline]
+    #[track_caller]
     pub(crate) unsafe fn broadcast_word(&self, root: Rank, source: *const u64, target: *mut u64) {
         let number = self.begin();
         // SAFETY: a board has room for a word, aligned, and its stamp is accessed as an atomic only; the
@@ -236,6 +300,7 @@ impl Direct<'_> {
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
     #[inline]
+    #[track_caller]
     pub(crate) unsafe fn all_reduce_small(
         &self,
         combiner: &Combiner,
@@ -267,6 +332,7 @@ impl Direct<'_> {
     /// The places are valid for `bytes` bytes at every member, as the operation's description says; so for
     /// all that follow.
     #[inline]
+    #[track_caller]
     pub(crate) unsafe fn broadcast(
         &self,
         root: Rank,
@@ -299,6 +365,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
+    #[track_caller]
     pub(crate) unsafe fn scatter(&self, root: Rank, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
         let (me, all) = (self.team.my_rank(), bytes * self.team.len());
         let number = self.begin();
@@ -321,6 +388,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
+    #[track_caller]
     pub(crate) unsafe fn gather(&self, root: Rank, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         let number = self.begin();
@@ -347,6 +415,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
+    #[track_caller]
     pub(crate) unsafe fn all_gather(&self, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         let target = target(me);
@@ -367,6 +436,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
+    #[track_caller]
     pub(crate) unsafe fn all_to_all(&self, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         let target = target(me);
@@ -390,6 +460,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
+    #[track_caller]
     pub(crate) unsafe fn all_to_all_strided(
         &self,
         source: &Places<'_>,
@@ -414,6 +485,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
+    #[track_caller]
     pub(crate) unsafe fn reduce(
         &self,
         combiner: &Combiner,
@@ -447,6 +519,7 @@ impl Direct<'_> {
         self.team.begun_by_all.store(number, Ordering::Relaxed);
     }
 
+    #[track_caller]
     unsafe fn reduce_large(
         &self,
         combiner: &Combiner,
@@ -480,6 +553,7 @@ impl Direct<'_> {
     /// # Safety
     /// As there.
     #[inline(always)]
+    #[track_caller]
     unsafe fn combine(
         &self,
         combiner: &Combiner,
@@ -500,6 +574,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As there.
+    #[track_caller]
     unsafe fn fold(&self, combiner: &Combiner, operands: &[*const u8], into: *mut u8, bytes: usize) {
         // SAFETY: the caller vouches for all places.
         unsafe {
@@ -522,6 +597,7 @@ impl Direct<'_> {
     ///
     /// # Safety
     /// As [`broadcast`](Direct::broadcast).
+    #[track_caller]
     pub(crate) unsafe fn reduce_scatter(
         &self,
         combiner: &Combiner,
@@ -552,6 +628,7 @@ impl Direct<'_> {
     /// # Safety
     /// As [`broadcast`](Direct::broadcast); source and target are not the same if it is exclusive and larger
     /// than 1 KiB.
+    #[track_caller]
     pub(crate) unsafe fn scan(
         &self,
         combiner: &Combiner,
@@ -595,6 +672,7 @@ impl Direct<'_> {
 
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let board = team.board(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
@@ -605,6 +683,7 @@ fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, n
 
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn await_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     Direct { world, team, operation }.await_begun(rank, number);
 }
@@ -616,6 +695,7 @@ fn await_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, n
 /// As [`Combiner::fold`].
 #[cold]
 #[inline(never)]
+#[track_caller]
 unsafe fn fold_by_function(
     direct: &Direct<'_>,
     combiner: &Combiner,
@@ -637,6 +717,7 @@ unsafe fn fold_by_function(
 /// Waits until the board of operation `number` is free.
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn make_room_slowly(world: &World, team: &TeamCore, operation: &'static str, number: u64) {
     let (least, mut by_all) = (number + 1 - BOARDS as u64, number);
     for rank in 0..team.len() {

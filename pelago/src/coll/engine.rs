@@ -8,9 +8,7 @@ use super::block;
 use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
 use super::select::Preferences;
-use super::shape::{Operation, Shape};
 use super::sync_memory::{ANNOUNCES, Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
-use super::table::find;
 use crate::Pe;
 use crate::channel::Target;
 use crate::error::{ErrorKind, Result};
@@ -28,10 +26,16 @@ use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+/// Looks of an operation that cannot go on between two questions whether a member agrees meanwhile, or the
+/// other way round.
+const LOOKS_PER_KIND_CHECK: u32 = 64;
+
 /// What this PE does in collective operations of all teams.
 pub(crate) struct Collectives {
     /// Operations and teams that have something to do; waits drive while there are any.
     active: AtomicU32,
+    /// Changes with each step of an operation.
+    moves: AtomicU64,
     prefers_direct: bool,
     is_checked: bool,
     frees_at_barrier: bool,
@@ -54,6 +58,7 @@ impl Collectives {
     pub(crate) fn new(settings: &Settings) -> Result<Collectives> {
         Ok(Collectives {
             active: AtomicU32::new(0),
+            moves: AtomicU64::new(0),
             prefers_direct: settings.coll_form == CollFormKind::Auto,
             is_checked: settings.check,
             frees_at_barrier: settings.sync_memory == SyncMemoryKind::Barrier,
@@ -105,6 +110,11 @@ impl Collectives {
         self.active.load(Ordering::Relaxed) != 0
     }
 
+    /// A number that changes when an operation moves.
+    pub(crate) fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Relaxed)
+    }
+
     fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,7 +125,7 @@ impl Collectives {
 pub(crate) struct TeamEngine {
     memory: SyncMemory,
     /// Ranks that the layout of the block is for; more than the team's, once it has shrunk.
-    block_ranks: usize,
+    pub(super) block_ranks: usize,
     slots: usize,
     /// Operations started, and admitted to the memory.
     started: u64,
@@ -217,6 +227,8 @@ struct Request {
     lease: Option<Lease>,
     /// The next step.
     at: usize,
+    /// How often it could not go on.
+    looks: u32,
     /// What the signals that were waited for have announced.
     announced: Vec<Announced>,
     transfers: Option<Tracker>,
@@ -253,6 +265,9 @@ impl World {
             engine.started += 1;
             engine.started
         };
+        if team.is_mapped() {
+            team.started(team.my_rank()).raise(number);
+        }
         running.requests.push(Request {
             team: Arc::clone(team),
             operation,
@@ -262,6 +277,7 @@ impl World {
             scratch,
             lease: None,
             at: 0,
+            looks: 0,
             announced: Vec::new(),
             transfers: None,
             following: Vec::new(),
@@ -301,16 +317,18 @@ impl World {
         Ok(Some((offset, size)))
     }
 
-    /// Moves all collective operations of this PE as far as they can go now, unless another thread does.
-    pub(crate) fn drive(&self) {
+    /// Moves all collective operations of this PE as far as they can go now. `false` if this thread has
+    /// moved none: another thread moves them, or a quiet is under way.
+    #[track_caller]
+    pub(crate) fn drive(&self) -> bool {
         if self.net.as_ref().is_some_and(|net| net.is_quieting()) {
             // What is under way completes without this, and who waits for that must not start more.
-            return;
+            return false;
         }
         let mut running = match self.collectives.running.try_lock() {
             Ok(running) => running,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
+            Err(TryLockError::WouldBlock) => return false,
         };
         let Running { requests, restless } = &mut *running;
         requests.retain_mut(|request| {
@@ -329,6 +347,14 @@ impl World {
         teams.iter().for_each(|team| self.do_chores(team));
         restless.retain(|team| !team.engine().memory.is_at_rest());
         self.collectives.active.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
+        true
+    }
+
+    /// Keeps every thread of this PE from moving collective operations while `work` runs.
+    #[cfg(test)]
+    pub(crate) fn hold_operations(&self, work: impl FnOnce()) {
+        let _running = self.collectives.running.lock();
+        work();
     }
 
     /// Does what the synchronisation memory of a team needs.
@@ -351,6 +377,7 @@ impl World {
         // SYNC POINT mark: acquires that the member has begun to free the array.
         let word_at = |index| word(block::word_offset(ranks, index)).load(Ordering::Acquire);
         for chore in engine.memory.chores(&word_at) {
+            self.collectives.moves.fetch_add(1, Ordering::Relaxed);
             let (to, offset, value) = match chore {
                 Chore::Mark { to, mark } => (to, block::word_offset(ranks, mark.index), mark.word),
                 Chore::Acknowledge { to, word } => {
@@ -399,36 +426,6 @@ impl World {
         }
     }
 
-    /// What all members of a team say, by rank, when each says `value`, over whatever carries puts.
-    pub(crate) fn exchange_by_schedule(
-        &self,
-        team: &Arc<TeamCore>,
-        exchange: u64,
-        value: &[u8],
-        values: &mut [u8],
-    ) {
-        restricted::forbid(self, "exchange");
-        let (n, ranks) = (team.len(), team.engine().block_ranks);
-        let shape = Shape::new(Operation::AllGather, team.my_rank(), n, value.len(), 1);
-        let algorithm = find(Operation::AllGather, if n <= 8 { "linear" } else { "bruck" });
-        let algorithm = algorithm.expect("these are in the table");
-        let plan = Arc::new(Plan::new(algorithm.schedule(&shape, block::MAILBOX_BYTES)));
-        let offset = block::exchange_offset(ranks, exchange);
-        let target = team.own_start(&self.memory).wrapping_add(offset);
-        let target_bases = Bases::of((0..n).map(|rank| team.base(rank) + offset).collect());
-        let source = team.own_start(&self.memory).wrapping_add(block::own_notice_offset(ranks, exchange));
-        // SAFETY: the block has room for a notice there, which the exchange but one before has left.
-        unsafe { copy::copy(source, value.as_ptr(), value.len()) };
-        let (source_bytes, target_bytes) = (value.len(), values.len());
-        let operands = Operands { source, source_bytes, target, target_bytes, target_bases, combiner: None };
-        // SAFETY: the block has room for a value of each member at this offset, and for the own one.
-        let started = unsafe { self.start_collective(team, "exchange", &plan, operands, [None, None]) };
-        let progress = started.expect("these algorithms take no memory");
-        self.wait(Awaited::Collective { operation: "exchange", pe: None }, || progress.is_done());
-        // SAFETY: the values of all members have arrived there.
-        unsafe { copy::copy(values.as_mut_ptr(), target, values.len()) };
-    }
-
     /// Whether no operation is under way on a team here, and nothing is to be done for its memory.
     pub(crate) fn is_at_rest(&self, team: &Arc<TeamCore>) -> bool {
         restricted::forbid(self, "an end of operations under way");
@@ -438,6 +435,7 @@ impl World {
     }
 
     /// Completes what is under way here, whether anybody waits for it or not: others may need it.
+    #[track_caller]
     pub(crate) fn finish_collectives(&self) {
         if self.collectives.is_active() {
             restricted::forbid(self, "an end of operations under way");
@@ -461,6 +459,7 @@ impl Request {
                 return false;
             }
             engine.admitted += 1;
+            world.collectives.moves.fetch_add(1, Ordering::Relaxed);
         }
         self.follow(world, &engine);
         let plan = Arc::clone(&self.plan);
@@ -473,6 +472,10 @@ impl Request {
                     _ => 0,
                 };
                 self.progress.awaits.store(awaited as u32, Ordering::Relaxed);
+                self.looks = self.looks.wrapping_add(1);
+                if self.looks.is_multiple_of(LOOKS_PER_KIND_CHECK) {
+                    self.check_kinds(world, &engine);
+                }
                 return false;
             }
             let lease = self.lease.as_ref().expect("it is admitted");
@@ -480,6 +483,7 @@ impl Request {
                 engine.memory.consumed(&plan, lease, wait as usize);
             }
             self.at += 1;
+            world.collectives.moves.fetch_add(1, Ordering::Relaxed);
         }
         // Only what this PE has started itself is left: whom it awaited last may leave meanwhile.
         self.progress.awaits.store(0, Ordering::Relaxed);
@@ -676,6 +680,9 @@ impl Request {
         // SYNC POINT mark: acquires what the signalling PE has written and read before.
         let found = word(block::word_offset(engine.block_ranks, expected.index)).load(Ordering::Acquire);
         if !engine.memory.has_come(expected, found, of) {
+            if engine.memory.is_of_other_kind(expected, found) {
+                self.fail_other_kind(world, Some(of));
+            }
             return false;
         }
         if found & ANNOUNCES != 0 {
@@ -684,6 +691,32 @@ impl Request {
             self.announced.push(Announced { slot, offset, bytes });
         }
         true
+    }
+
+    /// Looks through all that has come for this operation, if it is of the other kind: a member that makes
+    /// another call signals perhaps elsewhere than this one looks.
+    #[cold]
+    #[inline(never)]
+    fn check_kinds(&self, world: &World, engine: &TeamEngine) {
+        let Some(lease) = &self.lease else { return };
+        let own = self.team.own_start(&world.memory);
+        for (of, expected) in engine.memory.all_expected(&self.plan, lease) {
+            let offset = block::word_offset(engine.block_ranks, expected.index);
+            // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
+            let found = unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Relaxed);
+            if engine.memory.is_of_other_kind(expected, found) {
+                self.fail_other_kind(world, of);
+            }
+        }
+    }
+
+    /// A member agrees where this operation is none, or the other way round.
+    #[cold]
+    fn fail_other_kind(&self, world: &World, of: Option<Rank>) -> ! {
+        match &self.plan.agreement {
+            Some(said) => self.team.fail_met(world, said, of),
+            None => self.team.fail_met(world, self.operation, of),
+        }
     }
 
     fn expected(&self, engine: &TeamEngine, at: usize, of: Rank, slot: Slot) -> Mark {
@@ -738,7 +771,11 @@ impl Request {
             }
             Remote::Announced { slot, offset } => {
                 let place = self.announced.iter().find(|announced| announced.slot == slot);
-                let place = place.filter(|place| offset.saturating_add(bytes) <= place.bytes);
+                let region_bytes = world.memory.region_bytes();
+                let place = place.filter(|place| {
+                    offset.saturating_add(bytes) <= place.bytes
+                        && place.offset.saturating_add(place.bytes) <= region_bytes
+                });
                 place.map_or_else(|| self.fail_unannounced(world, rank, bytes), |place| place.offset + offset)
             }
         }
@@ -746,6 +783,7 @@ impl Request {
 
     /// What a member has announced is no place for so many bytes: its call is another one than this PE's.
     #[cold]
+    #[track_caller]
     fn fail_unannounced(&self, world: &World, rank: Rank, bytes: usize) -> ! {
         let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
         world.fail(&format!(

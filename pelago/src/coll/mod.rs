@@ -18,6 +18,7 @@ pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod direct;
 pub(crate) mod engine;
+mod exchange;
 pub(crate) mod request;
 pub mod select;
 pub(crate) mod span;

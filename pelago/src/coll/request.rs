@@ -38,6 +38,7 @@ impl<'t> NonBlocking<'t, '_> {
     ///
     /// # Errors
     /// If there is no memory for it.
+    #[track_caller]
     pub fn barrier(&self) -> Result<Request<'t>> {
         self.team.world.quiet();
         self.sync()
@@ -47,6 +48,7 @@ impl<'t> NonBlocking<'t, '_> {
     ///
     /// # Errors
     /// If there is no memory for it.
+    #[track_caller]
     pub fn sync(&self) -> Result<Request<'t>> {
         self.start(&Call::barrier())
     }
@@ -69,6 +71,7 @@ impl<'t> Collective for NonBlocking<'t, '_> {
         self.team
     }
 
+    #[track_caller]
     fn perform<'a>(&self, call: Call<'a>) -> Result<Request<'a>> {
         call.check(self.team.world, &self.team.core)?;
         let world = match call.operands {
@@ -97,6 +100,7 @@ impl Request<'_> {
     }
 
     /// Waits until the operation is over at this member.
+    #[track_caller]
     pub fn wait(self) {
         self.world.await_collective(self.operation, &self.progress);
     }
@@ -115,6 +119,7 @@ impl Event for Request<'_> {
 impl Outcome for Request<'_> {
     type Output = ();
 
+    #[track_caller]
     fn wait(self) {
         Request::wait(self);
     }
@@ -147,6 +152,7 @@ impl<'t, 'w> Collective for PersistentCalls<'t, 'w> {
         self.team
     }
 
+    #[track_caller]
     fn perform<'a>(&self, call: Call<'a>) -> Result<Persistent<'a>> {
         call.check(self.team.world, &self.team.core)?;
         let (target, _) = call.operands.expect("an operation with data has operands");

@@ -28,8 +28,19 @@ pub const PAIR_SLOTS: usize = 8;
 /// Slots of an array for the synchronisation that frees it: rounds of a dissemination.
 const RELEASE_SLOTS: usize = 40;
 
+/// The most members of which each signals to each other one in an agreement; in larger teams an agreement is
+/// a dissemination.
+pub(super) const ALL_SIGNAL_MAX: usize = 8;
+
+/// Slots of an array for signals of agreements: an agreement and a user's operation that meet, as members
+/// make different calls, do not overwrite each other's signals, and so are told apart.
+const fn agreement_slots(n: usize) -> usize {
+    // Two for each round of a dissemination.
+    if n <= ALL_SIGNAL_MAX { ALL_SIGNAL_MAX } else { 2 * (1 + (n - 1).ilog2() as usize) }
+}
+
 const fn array_slots(n: usize) -> usize {
-    slots_max(n) + RELEASE_SLOTS
+    slots_max(n) + agreement_slots(n) + RELEASE_SLOTS
 }
 
 /// Slots in a member's block, for a team of `n`.
@@ -43,6 +54,11 @@ pub(crate) fn slots(kind: SyncMemoryKind, n: usize) -> usize {
 /// The lowest bit of a word: the signal announces a place. No signal without it is taken for one that does,
 /// even if members call different operations.
 pub(crate) const ANNOUNCES: u64 = 1;
+/// The next bit: the signal belongs to an agreement. No signal without it is taken for one that does, nor the
+/// other way round, so that no user's operation is taken for an agreement.
+const AGREES: u64 = 2;
+/// Bits of a word below the stamp, or below what was consumed.
+const FLAG_BITS: u32 = 2;
 
 /// Where a signal goes, and what is written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +72,8 @@ pub(crate) struct Mark {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) schedule: Schedule,
+    /// The call of this PE, if the operation is an agreement.
+    pub(crate) agreement: Option<String>,
     /// For each step that signals or waits: which signal of its pair it is.
     ordinals: Vec<u32>,
     /// How many signals go to each rank.
@@ -104,7 +122,17 @@ impl Plan {
                 consumed_after[last].push(at as u32);
             }
         }
-        Plan { schedule, ordinals, sent, awaited, mailboxes, consumed_after }
+        Plan { schedule, agreement: None, ordinals, sent, awaited, mailboxes, consumed_after }
+    }
+
+    /// The same for an agreement, in which this PE calls what is said.
+    pub(crate) fn of_agreement(self, said: String) -> Plan {
+        Plan { agreement: Some(said), ..self }
+    }
+
+    /// The bit of its signals that tells agreements from others.
+    fn kind(&self) -> u64 {
+        if self.agreement.is_some() { AGREES } else { 0 }
     }
 }
 
@@ -162,6 +190,8 @@ pub(crate) struct Arrays {
     me: Rank,
     /// Slots of one.
     slots: usize,
+    /// The first of them that is for agreements.
+    first_of_agreements: usize,
     /// Whether the additional synchronisation frees them, or a barrier.
     is_additional: bool,
     /// Operations admitted.
@@ -215,9 +245,10 @@ struct Pair {
 }
 
 impl Pair {
-    /// Takes what the lower half of a word tells: how many were consumed, modulo 2^31.
+    /// Takes what the lower half of a word tells: how many were consumed, modulo 2^30.
     fn hear(&mut self, word: u64) {
-        let ahead = (word as u32 >> 1).wrapping_sub(self.acknowledged as u32) & (u32::MAX >> 1);
+        let ahead =
+            (word as u32 >> FLAG_BITS).wrapping_sub(self.acknowledged as u32) & (u32::MAX >> FLAG_BITS);
         if ahead <= PAIR_SLOTS as u32 {
             self.acknowledged += u64::from(ahead);
         }
@@ -231,6 +262,7 @@ impl SyncMemory {
                 n,
                 me,
                 slots: array_slots(n),
+                first_of_agreements: slots_max(n),
                 is_additional: kind == SyncMemoryKind::Additional,
                 admitted: 0,
                 left: ARRAYS,
@@ -270,29 +302,26 @@ impl SyncMemory {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
                 arrays.counts.signals += 1;
-                Some(Mark { index: array * arrays.slots + slot, word: stamp << 1 })
+                Some(arrays.mark(plan, array, stamp, slot))
             }
             (SyncMemory::Pairs(pairs), Lease::Pairs { sent, .. }) => {
                 let number = sent[&to] + u64::from(plan.ordinals[at]);
-                pairs.mark(to, number)
+                let mark = pairs.mark(to, number)?;
+                Some(Mark { word: mark.word | plan.kind(), ..mark })
             }
             _ => unreachable!("a lease is of the memory that gave it"),
         }
     }
 
     /// Where the signal that step `at` waits for arrives, and the word that shows it, apart from what does
-    /// not belong to the stamp: the lowest bit, and of a word of a pair the lower half.
+    /// not belong to the stamp: the lowest bit, and of a word of a pair what was consumed.
     pub(crate) fn expected(&self, plan: &Plan, lease: &Lease, at: usize, of: Rank, slot: Slot) -> Mark {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
-                Mark { index: array * arrays.slots + slot, word: stamp << 1 }
+                arrays.mark(plan, array, stamp, slot)
             }
             (SyncMemory::Pairs(_), Lease::Pairs { awaited, .. }) => {
-                let number = awaited[&of] + u64::from(plan.ordinals[at]);
-                Mark {
-                    index: of * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize,
-                    word: stamp_of(number),
-                }
+                expected_of_pair(plan, of, awaited[&of] + u64::from(plan.ordinals[at]))
             }
             _ => unreachable!("a lease is of the memory that gave it"),
         }
@@ -309,12 +338,37 @@ impl SyncMemory {
                 has_come
             }
             SyncMemory::Pairs(pairs) => {
-                let has_come = found >> 32 == expected.word >> 32;
+                let has_come = (found ^ expected.word) & (STAMP_OF_PAIR | AGREES) == 0;
                 if has_come {
                     pairs.pair(of).hear(found);
                 }
                 has_come
             }
+        }
+    }
+
+    /// Whether a slot's word is one for the use of the slot that is expected, but of the other kind.
+    pub(crate) fn is_of_other_kind(&self, expected: Mark, found: u64) -> bool {
+        let differs = match self {
+            SyncMemory::Arrays(_) => (found ^ expected.word) & !ANNOUNCES,
+            SyncMemory::Pairs(_) => (found ^ expected.word) & (STAMP_OF_PAIR | AGREES),
+        };
+        differs == AGREES
+    }
+
+    /// Where any signal of an operation may arrive, with the rank that it comes from where only one signals
+    /// there: in all slots of its array, or in those of the pairs of which it awaits some.
+    pub(crate) fn all_expected(&self, plan: &Plan, lease: &Lease) -> Vec<(Option<Rank>, Mark)> {
+        match (self, lease) {
+            (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
+                let word = stamp << FLAG_BITS | plan.kind();
+                let slots = array * arrays.slots..(array + 1) * arrays.slots - RELEASE_SLOTS;
+                slots.map(|index| (None, Mark { index, word })).collect()
+            }
+            (SyncMemory::Pairs(_), Lease::Pairs { awaited, .. }) => {
+                awaited.iter().map(|(&of, &first)| (Some(of), expected_of_pair(plan, of, first))).collect()
+            }
+            _ => unreachable!("a lease is of the memory that gave it"),
         }
     }
 
@@ -428,6 +482,11 @@ impl SyncMemory {
 }
 
 impl Arrays {
+    fn mark(&self, plan: &Plan, array: usize, stamp: u64, slot: Slot) -> Mark {
+        let first = if plan.agreement.is_some() { self.first_of_agreements } else { 0 };
+        Mark { index: array * self.slots + first + slot, word: stamp << FLAG_BITS | plan.kind() }
+    }
+
     fn admit(&mut self) -> Option<Lease> {
         let array = (self.admitted % ARRAYS as u64) as usize;
         let is_room = if self.is_additional { self.is_free[array] } else { self.left > 0 };
@@ -511,7 +570,7 @@ impl Pairs {
             return None;
         }
         pair.told = pair.consumed;
-        let word = stamp_of(number) | u64::from((pair.consumed as u32) << 1);
+        let word = stamp_of(number) | u64::from((pair.consumed as u32) << FLAG_BITS);
         self.counts.signals += 1;
         Some(Mark { index: me * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize, word })
     }
@@ -547,6 +606,15 @@ impl Pair {
     fn is_owed(&self) -> bool {
         self.consumed - self.told >= PAIR_SLOTS as u64 / 2
     }
+}
+
+/// The bits of the word of a pair that are its stamp.
+const STAMP_OF_PAIR: u64 = !0 << 32;
+
+/// Where the signal of that number arrives that a member sends, and its word apart from what it consumed.
+fn expected_of_pair(plan: &Plan, of: Rank, number: u64) -> Mark {
+    let index = of * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize;
+    Mark { index, word: stamp_of(number) | plan.kind() }
 }
 
 /// The upper half of the word of a signal of that number.

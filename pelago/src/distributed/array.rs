@@ -9,6 +9,7 @@ use crate::agree::Call;
 use crate::amo::AtomicElement;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
+use crate::kind::ObjectKind;
 use crate::restricted;
 use crate::space::Space;
 use crate::upc::{BlockSize, Layout, SharedArray};
@@ -80,12 +81,13 @@ impl World {
     /// # Errors
     /// If a block has no elements, the heap has no room (every PE's part takes as much as PE 0's), or the PEs
     /// do not ask for the same.
+    #[track_caller]
     pub fn distributed_array<T: Element>(
         &self,
         len: usize,
         block_size: BlockSize,
     ) -> Result<Array<'_, T, Exclusive>> {
-        made(self.shared_array(len, block_size))
+        made(self.shared_array_as(ObjectKind::DistributedArray, len, block_size))
     }
 }
 
@@ -95,12 +97,13 @@ impl Space<'_> {
     ///
     /// # Errors
     /// As [`World::distributed_array`].
+    #[track_caller]
     pub fn distributed_array<T: Element>(
         &self,
         len: usize,
         block_size: BlockSize,
     ) -> Result<Array<'_, T, Exclusive>> {
-        made(self.shared_array(len, block_size))
+        made(self.shared_array_as(ObjectKind::DistributedArray, len, block_size))
     }
 }
 
@@ -149,6 +152,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     ///
     /// # Errors
     /// If the PEs do not all convert this array to this discipline; this PE has then dropped it.
+    #[track_caller]
     pub fn into_exclusive(self) -> Result<Array<'w, T, Exclusive>> {
         self.convert()
     }
@@ -157,6 +161,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     ///
     /// # Errors
     /// As [`into_exclusive`](Self::into_exclusive).
+    #[track_caller]
     pub fn into_read_only(self) -> Result<Array<'w, T, ReadOnly>> {
         self.convert()
     }
@@ -165,6 +170,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     ///
     /// # Errors
     /// As [`into_exclusive`](Self::into_exclusive).
+    #[track_caller]
     pub fn into_atomic(self) -> Result<Array<'w, T, Atomic>>
     where
         T: AtomicElement,
@@ -177,6 +183,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     ///
     /// # Errors
     /// As [`into_exclusive`](Self::into_exclusive), and if the heap has no room for the locks.
+    #[track_caller]
     pub fn into_locked(self) -> Result<Array<'w, T, Locked>> {
         self.convert()
     }
@@ -190,6 +197,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
         self.parts.free()
     }
 
+    #[track_caller]
     fn convert<B: Access>(self) -> Result<Array<'w, T, B>> {
         let Array { parts, state } = self;
         let (world, realm) = (parts.parts().world(), parts.parts().realm());

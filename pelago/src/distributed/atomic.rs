@@ -225,6 +225,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     ///
     /// # Panics
     /// While it goes on, if the job fails.
+    #[track_caller]
     pub fn local_iter(&self) -> impl Iterator<Item = (usize, T)> {
         let (me, len) = (self.my_rank(), self.local_len());
         let values = Iter::new(len, block_len::<T>(), move |range, block| {
@@ -247,6 +248,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     ///
     /// # Panics
     /// While it goes on, if the job fails.
+    #[track_caller]
     pub fn iter(&self) -> Iter<'_, T> {
         self.iter_by(block_len::<T>())
     }
@@ -255,6 +257,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     ///
     /// # Panics
     /// If a block has no elements; while it goes on, if the job fails.
+    #[track_caller]
     pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
         Iter::new(self.len(), block_len, move |range, block| {
             self.load_all(range.map(|index| self.layout().locate(index)), block)
@@ -267,6 +270,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     ///
     /// # Errors
     /// If the operation is not defined for the type, or the PEs do not make the same call.
+    #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where
         T: Reducible,

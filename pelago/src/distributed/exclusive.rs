@@ -58,6 +58,7 @@ impl<T: Element> Array<'_, T, Exclusive> {
     ///
     /// # Errors
     /// If the operation is not defined for the type, or the PEs do not make the same call.
+    #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where
         T: Reducible,

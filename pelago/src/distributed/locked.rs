@@ -147,6 +147,7 @@ impl<T: Element> Array<'_, T, Locked> {
     ///
     /// # Panics
     /// If `new` panics, or calls what waits for other PEs; that is the failure of the job.
+    #[track_caller]
     pub fn update(&self, indices: &[usize], operands: &[T], new: impl FnMut(T, T) -> T) -> Result<()> {
         self.update_as("update", indices, operands, new)
     }
@@ -209,6 +210,7 @@ impl<T: Element> Array<'_, T, Locked> {
     ///
     /// # Panics
     /// While it goes on, if the job fails.
+    #[track_caller]
     pub fn iter(&self) -> Iter<'_, T> {
         self.iter_by(block_len::<T>())
     }
@@ -218,6 +220,7 @@ impl<T: Element> Array<'_, T, Locked> {
     ///
     /// # Panics
     /// If a block has no elements; while it goes on, if the job fails.
+    #[track_caller]
     pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
         Iter::new(self.len(), block_len, move |range, block| {
             (0..self.layout().n_pes()).try_for_each(|pe| {
@@ -238,6 +241,7 @@ impl<T: Element> Array<'_, T, Locked> {
     ///
     /// # Errors
     /// If the operation is not defined for the type, or the PEs do not make the same call.
+    #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where
         T: Reducible,

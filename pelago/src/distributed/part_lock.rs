@@ -21,6 +21,7 @@
 use crate::Pe;
 use crate::agree::Call;
 use crate::error::Result;
+use crate::kind::ObjectKind;
 use crate::lock::queue::{LOCK_WORDS, Queue};
 use crate::realm::Realm;
 use crate::restricted;
@@ -72,7 +73,8 @@ impl<'w> PartLocks<'w> {
     /// Locks that nobody holds. Collective.
     pub(super) fn new(world: &'w World, realm: &'w Realm) -> Result<PartLocks<'w>> {
         let (bytes, align_bytes) = (WORDS * size_of::<u64>(), align_of::<u64>());
-        realm.agree(world, Call::AllocZeroed { bytes, align_bytes })?;
+        let kind = ObjectKind::PartLocks;
+        realm.agree(world, Call::AllocZeroed { kind, bytes, align_bytes })?;
         let words = realm.alloc_agreed::<u64>(world, WORDS, align_bytes)?;
         words.zero_here();
         realm.barrier(world);

@@ -122,6 +122,7 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     ///
     /// # Panics
     /// While it goes on, if the job fails.
+    #[track_caller]
     pub fn iter(&self) -> Iter<'_, T> {
         self.iter_by(block_len::<T>())
     }
@@ -131,6 +132,7 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     ///
     /// # Panics
     /// If a block has no elements; while it goes on, if the job fails.
+    #[track_caller]
     pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
         let len = self.len();
         let mut ahead: Option<Ahead<'_, T>> = None;
@@ -164,6 +166,7 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     ///
     /// # Errors
     /// If the operation is not defined for the type, or the PEs do not make the same call.
+    #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where
         T: Reducible,

@@ -7,6 +7,7 @@
 use super::batch::zeros;
 use crate::coll::reduction::{Combiner, ReduceOp, Reducible};
 use crate::error::{ErrorKind, Result};
+use crate::notice::REDUCE;
 use crate::team::Team;
 use crate::upc::SharedArray;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ const LANES: usize = 256;
 const WORDS_BYTES: usize = 16;
 
 /// Combines the elements of all PEs, of which this PE has `local`.
+#[track_caller]
 pub(super) fn reduce<T: Reducible>(
     parts: &SharedArray<'_, T>,
     op: ReduceOp,
@@ -35,13 +37,14 @@ pub(super) fn reduce<T: Reducible>(
         None => world.team(),
         Some(core) => Team { world, core: Arc::clone(core) },
     };
-    let all = team.exchange_words("collect", mine.map_or([0; 2], to_words))?;
+    let all = team.exchange_words_of((REDUCE, combiner.code()), mine.map_or([0; 2], to_words))?;
     let with_elements = all.into_iter().enumerate().filter(|&(rank, _)| parts.layout().count_on(rank) > 0);
     let results: Vec<T> = with_elements.map(|(_, words)| from_words(words)).collect();
     Ok(fold(&combiner, &results))
 }
 
 /// Combines elements: those at one distance first, then halves with each other.
+#[track_caller]
 fn fold<T: Reducible>(combiner: &Combiner, values: &[T]) -> Option<T> {
     let (first, rest) = values.split_at(values.len().min(LANES));
     let mut lanes = first.to_vec();
@@ -54,6 +57,7 @@ fn fold<T: Reducible>(combiner: &Combiner, values: &[T]) -> Option<T> {
 }
 
 /// Combines elements with the first ones of `into`.
+#[track_caller]
 fn combine<T: Reducible>(combiner: &Combiner, into: &mut [T], with: &[T]) {
     let into = &mut into[..with.len()];
     let start: *mut u8 = into.as_mut_ptr().cast();

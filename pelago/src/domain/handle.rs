@@ -54,6 +54,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     ///
     /// # Panics
     /// If the context belongs to another world.
+    #[track_caller]
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> Atomics<'b, T> {
         Atomics { view: self.view.via(context), ops: self.ops, executor: self.executor }
     }

@@ -106,6 +106,7 @@ impl<'w> Team<'w> {
     /// # Errors
     /// If the members do not all ask for the same operations on the same type, there is no operation, or one
     /// that the type does not have ([`AtomicType::answer`]).
+    #[track_caller]
     pub fn atomic_domain<T: AtomicElement>(&self, ops: impl Into<AtomicOps>) -> Result<AtomicDomain<'w, T>> {
         let (world, ops) = (self.world(), ops.into());
         restricted::forbid(world, MAKING);

@@ -70,6 +70,7 @@ impl<E: Outcome> Future for EventFuture<E> {
 }
 
 /// Fails if the job has, or if a member has left without which the event cannot come.
+#[track_caller]
 fn check_hope(world: &World, probe: &Probe) {
     if world.has_failed().is_some() && !world.is_launched() {
         world.give_up("a future after the job has failed");
@@ -78,8 +79,7 @@ fn check_hope(world: &World, probe: &Probe) {
         // What it did before it left is visible now: only a last look tells whether that is enough.
         world.progress();
         if !probe.has_come() && probe.awaits() == Some(pe) {
-            let me = world.my_pe();
-            world.fail(&format!("PE {me}: waits for an event, but PE {pe} has left the job"));
+            world.wait_in_vain("an event", Some(pe));
         }
     }
 }
@@ -158,6 +158,7 @@ impl World {
     /// })?
     /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
+    #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _before = Blocking(BLOCKING.replace(self));
         let mut future = pin!(future);

@@ -46,6 +46,7 @@ pub trait Outcome: Event + Sized {
     type Output;
 
     /// Waits until it has come.
+    #[track_caller]
     fn wait(self) -> Self::Output;
 }
 
@@ -82,11 +83,13 @@ pub fn test_some(events: &[&dyn Event]) -> Vec<usize> {
 /// assert!(put.test() && gathering.test());
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
+#[track_caller]
 pub fn wait_all(events: &[&dyn Event]) {
     await_events(events, || come(events).len() == events.len(), || lost(events).next());
 }
 
 /// Waits until one has come, and answers its place; `None` if the list is empty.
+#[track_caller]
 pub fn wait_any(events: &[&dyn Event]) -> Option<usize> {
     let mut found = None;
     let is_found = || {
@@ -99,6 +102,7 @@ pub fn wait_any(events: &[&dyn Event]) -> Option<usize> {
 
 /// Waits until at least one has come, and answers the places of all that have, in their order; none if the
 /// list is empty.
+#[track_caller]
 pub fn wait_some(events: &[&dyn Event]) -> Vec<usize> {
     wait_any(events);
     come(events)
@@ -118,6 +122,7 @@ pub fn wait_some(events: &[&dyn Event]) -> Vec<usize> {
 ///
 /// # Panics
 /// If there are none, so that nobody knows in which world, or they belong to several worlds.
+#[track_caller]
 pub fn when_all<'a>(events: impl IntoIterator<Item = &'a dyn Event>) -> All<'a> {
     let events: Vec<&dyn Event> = events.into_iter().collect();
     let world = events.first().expect("when_all needs at least one event").world();
@@ -167,6 +172,7 @@ impl Event for Leaf<'_> {
 impl Outcome for All<'_> {
     type Output = ();
 
+    #[track_caller]
     fn wait(self) {
         wait_all(&[&self]);
     }
@@ -175,6 +181,7 @@ impl Outcome for All<'_> {
 impl Outcome for Leaf<'_> {
     type Output = ();
 
+    #[track_caller]
     fn wait(self) {
         wait_all(&[&self]);
     }
@@ -202,11 +209,13 @@ fn come(events: &[&dyn Event]) -> Vec<usize> {
 }
 
 /// PEs that have left the job without what these events need of them.
+#[track_caller]
 fn lost<'a>(events: &'a [&dyn Event]) -> impl Iterator<Item = Pe> + 'a {
     events.iter().filter_map(|event| event.probe().awaits().filter(|&pe| event.world().has_left(pe)))
 }
 
 /// Waits in the world of the first, and moves the others meanwhile.
+#[track_caller]
 fn await_events(events: &[&dyn Event], mut is_over: impl FnMut() -> bool, lost: impl Fn() -> Option<Pe>) {
     let Some(world) = events.first().map(|event| event.world()) else { return };
     let are_of_one = events.iter().all(|event| std::ptr::eq(event.world(), world));

@@ -45,6 +45,7 @@ impl World {
     ///
     /// # Panics
     /// If `work` does, or the job fails.
+    #[track_caller]
     pub fn with_progress_thread<R>(&self, work: impl FnOnce() -> R) -> R {
         let is_over = AtomicBool::new(false);
         // From now on futures rely on it, although it has still to begin.
@@ -64,5 +65,49 @@ impl World {
             }
             outcome
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Collective, spmd};
+    use std::time::{Duration, Instant};
+
+    /// A member that has left has done its part. While another thread moves the collective operations of
+    /// this PE, the waiting thread cannot see that part, and must not take it for missing.
+    #[test]
+    fn a_wait_is_not_in_vain_while_another_thread_moves_the_operations() {
+        const HELD: Duration = Duration::from_millis(300);
+        let sums = spmd(2, |world| {
+            let (team, me) = (world.team(), world.my_pe());
+            let (all, mine) = (world.alloc_zeroed::<u64>(2).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
+            let go = world.alloc_zeroed::<u64>(1).unwrap();
+            mine.local().set(0, 1 + me as u64);
+            if me == 1 {
+                go.local().wait_until(0, |value| value == 1);
+                team.nonblocking().all_gather(&all, &mine).unwrap().wait();
+                return 3;
+            }
+            let gathering = team.nonblocking().all_gather(&all, &mine).unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    world.hold_operations(|| {
+                        go.p(1, 0, 1).unwrap();
+                        let deadline = Instant::now() + Duration::from_secs(60);
+                        while !world.has_left(1) {
+                            assert!(Instant::now() < deadline, "waited for PE 1 to leave");
+                            std::thread::yield_now();
+                        }
+                        let deadline = Instant::now() + HELD;
+                        while Instant::now() < deadline {
+                            std::thread::yield_now();
+                        }
+                    });
+                });
+                gathering.wait();
+            });
+            all.local().to_vec().iter().sum()
+        });
+        assert_eq!(sums.unwrap(), [3, 3]);
     }
 }

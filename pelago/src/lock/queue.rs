@@ -37,6 +37,7 @@ pub(crate) struct Queue<'a> {
 
 impl Queue<'_> {
     /// Waits until this PE, which is not in the queue, holds the lock.
+    #[track_caller]
     pub fn acquire(&self) -> Result<()> {
         let before = self.words.swap(self.home, self.last, self.me())?;
         if let Some(last) = pe_of(before) {
@@ -52,6 +53,7 @@ impl Queue<'_> {
     }
 
     /// Hands the lock, which this PE holds, over to the next PE, or frees it.
+    #[track_caller]
     pub fn release(&self) -> Result<()> {
         let mut node = self.words.local().get(self.node());
         if pe_of(node & !TURN).is_none() {

@@ -56,6 +56,7 @@ impl RawLock<'_> {
     ///
     /// # Panics
     /// If every other PE has left the job without handing the lock over.
+    #[track_caller]
     pub fn acquire(&self) -> Result<()> {
         if !self.claims().claim(self.place()) {
             return Err(held(self.queue.words.world(), "acquire", self.queue.home));
@@ -67,6 +68,7 @@ impl RawLock<'_> {
     ///
     /// # Errors
     /// If the job has failed.
+    #[track_caller]
     pub fn try_acquire(&self) -> Result<bool> {
         if !self.claims().claim(self.place()) {
             return Ok(false);
@@ -82,6 +84,7 @@ impl RawLock<'_> {
     ///
     /// # Errors
     /// If this PE does not hold it, or the job has failed.
+    #[track_caller]
     pub fn release(&self) -> Result<()> {
         if !self.claims().is_claimed(self.place()) {
             let (me, home) = (self.queue.words.world().my_pe(), self.queue.home);

@@ -23,7 +23,6 @@ pub use shared_array::SharedArray;
 pub use split_barrier::SplitBarrier;
 pub use strict::Strict;
 
-use crate::error::{ErrorKind, Result};
 use crate::realm::Realm;
 use crate::team::Team;
 use crate::world::World;
@@ -35,26 +34,6 @@ fn team_of<'w>(world: &'w World, realm: &Realm) -> Team<'w> {
         None => world.team(),
         Some(core) => Team { world, core: Arc::clone(core) },
     }
-}
-
-/// Makes sure that all PEs of the realm make this call with these words; `say` puts a PE's into words.
-fn agree_on(
-    world: &World,
-    realm: &Realm,
-    operation: &'static str,
-    words: [u64; 2],
-    say: impl Fn([u64; 2]) -> String,
-) -> Result<()> {
-    let team = team_of(world, realm);
-    let all = team.exchange_words("collect", words)?;
-    let Some(rank) = all.iter().position(|&theirs| theirs != words) else { return Ok(()) };
-    let (me, pe) = (world.my_pe(), realm.pe(rank));
-    let reason = format!(
-        "PE {pe} asks for {}, PE {me} for {}. All PEs must ask for the same",
-        say(all[rank]),
-        say(words)
-    );
-    Err(ErrorKind::BadShared { me, operation, reason }.into())
 }
 
 /// The examples of the chapter, as tests.

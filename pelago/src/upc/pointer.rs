@@ -154,6 +154,7 @@ impl<T: Element> Add<isize> for SharedPointer<T> {
 
     /// # Panics
     /// If there is no such pointer; see [`checked_add`](SharedPointer::checked_add).
+    #[track_caller]
     fn add(self, count: isize) -> SharedPointer<T> {
         self.checked_add(count).unwrap_or_else(|| {
             panic!("{self:?} + {count}: there is nothing before the start of a part, nor beyond all memory")
@@ -166,6 +167,7 @@ impl<T: Element> Sub<isize> for SharedPointer<T> {
 
     /// # Panics
     /// As `+`.
+    #[track_caller]
     fn sub(self, count: isize) -> SharedPointer<T> {
         let back = count.checked_neg().and_then(|count| self.checked_add(count));
         back.unwrap_or_else(|| {
@@ -191,6 +193,7 @@ impl<T: Element> Sub for SharedPointer<T> {
 
     /// # Panics
     /// If nothing leads from one to the other; see [`checked_sub`](SharedPointer::checked_sub).
+    #[track_caller]
     fn sub(self, other: SharedPointer<T>) -> isize {
         self.checked_sub(other).unwrap_or_else(|| {
             panic!("{self:?} - {other:?}: no number of elements leads from one to the other")

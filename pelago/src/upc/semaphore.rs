@@ -20,7 +20,9 @@
 
 use super::semaphore_kind::SemaphoreKind;
 use crate::Pe;
+use crate::agree::Call;
 use crate::error::{ErrorKind, Result};
+use crate::kind::ObjectKind;
 use crate::realm::Realm;
 use crate::space::Space;
 use crate::symmetric::Symmetric;
@@ -87,8 +89,10 @@ impl World {
     ///
     /// # Errors
     /// If the heap has no room, or the PEs do not ask for the same.
+    #[track_caller]
     pub fn semaphores(&self, count: usize, kind: SemaphoreKind) -> Result<Semaphores<'_>> {
-        Semaphores::new(self, &self.realm, count, kind, |len| self.alloc_aligned(len, ALIGN_BYTES))
+        let alloc = |len| self.alloc_as(ObjectKind::Semaphores, len, ALIGN_BYTES);
+        Semaphores::new(self, &self.realm, count, kind, alloc)
     }
 }
 
@@ -97,8 +101,9 @@ impl Space<'_> {
     ///
     /// # Errors
     /// As [`World::semaphores`].
+    #[track_caller]
     pub fn semaphores(&self, count: usize, kind: SemaphoreKind) -> Result<Semaphores<'_>> {
-        let alloc = |len| self.alloc_aligned(len, ALIGN_BYTES);
+        let alloc = |len| self.alloc_as(ObjectKind::Semaphores, len, ALIGN_BYTES);
         Semaphores::new(self.world(), self.realm(), count, kind, alloc)
     }
 }
@@ -111,8 +116,7 @@ impl<'w> Semaphores<'w> {
         kind: SemaphoreKind,
         alloc: impl FnOnce(usize) -> Result<Symmetric<'w, u64>>,
     ) -> Result<Semaphores<'w>> {
-        let say = |[count, code]: [u64; 2]| format!("{count} a PE ({})", SemaphoreKind::describe(code));
-        super::agree_on(world, realm, "semaphores", [count as u64, kind.code()], say)?;
+        realm.agree(world, Call::Semaphores { count, code: kind.code() })?;
         let words = alloc(count.saturating_mul(STRIDE))?;
         words.zero_here();
         realm.barrier(world);
@@ -159,6 +163,7 @@ impl<'w> Semaphores<'w> {
     ///
     /// # Errors
     /// As [`Symmetric::free`].
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         self.words.free()
     }
@@ -178,6 +183,7 @@ impl Semaphore<'_> {
     ///
     /// # Errors
     /// If the job has failed.
+    #[track_caller]
     pub fn post(&self) -> Result<()> {
         self.post_any(1)
     }
@@ -188,6 +194,7 @@ impl Semaphore<'_> {
     /// # Errors
     /// If the semaphore is boolean, `n` exceeds [`Semaphores::MAX`], or the job has failed. A value that has
     /// grown too great is told to who waits.
+    #[track_caller]
     pub fn post_n(&self, n: u64) -> Result<()> {
         self.check_integer("post_n")?;
         self.check_count("post_n", n)?;
@@ -198,6 +205,7 @@ impl Semaphore<'_> {
     ///
     /// # Errors
     /// As [`wait_n`](Semaphore::wait_n).
+    #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.wait_as("wait", 1)
     }
@@ -211,6 +219,7 @@ impl Semaphore<'_> {
     ///
     /// # Panics
     /// If every other PE has left the job before.
+    #[track_caller]
     pub fn wait_n(&self, n: u64) -> Result<()> {
         self.check_integer("wait_n")?;
         self.check_count("wait_n", n)?;
@@ -222,6 +231,7 @@ impl Semaphore<'_> {
     ///
     /// # Errors
     /// As [`wait_n`](Semaphore::wait_n).
+    #[track_caller]
     pub fn try_wait(&self) -> Result<bool> {
         self.try_as("try_wait", 1)
     }
@@ -231,6 +241,7 @@ impl Semaphore<'_> {
     ///
     /// # Errors
     /// As [`wait_n`](Semaphore::wait_n).
+    #[track_caller]
     pub fn try_wait_n(&self, n: u64) -> Result<bool> {
         self.check_integer("try_wait_n")?;
         self.check_count("try_wait_n", n)?;
@@ -283,6 +294,7 @@ impl Semaphore<'_> {
         }
     }
 
+    #[track_caller]
     fn wait_as(&self, operation: &'static str, n: u64) -> Result<()> {
         self.check_consumer(operation)?;
         let words = &self.set.words;

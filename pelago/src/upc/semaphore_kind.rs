@@ -57,7 +57,7 @@ impl SemaphoreKind {
     }
 
     /// The kind of a code, in words.
-    pub(super) fn describe(code: u64) -> String {
+    pub(crate) fn describe(code: u64) -> String {
         let of = |bit: u64, yes: &'static str, no: &'static str| if code & bit != 0 { yes } else { no };
         let producers = of(2, "one producer", "many producers");
         format!("{}, {producers}, {}", of(4, "boolean", "integer"), of(1, "one consumer", "many consumers"))

@@ -7,8 +7,10 @@
 use super::layout::{Affine, BlockSize, Layout};
 use super::pointer::SharedPointer;
 use crate::Pe;
+use crate::agree::{Call, NO_BLOCKS};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
+use crate::kind::ObjectKind;
 use crate::realm::Realm;
 use crate::space::Space;
 use crate::symmetric::Symmetric;
@@ -47,8 +49,21 @@ impl World {
     /// # Errors
     /// If a block has no elements, the heap has no room (every PE's part is as long as PE 0's), or the PEs do
     /// not ask for the same.
+    #[track_caller]
     pub fn shared_array<T: Element>(&self, len: usize, block_size: BlockSize) -> Result<SharedArray<'_, T>> {
-        SharedArray::new(self, &self.realm, (len, block_size), |part_len| self.alloc_zeroed(part_len))
+        self.shared_array_as(ObjectKind::SharedArray, len, block_size)
+    }
+
+    /// As [`shared_array`](World::shared_array), for an array of this kind.
+    #[track_caller]
+    pub(crate) fn shared_array_as<T: Element>(
+        &self,
+        kind: ObjectKind,
+        len: usize,
+        block_size: BlockSize,
+    ) -> Result<SharedArray<'_, T>> {
+        let alloc = |part_len| self.alloc_zeroed_as(kind, part_len);
+        SharedArray::new(self, &self.realm, kind, (len, block_size), alloc)
     }
 }
 
@@ -57,10 +72,21 @@ impl Space<'_> {
     ///
     /// # Errors
     /// As [`World::shared_array`].
+    #[track_caller]
     pub fn shared_array<T: Element>(&self, len: usize, block_size: BlockSize) -> Result<SharedArray<'_, T>> {
-        SharedArray::new(self.world(), self.realm(), (len, block_size), |part_len| {
-            self.alloc_zeroed(part_len)
-        })
+        self.shared_array_as(ObjectKind::SharedArray, len, block_size)
+    }
+
+    /// As [`shared_array`](Space::shared_array), for an array of this kind.
+    #[track_caller]
+    pub(crate) fn shared_array_as<T: Element>(
+        &self,
+        kind: ObjectKind,
+        len: usize,
+        block_size: BlockSize,
+    ) -> Result<SharedArray<'_, T>> {
+        let alloc = |part_len| self.alloc_zeroed_as(kind, part_len);
+        SharedArray::new(self.world(), self.realm(), kind, (len, block_size), alloc)
     }
 }
 
@@ -68,25 +94,21 @@ impl<'w, T: Element> SharedArray<'w, T> {
     fn new(
         world: &World,
         realm: &Realm,
+        kind: ObjectKind,
         (len, block_size): (usize, BlockSize),
         alloc: impl FnOnce(usize) -> Result<Symmetric<'w, T>>,
     ) -> Result<SharedArray<'w, T>> {
-        const OPERATION: &str = "shared_array";
         let layout = Layout::new(len, block_size, realm.len());
-        // The codes of the block sizes that are no number: no block is so long.
-        let words = match (layout, block_size) {
-            (None, _) => [len as u64, 0],
-            (Some(_), BlockSize::Indefinite) => [len as u64, u64::MAX],
-            (Some(layout), _) => [len as u64, layout.block() as u64],
+        let block = match (layout, block_size) {
+            (None, _) => 0,
+            (Some(_), BlockSize::Indefinite) => NO_BLOCKS,
+            (Some(layout), _) => layout.block(),
         };
-        super::agree_on(world, realm, OPERATION, words, |[len, block]| match block {
-            u64::MAX => format!("{len} elements without blocks"),
-            block => format!("{len} elements in blocks of {block}"),
-        })?;
+        realm.agree(world, Call::Layout { kind, len, block })?;
         let me = world.my_pe();
         let layout = layout.ok_or_else(|| ErrorKind::BadShared {
             me,
-            operation: OPERATION,
+            operation: "shared_array",
             reason: "blocks of 0 elements. A block has at least 1; an array without blocks is Indefinite"
                 .to_owned(),
         })?;
@@ -230,6 +252,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
     ///
     /// # Errors
     /// As [`Symmetric::free`].
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         self.parts.free()
     }

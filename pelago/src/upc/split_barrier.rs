@@ -10,6 +10,7 @@
 
 use crate::coll::request::Request;
 use crate::error::{ErrorKind, Result};
+use crate::kind::ObjectKind;
 use crate::realm::Realm;
 use crate::space::Space;
 use crate::symmetric::Symmetric;
@@ -90,8 +91,9 @@ impl World {
     ///
     /// # Errors
     /// If the heap has no room for a few words.
+    #[track_caller]
     pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
-        SplitBarrier::new(self, &self.realm, || self.alloc_zeroed(1))
+        SplitBarrier::new(self, &self.realm, || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
     }
 }
 
@@ -101,8 +103,9 @@ impl Space<'_> {
     ///
     /// # Errors
     /// If the space has no room for a few words.
+    #[track_caller]
     pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
-        SplitBarrier::new(self.world(), self.realm(), || self.alloc_zeroed(1))
+        SplitBarrier::new(self.world(), self.realm(), || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
     }
 }
 
@@ -129,6 +132,7 @@ impl<'w> SplitBarrier<'w> {
     ///
     /// # Errors
     /// If this PE has notified already.
+    #[track_caller]
     pub fn notify(&self) -> Result<()> {
         self.notify_as("notify", None)
     }
@@ -138,6 +142,7 @@ impl<'w> SplitBarrier<'w> {
     ///
     /// # Errors
     /// As [`notify`](Self::notify). That another PE gave another value is told by the wait.
+    #[track_caller]
     pub fn notify_with(&self, value: u64) -> Result<()> {
         self.notify_as("notify_with", Some(value))
     }
@@ -150,6 +155,7 @@ impl<'w> SplitBarrier<'w> {
     ///
     /// # Panics
     /// If a PE that has not come has left the job or failed.
+    #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.wait_as("wait", None)
     }
@@ -158,6 +164,7 @@ impl<'w> SplitBarrier<'w> {
     ///
     /// # Errors
     /// As [`wait`](Self::wait), and if a notify gave another value; the phase is over all the same.
+    #[track_caller]
     pub fn wait_with(&self, value: u64) -> Result<()> {
         self.wait_as("wait_with", Some(value))
     }
@@ -167,6 +174,7 @@ impl<'w> SplitBarrier<'w> {
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
+    #[track_caller]
     pub fn try_wait(&self) -> Result<bool> {
         self.try_wait_as("try_wait", None)
     }
@@ -175,10 +183,12 @@ impl<'w> SplitBarrier<'w> {
     ///
     /// # Errors
     /// As [`wait_with`](Self::wait_with).
+    #[track_caller]
     pub fn try_wait_with(&self, value: u64) -> Result<bool> {
         self.try_wait_as("try_wait_with", Some(value))
     }
 
+    #[track_caller]
     fn notify_as(&self, operation: &'static str, value: Option<u64>) -> Result<()> {
         if self.arriving.borrow().is_some() {
             let reason = "this PE has notified already. Wait before the next notify";
@@ -206,12 +216,14 @@ impl<'w> SplitBarrier<'w> {
         Ok(())
     }
 
+    #[track_caller]
     fn wait_as(&self, operation: &'static str, value: Option<u64>) -> Result<()> {
         let request = self.arriving.take().ok_or_else(|| self.not_notified(operation))?;
         request.wait();
         self.finish(value)
     }
 
+    #[track_caller]
     fn try_wait_as(&self, operation: &'static str, value: Option<u64>) -> Result<bool> {
         let is_over = self.arriving.borrow().as_ref().map(Request::test);
         if !is_over.ok_or_else(|| self.not_notified(operation))? {
@@ -222,6 +234,7 @@ impl<'w> SplitBarrier<'w> {
     }
 
     /// Ends a phase in which all have come, and compares what they said.
+    #[track_caller]
     fn finish(&self, value: Option<u64>) -> Result<()> {
         // SYNC POINT put-order: acquires what the others completed before they notified.
         fence(Ordering::SeqCst);

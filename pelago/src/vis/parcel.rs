@@ -230,9 +230,26 @@ impl Parcel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzzing;
     use proptest::prelude::*;
 
     const REGION: usize = 1 << 20;
+    /// Places that are listed one by one: a list may name many more, which nobody would follow for long.
+    const PLACES: usize = 1000;
+
+    #[test]
+    fn fuzz_parcels() {
+        let lists = [list(&[(0, 8)]), list(&[(0, 8), (16, 8), (32, 8), (100, 1)]), list(&[(REGION - 8, 8)])];
+        fuzzing::fuzz(&lists, |input| {
+            let Some(total) = total_bytes(input, REGION) else { return };
+            let mut sum = 0;
+            for (offset, bytes) in places(input).take(PLACES) {
+                assert!(bytes > 0 && offset + bytes <= REGION, "{offset} {bytes}");
+                sum += bytes;
+            }
+            assert!(sum <= total);
+        });
+    }
 
     fn list(stretches: &[(usize, usize)]) -> Vec<u8> {
         let mut parcel = Parcel::to_gather(1 << 20);

@@ -6,12 +6,8 @@ use pelago::sim::SimParams;
 use pelago::{Spmd, World};
 use std::sync::LazyLock;
 
-#[allow(dead_code, reason = "not every test program has atomics")]
-pub mod atomics;
-#[allow(dead_code, reason = "not every test program throws dice, or all kinds of them")]
-pub mod dice;
 #[path = "../../../fabric/tests/common/stand_in.rs"]
-mod stand_in;
+pub mod stand_in;
 
 /// Simulated networks that each body runs on.
 const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
@@ -30,21 +26,24 @@ pub const STAND_INS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
 macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
         $(mod $name {
+            /// One type for all bodies: what runs them is compiled once a test program.
+            const BODY: fn(&pelago::World) = super::$body;
+
             #[test]
             fn threads() {
-                pelago::spmd($n_pes, super::$body).unwrap();
+                pelago::spmd($n_pes, BODY).unwrap();
             }
 
             #[test]
             fn processes() {
-                pelago::processes!($n_pes, super::$body);
+                pelago::processes!($n_pes, BODY);
             }
 
             #[test]
             fn threads_of_processes() {
                 let each = $crate::common::pes_per_process($n_pes);
                 let threads = [("PELAGO_PES_PER_PROCESS", &*each)];
-                let report = pelago::try_processes!($n_pes, threads, super::$body);
+                let report = pelago::try_processes!($n_pes, threads, BODY);
                 pelago::testing::expect_success(&report);
             }
 
@@ -53,13 +52,13 @@ macro_rules! everywhere {
             fn threads_of_nodes() {
                 let each = $crate::common::pes_per_process($n_pes);
                 let nodes = [("PELAGO_PES_PER_PROCESS", &*each), ("PELAGO_SIM_NODES", "2")];
-                let report = pelago::try_processes!($n_pes, nodes, super::$body);
+                let report = pelago::try_processes!($n_pes, nodes, BODY);
                 pelago::testing::expect_success(&report);
             }
 
             #[test]
             fn net() {
-                let report = pelago::try_processes!($n_pes, [("PELAGO_ROUTE", "net")], super::$body);
+                let report = pelago::try_processes!($n_pes, [("PELAGO_ROUTE", "net")], BODY);
                 pelago::testing::expect_success(&report);
             }
 
@@ -68,7 +67,7 @@ macro_rules! everywhere {
                 let one_process = $n_pes.to_string();
                 for provider in $crate::common::STAND_INS {
                     let settings = $crate::common::over_stand_in(&one_process, provider);
-                    let report = pelago::try_processes!($n_pes, settings, super::$body);
+                    let report = pelago::try_processes!($n_pes, settings, BODY);
                     pelago::testing::expect_success(&report);
                 }
             }
@@ -77,25 +76,25 @@ macro_rules! everywhere {
             #[test]
             fn ofi() {
                 let over_libfabric = [("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")];
-                let report = pelago::try_processes!($n_pes, over_libfabric, super::$body);
+                let report = pelago::try_processes!($n_pes, over_libfabric, BODY);
                 pelago::testing::expect_success(&report);
             }
 
             #[cfg(feature = "full")]
             #[test]
             fn nodes() {
-                let report = pelago::try_processes!($n_pes, [("PELAGO_SIM_NODES", "2")], super::$body);
+                let report = pelago::try_processes!($n_pes, [("PELAGO_SIM_NODES", "2")], BODY);
                 pelago::testing::expect_success(&report);
             }
 
             #[test]
             fn sim() {
-                $crate::common::over_seeds($n_pes, super::$body);
+                $crate::common::over_seeds($n_pes, BODY);
             }
 
             #[test]
             fn hybrid() {
-                $crate::common::over_nodes($n_pes, super::$body);
+                $crate::common::over_nodes($n_pes, BODY);
             }
         })+
     };
@@ -120,13 +119,11 @@ pub fn pes_per_process(n_pes: usize) -> String {
 }
 
 /// Runs a body over simulated networks of all seeds; a failure says how to repeat it.
-#[allow(dead_code, reason = "not every test program simulates")]
 pub fn over_seeds(n_pes: usize, body: impl Fn(&World) + Sync) {
     simulate(n_pes, SEEDS, SimParams::chaos, body);
 }
 
 /// The same between two nodes, whose PEs map each other's memory: one after the other on a node, or in turn.
-#[allow(dead_code, reason = "not every test program simulates")]
 pub fn over_nodes(n_pes: usize, body: impl Fn(&World) + Sync) {
     let nodes = |seed| {
         let params = SimParams { maps_nodes: true, ..SimParams::chaos(seed) };
@@ -150,7 +147,6 @@ fn simulate(n_pes: usize, seeds: u64, params: impl Fn(u64) -> SimParams, body: i
 
 /// How often to repeat something: often between PEs that map each other, a few times on each of many
 /// simulated networks, and where the operations wait for a real one.
-#[allow(dead_code, reason = "not every test program repeats")]
 pub fn rounds(world: &World, mapped: u64, simulated: u64) -> u64 {
     let is_far = world.fabric().is_some_and(|fabric| fabric.starts_with("ofi"));
     if world.is_simulated() || is_far { simulated } else { mapped }

@@ -28,32 +28,32 @@ api! {
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
     foreign_extra generic(LONG_DOUBLE) "_sum_exscan": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
-    extra joined(SYNC_DEPRECATED) "_wait_until_all": crate::p2p::wait_until_all,
+    extra joined(SYNC_JOINED) "_wait_until_all": crate::p2p::wait_until_all,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_value: T);
-    extra joined(SYNC_DEPRECATED) "_wait_until_any": crate::p2p::wait_until_any,
+    extra joined(SYNC_JOINED) "_wait_until_any": crate::p2p::wait_until_any,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_value: T) -> size_t;
-    extra joined(SYNC_DEPRECATED) "_wait_until_some": crate::p2p::wait_until_some,
+    extra joined(SYNC_JOINED) "_wait_until_some": crate::p2p::wait_until_some,
         (ivars: *mut T, nelems: size_t, indices: *mut size_t, status: *const c_int, cmp: c_int,
         cmp_value: T) -> size_t;
-    extra joined(SYNC_DEPRECATED) "_wait_until_all_vector": crate::p2p::wait_until_all_vector,
+    extra joined(SYNC_JOINED) "_wait_until_all_vector": crate::p2p::wait_until_all_vector,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_values: *const T);
-    extra joined(SYNC_DEPRECATED) "_wait_until_any_vector": crate::p2p::wait_until_any_vector,
+    extra joined(SYNC_JOINED) "_wait_until_any_vector": crate::p2p::wait_until_any_vector,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_values: *const T) -> size_t;
-    extra joined(SYNC_DEPRECATED) "_wait_until_some_vector": crate::p2p::wait_until_some_vector,
+    extra joined(SYNC_JOINED) "_wait_until_some_vector": crate::p2p::wait_until_some_vector,
         (ivars: *mut T, nelems: size_t, indices: *mut size_t, status: *const c_int, cmp: c_int,
         cmp_values: *const T) -> size_t;
-    extra joined(SYNC_DEPRECATED) "_test_all": crate::p2p::test_all,
+    extra joined(SYNC_JOINED) "_test_all": crate::p2p::test_all,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_value: T) -> c_int;
-    extra joined(SYNC_DEPRECATED) "_test_any": crate::p2p::test_any,
+    extra joined(SYNC_JOINED) "_test_any": crate::p2p::test_any,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_value: T) -> size_t;
-    extra joined(SYNC_DEPRECATED) "_test_some": crate::p2p::test_some,
+    extra joined(SYNC_JOINED) "_test_some": crate::p2p::test_some,
         (ivars: *mut T, nelems: size_t, indices: *mut size_t, status: *const c_int, cmp: c_int,
         cmp_value: T) -> size_t;
-    extra joined(SYNC_DEPRECATED) "_test_all_vector": crate::p2p::test_all_vector,
+    extra joined(SYNC_JOINED) "_test_all_vector": crate::p2p::test_all_vector,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_values: *const T) -> c_int;
-    extra joined(SYNC_DEPRECATED) "_test_any_vector": crate::p2p::test_any_vector,
+    extra joined(SYNC_JOINED) "_test_any_vector": crate::p2p::test_any_vector,
         (ivars: *mut T, nelems: size_t, status: *const c_int, cmp: c_int, cmp_values: *const T) -> size_t;
-    extra joined(SYNC_DEPRECATED) "_test_some_vector": crate::p2p::test_some_vector,
+    extra joined(SYNC_JOINED) "_test_some_vector": crate::p2p::test_some_vector,
         (ivars: *mut T, nelems: size_t, indices: *mut size_t, status: *const c_int, cmp: c_int,
         cmp_values: *const T) -> size_t;
     extra plain "heap_free": crate::extension::heap::free_bytes, () -> size_t;
@@ -70,18 +70,18 @@ api! {
     extra plain "space_free": crate::extension::space::free, (space: SpaceHandle, ptr: *mut c_void);
     extra plain "space_available": crate::extension::space::available, (space: SpaceHandle) -> size_t;
     extra plain "space_team": crate::extension::space::team, (space: SpaceHandle) -> TeamHandle;
-    extra plain "local_complete": crate::extension::completion::local_complete, (ctx: Ctx);
-    extra plain "local_query": crate::extension::completion::local_query, (ctx: Ctx) -> c_int;
+    extra_both plain "local_complete": crate::extension::completion::local_complete, ();
+    extra plain "ctx_local_query": crate::extension::completion::local_query, (ctx: Ctx) -> c_int;
     extra_both plain "quiet_test": crate::extension::completion::quiet_test, () -> c_int;
-    extra plain "team_split_color": crate::extension::teams::split_color,
+    extra plain "team_split_by_color": crate::extension::teams::split_color,
         (parent_team: TeamHandle, color: c_int, key: c_int, config: *const TeamConfig, config_mask: c_long,
          new_team: *mut TeamHandle) -> c_int;
-    extra plain "team_split_3d": crate::extension::teams::split_3d,
+    extra plain "team_split_xyz": crate::extension::teams::split_3d,
         (parent_team: TeamHandle, xrange: c_int, yrange: c_int, xaxis_config: *const TeamConfig,
          xaxis_mask: c_long, xaxis_team: *mut TeamHandle, yaxis_config: *const TeamConfig, yaxis_mask: c_long,
          yaxis_team: *mut TeamHandle, zaxis_config: *const TeamConfig, zaxis_mask: c_long,
          zaxis_team: *mut TeamHandle) -> c_int;
-    extra plain "alltoallv": crate::extension::exchange::alltoallv,
+    extra plain "alltoallvmem": crate::extension::exchange::alltoallv,
         (team: TeamHandle, dest: *mut c_void, t_offset: *const size_t, t_size: *const size_t,
          source: *const c_void, s_offset: *const size_t, s_size: *const size_t) -> c_int;
     extra plain "pcntr_get_issued_write": crate::extension::counts::issued_write,

@@ -10,14 +10,14 @@ use crate::fault::Call;
 use crate::library;
 use crate::order;
 
-/// `shmemx_local_complete`: sources and targets here of the context's operations may be used again. Of
-/// `SHMEM_CTX_INVALID` nothing happens.
+/// `shmemx_local_complete`, of the default context, and `shmemx_ctx_local_complete`: sources and targets here
+/// of the context's operations may be used again. Of `SHMEM_CTX_INVALID` nothing happens.
 pub(crate) unsafe fn local_complete(call: Call, ctx: Ctx) {
     // SAFETY: the caller's promises are the same.
     unsafe { order::quiet(call, ctx) }
 }
 
-/// `shmemx_local_query`: 1 if `shmemx_local_complete` would not wait.
+/// `shmemx_ctx_local_query`: 1 if `shmemx_local_complete` would not wait.
 pub(crate) unsafe fn local_query(call: Call, ctx: Ctx) -> c_int {
     c_int::from(is_quiet(call, ctx))
 }

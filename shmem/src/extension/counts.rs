@@ -7,7 +7,7 @@
 use crate::abi::{ContextCounts, Ctx};
 use crate::context;
 use crate::extension::completion::is_quiet;
-use crate::fault::{Call, fail};
+use crate::fault::{Call, fail, output};
 use crate::library::{self, Library};
 use pelago::World;
 use pelago::sync::{AtomicU64, Ordering};
@@ -79,7 +79,7 @@ macro_rules! tells {
         pub(crate) unsafe fn $name($call: Call, $ctx: Ctx, cntr_value: *mut u64) {
             let $counts = library::of($call).counts($call, $ctx);
             // SAFETY: the caller's pointer is valid for one value.
-            unsafe { cntr_value.write($count) };
+            unsafe { output($call, "cntr_value", cntr_value).write($count) };
         }
     )+};
 }
@@ -95,7 +95,7 @@ tells! {
 pub(crate) unsafe fn completed_target(call: Call, cntr_value: *mut u64) {
     library::of(call);
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { cntr_value.write(0) };
+    unsafe { output(call, "cntr_value", cntr_value).write(0) };
 }
 
 /// `shmemx_pcntr_get_all`: the counts of completed operations, and those of issued ones under the names
@@ -106,6 +106,7 @@ pub(crate) unsafe fn all(call: Call, ctx: Ctx, pcntr: *mut ContextCounts) {
     let (pending_put, pending_get) = (writes.issued(), reads.issued());
     // SAFETY: the caller's pointer is valid for one set of counts.
     unsafe {
+        let pcntr = output(call, "pcntr", pcntr);
         pcntr.write(ContextCounts { pending_put, pending_get, completed_put, completed_get, target: 0 });
     }
 }

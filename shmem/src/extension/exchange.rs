@@ -1,4 +1,5 @@
-//! All-to-all with blocks of any length at any place, in bytes (name: Cray OpenSHMEMX).
+//! All-to-all with blocks of any length at any place, in bytes (Cray OpenSHMEMX has `shmemx_alltoallv` over
+//! active sets, which writes the sizes that have come).
 //!
 //! Invariant: nothing moves before it is known that every block is as long where it comes from as where it
 //! goes. Each member adds up a number for each block that it sends, and one for each that it receives, which
@@ -11,8 +12,8 @@ use crate::library;
 use crate::team;
 use pelago::{Collective, Team};
 
-/// `shmemx_alltoallv`: `s_size[j]` bytes from `source + s_offset[j]` of member i come to `dest + t_offset[i]`
-/// of member j, whose `t_size[i]` is the same.
+/// `shmemx_alltoallvmem`: `s_size[j]` bytes from `source + s_offset[j]` of member i come to `dest +
+/// t_offset[i]` of member j, whose `t_size[i]` is the same.
 #[expect(clippy::too_many_arguments, reason = "those of the C function")]
 pub(crate) unsafe fn alltoallv(
     call: Call,
@@ -111,7 +112,7 @@ fn refuse_other_lengths(call: Call, team: &Team<'_>, receives: &[(usize, usize)]
     let add = |sum: u64, number: u64| sum.wrapping_add(number);
     let sent = sends.iter().enumerate().map(|(to, block)| number(me, to, block.1)).fold(0, add);
     let received = receives.iter().enumerate().map(|(from, block)| number(from, me, block.1)).fold(0, add);
-    let told = team.exchange_words("collect", [sent, received]).or_fail(call);
+    let told = team.exchange_words("an exchange of lengths", [sent, received]).or_fail(call);
     let total = |side: usize| told.iter().map(|sums| sums[side]).fold(0, add);
     if total(0) != total(1) {
         fail(

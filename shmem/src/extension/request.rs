@@ -186,7 +186,8 @@ unsafe extern "C-unwind" fn longdouble_reduce(
     request: *mut Request,
     combine: CombineLongDouble,
 ) -> c_int {
-    let (call, combiner) = (name(call), long_double_combiner(combine));
+    let call = name(call);
+    let combiner = long_double_combiner(call, combine);
     reduce_with::<u128>(team, dest.cast(), source.cast(), nreduce, request, combiner, call)
 }
 

@@ -1,11 +1,12 @@
-//! Teams by colour and in three dimensions (names: Cray OpenSHMEMX). Outcomes are those of the standard's
-//! splits: nonzero and `SHMEM_TEAM_INVALID` if there is no such parent, range or memory.
+//! Teams by colour and in three dimensions (Cray OpenSHMEMX has such functions with other arguments).
+//! Outcomes are those of the standard's splits: nonzero and `SHMEM_TEAM_INVALID` if there is no such parent,
+//! range or memory.
 
 use crate::abi::{TeamConfig, TeamHandle, c_int, c_long};
 use crate::fault::{Call, fail};
 use crate::team::{find_if_valid, hand_out, num_contexts, refuse_mistakes};
 
-/// `shmemx_team_split_color`: a team of the members that give the same colour, ordered by key and then by
+/// `shmemx_team_split_by_color`: a team of the members that give the same colour, ordered by key and then by
 /// their numbers in the parent; none for those whose colour is negative.
 pub(crate) unsafe fn split_color(
     call: Call,
@@ -33,7 +34,7 @@ pub(crate) unsafe fn split_color(
     }
 }
 
-/// `shmemx_team_split_3d`: "x is pe mod xrange, y is pe / xrange mod yrange, z is pe / (xrange * yrange)".
+/// `shmemx_team_split_xyz`: "x is pe mod xrange, y is pe / xrange mod yrange, z is pe / (xrange * yrange)".
 #[expect(clippy::too_many_arguments, reason = "those of the C function")]
 pub(crate) unsafe fn split_3d(
     call: Call,

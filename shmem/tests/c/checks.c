@@ -106,6 +106,55 @@ static void unmapped(void) {
     shmem_quiet();
 }
 
+/* What PE 0 calls, and what the others call. */
+#define DIFFER(mine, theirs)                                                                                  \
+    do {                                                                                                     \
+        if (me == 0) mine;                                                                                   \
+        else theirs;                                                                                         \
+    } while (0)
+
+static void operation(void) {
+    DIFFER(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, other, 2),
+           shmem_long_max_reduce(SHMEM_TEAM_WORLD, block, other, 2));
+}
+
+static void operation_of_many(void) {
+    unsigned long *target = shmem_malloc(1000 * sizeof(long)), *source = shmem_calloc(1000, sizeof(long));
+    DIFFER(shmem_ulong_and_reduce(SHMEM_TEAM_WORLD, target, source, 1000),
+           shmem_ulong_or_reduce(SHMEM_TEAM_WORLD, target, source, 1000));
+}
+
+static void operation_of_set(void) {
+    static long sync[SHMEM_REDUCE_SYNC_SIZE], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+    for (size_t i = 0; i < COUNT(sync); i++) sync[i] = SHMEM_SYNC_VALUE;
+    shmem_barrier_all();
+    DIFFER(shmem_long_prod_to_all(block, other, 2, 0, 0, n, work, sync),
+           shmem_long_min_to_all(block, other, 2, 0, 0, n, work, sync));
+}
+
+static void operation_of_request(void) {
+    shmemx_req_t request;
+    DIFFER(shmemx_long_sum_reduce_nb(SHMEM_TEAM_WORLD, block, other, 2, &request),
+           shmemx_long_max_reduce_nb(SHMEM_TEAM_WORLD, block, other, 2, &request));
+    shmemx_req_wait(&request);
+}
+
+static void operation_of_long_double(void) {
+    long double *target = (long double *) other, *source = target + 4;
+    DIFFER(shmem_longdouble_sum_reduce(SHMEM_TEAM_WORLD, target, source, 2),
+           shmem_longdouble_prod_reduce(SHMEM_TEAM_WORLD, target, source, 2));
+}
+
+static void element(void) {
+    DIFFER(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, other, 2),
+           shmem_double_sum_reduce(SHMEM_TEAM_WORLD, (double *) block, (double *) other, 2));
+}
+
+static void element_of_scan(void) {
+    DIFFER(shmem_long_sum_inscan(SHMEM_TEAM_WORLD, block, other, 2),
+           shmem_double_sum_inscan(SHMEM_TEAM_WORLD, (double *) block, (double *) other, 2));
+}
+
 static const struct {
     const char *name;
     void (*make)(void);
@@ -119,6 +168,10 @@ static const struct {
     {"changed quiet", changed_quiet}, {"changed barrier", changed_barrier},
     {"changed signal", changed_signal}, {"changed context", changed_context}, {"changed free", changed_free},
     {"changed request", changed_request}, {"unmapped", unmapped},
+    {"operation", operation}, {"operation of many", operation_of_many},
+    {"operation of set", operation_of_set}, {"operation of request", operation_of_request},
+    {"operation of long double", operation_of_long_double},
+    {"element", element}, {"element of scan", element_of_scan},
 };
 
 /* All that is close to a mistake, and none. */

@@ -91,20 +91,20 @@ static void shorts(void *object) {
     const int status[4] = {0, 1, 0, 1};
     memset(word, 0, 4 * sizeof *word);
     shmem_barrier_all();
-    CHECK(shmemx_short_test_all(word, 4, NULL, SHMEM_CMP_EQ, 1) == 0);
+    CHECK(shmemx_signed_short_test_all(word, 4, NULL, SHMEM_CMP_EQ, 1) == 0);
     CHECK(shmem_test_any(word, 4, NULL, SHMEM_CMP_NE, 0) == SIZE_MAX);
     CHECK(shmem_test_some(word, 4, indices, NULL, SHMEM_CMP_GT, 0) == 0);
     shmem_barrier_all();
     for (int i = 0; i < 4; i++) shmem_short_p(word + i, (short)(i + 1), right);
-    shmemx_short_wait_until_all_vector(word, 4, NULL, SHMEM_CMP_EQ, values);
+    shmemx_signed_short_wait_until_all_vector(word, 4, NULL, SHMEM_CMP_EQ, values);
     shmem_wait_until_all(word, 4, status, SHMEM_CMP_GT, 0);
-    CHECK(shmemx_short_wait_until_any(word, 4, NULL, SHMEM_CMP_EQ, 3) == 2);
+    CHECK(shmemx_signed_short_wait_until_any(word, 4, NULL, SHMEM_CMP_EQ, 3) == 2);
     CHECK(shmem_wait_until_some(unsigned_word, 4, indices, status, SHMEM_CMP_GE, 2) == 1 && indices[0] == 2);
-    CHECK(shmemx_ushort_wait_until_any_vector(unsigned_word, 1, status, SHMEM_CMP_EQ,
+    CHECK(shmemx_unsigned_short_wait_until_any_vector(unsigned_word, 1, status, SHMEM_CMP_EQ,
                                               (const unsigned short *)values) == 0);
     CHECK(shmem_test_all(unsigned_word, 4, NULL, SHMEM_CMP_LE, 4) == 1);
-    CHECK(shmemx_short_test_all_vector(word, 4, NULL, SHMEM_CMP_EQ, values) == 1);
-    CHECK(shmemx_short_test_some_vector(word, 4, indices, NULL, SHMEM_CMP_EQ, values) == 4);
+    CHECK(shmemx_signed_short_test_all_vector(word, 4, NULL, SHMEM_CMP_EQ, values) == 1);
+    CHECK(shmemx_signed_short_test_some_vector(word, 4, indices, NULL, SHMEM_CMP_EQ, values) == 4);
     CHECK(shmem_test_any_vector(word, 4, NULL, SHMEM_CMP_NE, values) == SIZE_MAX);
     CHECK(shmem_wait_until_some_vector(word, 4, indices, status, SHMEM_CMP_EQ, values) == 2 && indices[1] == 2);
     shmem_barrier_all();
@@ -136,10 +136,10 @@ static void refused(const char *which) {
         shmemx_ctx_ibput32(SHMEM_CTX_INVALID, doubles_of_statics, shorts_of_statics, 1, 1, 1, 1, 0);
     if (!strcmp(which, "stride")) shmemx_double_ibget(doubles_of_statics, doubles_of_statics, 1, 1, 2, 2, 0);
     if (!strcmp(which, "team")) shmemx_long_sum_inscan(SHMEM_TEAM_INVALID, NULL, NULL, 0);
-    if (!strcmp(which, "cmp")) shmemx_short_test_all(shorts_of_statics, 1, NULL, 77, 0);
+    if (!strcmp(which, "cmp")) shmemx_signed_short_test_all(shorts_of_statics, 1, NULL, 77, 0);
     if (!strcmp(which, "private")) {
         short here = 0;
-        shmemx_short_wait_until_all(&here, 1, NULL, SHMEM_CMP_EQ, 0);
+        shmemx_signed_short_wait_until_all(&here, 1, NULL, SHMEM_CMP_EQ, 0);
     }
     if (!strcmp(which, "destroy")) shmem_team_destroy(SHMEMX_TEAM_NODE);
     shmem_barrier_all();

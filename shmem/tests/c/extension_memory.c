@@ -26,7 +26,7 @@ static void alltoallv(void *object) {
     }
     shmem_sync_all();
     for (int round = 0; round < 3; round++)
-        CHECK(shmemx_alltoallv(SHMEM_TEAM_WORLD, into, t_offset, t_size, from, s_offset, s_size) == 0);
+        CHECK(shmemx_alltoallvmem(SHMEM_TEAM_WORLD, into, t_offset, t_size, from, s_offset, s_size) == 0);
     for (int pe = 0; pe < n; pe++) {
         for (size_t i = 0; i < t_size[pe]; i++)
             CHECK(into[t_offset[pe] + i] == (char)(16 * pe + 4 * me + (int)i));
@@ -37,7 +37,7 @@ static void alltoallv(void *object) {
         s_size[pe] = t_size[pe] = 0;
         s_offset[pe] = t_offset[pe] = SIZE_MAX;
     }
-    CHECK(shmemx_alltoallv(SHMEM_TEAM_WORLD, NULL, t_offset, t_size, NULL, s_offset, s_size) == 0);
+    CHECK(shmemx_alltoallvmem(SHMEM_TEAM_WORLD, NULL, t_offset, t_size, NULL, s_offset, s_size) == 0);
     size_t large = 300000;
     char *wide = shmem_malloc(2 * large * (size_t)n);
     for (int pe = 0; pe < n; pe++) {
@@ -48,7 +48,7 @@ static void alltoallv(void *object) {
         memset(wide + s_offset[pe], 1 + 8 * me + pe, s_size[pe]);
     }
     shmem_sync_all();
-    CHECK(shmemx_alltoallv(SHMEM_TEAM_WORLD, wide, t_offset, t_size, wide, s_offset, s_size) == 0);
+    CHECK(shmemx_alltoallvmem(SHMEM_TEAM_WORLD, wide, t_offset, t_size, wide, s_offset, s_size) == 0);
     for (int pe = 0; pe < n; pe++)
         for (size_t i = 0; i < t_size[pe]; i++) CHECK(wide[t_offset[pe] + i] == (char)(1 + 8 * pe + me));
     shmem_free(wide);
@@ -56,28 +56,28 @@ static void alltoallv(void *object) {
 
 static void teams(void) {
     shmem_team_t team = SHMEM_TEAM_WORLD, axes[3];
-    CHECK(shmemx_team_split_color(SHMEM_TEAM_WORLD, 5, -me, NULL, 0, &team) == 0);
+    CHECK(shmemx_team_split_by_color(SHMEM_TEAM_WORLD, 5, -me, NULL, 0, &team) == 0);
     CHECK(shmem_team_n_pes(team) == n && shmem_team_my_pe(team) == n - 1 - me);
     CHECK(shmem_team_sync(team) == 0);
     shmem_team_destroy(team);
     shmem_team_config_t config = {.num_contexts = 3}, got = {0};
-    CHECK(shmemx_team_split_color(SHMEM_TEAM_WORLD, me == 0 ? -1 : 1, 0, &config, SHMEM_TEAM_NUM_CONTEXTS, &team) == 0);
+    CHECK(shmemx_team_split_by_color(SHMEM_TEAM_WORLD, me == 0 ? -1 : 1, 0, &config, SHMEM_TEAM_NUM_CONTEXTS, &team) == 0);
     CHECK((team == SHMEM_TEAM_INVALID) == (me == 0));
     if (me > 0) {
         CHECK(shmem_team_n_pes(team) == n - 1 && shmem_team_my_pe(team) == me - 1);
         CHECK(shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, &got) == 0 && got.num_contexts == 3);
     }
     shmem_team_destroy(team);
-    CHECK(shmemx_team_split_color(SHMEM_TEAM_INVALID, 0, 0, NULL, 0, &team) != 0 && team == SHMEM_TEAM_INVALID);
+    CHECK(shmemx_team_split_by_color(SHMEM_TEAM_INVALID, 0, 0, NULL, 0, &team) != 0 && team == SHMEM_TEAM_INVALID);
 
-    CHECK(shmemx_team_split_3d(SHMEM_TEAM_WORLD, 2, 1, NULL, 0, &axes[0], NULL, 0, &axes[1], &config,
+    CHECK(shmemx_team_split_xyz(SHMEM_TEAM_WORLD, 2, 1, NULL, 0, &axes[0], NULL, 0, &axes[1], &config,
                                SHMEM_TEAM_NUM_CONTEXTS, &axes[2]) == 0);
     CHECK(shmem_team_my_pe(axes[0]) == me % 2 && shmem_team_n_pes(axes[1]) == 1);
     CHECK(shmem_team_my_pe(axes[2]) == me / 2);
     CHECK(shmem_team_get_config(axes[2], SHMEM_TEAM_NUM_CONTEXTS, &got) == 0 && got.num_contexts == 3);
     for (int i = 0; i < 3; i++) shmem_team_destroy(axes[i]);
     for (int i = 0; i < 3; i++) axes[i] = SHMEM_TEAM_WORLD;
-    CHECK(shmemx_team_split_3d(SHMEM_TEAM_WORLD, 0, 1, NULL, 0, &axes[0], NULL, 0, &axes[1], NULL, 0, &axes[2]));
+    CHECK(shmemx_team_split_xyz(SHMEM_TEAM_WORLD, 0, 1, NULL, 0, &axes[0], NULL, 0, &axes[1], NULL, 0, &axes[2]));
     for (int i = 0; i < 3; i++) CHECK(axes[i] == SHMEM_TEAM_INVALID);
 }
 
@@ -130,12 +130,12 @@ static void completion(void) {
     while (!shmemx_ctx_quiet_test(ctx)) {
     }
     shmem_ctx_long_put_nbi(ctx, into + 750, from + 750, 250, right);
-    shmemx_local_complete(ctx);
-    CHECK(shmemx_local_query(ctx) == 1);
+    shmemx_ctx_local_complete(ctx);
+    CHECK(shmemx_ctx_local_query(ctx) == 1);
     from[999] = -1;
     shmem_ctx_quiet(ctx);
-    shmemx_local_complete(SHMEM_CTX_DEFAULT);
-    shmemx_local_complete(SHMEM_CTX_INVALID);
+    shmemx_local_complete();
+    shmemx_ctx_local_complete(SHMEM_CTX_INVALID);
     CHECK(shmemx_ctx_quiet_test(SHMEM_CTX_INVALID) == 1);
     shmem_sync_all();
     for (int i = 0; i < 1000; i++) CHECK(into[i] == (me + n - 1) % n + i);
@@ -214,7 +214,7 @@ static void refused(const char *which) {
     shmem_team_t team;
     shmemx_ct_t ct = NULL;
 #define EXCHANGE(dest, t_offset, t_size, source, s_offset, s_size) \
-    shmemx_alltoallv(SHMEM_TEAM_WORLD, dest, t_offset, t_size, source, s_offset, s_size)
+    shmemx_alltoallvmem(SHMEM_TEAM_WORLD, dest, t_offset, t_size, source, s_offset, s_size)
     if (!strcmp(which, "lengths")) EXCHANGE(into, steps, ones, into + 8, steps, me == 0 ? ones : zeros);
     if (!strcmp(which, "swapped")) {
         size_t sizes[2][2] = {{1, 2}, {2, 1}}, offsets[2] = {0, 8}, others[2][2] = {{2, 1}, {1, 2}};
@@ -227,17 +227,17 @@ static void refused(const char *which) {
     if (!strcmp(which, "wraps")) EXCHANGE(into, ends, ones, into + 8, steps, ones);
     if (!strcmp(which, "behind")) EXCHANGE(into, steps, ones, (char *)zeros, far, ones);
     if (!strcmp(which, "dest")) EXCHANGE(eights, steps, ones, into, steps, ones);
-    if (!strcmp(which, "color place")) shmemx_team_split_color(SHMEM_TEAM_WORLD, 0, 0, NULL, 0, NULL);
+    if (!strcmp(which, "color place")) shmemx_team_split_by_color(SHMEM_TEAM_WORLD, 0, 0, NULL, 0, NULL);
     if (!strcmp(which, "color config"))
-        shmemx_team_split_color(SHMEM_TEAM_WORLD, 0, 0, NULL, SHMEM_TEAM_NUM_CONTEXTS, &team);
+        shmemx_team_split_by_color(SHMEM_TEAM_WORLD, 0, 0, NULL, SHMEM_TEAM_NUM_CONTEXTS, &team);
     if (!strcmp(which, "3d place"))
-        shmemx_team_split_3d(SHMEM_TEAM_WORLD, 1, 1, NULL, 0, &team, NULL, 0, NULL, NULL, 0, &team);
+        shmemx_team_split_xyz(SHMEM_TEAM_WORLD, 1, 1, NULL, 0, &team, NULL, 0, NULL, NULL, 0, &team);
     if (!strcmp(which, "3d ranges"))
-        shmemx_team_split_3d(SHMEM_TEAM_WORLD, 1 + me, 1, NULL, 0, &team, NULL, 0, &team, NULL, 0, &team);
+        shmemx_team_split_xyz(SHMEM_TEAM_WORLD, 1 + me, 1, NULL, 0, &team, NULL, 0, &team, NULL, 0, &team);
     if (!strcmp(which, "counts")) shmemx_pcntr_get_all(SHMEM_CTX_INVALID, NULL);
     if (!strcmp(which, "counts of none")) shmemx_pcntr_get_issued_read((shmem_ctx_t)(void *)zeros, (uint64_t *)ones);
     if (!strcmp(which, "quiet")) shmemx_ctx_quiet_test((shmem_ctx_t)(void *)zeros);
-    if (!strcmp(which, "local")) shmemx_local_complete((shmem_ctx_t)(void *)zeros);
+    if (!strcmp(which, "local")) shmemx_ctx_local_complete((shmem_ctx_t)(void *)zeros);
     if (!strcmp(which, "ct place")) shmemx_ct_create(NULL);
     if (!strcmp(which, "ct")) shmemx_ct_wait(ct, 1);
     if (!strcmp(which, "ct pe")) {

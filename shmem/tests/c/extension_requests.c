@@ -88,7 +88,7 @@ static void reductions(void) {
 /* On two teams at once; members look at them in orders of their own. */
 static void many(void) {
     shmem_team_t halves;
-    CHECK(shmemx_team_split_color(SHMEM_TEAM_WORLD, me % 2, me, NULL, 0, &halves) == 0);
+    CHECK(shmemx_team_split_by_color(SHMEM_TEAM_WORLD, me % 2, me, NULL, 0, &halves) == 0);
     long *mine = shmem_malloc(MANY * sizeof *mine), *sums = shmem_malloc(2 * MANY * sizeof *sums);
     shmemx_req_t requests[2 * MANY];
     for (int i = 0; i < MANY; i++) mine[i] = me + i;

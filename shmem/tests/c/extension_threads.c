@@ -46,7 +46,7 @@ int main(void) {
     words = shmem_calloc(2 * AT_ONCE * THREADS + 1, sizeof *words);
     for (int i = 0; i < THREADS; i++) {
         numbers[i] = i;
-        CHECK(shmemx_team_split_color(SHMEM_TEAM_WORLD, 0, me, NULL, 0, &teams[i]) == 0);
+        CHECK(shmemx_team_split_by_color(SHMEM_TEAM_WORLD, 0, me, NULL, 0, &teams[i]) == 0);
     }
     for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, work, &numbers[i]) == 0);
     for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);

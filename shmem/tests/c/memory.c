@@ -304,9 +304,6 @@ static int mistake(const char *which) {
     static char of_statics[100];
     char *block = shmem_malloc(100), *other = shmem_malloc(100), *local = malloc(100);
     const size_t differing = me == 0 ? 1000 : 2000;
-    if (!strcmp(which, "alignment")) shmem_align(24, 100);
-    if (!strcmp(which, "no alignment")) shmem_align(0, 100);
-    if (!strcmp(which, "alignment of nothing")) shmem_align(3, 0);
     if (!strcmp(which, "free twice")) shmem_free(block), shmem_free(block);
     if (!strcmp(which, "free inside")) shmem_free(block + 64);
     if (!strcmp(which, "free local")) shmem_free(local);

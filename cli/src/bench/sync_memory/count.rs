@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use pelago::coll::MAILBOX_BYTES;
 use pelago::coll::check::{CheckOptions, check};
 use pelago::coll::schedule::{Schedule, Step};
-use pelago::coll::shape::Shape;
+use pelago::coll::shape::{Operation, Shape};
 use pelago::coll::sync_memory::PAIR_SLOTS;
 use pelago::coll::table::Algorithm;
 use serde::Serialize;
@@ -23,14 +23,16 @@ use super::strategy::{Parameters, Reuse, STRATEGIES, Strategy};
 /// Size of a synchronisation word, in bytes.
 pub const WORD_BYTES: u64 = 8;
 
-/// What an operation costs under a strategy, on the average of many with the same root.
+/// What an operation costs under a strategy, on the average of many with the same root: messages with root
+/// 0, rounds with the worst root.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Communication {
     /// Which one.
     pub operation: &'static str,
     /// How it is done.
     pub algorithm: &'static str,
-    /// The longest chain of messages, of the operation alone: nobody waits for a release.
+    /// The longest chain of messages, of the operation alone, for the root for which it is longest: nobody
+    /// waits for a release.
     pub rounds: usize,
     /// Messages of the operation that one PE sends, at most.
     pub own_max: usize,
@@ -142,17 +144,21 @@ fn of_strategy(
 fn amounts(algorithm: &Algorithm, pes: usize) -> anyhow::Result<Amounts> {
     let element_bytes = size_of::<f64>();
     let shape = |rank, root| Shape { root, ..Shape::new(algorithm.operation, rank, pes, 1, element_bytes) };
+    let roots = if algorithm.operation.is_rooted() { pes } else { 1 };
     let report = check(algorithm, &|rank| shape(rank, 0), &CheckOptions::default())
         .map_err(|defect| anyhow!("{} of {pes} PEs by {}: {defect}", algorithm.operation, algorithm.name))?;
+    let mut rounds = report.rounds;
+    let mut parents = vec![None; pes];
     let mut pairs = Pairs::new(pes);
     let mut signals = HashMap::<(usize, usize), usize>::new();
     let mut own = vec![0; pes];
-    let roots = if algorithm.operation.is_rooted() { pes } else { 1 };
     for root in 0..roots {
+        parents.fill(None);
         for (rank, own) in own.iter_mut().enumerate() {
             let schedule = algorithm.schedule(&shape(rank, root), MAILBOX_BYTES);
             for to in signalled(&schedule) {
                 pairs.insert(rank, to);
+                parents[to] = Some(rank);
                 if root == 0 {
                     *signals.entry((rank, to)).or_default() += 1;
                 }
@@ -161,6 +167,9 @@ fn amounts(algorithm: &Algorithm, pes: usize) -> anyhow::Result<Amounts> {
                 *own = schedule.counts().messages;
             }
         }
+        if algorithm.operation == Operation::Broadcast {
+            rounds = rounds.max(depth(&parents));
+        }
     }
     let mut acknowledgements = vec![0.0; pes];
     for (&(from, to), &count) in &signals {
@@ -168,7 +177,26 @@ fn amounts(algorithm: &Algorithm, pes: usize) -> anyhow::Result<Amounts> {
             acknowledgements[to] += count as f64 / (PAIR_SLOTS / 2) as f64;
         }
     }
-    Ok(Amounts { rounds: report.rounds, slots: report.slots_end, own, acknowledgements, pairs })
+    Ok(Amounts { rounds, slots: report.slots_end, own, acknowledgements, pairs })
+}
+
+/// The longest way from the root of a tree, given by each rank's parent.
+fn depth(parents: &[Option<usize>]) -> usize {
+    let mut depths = vec![None; parents.len()];
+    let mut way = Vec::new();
+    for rank in 0..parents.len() {
+        let mut at = rank;
+        while let (None, Some(parent)) = (depths[at], parents[at]) {
+            way.push(at);
+            at = parent;
+        }
+        let mut reached = *depths[at].get_or_insert(0);
+        while let Some(below) = way.pop() {
+            reached += 1;
+            depths[below] = Some(reached);
+        }
+    }
+    depths.into_iter().flatten().max().unwrap_or(0)
 }
 
 /// The ranks that a schedule signals, each as often as it does.
@@ -260,6 +288,20 @@ mod tests {
         assert_eq!(of(2, 0).messages_max, 6.0 + 5.0 / 4.0);
         // A broadcast: 63 puts, each acknowledged by a quarter of a message.
         assert_eq!(of(4, 1).messages_total, 63.0 * 1.25);
+    }
+
+    /// A tree that is the same for all roots is deeper for the others than for its own.
+    #[test]
+    fn rounds_are_those_of_the_worst_root() {
+        for pes in [2, 4, 8, 16] {
+            let edges = &counted(pes)[4].operations[1];
+            let worst = (0..pes).map(|root| {
+                let algorithm = STRATEGIES[4].algorithms().nth(1).unwrap();
+                let shape = |rank| Shape { root, ..Shape::new(algorithm.operation, rank, pes, 1, 8) };
+                check(algorithm, &shape, &CheckOptions::default()).unwrap().rounds
+            });
+            assert_eq!(Some(edges.rounds), worst.max(), "{pes} PEs");
+        }
     }
 
     #[test]

@@ -18,6 +18,33 @@ const BLOCK_BYTES: usize = 4096;
 /// How a block is aligned; elements are aligned no more strictly.
 const BLOCK_ALIGN_BYTES: usize = 64;
 
+/// The name of what combines if it is a user's function, and its place behind the operations.
+const A_FUNCTION: &str = "a function";
+const FUNCTION: u64 = ReduceOp::ALL.len() as u64;
+/// Names of the types of elements that are built in; a code has the place in this list.
+const ELEMENTS: [&str; 17] = [
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "u128",
+    "usize",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "i128",
+    "isize",
+    "f32",
+    "f64",
+    "num_complex::Complex<f32>",
+    "num_complex::Complex<f64>",
+    "long double",
+];
+/// Bits of a code that tell the type of elements, of which the highest says that it is not built in.
+const ELEMENT_BITS: u32 = 16;
+const OWN_ELEMENT: u64 = 1 << (ELEMENT_BITS - 1);
+
 /// How elements are combined, whatever their type is.
 #[derive(Clone)]
 pub struct Combiner {
@@ -64,12 +91,36 @@ impl Combiner {
         const { assert!(align_of::<T>() <= BLOCK_ALIGN_BYTES, "an element is aligned to 64 bytes at most") };
         Combiner {
             element_bytes: size_of::<T>(),
-            op: "a function",
+            op: A_FUNCTION,
             element: type_name::<T>(),
             is_commutative: false,
             is_associative: false,
             method: Method::User(Arc::new(User { function, element: PhantomData })),
         }
+    }
+
+    /// The same with the name of the operation that a function is known to be, and of the type of elements
+    /// that it is known to have. Calls that are compared are told apart by these.
+    #[doc(hidden)]
+    pub fn known_as(self, op: ReduceOp, element: &'static str) -> Combiner {
+        Combiner { op: op.name(), element, ..self }
+    }
+
+    /// A number of 24 bits, not 0, that tells operations and types of elements apart: of types that are not
+    /// built in almost surely. Functions are told from operations, but not from each other.
+    pub(crate) fn code(&self) -> u64 {
+        let op = ReduceOp::ALL.iter().position(|op| op.name() == self.op).map_or(FUNCTION, |op| op as u64);
+        let element = ELEMENTS.iter().position(|&name| name == self.element);
+        let element = element.map_or_else(|| OWN_ELEMENT | hash(self.element), |element| element as u64);
+        (op + 1) << ELEMENT_BITS | element
+    }
+
+    /// What combines that has this code, as messages name it: "sum of f64"; `None` for 0.
+    pub(crate) fn describe(code: u64) -> Option<String> {
+        let op = ReduceOp::ALL.get((code >> ELEMENT_BITS).checked_sub(1)? as usize);
+        let op = op.map_or(A_FUNCTION, |op| op.name());
+        let element = ELEMENTS.get((code & ((1 << ELEMENT_BITS) - 1)) as usize);
+        Some(format!("{op} of {}", element.unwrap_or(&"a type of the program")))
     }
 
     /// Size of an element in bytes.
@@ -233,6 +284,13 @@ impl<T: Element, F: Fn(T, T) -> T + Send + Sync + 'static> IntoCombiner<T> for F
     fn into_combiner(self) -> Result<Combiner, String> {
         Ok(Combiner::user(self))
     }
+}
+
+/// Bits that differ, most likely, if names do.
+fn hash(name: &str) -> u64 {
+    // FNV-1a.
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, hash) % OWN_ELEMENT
 }
 
 /// A buffer of a block.
@@ -482,6 +540,36 @@ mod tests {
             Combiner::of::<u8>(ReduceOp::Sum).expect("defined").fold(&[], &raw mut place, 1);
         }
         assert_eq!(place, 7);
+    }
+
+    #[test]
+    fn codes_tell_operations_and_elements_apart() {
+        let mut seen = Vec::new();
+        let mut note = |combiner: Option<Combiner>| {
+            let Some(combiner) = combiner else { return };
+            let code = combiner.code();
+            assert!(code != 0 && code < 1 << 24 && !seen.contains(&code), "{combiner}");
+            assert_eq!(Combiner::describe(code), Some(combiner.to_string()));
+            seen.push(code);
+        };
+        for op in ReduceOp::ALL {
+            let of: [fn(ReduceOp) -> Option<Combiner>; 8] = [
+                Combiner::of::<u8>,
+                Combiner::of::<u64>,
+                Combiner::of::<i64>,
+                Combiner::of::<usize>,
+                Combiner::of::<f64>,
+                Combiner::of::<i128>,
+                Combiner::of::<Complex<f32>>,
+                Combiner::of::<Complex<f64>>,
+            ];
+            of.into_iter().for_each(|of| note(of(op)));
+        }
+        note(Some(Combiner::user(u64::max)));
+        let own = Combiner::user(|a: [u8; 3], _: [u8; 3]| a);
+        assert_eq!(Combiner::describe(own.code()).unwrap(), "a function of a type of the program");
+        assert_ne!(own.code(), Combiner::user(|a: [u8; 4], _: [u8; 4]| a).code());
+        assert_eq!(Combiner::describe(0), None);
     }
 
     #[test]

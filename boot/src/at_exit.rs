@@ -1,0 +1,50 @@
+//! An exit handler that leaves the job if the exit status is 0.
+//!
+//! Invariant: launchers ignore the exit status of a process that has left the job (PMI finalize). So a
+//! process that other PEs still wait for finalizes at exit, and only with status 0: any other status reaches
+//! the launcher.
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+use crate::job::Job;
+
+/// The job that is left at the exit of this process, and the process: a child of a fork has no part in it.
+static TO_LEAVE: Mutex<Option<(u32, Job)>> = Mutex::new(None);
+
+/// Leaves the job when this process exits, if its status is 0 then; at once, where the system's library does
+/// not tell a status.
+pub(crate) fn leave_at_exit(job: Job) {
+    *TO_LEAVE.lock().unwrap_or_else(PoisonError::into_inner) = Some((std::process::id(), job));
+    if !call_at_exit() {
+        leave(0, std::ptr::null_mut());
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn call_at_exit() -> bool {
+    // SAFETY: the declaration is that of the C library's manual, which also promises the call.
+    unsafe extern "C" {
+        /// Of the GNU C library: `function` is called at exit, with the status and `argument`.
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+    // SAFETY: the function has the type that the C library calls, lives as long as the process, and does not
+    // use its argument.
+    unsafe { on_exit(leave, std::ptr::null_mut()) == 0 }
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn call_at_exit() -> bool {
+    false
+}
+
+extern "C" fn leave(status: c_int, _: *mut c_void) {
+    let Some((process, job)) = TO_LEAVE.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    // The system keeps eight bits. A launcher that cannot be told is gone.
+    if status & 0xff == 0 && process == std::process::id() {
+        let _ = job.finalize_now();
+    } else {
+        // Its socket is closed by the system, after the launcher can see the status.
+        std::mem::forget(job);
+    }
+}

@@ -1,0 +1,66 @@
+//! Words of a command of ours: on standard output, where a failure is a result and not a panic, and on
+//! standard error, where a reader that does not read holds nobody up for long.
+
+use std::io::{self, ErrorKind, Write};
+use std::time::{Duration, Instant};
+
+use crate::writer::{Outlet, Writer};
+
+/// How long [`tell`] waits for a reader that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Writes `text` to standard output, at once. If the reader of a pipe has gone, ends the process by SIGPIPE,
+/// as other commands end then: nobody wants its words any more.
+///
+/// # Errors
+/// If the text cannot be written, for instance to a device that is full.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => end_by_broken_pipe(),
+        Err(error) => Err(io::Error::new(error.kind(), format!("writing to standard output: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Writes `text` to standard error, and waits for the reader for a bounded time. Text that cannot be written
+/// by then is discarded.
+pub fn tell(text: &str) {
+    let Ok(writer) = Writer::start(Outlet::Stderr) else {
+        eprint!("{text}");
+        return;
+    };
+    writer.push(text.as_bytes());
+    writer.ring_when_done();
+    let mut last = (writer.written_bytes(), Instant::now());
+    while writer.pending_bytes() > 0 && last.1.elapsed() < PATIENCE {
+        writer.wait(PATIENCE.saturating_sub(last.1.elapsed()));
+        let written = writer.written_bytes();
+        if written != last.0 {
+            last = (written, Instant::now());
+        }
+    }
+}
+
+/// Formats and writes to standard output by [`print`](fn@print); gives what that gives.
+#[macro_export]
+macro_rules! out {
+    ($($words:tt)*) => { $crate::print(&format!($($words)*)) };
+}
+
+/// As [`out`], with a newline at the end.
+#[macro_export]
+macro_rules! outln {
+    ($($words:tt)*) => { $crate::print(&format!("{}\n", format_args!($($words)*))) };
+}
+
+/// Ends the process as SIGPIPE ends one that has not asked for anything else.
+fn end_by_broken_pipe() -> ! {
+    // SAFETY: the default action is no handler of ours; unblocking and raising a signal touch no memory.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::raise(libc::SIGPIPE);
+    }
+    // The signal is blocked: the status that a shell would show for it.
+    std::process::exit(128 + libc::SIGPIPE)
+}

@@ -1,0 +1,199 @@
+//! Another user of the machine attacks a job over tcp: with keys that are easily guessed, with all numbers
+//! that the system shows of the job's processes, and with messages. The job does not even notice. Takes
+//! root, to become that user.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pelago::World;
+use rustix::process::Pid;
+
+use super::process::{Ended, Started, pelago, wait_until};
+
+/// The variable by which a copy of this program knows what to do.
+const BODY: &str = "PELAGO_TEST_BODY";
+/// The variable by which it knows where to say that it is ready, and to be told that the attack is over.
+const MARK: &str = "TEST_MARK";
+const PATTERN: u64 = 0x0123_4567_89ab_cdef;
+const WORDS: usize = 1 << 20;
+/// A user and group that own nothing.
+const NOBODY: &str = "65534";
+
+/// The body of a PE that is attacked, in a copy of this test program.
+#[test]
+fn pe_that_is_attacked() {
+    if std::env::var_os(BODY).is_none_or(|body| body != "attacked") {
+        return;
+    }
+    let world = World::init().unwrap();
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let array = world.alloc::<u64>(WORDS).unwrap();
+    (0..WORDS).for_each(|i| array.local().set(i, PATTERN));
+    world.barrier();
+    let mark = std::env::var(MARK).unwrap();
+    std::fs::write(format!("{mark}-{me}"), "").unwrap();
+    while !Path::new(&format!("{mark}-over")).is_file() {
+        world.barrier();
+    }
+    // Whatever was sent meanwhile, members still hear each other, more often than there are buffers.
+    let sum = world.alloc_zeroed::<u64>(1).unwrap();
+    for _ in 0..1000 {
+        sum.fetch_add((me + 1) % n, 0, 1).unwrap();
+        world.barrier();
+    }
+    assert_eq!(sum.local().get(0), 1000);
+    assert!((0..WORDS).all(|i| array.local().get(i) == PATTERN), "PE {me}: somebody has written to the heap");
+}
+
+/// A job of two nodes under attack.
+struct Victim {
+    job: Started,
+    folder: PathBuf,
+}
+
+impl Victim {
+    fn start(name: &str) -> Victim {
+        let folder = std::env::temp_dir().join(format!("pelago-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mark = folder.join("mark");
+        let mut command = pelago(&["run", "-n", "2"]);
+        command.arg(std::env::current_exe().unwrap());
+        command.args(["--exact", "intruders::pe_that_is_attacked", "--nocapture", "--test-threads=1"]);
+        command.env(BODY, "attacked").env(MARK, &mark).env("PELAGO_SIM_NODES", "2");
+        let job = Started::new(command);
+        let is_ready = |pe: usize| folder.join(format!("mark-{pe}")).is_file();
+        wait_until("the job to be ready", || (0..2).all(is_ready));
+        Victim { job, folder }
+    }
+
+    fn pids(&self) -> Vec<Pid> {
+        self.job.pes().into_values().collect()
+    }
+
+    /// Lets it go on to its end.
+    fn end(self) -> Ended {
+        std::fs::write(self.folder.join("mark-over"), "").unwrap();
+        let ended = self.job.end();
+        std::fs::remove_dir_all(&self.folder).unwrap();
+        ended
+    }
+}
+
+/// A command of the user nobody.
+fn as_nobody(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(program);
+    command
+}
+
+/// The text that the user nobody can read about a process and its sockets in /proc.
+fn shown(pid: Pid) -> String {
+    let mut text = String::new();
+    for file in
+        ["stat", "status", "cmdline", "environ", "maps", "auxv", "io", "limits", "net/tcp", "net/unix"]
+    {
+        let path = format!("/proc/{}/{file}", pid.as_raw_nonzero());
+        let output = as_nobody(Path::new("cat")).arg(path).output().unwrap();
+        text += &String::from_utf8_lossy(&output.stdout);
+    }
+    text
+}
+
+/// The ports at which a process listens, and whether only this machine reaches them.
+fn listening(pid: Pid) -> Vec<(u16, bool)> {
+    let output = Command::new("ss").args(["-tlnpH"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mark = format!("pid={},", pid.as_raw_nonzero());
+    let address = |line: &str| line.split_whitespace().nth(3).map(str::to_owned);
+    let found = text.lines().filter(|line| line.contains(&mark)).filter_map(address);
+    found
+        .map(|address| {
+            let (host, port) = address.rsplit_once(':').unwrap();
+            (port.parse().unwrap(), host == "127.0.0.1" || host == "[::1]")
+        })
+        .collect()
+}
+
+/// Compiles the intruder, where the user nobody may start it.
+fn intruder(folder: &Path) -> PathBuf {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/intruder.c");
+    let program = folder.join("intruder");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-Wall", "-Werror", source, "-lfabric", "-o"]).arg(&program);
+    assert!(gcc.status().unwrap().success());
+    program
+}
+
+/// Attacks with these keys; all must fail.
+fn attack(victim: &Victim, ports: &[u16], keys: &BTreeSet<u64>) {
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let mut command = as_nobody(&intruder(&victim.folder));
+    let mut child =
+        command.arg(ports.join(",")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines: String = keys.iter().map(|key| format!("{key}\n")).collect();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let none = format!("keys {} reads 0 writes 0 atomics 0 messages ", keys.len());
+    assert!(output.status.success() && text.starts_with(&none), "{}: {text}", output.status);
+}
+
+#[test]
+fn another_user_reaches_nothing_over_tcp() {
+    let victim = Victim::start("intruder");
+    let found: Vec<_> = victim.pids().into_iter().flat_map(listening).collect();
+    assert!(found.len() >= 2 && found.iter().all(|(_, is_local)| *is_local), "{found:?}");
+    let ports: Vec<u16> = found.iter().map(|(port, _)| *port).collect();
+    attack(&victim, &ports, &[0, 1, 2, 7, 1 << 16, 1 << 63, u64::MAX].into());
+    let Ended { status, stdout, stderr } = victim.end();
+    assert_eq!(status, 0, "{stdout}{stderr}");
+}
+
+#[test]
+fn what_the_system_shows_does_not_help_to_guess() {
+    let victim = Victim::start("guesser");
+    let pids = victim.pids();
+    let mut keys = BTreeSet::new();
+    for pid in &pids {
+        let text = shown(*pid);
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 3);
+        for word in words {
+            keys.extend(word.parse::<u64>().ok());
+            keys.extend(u64::from_str_radix(word, 16).ok());
+        }
+    }
+    // A wrong key costs the intruder a connection: a sample, as each number is as good as another.
+    let step = keys.len().div_ceil(60).max(1);
+    let sample: BTreeSet<u64> = keys.into_iter().step_by(step).collect();
+    assert!(sample.len() > 20, "{sample:?}");
+    let ports: Vec<u16> = listening(pids[0]).iter().map(|(port, _)| *port).collect();
+    attack(&victim, &ports, &sample);
+    let Ended { status, stdout, stderr } = victim.end();
+    assert_eq!(status, 0, "{stdout}{stderr}");
+}
+
+/// One that dies in the midst of its messages leaves nothing behind in the job.
+#[test]
+fn an_intruder_that_is_killed_does_no_harm() {
+    let victim = Victim::start("killed-intruder");
+    let program = intruder(&victim.folder);
+    let port = listening(victim.pids()[0])[0].0.to_string();
+    for _ in 0..20 {
+        let mut command = as_nobody(&program);
+        command.arg(&port).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let has_connected = || {
+            let output = Command::new("ss").args(["-tnH", "state", "established"]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains(&format!(":{port} "))
+        };
+        wait_until("the intruder to connect, or to end", || {
+            has_connected() || child.try_wait().unwrap().is_some()
+        });
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    let Ended { status, stdout, stderr } = victim.end();
+    assert_eq!(status, 0, "{stdout}{stderr}");
+}

@@ -1,0 +1,211 @@
+//! Departures: what is between a PE that has left the job and those that wait for it in vain.
+//!
+//! Invariant: who leaves says first what its last error was, and who finds that it waits in vain names that.
+//! Under a launcher a PE whose wait is in vain does not end the job at once: it lets those go that have left,
+//! so that the `main` of each returns its error, and gives them a bounded time for it. A launcher ends the
+//! job if one of them then ends with a status other than 0. Otherwise the PE that waits in vain does, in its
+//! own words.
+//!
+//! ```text
+//! leaver:  last error, left --------- missed --> returns from its drop, tells its launcher, ends
+//! waiter:        in vain --> missed ------------ (bounded time) --------> panics, unless the job has ended
+//! ```
+//!
+//! Between PEs of one node the words lie in the PEs' blocks; a PE of another node is asked by a message,
+//! which it takes because it still waits for the others to leave.
+
+use crate::Pe;
+use crate::last_words;
+use crate::progress::Purpose;
+use crate::world::World;
+use pelago_fabric::sync::{AtomicBool, Ordering};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The time that a PE which waits in vain gives those that have left to end.
+const TIME_TO_END: Duration = Duration::from_secs(5);
+/// The time that a launcher has to end the job after the last of them has ended.
+const TIME_TO_NOTICE: Duration = Duration::from_secs(2);
+/// The time that a launcher has to end the job after a PE was lost.
+const TIME_AFTER_LOSS: Duration = Duration::from_secs(1);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(1);
+/// The longest error that travels, in bytes.
+const WORDS_MAX_BYTES: usize = 512;
+
+/// The state of this PE's departure, and of those of PEs of other nodes.
+#[derive(Default)]
+pub(crate) struct Departures {
+    /// This PE's last error, when it has left.
+    last_error: OnceLock<Option<String>>,
+    /// A PE of another node waits for this one, which has left, in vain.
+    missed_by: OnceLock<Pe>,
+    /// Last errors of PEs of other nodes that were asked.
+    told: Mutex<Vec<(Pe, Option<String>)>>,
+    /// When this PE has first seen that another one failed.
+    failure_seen: OnceLock<Instant>,
+    /// Whether this PE has given others time already.
+    has_given_time: AtomicBool,
+}
+
+impl World {
+    /// Says that this PE has begun to leave, and what its last error was.
+    pub(crate) fn say_left(&self) {
+        let block = self.memory.near_block(self.my_pe());
+        let last_error =
+            self.departures.last_error.get_or_init(|| last_words::last_error(self.is_alone_in_process()));
+        if let Some(words) = last_error {
+            block.last_error.record(self.my_pe(), words);
+        }
+        let place = self.memory.header().leaving.fetch_add(1, Ordering::AcqRel) + 1;
+        // SYNC POINT left: releases this PE's last operations to whoever sees that it has left.
+        block.departure.left.store(place, Ordering::Release);
+        self.ring_sleepers();
+    }
+
+    /// The PE that waits in vain for this one, which has left, if there is one.
+    pub(crate) fn missed_by(&self) -> Option<Pe> {
+        let near = self.memory.near_block(self.my_pe()).departure.missed.load(Ordering::Relaxed);
+        near.checked_sub(1).map(|pe| pe as Pe).or_else(|| self.departures.missed_by.get().copied())
+    }
+
+    /// The words for the launcher of a PE that is missed.
+    pub(crate) fn missed_words(&self, by: Pe) -> String {
+        let last_error = self.departures.last_error.get().cloned().flatten();
+        last_error.unwrap_or_else(|| format!("PE {by} still waited for PE {}", self.my_pe()))
+    }
+
+    /// Another PE waits for this one in vain: tells it why.
+    pub(crate) fn note_missed(&self, from: Pe) {
+        let _ = self.departures.missed_by.set(from);
+        let words = self.departures.last_error.get().and_then(Option::as_deref).unwrap_or_default();
+        let bytes = words.len().min(self.net_channel().message_bytes()).min(WORDS_MAX_BYTES);
+        self.send_later(from, Purpose::LastError, 0, words.as_bytes()[..bytes].to_vec());
+    }
+
+    /// The last error of a PE of another node has come.
+    pub(crate) fn note_last_error(&self, from: Pe, words: &[u8]) {
+        let words = (!words.is_empty()).then(|| String::from_utf8_lossy(words).into_owned());
+        self.told().push((from, words));
+    }
+
+    /// The PE that has left first, if any has; those of other nodes, whose places are not known, come last.
+    pub(crate) fn first_to_leave(&self) -> Option<Pe> {
+        (0..self.n_pes()).filter(|&pe| self.has_left(pe)).min_by_key(|&pe| self.place_of(pe))
+    }
+
+    fn place_of(&self, pe: Pe) -> u32 {
+        self.memory.block(pe).map_or(u32::MAX, |block| block.departure.left.load(Ordering::Relaxed))
+    }
+
+    /// Ends this PE, which waits for `what` in vain: for `pe`, which has left, or because all others have.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn wait_in_vain(&self, what: &str, pe: Option<Pe>) -> ! {
+        let me = self.my_pe();
+        let mut leavers: Vec<Pe> = (0..self.n_pes()).filter(|&pe| pe != me && self.has_left(pe)).collect();
+        leavers.sort_by_key(|&pe| self.place_of(pe));
+        if self.is_launched() {
+            self.let_go(&leavers);
+        }
+        let left = match pe {
+            Some(pe) => format!("PE {pe} has left the job"),
+            None => "no other PE is left in the job".to_owned(),
+        };
+        // That of the PE that is waited for, or the first.
+        let with_error = pe.into_iter().chain(leavers).find_map(|pe| Some((pe, self.last_error_of(pe)?)));
+        let why = match with_error {
+            None => String::new(),
+            Some((other, words)) if Some(other) == pe => format!(" after an error: {words}"),
+            Some((other, words)) => format!("; PE {other} has left it after an error: {words}"),
+        };
+        self.fail(&format!("PE {me}: waits for {what}, but {left}{why}"));
+    }
+
+    /// Ends this PE because it has lost another one: a launcher that ends the job meanwhile knows why.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn fail_after_loss(&self, reason: &str) -> ! {
+        if self.is_launched() && !self.departures.has_given_time.swap(true, Ordering::Relaxed) {
+            self.pause_until(Instant::now() + TIME_AFTER_LOSS, || false);
+        }
+        self.fail(reason);
+    }
+
+    /// How long this PE has known that another one failed, if it does.
+    pub(crate) fn known_failure(&self) -> Option<(Duration, Pe, String)> {
+        let (pe, reason) = self.memory.header().failure.read()?;
+        Some((self.departures.failure_seen.get_or_init(Instant::now).elapsed(), pe, reason))
+    }
+
+    /// Lets PEs go that have left, and gives them the time to end.
+    fn let_go(&self, leavers: &[Pe]) {
+        self.departures.has_given_time.store(true, Ordering::Relaxed);
+        let own_process = std::process::id();
+        let (mut near, mut is_any_unseen) = (Vec::new(), false);
+        for &pe in leavers {
+            match self.memory.block(pe) {
+                Some(block) => {
+                    block.departure.missed.store(self.my_pe() as u32 + 1, Ordering::Relaxed);
+                    match self.pid_of(pe) {
+                        Some(process) => near.push(process),
+                        None => is_any_unseen = true,
+                    }
+                }
+                None => {
+                    is_any_unseen = true;
+                    self.send_later(pe, Purpose::Missed, 0, Vec::new());
+                }
+            }
+        }
+        self.ring_sleepers();
+        near.retain(|process| *process != own_process);
+        if near.is_empty() && !is_any_unseen {
+            // This process does not end before this PE does.
+            return;
+        }
+        let mut near: Vec<OwnedFd> = near.into_iter().filter_map(handle).collect();
+        let deadline = Instant::now() + TIME_TO_END;
+        self.pause_until(deadline, || {
+            near.retain(|process| !has_ended(process));
+            near.is_empty() && !is_any_unseen
+        });
+        self.pause_until(deadline.min(Instant::now() + TIME_TO_NOTICE), || false);
+    }
+
+    /// Pauses until `is_over`, the time is over or the launcher is gone. What others ask of this PE is served
+    /// meanwhile.
+    fn pause_until(&self, deadline: Instant, mut is_over: impl FnMut() -> bool) {
+        while Instant::now() < deadline && !is_over() && !self.is_launcher_gone() {
+            self.serve_if_possible();
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn last_error_of(&self, pe: Pe) -> Option<String> {
+        match self.memory.block(pe) {
+            Some(block) => block.last_error.read().map(|(_, words)| words),
+            None => self.told().iter().find(|(from, _)| *from == pe).and_then(|(_, words)| words.clone()),
+        }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Vec<(Pe, Option<String>)>> {
+        self.departures.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A handle of a process; `None` if it is gone, or the system does not give any.
+fn handle(process: u32) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(process.cast_signed())?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Whether a process has ended, be it that nobody has asked for its status yet.
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0) | Err(Errno::INTR))
+}

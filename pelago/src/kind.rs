@@ -1,0 +1,72 @@
+//! Kinds of the objects that PEs make together in symmetric memory.
+//!
+//! Invariant: the memory at one offset of a realm belongs to objects of one kind on all members, as the
+//! members compare the kind whenever they allocate (docs/decisions/0031). So a type that lends slices of its
+//! own part, or that keeps a protocol in its words, has no counterpart of another type on another PE.
+
+/// The kind of an object: which call has made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum ObjectKind {
+    /// A symmetric array: `alloc` and its like.
+    Array,
+    /// A shared array, with relaxed accesses by any PE.
+    SharedArray,
+    /// A distributed array, whose discipline says who accesses it.
+    DistributedArray,
+    /// The locks of the parts of a distributed array.
+    PartLocks,
+    Semaphores,
+    SplitBarrier,
+    Lock,
+    Foundry,
+}
+
+impl ObjectKind {
+    const ALL: [ObjectKind; 8] = [
+        ObjectKind::Array,
+        ObjectKind::SharedArray,
+        ObjectKind::DistributedArray,
+        ObjectKind::PartLocks,
+        ObjectKind::Semaphores,
+        ObjectKind::SplitBarrier,
+        ObjectKind::Lock,
+        ObjectKind::Foundry,
+    ];
+
+    /// The kind of a code, which is its place in the list.
+    pub(crate) fn from_code(code: u64) -> Option<ObjectKind> {
+        ObjectKind::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+
+    pub(crate) fn code(self) -> u64 {
+        self as u64
+    }
+
+    /// The call that makes such an object, as messages name it; `plain` is the name for arrays.
+    pub(crate) fn call(self, plain: &'static str) -> &'static str {
+        match self {
+            ObjectKind::Array => plain,
+            ObjectKind::SharedArray => "shared_array",
+            ObjectKind::DistributedArray => "distributed_array",
+            ObjectKind::PartLocks => "the locks of into_locked",
+            ObjectKind::Semaphores => "semaphores",
+            ObjectKind::SplitBarrier => "split_barrier",
+            ObjectKind::Lock => "lock",
+            ObjectKind::Foundry => "foundry",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_places_in_the_list() {
+        for (place, kind) in ObjectKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind.code(), ObjectKind::from_code(place as u64)), (place as u64, Some(kind)));
+        }
+        assert_eq!(ObjectKind::from_code(ObjectKind::ALL.len() as u64), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! Notices: what the members of a team tell each other in one exchange, and how calls are told apart in it.
+//!
+//! Invariant: calls of different kinds have different first words: those of `agree` are small, those that
+//! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at 2^33.
+
+use crate::agree::Call;
+use crate::coll::call;
+use crate::coll::reduction::Combiner;
+
+/// Words of a notice that say what was dropped.
+pub(crate) const NOTICE_DROPPED_WORDS: usize = 4;
+/// Words that the members exchange at once.
+pub(crate) const NOTICE_WORDS: usize = 4 + NOTICE_DROPPED_WORDS;
+/// The words that a member sends to the others in one exchange.
+pub(crate) type Notice = [u64; NOTICE_WORDS];
+/// A call that makes a team or a space, with two words that each member says of itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Birth {
+    pub(crate) operation: &'static str,
+    pub(crate) words: [u64; 2],
+}
+
+/// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
+/// counted from a number that no other call has.
+const BIRTHS: [&str; 15] = [
+    "split_strided",
+    "split_list",
+    "split_2d",
+    "split_3d",
+    "split_by",
+    "space",
+    "collect",
+    "an exchange of lengths",
+    REDUCE,
+    "broadcast_to_others",
+    "a common place",
+    "serve",
+    "the end of serve",
+    "a barrier of active messages",
+    "atomic_domain",
+];
+/// The reduction of a distributed array: what combines is said in the fourth word.
+pub(crate) const REDUCE: &str = "reduce of a distributed array";
+const FIRST_BIRTH: u64 = 1 << 32;
+
+impl Birth {
+    pub(crate) fn code(&self) -> u64 {
+        let place = BIRTHS.iter().position(|&name| name == self.operation);
+        FIRST_BIRTH + place.expect("every call that makes a team is in the table") as u64
+    }
+}
+
+/// The name and arguments of a member's call, for messages.
+pub(crate) fn describe(notice: &Notice) -> String {
+    let &[code, a, b, c, ..] = notice;
+    let birth = code.checked_sub(FIRST_BIRTH).and_then(|place| BIRTHS.get(place as usize));
+    birth
+        .map(|&name| match Combiner::describe(c).filter(|_| name == REDUCE) {
+            Some(combiner) => format!("{name} ({combiner})"),
+            None => name.to_owned(),
+        })
+        .or_else(|| call::describe([code, a, b, c]))
+        .or_else(|| Call::from_words([code, a, b]).map(|call| call.to_string()))
+        .unwrap_or_else(|| "something else".to_owned())
+}

@@ -1,0 +1,32 @@
+//! The pool: memory in which a PE allocates for itself, that of its teams and spaces.
+//!
+//! Invariant: a free block is all zero.
+
+use crate::heap::Heap;
+use crate::realm::SPACE_ALIGN_BYTES;
+use crate::world::World;
+use std::sync::{MutexGuard, PoisonError};
+
+impl World {
+    /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
+    pub fn pool_used_bytes(&self) -> usize {
+        let pool = self.pool();
+        pool.total_bytes() - pool.free_bytes()
+    }
+
+    /// Takes a block of this PE's pool, all zero; `None` if there is no room.
+    pub(crate) fn pool_alloc(&self, bytes: usize) -> Option<usize> {
+        self.pool().alloc(bytes, SPACE_ALIGN_BYTES)
+    }
+
+    /// Gives a block of this PE's pool back, zeroed for whoever takes it next.
+    pub(crate) fn pool_free(&self, offset_bytes: usize, bytes: usize) {
+        // SAFETY: the block is this PE's, and whoever gives it back knows that nobody uses it any more.
+        unsafe { self.memory.clear(self.my_pe(), offset_bytes, bytes) };
+        self.pool().free(offset_bytes);
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Heap> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,20 @@
+//! How a job starts, fails and ends: failures, faults, mistakes, several nodes, threads, and what must
+//! not compile.
+
+#[macro_use]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod failures;
+mod faults;
+mod first_error;
+mod forged;
+mod mismatch;
+#[cfg(feature = "full")]
+mod newer_libfabric;
+mod nodes;
+mod places;
+mod run;
+mod stall;
+mod threads;
+mod ui;

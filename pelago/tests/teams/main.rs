@@ -1,0 +1,21 @@
+//! Operations of several PEs together: barriers, teams, collectives, locks, messages, events, and the arrays
+//! built on them.
+
+#[macro_use]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod agreement;
+mod am;
+mod am_mistakes;
+mod barrier;
+mod coll;
+mod dice;
+mod distributed;
+mod events;
+mod lock;
+mod procedures;
+mod semaphore;
+mod shared_array;
+mod split_barrier;
+mod team;

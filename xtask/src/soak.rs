@@ -1,0 +1,310 @@
+//! `cargo xtask test --soak`: a campaign of jobs that lose PEs or their launcher at random moments, or whose
+//! PEs are stopped for a while. Each must end in time, for the right reason, and leave nothing behind.
+//!
+//! Invariant: what a job is, and what happens to it, depend on the seed of the campaign and its number
+//! alone; when it happens depends on the machine as well. `--seed S --only N` repeats a job.
+
+mod job;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::install::Install;
+use crate::workspace::{cargo, metadata};
+use job::{Job, signal};
+
+/// A job ends in this time after a death.
+const LIMIT: Duration = Duration::from_secs(10);
+/// A job that nobody disturbs, or that goes on, ends in this time.
+const LIMIT_UNDISTURBED: Duration = Duration::from_secs(60);
+/// How long a job computes, in seconds.
+const SECONDS: &str = "0.6";
+/// After this time a job that stands still says so.
+const STALL_REPORT: &str = "1";
+/// The last line of a job that has computed to its end.
+const RIGHT: &str = "all rounds are right";
+
+/// The placement of the PEs of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    OneNode,
+    /// Each PE on a node of its own, over libfabric (tcp).
+    FarApart,
+    /// Two on each of two nodes.
+    TwoNodes,
+}
+
+/// The disturbance of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mishap {
+    PeDies { pe: usize, by: i32 },
+    LauncherDies { by: i32 },
+    PeStopsForAWhile { pe: usize },
+    PeStaysStopped { pe: usize },
+}
+
+/// One job of the campaign.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    place: Place,
+    in_c: bool,
+    n_pes: usize,
+    mishap: Mishap,
+    after: Duration,
+}
+
+/// Numbers that look random: splitmix64 (Steele, Lea, Flood 2014).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % limit.max(1) as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, things: &[T]) -> T {
+        things[self.below(things.len())]
+    }
+}
+
+impl Case {
+    fn of(seed: u64, number: u64) -> Case {
+        let mut dice = Dice(seed.wrapping_mul(1 << 32).wrapping_add(number));
+        let place = dice.pick(&[Place::OneNode, Place::FarApart, Place::TwoNodes]);
+        let n_pes = if place == Place::OneNode { 2 + dice.below(3) } else { 4 };
+        let n_pes = if place == Place::FarApart { 2 } else { n_pes };
+        let pe = dice.below(n_pes);
+        let deadly = [libc::SIGKILL, libc::SIGSEGV, libc::SIGABRT, libc::SIGBUS, libc::SIGTERM];
+        let mishap = match dice.below(8) {
+            0..4 => Mishap::PeDies { pe, by: dice.pick(&deadly) },
+            4..6 => Mishap::LauncherDies { by: dice.pick(&[libc::SIGKILL, libc::SIGTERM, libc::SIGINT]) },
+            6 => Mishap::PeStopsForAWhile { pe },
+            _ => Mishap::PeStaysStopped { pe },
+        };
+        let after = Duration::from_micros(dice.below(700_000) as u64);
+        Case { place, in_c: dice.below(2) == 0, n_pes, mishap, after }
+    }
+
+    fn command(&self, programs: &Programs) -> Command {
+        let program = if self.in_c { &programs.in_c } else { &programs.in_rust };
+        let mut command = Command::new(&programs.launcher);
+        command.args(["run", "-n", &self.n_pes.to_string()]).arg(program).arg(SECONDS);
+        command.env("PELAGO_STALL_REPORT", STALL_REPORT);
+        if self.place != Place::OneNode {
+            command.env("PELAGO_SIM_NODES", "2");
+        }
+        command
+    }
+}
+
+/// The programs that the jobs run.
+struct Programs {
+    launcher: PathBuf,
+    in_rust: PathBuf,
+    in_c: PathBuf,
+    folder: PathBuf,
+}
+
+impl Programs {
+    fn build() -> Result<Programs> {
+        let target = metadata()?.target_directory;
+        let folder = target.join("soak");
+        let prefix = folder.join("prefix");
+        Install::release(&prefix).run()?;
+        let mut build = cargo(&["build", "--release", "-p", "pelago", "--example", "rounds"]);
+        ensure!(build.status()?.success(), "cannot build pelago/examples/rounds.rs");
+        let (source, in_c) = (folder.join("rounds.c"), folder.join("rounds"));
+        std::fs::write(&source, include_str!("soak/rounds.c"))?;
+        let mut compiler = Command::new(prefix.join("bin/oshcc"));
+        let status = compiler.args(["-O2", "-o"]).arg(&in_c).arg(&source).status();
+        ensure!(status.context("cannot run the installed oshcc")?.success(), "cannot compile rounds.c");
+        let in_rust = target.join("release/examples/rounds");
+        Ok(Programs { launcher: prefix.join("bin/pelago"), in_rust, in_c, folder })
+    }
+}
+
+/// Runs the jobs of a campaign, or one of them.
+pub fn run(count: u64, seed: u64, only: Option<u64>) -> Result<()> {
+    let programs = Programs::build()?;
+    let numbers = only.map_or(0..count, |number| number..number + 1);
+    println!("campaign of seed {seed}: {} jobs", numbers.end - numbers.start);
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} jobs, {elapsed}, {msg}")?;
+    let bar = ProgressBar::new(numbers.end - numbers.start).with_style(style);
+    let (mut tally, mut failures) = (Tally::default(), 0);
+    for number in numbers {
+        let case = Case::of(seed, number);
+        match play(&case, &programs, number) {
+            Ok(outcome) => tally.add(case.mishap, outcome),
+            Err(error) => {
+                failures += 1;
+                bar.suspend(|| eprintln!("job {number} ({case:?}): {error:#}"));
+            }
+        }
+        bar.inc(1);
+        bar.set_message(format!("{failures} failed"));
+    }
+    bar.finish();
+    println!("{tally}");
+    ensure!(failures == 0, "{failures} jobs failed; one is repeated by --seed {seed} --only NUMBER");
+    Ok(())
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// As it must after what happened to it, in this time.
+    AsItMust(Duration),
+    /// It was over before anything happened.
+    OverBefore,
+}
+
+/// How many jobs of each kind there were, and how long they took to end.
+#[derive(Default)]
+struct Tally {
+    rows: std::collections::BTreeMap<&'static str, (u64, u64, Duration)>,
+}
+
+impl Tally {
+    fn add(&mut self, mishap: Mishap, outcome: Outcome) {
+        let kind = match mishap {
+            Mishap::PeDies { .. } => "a PE dies",
+            Mishap::LauncherDies { .. } => "the launcher dies",
+            Mishap::PeStopsForAWhile { .. } => "a PE stops for a while",
+            Mishap::PeStaysStopped { .. } => "a PE stays stopped",
+        };
+        let (count, before, longest) = self.rows.entry(kind).or_default();
+        match outcome {
+            Outcome::AsItMust(took) => (*count, *longest) = (*count + 1, took.max(*longest)),
+            Outcome::OverBefore => *before += 1,
+        }
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{:<24} {:>6} {:>12} {:>12}", "what happened", "jobs", "over before", "longest end")?;
+        for (kind, (count, before, longest)) in &self.rows {
+            writeln!(f, "{kind:<24} {count:>6} {before:>12} {:>10.2} s", longest.as_secs_f64())?;
+        }
+        Ok(())
+    }
+}
+
+fn play(case: &Case, programs: &Programs, number: u64) -> Result<Outcome> {
+    let mark = format!("{}-{number}", std::process::id());
+    let mut job = Job::start(case.command(programs), mark, programs.folder.join("output"))?;
+    let outcome = disturb(case, &mut job).with_context(|| format!("it said: {}", job.output()));
+    let left = job.processes();
+    job.clean_up()?;
+    let outcome = outcome?;
+    ensure!(left.is_empty(), "processes {left:?} were left");
+    let names = std::fs::read_dir("/dev/shm").into_iter().flatten();
+    let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let memory: Vec<_> = names.filter(|name| name.contains("pelago")).collect();
+    ensure!(memory.is_empty(), "memory was left in /dev/shm: {memory:?}");
+    Ok(outcome)
+}
+
+fn disturb(case: &Case, job: &mut Job) -> Result<Outcome> {
+    thread::sleep(case.after);
+    match case.mishap {
+        Mishap::PeDies { pe, by } => {
+            let Some(pid) = job.pe(pe, LIMIT)? else { return over_before(job) };
+            signal(pid, by);
+            let (status, took) = end(job, LIMIT)?;
+            after_death(job, status, &format!("PE {pe} (pid {pid}) was killed by signal {by} "), took)
+        }
+        Mishap::LauncherDies { by } => {
+            signal(job.launcher(), by);
+            let (status, took) = end(job, LIMIT)?;
+            if status.success() {
+                return over_before(job);
+            }
+            let said = if by == libc::SIGKILL { "" } else { "to the launcher" };
+            after_death(job, status, said, took)
+        }
+        Mishap::PeStopsForAWhile { pe } => {
+            let Some(pid) = job.pe(pe, LIMIT)? else { return over_before(job) };
+            signal(pid, libc::SIGSTOP);
+            thread::sleep(Duration::from_millis(300));
+            signal(pid, libc::SIGCONT);
+            right(job)
+        }
+        Mishap::PeStaysStopped { pe } => {
+            let Some(pid) = job.pe(pe, LIMIT)? else { return over_before(job) };
+            signal(pid, libc::SIGSTOP);
+            let named = format!("PE {pe} is stopped by a signal");
+            let deadline = Instant::now() + LIMIT;
+            while !job.output().contains(&named) {
+                if job.output().contains(RIGHT) {
+                    signal(pid, libc::SIGCONT);
+                    return right(job);
+                }
+                ensure!(Instant::now() < deadline, "nobody has said that {named}");
+                thread::sleep(Duration::from_millis(20));
+            }
+            signal(pid, libc::SIGCONT);
+            right(job)
+        }
+    }
+}
+
+/// Waits for the end: how, and after how long.
+fn end(job: &mut Job, limit: Duration) -> Result<(ExitStatus, Duration)> {
+    let start = Instant::now();
+    match job.end(limit)? {
+        Some(status) => Ok((status, start.elapsed())),
+        None => bail!("after {limit:?} these processes are left: {:?}", job.processes()),
+    }
+}
+
+/// The job was killed, or the signal came too late.
+fn after_death(job: &Job, status: ExitStatus, reason: &str, took: Duration) -> Result<Outcome> {
+    let output = job.output();
+    if status.success() && output.contains(RIGHT) {
+        return Ok(Outcome::OverBefore);
+    }
+    ensure!(!status.success(), "it ended with status 0, though it was killed");
+    ensure!(output.contains(reason), "it does not say {reason:?}");
+    Ok(Outcome::AsItMust(took))
+}
+
+fn right(job: &mut Job) -> Result<Outcome> {
+    let (status, took) = end(job, LIMIT_UNDISTURBED)?;
+    ensure!(status.success() && job.output().contains(RIGHT), "it ended with {status}");
+    Ok(Outcome::AsItMust(took))
+}
+
+/// The job must have ended right.
+fn over_before(job: &mut Job) -> Result<Outcome> {
+    let (status, _) = end(job, LIMIT_UNDISTURBED)?;
+    ensure!(status.success() && job.output().contains(RIGHT), "it ended with {status}");
+    Ok(Outcome::OverBefore)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_has_every_kind_of_job_and_is_the_same_each_time() {
+        let cases: Vec<Case> = (0..500).map(|number| Case::of(7, number)).collect();
+        for place in [Place::OneNode, Place::FarApart, Place::TwoNodes] {
+            for in_c in [false, true] {
+                let of_kind = cases.iter().filter(|case| case.place == place && case.in_c == in_c);
+                let mut kinds: Vec<_> = of_kind.map(|case| std::mem::discriminant(&case.mishap)).collect();
+                kinds.dedup();
+                assert!(kinds.len() > 4, "{place:?}, in C: {in_c}");
+            }
+        }
+        let again = (0..500).map(|number| Case::of(7, number));
+        assert!(cases.iter().zip(again).all(|(one, other)| format!("{one:?}") == format!("{other:?}")));
+    }
+}
