@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 /// The variable that marks the processes of a job.
-const MARKER: &str = "PELAGO_SOAK_JOB";
+const MARKER: &str = "SOAK_JOB_OF_PELAGO";
 /// Between two looks at a process.
 const PAUSE: Duration = Duration::from_millis(2);
 
