@@ -29,6 +29,7 @@ pub use error::BootError;
 pub use job::{Job, Launcher, Notifier};
 pub use locality::{
     address_space_bytes, cores, cpus, machine_id, memory_available_bytes, memory_total_bytes, node_id,
+    pid_space,
 };
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;

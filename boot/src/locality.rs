@@ -16,7 +16,7 @@ pub fn node_id(settings: &Settings) -> String {
     }
     let boot = boot_id();
     let boot = boot.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
-    let network = network_namespace().unwrap_or_default();
+    let network = namespace("net").unwrap_or_default();
     let user = rustix::process::geteuid().as_raw();
     let slurm = std::env::var("SLURMD_NODENAME").map(|name| format!("-{name}")).unwrap_or_default();
     format!("{boot}-{network}-{user}{slurm}")
@@ -25,7 +25,13 @@ pub fn node_id(settings: &Settings) -> String {
 /// The identity of this machine: its boot id and the network namespace of this process. Two processes with
 /// the same identity reach each other by the loopback interface. `None` if `/proc` does not have it.
 pub fn machine_id() -> Option<String> {
-    Some(format!("{}-{}", boot_id()?, network_namespace()?))
+    Some(format!("{}-{}", boot_id()?, namespace("net")?))
+}
+
+/// The identity of the space in which the numbers of processes hold that this process sees: the boot id of
+/// this machine and the PID namespace. `None` if `/proc` does not have it.
+pub fn pid_space() -> Option<String> {
+    Some(format!("{}-{}", boot_id()?, namespace("pid")?))
 }
 
 fn boot_id() -> Option<String> {
@@ -33,9 +39,9 @@ fn boot_id() -> Option<String> {
     (!id.is_empty()).then_some(id)
 }
 
-/// The number of this process's network namespace.
-fn network_namespace() -> Option<String> {
-    let link = fs::read_link("/proc/self/ns/net").ok()?;
+/// The number of this process's namespace of a kind.
+fn namespace(kind: &str) -> Option<String> {
+    let link = fs::read_link(format!("/proc/self/ns/{kind}")).ok()?;
     let number: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     (!number.is_empty()).then_some(number)
 }

@@ -15,6 +15,10 @@ pub(crate) struct Card {
     /// The machine and network namespace that it is on; empty if that is not known. Processes of one machine
     /// may be on several nodes, simulated ones for instance.
     pub(crate) machine: String,
+    /// The space in which `pid` holds; empty if that is not known.
+    pub(crate) pid_space: String,
+    /// Its number in that space.
+    pub(crate) pid: u32,
     /// The secret of the job, in the card of process 0; empty in all others.
     pub(crate) secret: Vec<u8>,
     /// How many PEs it has.
@@ -68,15 +72,16 @@ fn node_memory_bytes() -> Option<usize> {
 }
 
 impl Card {
-    /// The card as bytes: the wishes, how many PEs and addresses, then each of the other fields after its
+    /// The card as bytes: the wishes, its number, how many PEs and addresses, then each of the other fields after its
     /// length, the addresses at the end.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Wishes { heap, pool, ring, node_memory } = self.wishes;
-        let words = [heap, pool, ring, node_memory, self.pes as u64, self.fabric.len() as u64];
+        let (pid, pes, addresses) = (self.pid.into(), self.pes as u64, self.fabric.len() as u64);
+        let words = [heap, pool, ring, node_memory, pid, pes, addresses];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let Card { node, machine, secret, memory, terms, obstacle, .. } = self;
-        let (node, machine) = (node.as_bytes(), machine.as_bytes());
-        let fields = [node, machine, secret, memory, terms.as_bytes(), obstacle.as_bytes()];
+        let Card { node, machine, pid_space, secret, memory, terms, obstacle, .. } = self;
+        let [node, machine, pid_space] = [node, machine, pid_space].map(|text| text.as_bytes());
+        let fields = [node, machine, pid_space, secret, memory, terms.as_bytes(), obstacle.as_bytes()];
         for field in fields.into_iter().chain(self.fabric.iter().map(Vec::as_slice)) {
             bytes.extend((field.len() as u32).to_le_bytes());
             bytes.extend(field);
@@ -99,16 +104,18 @@ impl Card {
         }
         let [heap, pool, ring, node_memory] =
             [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
-        let [pes, addresses] = [word(&mut bytes)?, word(&mut bytes)?];
+        let [pid, pes, addresses] = [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
         if addresses != 0 && addresses != pes {
             return None;
         }
         let text = |field: Vec<u8>| String::from_utf8_lossy(&field).into_owned();
         let mut card = Card {
             wishes: Wishes { heap, pool, ring, node_memory },
+            pid: u32::try_from(pid).ok()?,
             pes: usize::try_from(pes).ok()?,
             node: text(field(&mut bytes)?),
             machine: text(field(&mut bytes)?),
+            pid_space: text(field(&mut bytes)?),
             secret: field(&mut bytes)?,
             memory: field(&mut bytes)?,
             terms: text(field(&mut bytes)?),
@@ -144,6 +151,8 @@ mod tests {
         let small = Card { node: "n".to_owned(), pes: 1, ..Card::default() };
         let full = Card {
             machine: "5".to_owned(),
+            pid_space: "6".to_owned(),
+            pid: 77,
             secret: vec![7; 16],
             memory: vec![1; 40],
             fabric: vec![vec![4; 30], vec![5; 3]],
@@ -164,6 +173,8 @@ mod tests {
         let card = |fabric: Vec<Vec<u8>>| Card {
             node: "left".to_owned(),
             machine: "1-2".to_owned(),
+            pid_space: "1-3".to_owned(),
+            pid: 1 << 22,
             secret: vec![9; 16],
             pes: 2,
             memory: vec![1, 2, 3],

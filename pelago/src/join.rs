@@ -14,7 +14,7 @@ use crate::last_words::tell_panics;
 use crate::nodes::Placement;
 use crate::route::Reach;
 use crate::world::World;
-use pelago_boot::{FabricKind, Job, RouteKind, Settings, machine_id, node_id};
+use pelago_boot::{FabricKind, Job, RouteKind, Settings, machine_id, node_id, pid_space};
 use pelago_fabric::ofi::{Choice, Ofi, lighten_endpoints};
 use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sim::SimParams;
@@ -247,6 +247,8 @@ fn own_card(job: &Job, shm: &Shm, settings: &Settings) -> Result<Card> {
     Ok(Card {
         node,
         machine: machine_id().unwrap_or_default(),
+        pid_space: pid_space().unwrap_or_default(),
+        pid: std::process::id(),
         secret,
         pes: job.pes_per_process(),
         memory: shm.address()?,
@@ -331,7 +333,16 @@ fn place(
             endpoints.into_iter().map(|ofi| Some(Net::Ofi(ofi))).collect()
         }
     };
-    Ok(nets.into_iter().map(|net| Placement { net, reach, nodes: nodes.to_vec() }).collect())
+    let place = |net| Placement { net, reach, nodes: nodes.to_vec(), pids: pids_of(me / each, cards) };
+    Ok(nets.into_iter().map(place).collect())
+}
+
+/// The process of each PE, as far as it has a number that this process can use. None where not all cards were
+/// read: then all PEs share memory, and find it there.
+fn pids_of(process: usize, cards: &[Card]) -> Vec<Option<u32>> {
+    let Some(own) = cards.get(process).filter(|card| !card.pid_space.is_empty()) else { return Vec::new() };
+    let pid = |card: &Card| (card.pid_space == own.pid_space).then_some(card.pid);
+    cards.iter().flat_map(|card| std::iter::repeat_n(pid(card), card.pes)).collect()
 }
 
 /// Refuses fabrics that differ from PE to PE: they would not understand each other.

@@ -15,6 +15,8 @@ pub(crate) struct Placement {
     pub(crate) reach: Reach,
     /// The name of the node of each PE; none if all are on one.
     pub(crate) nodes: Vec<u32>,
+    /// The number of the process of each PE, where it is known and holds here; none if all PEs share memory.
+    pub(crate) pids: Vec<Option<u32>>,
 }
 
 /// The number of each PE within its node, for the PEs whose memory is in a segment of `n_here` PEs: all, or

@@ -352,7 +352,7 @@ impl World {
             no_shortcut: Shortcut::none(),
             // Elsewhere nobody is silent but by the program's fault.
             watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
-            stall: Stall::new(!is_simulated, settings),
+            stall: Stall::new(!is_simulated, placement.pids, settings),
             trackers: Trackers::default(),
             agenda: Agenda::default(),
             am: Hub::default(),

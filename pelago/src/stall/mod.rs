@@ -44,6 +44,7 @@ const PULSES: u32 = 8;
 /// The long waits of a world, and its looks at other PEs.
 pub(crate) struct Stall {
     is_on: bool,
+    pids: Vec<Option<u32>>,
     limit: Option<Duration>,
     is_checked: bool,
     waits: Mutex<Waits>,
@@ -123,10 +124,12 @@ fn namespace() -> u64 {
 }
 
 impl Stall {
-    /// For a world that this thread joins. `is_on` unless time is virtual.
-    pub(crate) fn new(is_on: bool, settings: &Settings) -> Stall {
+    /// For a world that this thread joins. `is_on` unless time is virtual. `pids` are the processes of the
+    /// PEs, where their cards told them.
+    pub(crate) fn new(is_on: bool, pids: Vec<Option<u32>>, settings: &Settings) -> Stall {
         Stall {
             is_on,
+            pids,
             limit: settings.stall_report,
             is_checked: settings.check,
             waits: Mutex::default(),
@@ -286,10 +289,10 @@ impl World {
         pid.store(std::process::id().into(), Ordering::Relaxed);
     }
 
-    /// The process of a PE of this node as the system numbers it, if it has that number in the namespace of
-    /// this process.
+    /// The process of a PE as the system numbers it, if it has that number in the namespace of this process.
     pub(crate) fn pid_of(&self, pe: Pe) -> Option<u32> {
-        let [pid, space] = &*self.memory.block(pe)?.process;
+        let Some(block) = self.memory.block(pe) else { return self.stall.pids.get(pe).copied().flatten() };
+        let [pid, space] = &*block.process;
         let pid = u32::try_from(pid.load(Ordering::Relaxed)).ok().filter(|&pid| pid != 0)?;
         (space.load(Ordering::Relaxed) == namespace()).then_some(pid)
     }
