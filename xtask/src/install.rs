@@ -5,7 +5,7 @@
 //! on doing so; a file that is already as it should be is left alone. What is installed finds the rest by its
 //! own place, so that the prefix can be moved.
 
-mod library;
+pub mod library;
 
 use std::ffi::OsString;
 use std::fs;

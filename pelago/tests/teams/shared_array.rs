@@ -47,6 +47,8 @@ fn follow_the_model<T: Element + PartialEq + std::fmt::Debug>(world: &World, mak
         let array = world.shared_array::<T>(len, block_size).unwrap();
         let zero = array.get(0).ok();
         let mut model: Vec<T> = (0..len).filter_map(|_| zero).collect();
+        // Nobody writes before all have read.
+        world.barrier();
         for round in 0..common::rounds(world, 40, 6) as usize {
             let (range, kind, writer) = (dice.range(len), dice.below(4), dice.below(world.n_pes()));
             let values: Vec<T> = range.clone().map(|index| make(1000 * round + index)).collect();

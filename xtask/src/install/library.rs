@@ -37,12 +37,7 @@ impl Library {
     /// Links both forms, unless they are newer than all that they are made from.
     pub fn link(built: &Path) -> Result<Library> {
         let folder = built.join("shmem-install");
-        let include = folder.join("include");
-        fs::create_dir_all(include.join("mpp"))
-            .with_context(|| format!("cannot make {}", include.display()))?;
-        for (path, text) in header::files()? {
-            write_if_changed(&include.join(path), &text)?;
-        }
+        let include = write_headers(&folder)?;
         let symbols = header::symbols()?;
         let exports = folder.join("exports.map");
         write_if_changed(&exports, &version_script(&symbols))?;
@@ -76,8 +71,18 @@ pub fn is_fresh(file: &Path, inputs: &[&Path]) -> bool {
     inputs.iter().all(|input| time(input).is_some_and(|input| input <= own))
 }
 
-/// Compiles every C file of the crate.
-fn compile(folder: &Path, include: &Path) -> Result<Vec<PathBuf>> {
+/// Writes the headers below `folder`; gives the folder that the C compiler is to look in.
+pub fn write_headers(folder: &Path) -> Result<PathBuf> {
+    let include = folder.join("include");
+    fs::create_dir_all(include.join("mpp")).with_context(|| format!("cannot make {}", include.display()))?;
+    for (path, text) in header::files()? {
+        write_if_changed(&include.join(path), &text)?;
+    }
+    Ok(include)
+}
+
+/// Every C file of the crate.
+pub fn c_files() -> Result<Vec<PathBuf>> {
     let source = root().join("shmem");
     let mut files = Vec::new();
     for entry in fs::read_dir(&source).with_context(|| format!("cannot read {}", source.display()))? {
@@ -85,6 +90,11 @@ fn compile(folder: &Path, include: &Path) -> Result<Vec<PathBuf>> {
         files.extend(path.extension().is_some_and(|extension| extension == "c").then_some(path));
     }
     files.sort();
+    Ok(files)
+}
+
+fn compile(folder: &Path, include: &Path) -> Result<Vec<PathBuf>> {
+    let files = c_files()?;
     let headers = [include.join("shmem.h"), include.join("pshmem.h")];
     let mut objects = Vec::new();
     for file in files {

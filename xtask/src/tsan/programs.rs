@@ -1,0 +1,61 @@
+//! OpenSHMEM programs with `SHMEM_THREAD_MULTIPLE` under ThreadSanitizer: those of `shmem/tests/c` whose
+//! threads call the library at once, and the library itself, all instrumented.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::TARGET;
+use crate::install::library::{c_files, write_headers};
+use crate::workspace::{self, metadata};
+
+/// The programs, with the settings that they run with besides none.
+const PROGRAMS: [&str; 2] = ["threads", "extension_threads"];
+const SETTINGS: [(&str, &str); 3] =
+    [("PELAGO_CHECK", "off"), ("PELAGO_CHECK", "on"), ("PELAGO_ROUTE", "net")];
+const PES: &str = "2";
+
+/// Compiles, links and runs them.
+pub fn run(folder: &Path, wraps: &[String], options: &str) -> Result<()> {
+    let mut build = super::cargo(folder, wraps);
+    build.args(["build", "--target", TARGET, "-p", "pelago-shmem"]);
+    succeed("building the library", &mut build)?;
+    let mut launcher = workspace::cargo(&["build", "-p", "pelago-cli"]);
+    succeed("building the launcher", &mut launcher)?;
+    let launcher = metadata()?.target_directory.join("debug/pelago");
+    let library = folder.join(TARGET).join("debug/libpelago_shmem.a");
+    let (include, sources) = (write_headers(folder)?, c_files()?);
+    for program in PROGRAMS {
+        let source = workspace::root().join(format!("shmem/tests/c/{program}.c"));
+        let binary = folder.join(program);
+        let mut link = Command::new("gcc");
+        link.args(["-std=gnu11", "-g", "-O1", "-fsanitize=thread", "-nodefaultlibs", "-I"]).arg(&include);
+        link.arg("-o").arg(&binary).arg(&source).args(&sources).arg(&library);
+        link.args(wraps.iter().filter_map(|argument| argument.strip_prefix("-Clink-arg=")));
+        link.arg("-Wl,--whole-archive").arg(runtime()?).arg("-Wl,--no-whole-archive");
+        link.args(["-lpthread", "-ldl", "-lm", "-lrt", "-lc", "-lgcc_s", "-lgcc"]);
+        succeed(&format!("linking {program}"), &mut link)?;
+        for (name, value) in SETTINGS {
+            let mut job = Command::new(&launcher);
+            job.args(["run", "-n", PES]).arg(&binary).env(name, value).env("TSAN_OPTIONS", options);
+            succeed(&format!("{program}.c under ThreadSanitizer with {name}={value}"), &mut job)?;
+        }
+    }
+    Ok(())
+}
+
+/// The sanitizer's library of the nightly compiler.
+fn runtime() -> Result<std::path::PathBuf> {
+    let folder = super::standard_library::folder()?;
+    let library = folder.join("librustc-nightly_rt.tsan.a");
+    ensure!(library.is_file(), "the nightly compiler has no {}", library.display());
+    Ok(library)
+}
+
+fn succeed(what: &str, command: &mut Command) -> Result<()> {
+    eprintln!("{what}");
+    let status = command.status().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    ensure!(status.success(), "{what}: {status}");
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! The standard library under ThreadSanitizer, as rustup installs it: not instrumented.
+//!
+//! Invariant: where a lock, a condition variable or a `Once` of the standard library orders two threads in code
+//! that is not instrumented, the sanitizer is told so. The linker (`--wrap`) puts a function before each of
+//! those, which calls `__tsan_release` and `__tsan_acquire` with the address that the threads meet at. All
+//! else in these types is inlined where it is used, and instrumented there. With the source of the standard
+//! library one could compile it anew (`-Zbuild-std`), but rustup does not always have it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// A function of the standard library: a part of its mangled name from each side, and what to tell before
+/// and after it. `a` is its first argument, `b` its second.
+struct Wrapped {
+    parts: [&'static str; 2],
+    before: &'static str,
+    after: &'static str,
+}
+
+const WRAPPED: [Wrapped; 7] = [
+    Wrapped { parts: ["5mutex5futex", "14lock_contended"], before: "", after: "acquire(a, 1);" },
+    Wrapped { parts: ["6rwlock5futex", "14read_contended"], before: "", after: "acquire(a, 2);" },
+    Wrapped { parts: ["6rwlock5futex", "15write_contended"], before: "", after: "acquire(a, 2);" },
+    Wrapped { parts: ["4once5futex", "4Once4call"], before: "", after: "acquire(a, 1); release(a, 1);" },
+    Wrapped { parts: ["7condvar5futex", "4wait"], before: "release(b, 1);", after: "acquire(b, 1);" },
+    Wrapped {
+        parts: ["7condvar5futex", "12wait_timeout"],
+        before: "release(b, 1);",
+        after: "acquire(b, 1);",
+    },
+    Wrapped { parts: ["ScopeData", "29decrement_num_running_threads"], before: "release(a, 6);", after: "" },
+];
+
+/// What the sanitizer is not to report, as it is not instrumented: how messages are printed, and the record of
+/// a thread that the standard library frees as the thread ends.
+pub const SUPPRESSIONS: &str = "race:std::io::stdio
+race:alloc::sync::Arc<std::thread
+race:std::rt::thread_cleanup
+race:std::sys::fd::unix::FileDesc
+race:std::path::Component
+";
+
+const HEAD: &str = "typedef struct { long low, high; } pair;
+void __tsan_acquire(void *);
+void __tsan_release(void *);
+static void acquire(long at, int words) { while (words--) __tsan_acquire((char *)at + 4 * words); }
+static void release(long at, int words) { while (words--) __tsan_release((char *)at + 4 * words); }
+/* The end of an Arc is ordered by a release and a fence, and the sanitizer does not model fences. */
+long __real___tsan_atomic64_fetch_sub(volatile long *, long, int);
+long __wrap___tsan_atomic64_fetch_sub(volatile long *at, long value, int order) {
+    return __real___tsan_atomic64_fetch_sub(at, value, order == __ATOMIC_RELEASE ? __ATOMIC_ACQ_REL : order);
+}
+";
+const WRAPPED_ARC: &str = "-Clink-arg=-Wl,--wrap=__tsan_atomic64_fetch_sub";
+
+/// Compiles the functions to `folder`; gives what the linker needs for them, as arguments of rustc.
+pub fn wrap(folder: &Path) -> Result<Vec<String>> {
+    let names = names()?;
+    let (mut source, mut arguments) = (HEAD.to_owned(), vec![WRAPPED_ARC.to_owned()]);
+    for Wrapped { parts: [module, function], before, after } in WRAPPED {
+        let is_it = |name: &&String| name.contains(module) && name.ends_with(function);
+        let name = names.iter().find(is_it).with_context(|| {
+            format!("the standard library of this compiler has no function ..{module}..{function}")
+        })?;
+        source += &format!(
+            "pair __real_{name}(long, long, long, long, long, long);\n\
+             pair __wrap_{name}(long a, long b, long c, long d, long e, long f) {{ {before} pair result = \
+             __real_{name}(a, b, c, d, e, f); {after} return result; }}\n"
+        );
+        arguments.push(format!("-Clink-arg=-Wl,--wrap={name}"));
+    }
+    std::fs::create_dir_all(folder)?;
+    let (path, object) = (folder.join("wrap.c"), folder.join("wrap.o"));
+    std::fs::write(&path, source)?;
+    let status = Command::new("gcc").args(["-O2", "-c", "-o"]).arg(&object).arg(&path).status();
+    ensure!(status.context("cannot run gcc")?.success(), "cannot compile {}", path.display());
+    arguments.push(format!("-Clink-arg={}", object.display()));
+    Ok(arguments)
+}
+
+/// Where the nightly compiler has its libraries.
+pub fn folder() -> Result<PathBuf> {
+    let output = super::nightly("rustc").args(["--print", "target-libdir"]).output()?;
+    ensure!(output.status.success(), "there is no nightly compiler: `rustup toolchain install nightly`");
+    Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
+}
+
+/// The names that the shared standard library of the nightly compiler exports.
+fn names() -> Result<Vec<String>> {
+    let folder = folder()?;
+    let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let is_library = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("libstd-") && name.ends_with(".so")
+    };
+    let library = entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_library);
+    let library = library.with_context(|| format!("{} has no libstd-*.so", folder.display()))?;
+    let output = Command::new("nm").arg("-D").arg(&library).output().context("cannot run nm")?;
+    ensure!(output.status.success(), "nm cannot read {}", library.display());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let name = |line: &str| Some(line.split_once(" T ")?.1.to_owned());
+    Ok(text.lines().filter_map(name).collect())
+}
