@@ -72,8 +72,8 @@ fn node_memory_bytes() -> Option<usize> {
 }
 
 impl Card {
-    /// The card as bytes: the wishes, its number, how many PEs and addresses, then each of the other fields after its
-    /// length, the addresses at the end.
+    /// The card as bytes: the wishes, its number, how many PEs and addresses, then each of the other fields
+    /// after its length, the addresses at the end.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Wishes { heap, pool, ring, node_memory } = self.wishes;
         let (pid, pes, addresses) = (self.pid.into(), self.pes as u64, self.fabric.len() as u64);

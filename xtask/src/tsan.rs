@@ -81,8 +81,8 @@ fn run_tests(folder: &Path, wraps: &[String], options: &str) -> Result<()> {
     Ok(())
 }
 
-/// Cargo of the nightly compiler, instrumenting all but the standard library. Generic functions of that one are
-/// compiled anew, instrumented, instead of taken from it.
+/// Cargo of the nightly compiler, instrumenting all but the standard library. Generic functions of that one
+/// are compiled anew, instrumented, instead of taken from it.
 fn cargo(folder: &Path, wraps: &[String]) -> Command {
     let mut flags = vec![
         "-Zsanitizer=thread",

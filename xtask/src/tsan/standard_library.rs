@@ -1,10 +1,10 @@
 //! The standard library under ThreadSanitizer, as rustup installs it: not instrumented.
 //!
-//! Invariant: where a lock, a condition variable or a `Once` of the standard library orders two threads in code
-//! that is not instrumented, the sanitizer is told so. The linker (`--wrap`) puts a function before each of
-//! those, which calls `__tsan_release` and `__tsan_acquire` with the address that the threads meet at. All
-//! else in these types is inlined where it is used, and instrumented there. With the source of the standard
-//! library one could compile it anew (`-Zbuild-std`), but rustup does not always have it.
+//! Invariant: where a lock, a condition variable or a `Once` of the standard library orders two threads in
+//! code that is not instrumented, the sanitizer is told so. The linker (`--wrap`) puts a function before
+//! each of those, which calls `__tsan_release` and `__tsan_acquire` with the address that the threads meet
+//! at. All else in these types is inlined where it is used, and instrumented there. With the source of the
+//! standard library one could compile it anew (`-Zbuild-std`), but rustup does not always have it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,9 +33,11 @@ const WRAPPED: [Wrapped; 7] = [
     Wrapped { parts: ["ScopeData", "29decrement_num_running_threads"], before: "release(a, 6);", after: "" },
 ];
 
-/// What the sanitizer is not to report, as it is not instrumented: how messages are printed, and the record of
-/// a thread that the standard library frees as the thread ends.
-pub const SUPPRESSIONS: &str = "race:std::io::stdio
+/// What the sanitizer is not to report, as it is not instrumented: how the library of tests tells of an
+/// end, how messages are printed, and the record of a thread that the standard library frees as the thread
+/// ends.
+pub const SUPPRESSIONS: &str = "race:CompletedTest
+race:std::io::stdio
 race:alloc::sync::Arc<std::thread
 race:std::rt::thread_cleanup
 race:std::sys::fd::unix::FileDesc
