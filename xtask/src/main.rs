@@ -45,7 +45,7 @@ enum Command {
         /// Add the tests that need root or Debian packages, and install what they need where allowed
         #[arg(long)]
         full: bool,
-        /// Fuzz, and run Miri and ThreadSanitizer (needs nightly Rust with rust-src and miri), and nothing
+        /// Fuzz, and run Miri and ThreadSanitizer (nightly Rust, with miri and rust-src), and nothing
         /// else
         #[arg(long, conflicts_with = "full")]
         deep: bool,
@@ -67,7 +67,7 @@ enum Command {
     },
     /// Check the style rules that the compiler and clippy do not know
     Tidy,
-    /// Run the thread mode under ThreadSanitizer (needs nightly Rust with its sources)
+    /// Run jobs of threads, and OpenSHMEM programs with threads, under ThreadSanitizer (nightly Rust)
     Tsan,
     /// Count the instructions of the hot operations, against their budgets
     Budget {

@@ -538,8 +538,9 @@ fn answers_out_of_place_are_refused() {
     ];
     let words = words.into_inner();
     assert_eq!(words.len(), expected.len());
-    for (said, words) in words.iter().zip(expected) {
-        assert!(said.contains(words), "{said} does not say {words:?}");
+    // The answer may be executed before the handler that gave it has returned.
+    for part in expected {
+        assert!(words.iter().any(|said| said.contains(part)), "{words:?} do not say {part:?}");
     }
 }
 

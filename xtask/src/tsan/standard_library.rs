@@ -37,6 +37,7 @@ const WRAPPED: [Wrapped; 7] = [
 /// end, how messages are printed, and the record of a thread that the standard library frees as the thread
 /// ends.
 pub const SUPPRESSIONS: &str = "race:CompletedTest
+race:alloc::sync::Arc<std::sync::poison::mutex::Mutex<core::option::Option<test
 race:std::io::stdio
 race:alloc::sync::Arc<std::thread
 race:std::rt::thread_cleanup
