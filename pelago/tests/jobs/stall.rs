@@ -133,7 +133,8 @@ fn file_of(test: &str) -> PathBuf {
 /// The standard error of all PEs.
 const SAID_VARIABLE: &str = "STALL_SAID";
 
-/// Waits until a PE has said one of these. It is PE 0, unless that one has had no time on a processor for long.
+/// Waits until a PE has said one of these. It is PE 0, unless that one has had no time on a processor for
+/// long.
 fn await_words(parts: &[&str]) {
     let path = std::env::var(SAID_VARIABLE).unwrap();
     let start = Instant::now();
