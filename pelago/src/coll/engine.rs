@@ -4,6 +4,7 @@
 //! is under way here, so that PEs that wait for different things serve each other. Steps begin in their
 //! order; one that cannot go on stays where it is and is tried again.
 
+use super::announced::Announced;
 use super::block;
 use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
@@ -205,14 +206,6 @@ struct Following {
     data: Tracker,
     to: Rank,
     mark: Mark,
-}
-
-/// A place of another member, as it has announced it.
-struct Announced {
-    slot: Slot,
-    /// From the start of its region.
-    offset: usize,
-    bytes: usize,
 }
 
 /// An operation under way.
@@ -771,12 +764,8 @@ impl Request {
             }
             Remote::Announced { slot, offset } => {
                 let place = self.announced.iter().find(|announced| announced.slot == slot);
-                let region_bytes = world.memory.region_bytes();
-                let place = place.filter(|place| {
-                    offset.saturating_add(bytes) <= place.bytes
-                        && place.offset.saturating_add(place.bytes) <= region_bytes
-                });
-                place.map_or_else(|| self.fail_unannounced(world, rank, bytes), |place| place.offset + offset)
+                let at = place.and_then(|place| place.at(offset, bytes, world.memory.region_bytes()));
+                at.unwrap_or_else(|| self.fail_unannounced(world, rank, bytes))
             }
         }
     }

@@ -13,6 +13,7 @@ pub mod table;
 
 pub mod sync_memory;
 
+mod announced;
 pub(crate) mod api;
 pub(crate) mod block;
 pub(crate) mod call;
