@@ -148,6 +148,14 @@ pub enum FabricError {
         /// What the fabric says.
         reason: String,
     },
+    /// The fabric has given up a transfer, and does not say to which peer.
+    #[error("PE {pe}: a transfer over the fabric to another PE failed: {reason}")]
+    TransferLost {
+        /// The PE that noticed.
+        pe: Pe,
+        /// What the fabric says.
+        reason: String,
+    },
     /// A peer was lost.
     #[error("PE {pe}: lost its connection to PE {peer} during {operation}")]
     PeerLost {

@@ -22,6 +22,7 @@ use pelago_fabric::sync::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,8 +31,8 @@ use std::time::{Duration, Instant};
 const TIME_TO_END: Duration = Duration::from_secs(5);
 /// The time that a launcher has to end the job after the last of them has ended.
 const TIME_TO_NOTICE: Duration = Duration::from_secs(2);
-/// The time that a launcher has to end the job after a PE was lost.
-const TIME_AFTER_LOSS: Duration = Duration::from_secs(1);
+/// The time that a launcher has to end the job after a PE was lost: longer than a PE waits that knows more.
+const TIME_AFTER_LOSS: Duration = Duration::from_secs(3);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(1);
 /// The longest error that travels, in bytes.
@@ -107,11 +108,11 @@ impl World {
     #[track_caller]
     pub(crate) fn wait_in_vain(&self, what: &str, pe: Option<Pe>) -> ! {
         let me = self.my_pe();
+        if self.is_launched() {
+            self.let_go();
+        }
         let mut leavers: Vec<Pe> = (0..self.n_pes()).filter(|&pe| pe != me && self.has_left(pe)).collect();
         leavers.sort_by_key(|&pe| self.place_of(pe));
-        if self.is_launched() {
-            self.let_go(&leavers);
-        }
         let left = match pe {
             Some(pe) => format!("PE {pe} has left the job"),
             None => "no other PE is left in the job".to_owned(),
@@ -142,39 +143,58 @@ impl World {
         Some((self.departures.failure_seen.get_or_init(Instant::now).elapsed(), pe, reason))
     }
 
-    /// Lets PEs go that have left, and gives them the time to end.
-    fn let_go(&self, leavers: &[Pe]) {
+    /// Lets PEs go that have left, or do so meanwhile, and gives them the time to end.
+    fn let_go(&self) {
         self.departures.has_given_time.store(true, Ordering::Relaxed);
-        let own_process = std::process::id();
-        let (mut near, mut is_any_unseen) = (Vec::new(), false);
-        for &pe in leavers {
-            match self.memory.block(pe) {
-                Some(block) => {
-                    block.departure.missed.store(self.my_pe() as u32 + 1, Ordering::Relaxed);
-                    match self.pid_of(pe) {
-                        Some(process) => near.push(process),
-                        None => is_any_unseen = true,
+        let (mut told, mut near, mut is_any_unseen) = (Vec::new(), Vec::new(), false);
+        let mut look = |near: &mut Vec<OwnedFd>| {
+            for leaver in (0..self.n_pes()).filter(|&pe| pe != self.my_pe() && self.has_left(pe)) {
+                for pe in self.not_seen_to_leave(leaver) {
+                    if !told.contains(&pe) {
+                        told.push(pe);
+                        is_any_unseen |= !self.tell_missed(pe, near);
                     }
                 }
-                None => {
-                    is_any_unseen = true;
-                    self.send_later(pe, Purpose::Missed, 0, Vec::new());
-                }
             }
-        }
-        self.ring_sleepers();
-        near.retain(|process| *process != own_process);
-        if near.is_empty() && !is_any_unseen {
+            is_any_unseen
+        };
+        if !look(&mut near) && near.is_empty() {
             // This process does not end before this PE does.
             return;
         }
-        let mut near: Vec<OwnedFd> = near.into_iter().filter_map(handle).collect();
         let deadline = Instant::now() + TIME_TO_END;
         self.pause_until(deadline, || {
+            let is_any_unseen = look(&mut near);
             near.retain(|process| !has_ended(process));
             near.is_empty() && !is_any_unseen
         });
         self.pause_until(deadline.min(Instant::now() + TIME_TO_NOTICE), || false);
+    }
+
+    /// A PE that has left, and others that perhaps have: a PE of another node says so only to those that wait
+    /// for it, and its process does not end before all its PEs have been let go.
+    fn not_seen_to_leave(&self, leaver: Pe) -> Range<Pe> {
+        let each = self.pes_per_process();
+        match self.memory.block(leaver) {
+            Some(_) => leaver..leaver + 1,
+            None => leaver / each * each..(leaver / each + 1) * each,
+        }
+    }
+
+    /// Tells a PE that has left that this one waits for it in vain. Adds the handle of its process, if that
+    /// is another one than this PE's; `false` if its end cannot be seen.
+    fn tell_missed(&self, pe: Pe, near: &mut Vec<OwnedFd>) -> bool {
+        let Some(block) = self.memory.block(pe) else {
+            self.send_later(pe, Purpose::Missed, 0, Vec::new());
+            return false;
+        };
+        block.departure.missed.store(self.my_pe() as u32 + 1, Ordering::Relaxed);
+        self.ring_sleepers();
+        let Some(process) = self.pid_of(pe) else { return false };
+        if process != std::process::id() {
+            near.extend(handle(process));
+        }
+        true
     }
 
     /// Pauses until `is_over`, the time is over or the launcher is gone. What others ask of this PE is served

@@ -277,9 +277,11 @@ impl World {
         // To fail shuts the channel, which is in use as long as events come.
         match outcome {
             Ok(_) => {}
-            Err(error @ (FabricError::Unreachable { .. } | FabricError::PeerLost { .. })) => {
-                return Err(Trouble::Lost(error.to_string()));
-            }
+            Err(
+                error @ (FabricError::Unreachable { .. }
+                | FabricError::TransferLost { .. }
+                | FabricError::PeerLost { .. }),
+            ) => return Err(Trouble::Lost(error.to_string())),
             Err(error) => return Err(Trouble::Other(error.to_string())),
         }
         let Some((from, header, bytes)) = senseless else { return Ok(()) };

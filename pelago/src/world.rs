@@ -457,6 +457,11 @@ impl World {
         is_alone_in_process(self.job().as_ref())
     }
 
+    /// How many PEs each process has.
+    pub(crate) fn pes_per_process(&self) -> usize {
+        self.job().as_ref().map_or(1, |of| of.job.pes_per_process())
+    }
+
     pub(crate) fn is_launcher_gone(&self) -> bool {
         self.job().as_ref().is_some_and(|of| of.job.launcher_gone())
     }

@@ -236,8 +236,7 @@ impl Endpoint {
         }
         let (reason, slot) = (self.reason(error.known.err.into()), error.known.op_context);
         let Some(slot) = NonNull::new(slot.cast::<Slot>()) else {
-            let operation = "a transfer over libfabric".into();
-            return Err(FabricError::System { pe, operation, reason, remedy: REMEDY });
+            return Err(FabricError::TransferLost { pe, reason });
         };
         // SAFETY: the context of an operation under way is its slot.
         let (kind, peer) = unsafe { (slot.as_ref().kind, slot.as_ref().pe) };

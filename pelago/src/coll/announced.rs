@@ -1,7 +1,7 @@
 //! Places that members announce: where another one is to put what does not fit into a mailbox.
 //!
-//! Invariant: an announcement is read from memory that peers write, so it is compared with the member's region
-//! before it is used.
+//! Invariant: an announcement is read from memory that peers write, so it is compared with the member's
+//! region before it is used.
 
 use super::schedule::Slot;
 
