@@ -84,7 +84,7 @@ pub fn wrap(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// Where the nightly compiler has its libraries.
-pub fn folder() -> Result<PathBuf> {
+fn folder() -> Result<PathBuf> {
     let output = super::nightly("rustc").args(["--print", "target-libdir"]).output()?;
     ensure!(output.status.success(), "there is no nightly compiler: `rustup toolchain install nightly`");
     Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
