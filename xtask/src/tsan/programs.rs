@@ -1,6 +1,6 @@
 //! OpenSHMEM programs with `SHMEM_THREAD_MULTIPLE` under ThreadSanitizer: those of `shmem/tests/c` whose
-//! threads call the library at once, and the library itself, all instrumented. The sanitizer is that of gcc, a
-//! shared library: Rust's would be part of the program, whose static data become symmetric memory.
+//! threads call the library at once, and the library itself, all instrumented. The sanitizer is that of
+//! gcc, a shared library: Rust's would be part of the program, whose static data become symmetric memory.
 
 use std::path::Path;
 use std::process::Command;

@@ -23,7 +23,7 @@ const WRAPPED: [Wrapped; 7] = [
     Wrapped { parts: ["5mutex5futex", "14lock_contended"], before: "", after: "acquire(a, 1);" },
     Wrapped { parts: ["6rwlock5futex", "14read_contended"], before: "", after: "acquire(a, 2);" },
     Wrapped { parts: ["6rwlock5futex", "15write_contended"], before: "", after: "acquire(a, 2);" },
-    Wrapped { parts: ["4once5futex", "4Once4call"], before: "", after: "acquire(a, 1); release(a, 1);" },
+    Wrapped { parts: ["4once5futex", "4Once4call"], before: CALL_AND_RELEASE, after: "acquire(a, 1);" },
     Wrapped { parts: ["7condvar5futex", "4wait"], before: "release(b, 1);", after: "acquire(b, 1);" },
     Wrapped {
         parts: ["7condvar5futex", "12wait_timeout"],
@@ -45,11 +45,24 @@ race:std::sys::fd::unix::FileDesc
 race:std::path::Component
 ";
 
+/// Before a `Once` calls the closure that is its third and fourth argument, a pointer and a table whose fifth
+/// entry is the function: another closure takes its place, which releases as soon as that one has returned.
+const CALL_AND_RELEASE: &str = "long *given = (long *)d;
+    struct call call = { c, (function *)given[4], a };
+    long table[] = { given[0], given[1], given[2], (long)called, (long)called };
+    c = (long)&call; d = (long)table;";
+
 const HEAD: &str = "typedef struct { long low, high; } pair;
 void __tsan_acquire(void *);
 void __tsan_release(void *);
 static void acquire(long at, int words) { while (words--) __tsan_acquire((char *)at + 4 * words); }
 static void release(long at, int words) { while (words--) __tsan_release((char *)at + 4 * words); }
+typedef void function(long, long);
+struct call { long data; function *function; long once; };
+static void called(struct call *call, long state) {
+    call->function(call->data, state);
+    release(call->once, 1);
+}
 /* The end of an Arc is ordered by a release and a fence, and the sanitizer does not model fences. */
 long __real___tsan_atomic64_fetch_sub(volatile long *, long, int);
 long __wrap___tsan_atomic64_fetch_sub(volatile long *at, long value, int order) {
@@ -77,7 +90,8 @@ pub fn wrap(folder: &Path) -> Result<Vec<String>> {
     std::fs::create_dir_all(folder)?;
     let (path, object) = (folder.join("wrap.c"), folder.join("wrap.o"));
     std::fs::write(&path, source)?;
-    let status = Command::new("gcc").args(["-O2", "-c", "-o"]).arg(&object).arg(&path).status();
+    let status =
+        Command::new("gcc").args(["-O2", "-fexceptions", "-c", "-o"]).arg(&object).arg(&path).status();
     ensure!(status.context("cannot run gcc")?.success(), "cannot compile {}", path.display());
     arguments.push(format!("-Clink-arg={}", object.display()));
     Ok(arguments)
