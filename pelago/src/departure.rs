@@ -30,9 +30,11 @@ use std::time::{Duration, Instant};
 /// The time that a PE which waits in vain gives those that have left to end.
 const TIME_TO_END: Duration = Duration::from_secs(5);
 /// The time that a launcher has to end the job after the last of them has ended.
-const TIME_TO_NOTICE: Duration = Duration::from_secs(2);
+const TIME_TO_NOTICE: Duration = Duration::from_secs(4);
 /// The time that a launcher has to end the job after a PE was lost: longer than a PE waits that knows more.
-const TIME_AFTER_LOSS: Duration = Duration::from_secs(3);
+const TIME_AFTER_LOSS: Duration = Duration::from_secs(5);
+/// The time in which a launcher that is gone ends this PE, if it was about to.
+const TIME_AFTER_LAUNCHER: Duration = Duration::from_secs(2);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(1);
 /// The longest error that travels, in bytes.
@@ -146,25 +148,32 @@ impl World {
     /// Lets PEs go that have left, or do so meanwhile, and gives them the time to end.
     fn let_go(&self) {
         self.departures.has_given_time.store(true, Ordering::Relaxed);
-        let (mut told, mut near, mut is_any_unseen) = (Vec::new(), Vec::new(), false);
+        let (mut told, mut near, mut is_any_unseen, mut is_any_other) =
+            (Vec::new(), Vec::new(), false, false);
         let mut look = |near: &mut Vec<OwnedFd>| {
             for leaver in (0..self.n_pes()).filter(|&pe| pe != self.my_pe() && self.has_left(pe)) {
                 for pe in self.not_seen_to_leave(leaver) {
                     if !told.contains(&pe) {
                         told.push(pe);
-                        is_any_unseen |= !self.tell_missed(pe, near);
+                        let end = self.tell_missed(pe);
+                        is_any_other |= end != End::WithThis;
+                        is_any_unseen |= end == End::Unseen;
+                        if let End::OfProcess(process) = end {
+                            // Without a handle it has ended already.
+                            near.extend(handle(process));
+                        }
                     }
                 }
             }
-            is_any_unseen
+            (is_any_other, is_any_unseen)
         };
-        if !look(&mut near) && near.is_empty() {
+        if !look(&mut near).0 {
             // This process does not end before this PE does.
             return;
         }
         let deadline = Instant::now() + TIME_TO_END;
         self.pause_until(deadline, || {
-            let is_any_unseen = look(&mut near);
+            let (_, is_any_unseen) = look(&mut near);
             near.retain(|process| !has_ended(process));
             near.is_empty() && !is_any_unseen
         });
@@ -181,26 +190,31 @@ impl World {
         }
     }
 
-    /// Tells a PE that has left that this one waits for it in vain. Adds the handle of its process, if that
-    /// is another one than this PE's; `false` if its end cannot be seen.
-    fn tell_missed(&self, pe: Pe, near: &mut Vec<OwnedFd>) -> bool {
+    /// Tells a PE that has left that this one waits for it in vain.
+    fn tell_missed(&self, pe: Pe) -> End {
         let Some(block) = self.memory.block(pe) else {
             self.send_later(pe, Purpose::Missed, 0, Vec::new());
-            return false;
+            return End::Unseen;
         };
         block.departure.missed.store(self.my_pe() as u32 + 1, Ordering::Relaxed);
         self.ring_sleepers();
-        let Some(process) = self.pid_of(pe) else { return false };
-        if process != std::process::id() {
-            near.extend(handle(process));
+        match self.pid_of(pe) {
+            None => End::Unseen,
+            Some(process) if process == std::process::id() => End::WithThis,
+            Some(process) => End::OfProcess(process),
         }
-        true
     }
 
-    /// Pauses until `is_over`, the time is over or the launcher is gone. What others ask of this PE is served
-    /// meanwhile.
+    /// Pauses until `is_over` or the time is over. What others ask of this PE is served meanwhile. A launcher
+    /// that ends a job may be gone before it has ended this PE, so it has some time for that.
     fn pause_until(&self, deadline: Instant, mut is_over: impl FnMut() -> bool) {
-        while Instant::now() < deadline && !is_over() && !self.is_launcher_gone() {
+        let mut gone_since = None;
+        while Instant::now() < deadline && !is_over() {
+            if self.is_launcher_gone()
+                && gone_since.get_or_insert_with(Instant::now).elapsed() > TIME_AFTER_LAUNCHER
+            {
+                return;
+            }
             self.serve_if_possible();
             std::thread::sleep(PAUSE);
         }
@@ -216,6 +230,17 @@ impl World {
     fn told(&self) -> std::sync::MutexGuard<'_, Vec<(Pe, Option<String>)>> {
         self.departures.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How the end of a PE that has left is seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It shares the process of this PE.
+    WithThis,
+    /// That of this process.
+    OfProcess(u32),
+    /// Not at all.
+    Unseen,
 }
 
 /// A handle of a process; `None` if it is gone, or the system does not give any.
