@@ -145,7 +145,7 @@ pub enum FabricError {
         peer: Pe,
         /// What was going on.
         operation: &'static str,
-        /// What the fabric says.
+        /// The reason that the fabric gives.
         reason: String,
     },
     /// The fabric has given up a transfer, and does not say to which peer.
@@ -153,7 +153,7 @@ pub enum FabricError {
     TransferLost {
         /// The PE that noticed.
         pe: Pe,
-        /// What the fabric says.
+        /// The reason that the fabric gives.
         reason: String,
     },
     /// A peer was lost.

@@ -353,7 +353,7 @@ impl Channel {
         self.started(gets);
         tracker.begin(false);
         let (remote, bytes, token) = (source.remote(0), words * size_of::<u64>(), Some(tracker.token()));
-        // SAFETY: the caller vouches for the words and their place.
+        // SAFETY: the caller has checked that the remote words exist and that `into` stays valid.
         let status = self.call(|net| unsafe { net.get(source.pe, into.cast(), bytes, remote, token) });
         if status == Status::Again {
             gets.fetch_sub(1, Ordering::Relaxed);

@@ -30,9 +30,9 @@ use std::time::{Duration, Instant};
 /// The time that a PE which waits in vain gives those that have left to end.
 const TIME_TO_END: Duration = Duration::from_secs(5);
 /// The time that a launcher has to end the job after the last of them has ended.
-const TIME_TO_NOTICE: Duration = Duration::from_secs(4);
+const TIME_TO_NOTICE: Duration = Duration::from_secs(2);
 /// The time that a launcher has to end the job after a PE was lost: longer than a PE waits that knows more.
-const TIME_AFTER_LOSS: Duration = Duration::from_secs(5);
+const TIME_AFTER_LOSS: Duration = Duration::from_secs(3);
 /// The time in which a launcher that is gone ends this PE, if it was about to.
 const TIME_AFTER_LAUNCHER: Duration = Duration::from_secs(2);
 /// Between two looks.

@@ -42,7 +42,7 @@ pub(crate) enum Purpose {
     Muster = 10,
     /// A PE waits in vain for this one, which has left: see `departure`.
     Missed = 11,
-    /// This was the last error of that one.
+    /// The last error of the sender, which has left.
     LastError = 12,
 }
 

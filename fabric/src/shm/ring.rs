@@ -439,7 +439,7 @@ impl<'m> Ring<'m> {
     fn read_cell(&self, cell: &Cell, bytes: usize, buffer: &mut Payload) {
         let target = buffer.room(bytes);
         for (i, word) in cell.words[HEAD_WORDS..].iter().enumerate().take(bytes.div_ceil(8)) {
-            // SAFETY: the buffer has room for so many words.
+            // SAFETY: `room` has made the buffer large enough for all words of the payload.
             unsafe { target.add(i).write(word.load(Ordering::Relaxed)) };
         }
     }
@@ -448,8 +448,8 @@ impl<'m> Ring<'m> {
     #[cfg(not(loom))]
     fn read_cells(&self, start: u64, bytes: usize, buffer: &mut Payload) {
         let source: *const AtomicU64 = self.word(start, 0);
-        // SAFETY: so many bytes from there on lie in the ring, as `checked` made sure, and peers may write
-        // them at any time, with which this copy bears; the buffer has room for them.
+        // SAFETY: `checked` has compared the range with the ring. Peers may write it at any time, which this
+        // copy allows. The buffer has room for the bytes.
         unsafe { copy::copy(buffer.room(bytes).cast(), source.cast(), bytes) };
     }
 
@@ -457,7 +457,7 @@ impl<'m> Ring<'m> {
     fn read_cells(&self, start: u64, bytes: usize, buffer: &mut Payload) {
         let target = buffer.room(bytes);
         for i in 0..bytes.div_ceil(8) {
-            // SAFETY: the buffer has room for so many words.
+            // SAFETY: `room` has made the buffer large enough for all words of the payload.
             unsafe { target.add(i).write(self.word(start, i).load(Ordering::Relaxed)) };
         }
     }

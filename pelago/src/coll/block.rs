@@ -102,8 +102,8 @@ pub(crate) struct Board {
 }
 
 impl World {
-    /// Where the blocks of members lie, of so many bytes, as they have said. Ends the job if one is not in
-    /// its member's pool.
+    /// The offsets of the members' blocks, which are `bytes` long, as the members have told them. Ends the
+    /// job if a block lies outside its member's pool.
     pub(crate) fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {
         Bases::of(told.map(|(pe, offset)| self.checked_block(pe, offset as usize, bytes)).collect())
     }

@@ -18,8 +18,9 @@ use pelago_fabric::copy;
 use std::sync::Arc;
 
 impl World {
-    /// What all members of a team say, by rank, when each says `value`, over whatever carries puts: an
-    /// agreement, whose signals have a kind of their own. `said` is what this PE calls.
+    /// An all-gather of the runtime itself: returns the values of all members by rank, of which this PE gives
+    /// `value`. It is a schedule of puts, and its signals have a kind of their own, so that no user's
+    /// collective can be taken for it. `said` is the call of this PE.
     #[track_caller]
     pub(crate) fn exchange_by_schedule(
         &self,

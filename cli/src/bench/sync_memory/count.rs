@@ -23,8 +23,8 @@ use super::strategy::{Parameters, Reuse, STRATEGIES, Strategy};
 /// Size of a synchronisation word, in bytes.
 pub const WORD_BYTES: u64 = 8;
 
-/// What an operation costs under a strategy, on the average of many with the same root: messages with root
-/// 0, rounds with the worst root.
+/// The cost of an operation under a strategy. It is the average of many calls with the same root: messages
+/// are counted for root 0, rounds for the worst root.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Communication {
     /// Which one.

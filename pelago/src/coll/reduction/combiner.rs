@@ -115,7 +115,7 @@ impl Combiner {
         (op + 1) << ELEMENT_BITS | element
     }
 
-    /// What combines that has this code, as messages name it: "sum of f64"; `None` for 0.
+    /// The name of the reduction with this code, for error messages: "sum of f64". `None` for code 0.
     pub(crate) fn describe(code: u64) -> Option<String> {
         let op = ReduceOp::ALL.get((code >> ELEMENT_BITS).checked_sub(1)? as usize);
         let op = op.map_or(A_FUNCTION, |op| op.name());
