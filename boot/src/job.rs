@@ -9,13 +9,14 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::fs::{FileType, fstat};
+use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionread};
 use rustix::net::sockopt::socket_type;
 
 use crate::at_exit::leave_at_exit;
@@ -27,7 +28,8 @@ use crate::pmix::client::{self as pmix, PmixError};
 
 /// The longest key of a job without a launcher, in characters; the same as that of the usual launchers.
 const KEY_MAX_CHARS: usize = 56;
-/// How long a process that ends the job waits for a thread of its own that keeps standard output.
+/// How long a process that ends the job waits for a thread of its own that keeps standard output, and for its
+/// launcher to read the last words.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
 /// What started the PEs of a job.
@@ -315,6 +317,7 @@ impl Job {
             // Written at once, so that the words of two PEs do not mix.
             let line = format!("PE {pe}: {message}\n");
             eprint!("{line}");
+            await_reader(std::io::stderr());
         }
         // A launcher that cannot be told is gone, and its job with it.
         match &self.means {
@@ -394,9 +397,36 @@ fn flush_stdout() {
     }
 }
 
+/// Waits until all that was written to a pipe has been read, but no longer than a limit. A launcher that is
+/// told to end the job may kill this process and close the pipe before it has read what is in it.
+fn await_reader(end: impl AsFd) {
+    let is_pipe = fstat(&end).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+    let since = Instant::now();
+    while is_pipe && since.elapsed() < FLUSH_LIMIT && ioctl_fionread(&end).is_ok_and(|bytes| bytes > 0) {
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::Read;
+
     use super::*;
+
+    #[test]
+    fn what_is_in_a_pipe_is_awaited_until_it_is_read() {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        await_reader(&writer);
+        // Byte by byte, so that the reader is still at it when the wait begins.
+        const BYTES: usize = 60_000;
+        writer.write_all(&[7; BYTES]).unwrap();
+        let read = thread::spawn(move || (0..BYTES).for_each(|_| reader.read_exact(&mut [0]).unwrap()));
+        await_reader(&writer);
+        assert_eq!(ioctl_fionread(&writer).unwrap(), 0);
+        read.join().unwrap();
+        await_reader(File::open("/dev/null").unwrap());
+    }
 
     fn alone() -> Job {
         let means = Means::Own(Mutex::default());
