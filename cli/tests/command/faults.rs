@@ -37,7 +37,7 @@ fn a_killed_pe_is_named() {
 fn pes_end_with_a_killed_launcher() {
     let job = Started::new(pelago(&LONG));
     job.pes_at_work(4);
-    assert_eq!(job.kill(), "", "the PEs ended before their work was done");
+    assert_eq!(job.kill().0, "", "the PEs ended before their work was done");
 }
 
 #[test]

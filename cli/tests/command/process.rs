@@ -131,14 +131,23 @@ impl Started {
         Ended { status, stdout, stderr }
     }
 
-    /// Kills the command, and waits for its PEs to end by themselves; gives what they wrote to standard
-    /// output.
-    pub fn kill(mut self) -> String {
+    /// Kills the command, and waits for its PEs to end by themselves; gives what all wrote to standard output
+    /// and standard error.
+    pub fn kill(mut self) -> (String, String) {
         self.signal(Signal::KILL);
         self.child.wait().unwrap();
         wait_until("the PEs of a killed launcher to end", || marked(&self.mark).is_empty());
         assert_no_named_memory();
-        self.stdout.recv_timeout(LIMIT).expect("the end of the standard output of a job that has ended")
+        let text = |stream: &Receiver<String>| {
+            stream.recv_timeout(LIMIT).expect("the end of a stream of a job that has ended")
+        };
+        (text(&self.stdout), text(&self.stderr))
+    }
+
+    /// Whether the command ends within `limit`.
+    #[cfg(feature = "full")]
+    pub fn ends_within(&self, limit: Duration) -> bool {
+        has_ended(&self.handle, limit)
     }
 }
 
