@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn a_descriptor_that_is_no_socket_is_refused() {
         use std::os::fd::AsRawFd;
-        let file = std::fs::File::open("/dev/null").unwrap();
+        let file = File::open("/dev/null").unwrap();
         assert!(take_socket(file.as_raw_fd()).unwrap_err().to_string().contains("PMI_FD"));
         assert!(take_socket(i32::MAX).unwrap_err().to_string().contains("PMI_FD"));
     }

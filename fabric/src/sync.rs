@@ -31,6 +31,29 @@ pub fn fence_after_update() {
     fence(Ordering::SeqCst);
 }
 
+/// Whether a word does not have this value, as a relaxed load tells: a compare with memory and a jump, where
+/// the compiler would load an atomic into a register first.
+#[inline(always)]
+pub fn differs<const VALUE: u32>(word: &AtomicU32) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+    // SAFETY: the assembler reads the word, for the language as a relaxed atomic load.
+    unsafe {
+        std::arch::asm!(
+            "cmp dword ptr [{word}], {value}",
+            "jne {yes}",
+            word = in(reg) word.as_ptr(),
+            value = const VALUE,
+            yes = label { return true },
+            options(nostack, readonly),
+        );
+        false
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+    {
+        word.load(Ordering::Relaxed) != VALUE
+    }
+}
+
 /// A value alone on its cache line, so that two writers of neighbouring values do not slow each other.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]

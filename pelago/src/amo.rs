@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::rma::On;
 use crate::tracker::Tracker;
-use crate::view::View;
+use crate::view::{View, Way};
 use num_complex::Complex;
 use pelago_fabric::amo::AtomicKind;
 use pelago_fabric::sync::{
@@ -250,14 +250,12 @@ macro_rules! operations {
                 where
                     T: $bound,
                 {
-                    if pe >= self.place.gate {
+                    let Some(part) = self.place.fast(pe) else {
                         return self.$cold(pe, index $(, $operand)?);
-                    }
+                    };
                     if index >= self.len() {
                         return self.$cold(pe, index $(, $operand)?);
                     }
-                    // SAFETY: the gate lets only PEs of the job pass.
-                    let part = unsafe { self.place.part(pe) };
                     let operand = operations!(@operand T $($operand)?);
                     // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
                     let old = unsafe { T::execute(part.element(index), AtomicOp::$op, operand) };
@@ -293,7 +291,7 @@ macro_rules! operations {
                 where
                     T: $bound,
                 {
-                    if index >= self.gate_len {
+                    if index >= self.fast_len {
                         return self.$cold(index $(, $operand)?);
                     }
                     let operand = operations!(@operand T $($operand)?);
@@ -379,7 +377,7 @@ impl<T: AtomicElement> On<'_, T> {
     /// If there is no such element.
     #[inline]
     pub fn atomic_fetch(&self, index: usize) -> Result<T> {
-        if index >= self.gate_len {
+        if index >= self.fast_len {
             return self.view.atomic_fetch_cold(self.pe, index);
         }
         // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
@@ -392,7 +390,7 @@ impl<T: AtomicElement> On<'_, T> {
     /// If there is no such element; nothing happens then.
     #[inline]
     pub fn compare_swap(&self, index: usize, expected: T, new: T) -> Result<T> {
-        if index >= self.gate_len {
+        if index >= self.fast_len {
             return self.view.compare_swap_cold(self.pe, index, expected, new);
         }
         // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
@@ -413,14 +411,12 @@ impl<T: AtomicElement> View<'_, T> {
     /// If there is no such PE or element.
     #[inline]
     pub fn atomic_fetch(&self, pe: Pe, index: usize) -> Result<T> {
-        if pe >= self.place.gate {
-            return self.atomic_fetch_cold(pe, index);
-        }
+        let Some(part) = self.place.fast(pe) else { return self.atomic_fetch_cold(pe, index) };
         if index >= self.len() {
             return self.atomic_fetch_cold(pe, index);
         }
-        // SAFETY: the gate lets only PEs of the job pass; the index was checked.
-        Ok(unsafe { T::execute(self.place.part(pe).element(index), AtomicOp::Fetch, T::from_word(0)) })
+        // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
+        Ok(unsafe { T::execute(part.element(index), AtomicOp::Fetch, T::from_word(0)) })
     }
 
     #[cold]
@@ -436,14 +432,12 @@ impl<T: AtomicElement> View<'_, T> {
     /// If there is no such PE or element; nothing happens then.
     #[inline]
     pub fn compare_swap(&self, pe: Pe, index: usize, expected: T, new: T) -> Result<T> {
-        if pe >= self.place.gate {
+        let Some(part) = self.place.fast(pe) else {
             return self.compare_swap_cold(pe, index, expected, new);
-        }
+        };
         if index >= self.len() {
             return self.compare_swap_cold(pe, index, expected, new);
         }
-        // SAFETY: the gate lets only PEs of the job pass.
-        let part = unsafe { self.place.part(pe) };
         // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
         let old = unsafe { T::compare_swap(part.element(index), expected, new) };
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
@@ -577,15 +571,15 @@ impl<T: AtomicElement> View<'_, T> {
         old: *mut T,
         tracker: Option<&Tracker>,
     ) {
-        if let Some((channel, target)) = self.net_target(operation, pe, index) {
-            // SAFETY: the caller vouches for the element and the place of the result.
-            return unsafe { self.world().start_atomic(channel, target, atomic, old.cast(), tracker) };
-        }
-        // SAFETY: the caller vouches for PE and index; arrays are aligned to 64 bytes, words to their size.
-        let (part, value) = unsafe {
-            let part = self.place.part(pe);
-            (part, atomic.execute(part.element(index).cast()))
+        let part = match self.way(operation, pe, index) {
+            Way::Mapped(part) => part,
+            Way::Net(channel, target) => {
+                // SAFETY: the caller vouches for the element and the place of the result.
+                return unsafe { self.world().start_atomic(channel, target, atomic, old.cast(), tracker) };
+            }
         };
+        // SAFETY: the caller vouches for the index; arrays are aligned to 64 bytes, words to their size.
+        let value = unsafe { atomic.execute(part.element(index).cast()) };
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence_after_update();
         if part.has_waiters() {

@@ -4,7 +4,7 @@
 //! everywhere. A number is in one of three states: free, alive, or dropped here and waiting for the others.
 
 use crate::agree::{ArraySet, DROPPED_WORDS};
-use crate::segment::PartTable;
+use crate::segment::AddressTable;
 use crate::symmetric::Usage;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Block {
     pub(crate) align_bytes: usize,
     /// For as long as the array lives, its handles point to this table.
     #[expect(dead_code, reason = "kept for the handles, which have its address")]
-    pub(crate) parts: PartTable,
+    pub(crate) parts: AddressTable,
     /// Held by collective operations that use the array, beside this one.
     pub(crate) usage: Arc<Usage>,
 }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn at(offset_bytes: usize) -> Block {
-        Block { offset_bytes, align_bytes: 64, parts: PartTable::default(), usage: Arc::default() }
+        Block { offset_bytes, align_bytes: 64, parts: AddressTable::default(), usage: Arc::default() }
     }
 
     fn set(ids: &[usize]) -> ArraySet {

@@ -34,9 +34,9 @@ use std::ops::Range;
 /// What a binding's own fast path reads of an array. All of it is constant while the array lives.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
-    /// PEs whose parts may be accessed directly: all, or none if operations are counted or go over the net.
-    pub gate: usize,
-    /// The start of the part of each PE.
+    /// PEs that a fast path may look up in `parts`: all, or none while operations are counted.
+    pub limit: usize,
+    /// Where the part of each PE is mapped; null where operations on it go over the net.
     pub parts: *const *mut u8,
     /// The start of this PE's part.
     pub own: *mut u8,
@@ -52,12 +52,10 @@ pub const WAITERS_BEFORE_BYTES: usize = WAITERS_BEFORE_WORDS * size_of::<u32>();
 impl<'w, T: Element> View<'w, T> {
     /// What a fast path of one's own reads.
     pub fn reach(&self) -> Reach {
-        // SAFETY: this PE is one of those that have a part.
-        let own = unsafe { self.place.part(self.realm().my_rank()) };
         Reach {
-            gate: self.place.gate,
+            limit: self.place.limit,
             parts: self.place.table(),
-            own: own.as_ptr().cast(),
+            own: self.place.own().as_ptr().cast(),
             bytes: self.len() * size_of::<T>(),
         }
     }
@@ -90,7 +88,8 @@ impl<'w, T: Element> View<'w, T> {
         assert!(start.is_multiple_of(align_of::<U>()) && skip_bytes <= bytes, "a view from {start:#x} on");
         // SAFETY: the table has an entry for each member.
         let parts = (0..self.realm().len()).map(|rank| unsafe { *parts.add(rank) });
-        let parts: Vec<*mut u8> = parts.map(|part| part.wrapping_add(skip_bytes)).collect();
+        let behind = |part: *mut u8| if part.is_null() { part } else { part.wrapping_add(skip_bytes) };
+        let parts: Vec<*mut u8> = parts.map(behind).collect();
         self.with_place(self.place.cast_from(skip_bytes, parts.leak().as_ptr().cast()))
     }
 

@@ -162,7 +162,7 @@ impl Channel {
 
     /// A further channel from the same PE.
     pub(crate) fn context(&self) -> FabricResult<Channel> {
-        self.call(Provider::context).map(|net| Channel::new(net, Shortcut::none()))
+        self.call(Provider::context).map(|net| Channel::new(net, Shortcut::none(self.shortcut.n_pes())))
     }
 
     pub(crate) fn executes(&self, kind: AtomicKind) -> bool {

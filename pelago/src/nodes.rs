@@ -89,6 +89,32 @@ mod tests {
     }
 
     #[test]
+    fn addresses_are_decided_per_pe() {
+        let params = SimParams { maps_nodes: true, ..SimParams::default().on_nodes(4, 2) };
+        let outcome = Spmd::new(4).sim(params).run(|world| {
+            let array = world.alloc_zeroed::<u64>(1).unwrap();
+            let is_near = |pe| world.node(pe) == world.node(world.my_pe());
+            for pe in 0..4 {
+                assert_eq!(array.place.fast(pe).is_some(), is_near(pe), "PE {pe}");
+                assert_eq!(array.ptr(pe).is_some(), is_near(pe), "PE {pe}");
+                assert_eq!(array.on(pe).unwrap().fast_len, usize::from(is_near(pe)), "PE {pe}");
+            }
+            assert!(array.place.fast(4).is_none() && !world.team().core.is_mapped());
+            let node = world.team().split_node().unwrap();
+            assert!(node.core.is_mapped() && node.core.is_fast);
+            let space = node.space(1 << 12).unwrap();
+            let inside = space.alloc_zeroed::<u64>(1).unwrap();
+            assert!(inside.are_all_mapped() && !array.are_all_mapped());
+        });
+        outcome.unwrap();
+        let alone = Spmd::new(2).setting("PELAGO_ROUTE", "net").run(|world| {
+            let array = world.alloc_zeroed::<u64>(1).unwrap();
+            array.place.fast(world.my_pe()).is_none() && array.local().get(0) == 0
+        });
+        assert_eq!(alone.unwrap(), [true, true], "operations on the own part go over the net as well");
+    }
+
+    #[test]
     fn a_world_names_what_is_between_pes_that_are_not_mapped() {
         let fabric = |job: Spmd| job.run(|world| world.fabric()).expect("the job runs").remove(0);
         assert_eq!(fabric(Spmd::new(2)), None);

@@ -390,8 +390,7 @@ mod tests {
         let words = world.alloc_zeroed::<u16>(2).unwrap();
         for round in 1..=12 {
             if world.my_pe() == 0 {
-                // SAFETY: PE 1 is a PE of the job.
-                let there = unsafe { words.place.part(1) };
+                let there = words.place.fast(1).expect("all PEs are mapped");
                 compute_until(&|| there.has_waiters(), "PE 1 does not fall asleep");
                 words.p(1, 0, round).unwrap();
                 compute_until(&|| words.local().get(1) == round, "PE 1 sleeps on");

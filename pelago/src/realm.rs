@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::heap::Heap;
 use crate::members::Members;
-use crate::segment::{Memory, PartTable};
+use crate::segment::{AddressTable, Memory, Place};
 use crate::symmetric::{Symmetric, Usage};
 use crate::team::TeamCore;
 use crate::world::World;
@@ -153,10 +153,25 @@ impl Realm {
         self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where an array lies on each member.
-    pub(crate) fn parts(&self, memory: &Memory, offset_bytes: usize) -> PartTable {
+    /// Where an array is mapped, by rank.
+    pub(crate) fn parts(&self, memory: &Memory, offset_bytes: usize) -> AddressTable {
         let place = |rank| (self.pe(rank), self.region_offset(rank, offset_bytes));
         memory.parts((0..self.len()).map(place))
+    }
+
+    /// The place of an array of `len` elements at an offset of this realm, whose table is `parts`.
+    ///
+    /// # Safety
+    /// As [`Memory::place`].
+    pub(crate) unsafe fn place<T: Element>(
+        &self,
+        memory: &Memory,
+        (offset_bytes, len): (usize, usize),
+        parts: &AddressTable,
+    ) -> Place<T> {
+        let own = (self.pe(self.me), self.region_offset(self.me, offset_bytes));
+        // SAFETY: the caller's promises are the same.
+        unsafe { memory.place((offset_bytes, len), own, parts) }
     }
 
     /// Makes sure that all members make this call, completes what they have started, and reclaims what all
@@ -201,7 +216,7 @@ impl Realm {
         let parts = self.parts(&world.memory, offset_bytes);
         // SAFETY: the block was allocated with this size and alignment; the array borrows the realm, which
         // keeps the memory and the table with the block.
-        let place = unsafe { world.memory.place(offset_bytes, len, &parts) };
+        let place = unsafe { self.place(&world.memory, (offset_bytes, len), &parts) };
         let usage = Usage::new(self.tie.clone());
         let block = Block { offset_bytes, align_bytes, parts, usage: Arc::clone(&usage) };
         let id = self.arrays().insert(block);

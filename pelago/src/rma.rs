@@ -11,9 +11,9 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::restricted;
 use crate::segment::Part;
-use crate::shortcut::{Got, Kept, Outcome, Peer, Refused, Shortcut};
+use crate::shortcut::{Got, Kept, Outcome, Refused, Shortcut};
 use crate::tracker::Tracker;
-use crate::view::View;
+use crate::view::{View, Way};
 use pelago_fabric::PreparedPut;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -28,14 +28,17 @@ impl<T: Element> View<'_, T> {
     #[inline]
     pub fn p(&self, pe: Pe, index: usize, value: T) -> Result<()> {
         // Two tests, not one of both: joined, they cost more instructions.
-        if pe >= self.place.gate {
-            return self.p_cold(pe, index, value);
+        if pe >= self.place.limit {
+            return self.p_checked(pe, index, value);
         }
         if index >= self.len() {
-            return self.p_cold(pe, index, value);
+            return self.p_checked(pe, index, value);
         }
-        // SAFETY: the gate lets only PEs of the job pass; the index was checked.
-        unsafe { self.place.part(pe).store(index, value) };
+        // SAFETY: the limit is at most the number of members; PE and index were checked.
+        unsafe {
+            let Some(part) = self.place.mapped(pe) else { return self.p_far(pe, index, value) };
+            part.store(index, value);
+        }
         Ok(())
     }
 
@@ -46,14 +49,17 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE or element.
     #[inline]
     pub fn g(&self, pe: Pe, index: usize) -> Result<T> {
-        if pe >= self.place.gate {
-            return self.g_cold(pe, index);
+        if pe >= self.place.limit {
+            return self.g_checked(pe, index);
         }
         if index >= self.len() {
-            return self.g_cold(pe, index);
+            return self.g_checked(pe, index);
         }
-        // SAFETY: the gate lets only PEs of the job pass; the index was checked.
-        Ok(unsafe { self.place.part(pe).load(index) })
+        // SAFETY: the limit is at most the number of members; PE and index were checked.
+        unsafe {
+            let Some(part) = self.place.mapped(pe) else { return self.g_far(pe, index) };
+            Ok(part.load(index))
+        }
     }
 
     /// Puts elements: writes `source` to the elements from `index` on, on `pe`. The source may be reused at
@@ -84,22 +90,27 @@ impl<T: Element> View<'_, T> {
     #[inline]
     pub fn on(&self, pe: Pe) -> Result<On<'_, T>> {
         self.check_pe("on", pe)?;
-        // SAFETY: the PE was compared with the number of PEs above.
-        let part = unsafe { self.place.part(pe) };
-        let gate_len = if pe < self.place.gate { self.len() } else { 0 };
-        Ok(On { part, gate_len, view: self, pe })
+        let (part, fast_len) = match self.place.fast(pe) {
+            Some(part) => (part, self.len()),
+            None => (self.place.own(), 0),
+        };
+        Ok(On { part, fast_len, view: self, pe })
     }
 
-    /// The arguments stand as in `p`, so that the fast path need not move them.
+    /// Puts one element over the net. The arguments stand as in `p`, so that the fast path need not move
+    /// them.
+    ///
+    /// # Safety
+    /// There is such a member, and such an element.
     #[cold]
     #[inline(never)]
-    fn p_cold(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        if index >= self.len() || !PreparedPut::is_for::<T>() {
+    unsafe fn p_far(&self, pe: Pe, index: usize, value: T) -> Result<()> {
+        if !PreparedPut::is_for::<T>() {
             return self.p_checked(pe, index, value);
         }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
         let shortcut = self.shortcut;
-        // SAFETY: the index was checked, and in the world's arrays each PE's part is at the same offset.
+        // SAFETY: PE and index are right, and in the world's arrays each PE's part is at the same offset.
         match unsafe { shortcut.put(pe, offset_bytes, value, ptr::from_ref(self).cast()) } {
             Outcome::Started => Ok(()),
             Outcome::NotStarted => self.p_checked(pe, index, value),
@@ -108,20 +119,15 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Puts one element to a PE that is mapped, or whose memory has a key of its own.
+    /// Puts one element to a PE whose memory has a key of its own.
     #[inline(never)]
     fn p_elsewhere(&self, pe: Pe, index: usize, value: T) -> Result<()> {
         let spot = match self.shortcut.peer(pe) {
             None => return self.p_checked(pe, index, value),
-            Some(Peer::Mapped) => {
-                // SAFETY: there is such a PE, which is mapped, and `p_cold` has checked the index.
-                unsafe { self.place.part(pe).store(index, value) };
-                return Ok(());
-            }
-            Some(Peer::Net(spot)) => spot,
+            Some(spot) => spot,
         };
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
-        // SAFETY: `p_cold` has checked the index, and the spot is the PE's.
+        // SAFETY: `p` has checked the index, and the spot is the PE's.
         match unsafe { self.shortcut.put_to(spot, offset_bytes, value, ptr::from_ref(self).cast()) } {
             Outcome::Started => Ok(()),
             Outcome::Refused(kept) => Self::p_again(self.shortcut, kept),
@@ -134,10 +140,10 @@ impl<T: Element> View<'_, T> {
     #[inline(never)]
     fn p_again(shortcut: &Shortcut, kept: Kept) -> Result<()> {
         let Refused { origin, pe, offset_bytes, value } = shortcut.refused(kept, size_of::<T>());
-        // SAFETY: the origin is the view of this call, as `p_cold` has said.
+        // SAFETY: the origin is the view of this call, as `p_far` has said.
         let view = unsafe { &*origin.cast::<Self>() };
         let target = Target { operation: "p", pe, offset_bytes };
-        // SAFETY: there is such a PE, and `p_cold` has checked the index; without a tracker the source is
+        // SAFETY: there is such a PE, and `p` has checked the index; without a tracker the source is
         // free when this returns.
         unsafe { view.world().net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
         Ok(())
@@ -164,12 +170,16 @@ impl<T: Element> View<'_, T> {
         source: &[T],
         tracker: Option<&Tracker>,
     ) -> Result<()> {
-        if pe >= self.place.gate || !self.has_range(index, source.len()) {
+        let Some(part) = self.place.fast(pe) else {
+            // SAFETY: the caller vouches for the source.
+            return unsafe { self.put_cold(operation, pe, index, source, tracker) };
+        };
+        if !self.has_range(index, source.len()) {
             // SAFETY: the caller vouches for the source.
             return unsafe { self.put_cold(operation, pe, index, source, tracker) };
         }
-        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
-        unsafe { self.place.part(pe).write(index, source) };
+        // SAFETY: the range was compared with the array's length above.
+        unsafe { part.write(index, source) };
         Ok(())
     }
 
@@ -206,12 +216,16 @@ impl<T: Element> View<'_, T> {
         target: &mut [T],
         tracker: Option<&Tracker>,
     ) -> Result<()> {
-        if pe >= self.place.gate || !self.has_range(index, target.len()) {
+        let Some(part) = self.place.fast(pe) else {
+            // SAFETY: the caller vouches for the target.
+            return unsafe { self.get_cold(operation, pe, index, target, tracker) };
+        };
+        if !self.has_range(index, target.len()) {
             // SAFETY: the caller vouches for the target.
             return unsafe { self.get_cold(operation, pe, index, target, tracker) };
         }
-        // SAFETY: the gate lets only PEs of the job pass; the range was checked.
-        unsafe { self.place.part(pe).read(index, target) };
+        // SAFETY: the range was compared with the array's length above.
+        unsafe { part.read(index, target) };
         Ok(())
     }
 
@@ -227,8 +241,8 @@ impl<T: Element> View<'_, T> {
         target: &mut [T],
         tracker: Option<&Tracker>,
     ) -> Result<()> {
-        if tracker.is_none() && self.has_range(index, target.len()) {
-            // SAFETY: the range was checked, and the target is there until this returns.
+        if tracker.is_none() && pe < self.place.limit && self.has_range(index, target.len()) {
+            // SAFETY: PE and range were checked, and the target is there until this returns.
             let is_here = unsafe { self.g_short(pe, index, target.as_mut_ptr().cast(), size_of_val(target)) };
             if is_here {
                 return Ok(());
@@ -241,13 +255,17 @@ impl<T: Element> View<'_, T> {
         Ok(())
     }
 
+    /// Gets one element over the net.
+    ///
+    /// # Safety
+    /// There is such a member, and such an element.
     #[cold]
     #[inline(never)]
-    fn g_cold(&self, pe: Pe, index: usize) -> Result<T> {
+    unsafe fn g_far(&self, pe: Pe, index: usize) -> Result<T> {
         let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: the value is valid for writes until this returns, and the index is checked before.
+        // SAFETY: the value is valid for writes until this returns; the caller vouches for PE and index.
         unsafe {
-            match index < self.len() && self.g_short(pe, index, value.as_mut_ptr().cast(), size_of::<T>()) {
+            match self.g_short(pe, index, value.as_mut_ptr().cast(), size_of::<T>()) {
                 true => Ok(value.assume_init()),
                 false => self.g_checked(pe, index),
             }
@@ -257,20 +275,24 @@ impl<T: Element> View<'_, T> {
     /// Gets so many bytes by the shortcut; `false` if they have to come another way.
     ///
     /// # Safety
-    /// The elements are in the array; `into` is valid for writes until this returns.
+    /// There is such a member; the elements are in the array; `into` is valid for writes until this returns.
     #[inline(always)]
     unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
         if !restricted::may_wait() {
             return false;
         }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
-        // SAFETY: the caller vouches for the elements, and in the world's arrays each PE's part is at the
+        // SAFETY: the caller vouches for PE and elements, and in the world's arrays each PE's part is at the
         // same offset; it is not left before they are there, and this thread may wait.
         let get = || unsafe { self.shortcut.get(pe, offset_bytes, into, bytes) };
         let got = match get() {
             Got::NotMarkedAnew if self.world().net_channel().is_quiet() => get(),
             got => got,
         };
+        // First of all, as it is the most frequent.
+        if got == Got::Here {
+            return true;
+        }
         match got {
             Got::Here => {}
             Got::HereAndDue => self.world().progress(),
@@ -285,9 +307,10 @@ impl<T: Element> View<'_, T> {
     fn g_checked(&self, pe: Pe, index: usize) -> Result<T> {
         self.check("g", pe, index, 1)?;
         self.count_get(1);
-        let Some((channel, source)) = self.net_target("g", pe, index) else {
-            // SAFETY: PE and index were checked.
-            return Ok(unsafe { self.place.part(pe).load(index) });
+        let (channel, source) = match self.way("g", pe, index) {
+            // SAFETY: `check` has found that there is such an element.
+            Way::Mapped(part) => return Ok(unsafe { part.load(index) }),
+            Way::Net(channel, source) => (channel, source),
         };
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: PE and index were checked; without a tracker the value is there when the call returns.
@@ -320,11 +343,11 @@ impl<T: Element> View<'_, T> {
         source: &[T],
         tracker: Option<&Tracker>,
     ) {
-        match self.net_target(operation, pe, index) {
+        match self.way(operation, pe, index) {
             // SAFETY: the caller vouches for the range.
-            None => unsafe { self.place.part(pe).write(index, source) },
+            Way::Mapped(part) => unsafe { part.write(index, source) },
             // SAFETY: the caller vouches for the range and the source.
-            Some((channel, target)) => unsafe {
+            Way::Net(channel, target) => unsafe {
                 channel.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), tracker);
             },
         }
@@ -342,11 +365,11 @@ impl<T: Element> View<'_, T> {
         target: &mut [T],
         tracker: Option<&Tracker>,
     ) {
-        match self.net_target(operation, pe, index) {
+        match self.way(operation, pe, index) {
             // SAFETY: the caller vouches for the range.
-            None => unsafe { self.place.part(pe).read(index, target) },
+            Way::Mapped(part) => unsafe { part.read(index, target) },
             // SAFETY: the caller vouches for the range and the target.
-            Some((channel, source)) => unsafe {
+            Way::Net(channel, source) => unsafe {
                 channel.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), tracker);
             },
         }
@@ -356,8 +379,9 @@ impl<T: Element> View<'_, T> {
 /// The part of a symmetric array on one PE, for many operations there.
 pub struct On<'a, T: Element> {
     pub(crate) part: Part<T>,
-    /// Elements that the fast path may reach: all, or none if the gate is closed.
-    pub(crate) gate_len: usize,
+    /// Elements that the fast path may reach: all, or none if operations on the PE go over the net, or are
+    /// counted. Then `part` is not the PE's.
+    pub(crate) fast_len: usize,
     pub(crate) view: &'a View<'a, T>,
     pub(crate) pe: Pe,
 }
@@ -376,7 +400,7 @@ impl<T: Element> On<'_, T> {
     /// If there is no such element.
     #[inline]
     pub fn p(&self, index: usize, value: T) -> Result<()> {
-        if index >= self.gate_len {
+        if index >= self.fast_len {
             return self.p_cold(index, value);
         }
         // SAFETY: the index was compared with the array's length above.
@@ -390,7 +414,7 @@ impl<T: Element> On<'_, T> {
     #[inline(never)]
     fn p_cold(&self, index: usize, value: T) -> Result<()> {
         let this = std::hint::black_box(self);
-        this.view.p_cold(this.pe, index, value)
+        this.view.p(this.pe, index, value)
     }
 
     /// Gets one element, as [`View::g`].
@@ -399,11 +423,11 @@ impl<T: Element> On<'_, T> {
     /// If there is no such element.
     #[inline]
     pub fn g(&self, index: usize) -> Result<T> {
-        if index < self.gate_len {
+        if index < self.fast_len {
             // SAFETY: the index was compared with the array's length above.
             return Ok(unsafe { self.part.load(index) });
         }
-        self.view.g_cold(self.pe, index)
+        self.view.g(self.pe, index)
     }
 
     /// Puts elements, as [`View::put`].
@@ -412,7 +436,7 @@ impl<T: Element> On<'_, T> {
     /// If the range exceeds the array.
     #[inline]
     pub fn put(&self, index: usize, source: &[T]) -> Result<()> {
-        if index <= self.gate_len && source.len() <= self.gate_len - index {
+        if index <= self.fast_len && source.len() <= self.fast_len - index {
             // SAFETY: the range was compared with the array's length above.
             unsafe { self.part.write(index, source) };
             return Ok(());
@@ -427,7 +451,7 @@ impl<T: Element> On<'_, T> {
     /// If the range exceeds the array.
     #[inline]
     pub fn get(&self, index: usize, target: &mut [T]) -> Result<()> {
-        if index <= self.gate_len && target.len() <= self.gate_len - index {
+        if index <= self.fast_len && target.len() <= self.fast_len - index {
             // SAFETY: the range was compared with the array's length above.
             unsafe { self.part.read(index, target) };
             return Ok(());

@@ -1,10 +1,10 @@
 //! Symmetric memory as this PE maps it. This is the only file that makes pointers to
 //! elements; `progress.rs` adds checked offsets to the start of a heap.
 //!
-//! Invariant: a table of parts has the start of an array's part on every PE of the job, written before the
-//! array is handed out and never changed. The *gate* is how many PEs the fast path may reach: all of them, or
-//! 0 when operations are counted or some of the PEs are not mapped, so that each then takes the one cold
-//! function.
+//! Invariant: addresses are decided per PE. An array's table has one entry a PE: where its part is mapped, or
+//! null if operations on it go over the net. It is written before the array is handed out and never changed.
+//! The *limit* is the number of PEs; it is 0 while operations are counted and while the array is closed, and
+//! then every operation takes its cold function.
 //!
 //! What lies in a heap: flags and notices of the runtime, then blocks, one an array, each after a header of
 //! one cache line. The last word of a header counts the sleepers that wait for a change of the part behind it
@@ -13,6 +13,7 @@
 use crate::Pe;
 use crate::element::Element;
 use crate::heap::HEADER_BYTES;
+use crate::route::{Route, Routes};
 use crate::stall::RECORD_WORDS;
 use pelago_fabric::copy;
 use pelago_fabric::shm::Segment;
@@ -43,16 +44,36 @@ const _: () = assert!(RECORD_OFFSET_BYTES + RECORD_WORDS * 8 <= RESERVED_BYTES);
 /// The memory of the PEs of this node.
 pub(crate) struct Memory {
     segment: Arc<Segment>,
-    gate: usize,
+    /// PEs that the fast path compares a PE with: all, or 0 while operations are counted.
+    limit: usize,
     /// The number of each PE of the job within this node, if it is here.
     slots: Box<[Option<u32>]>,
+    /// Where the region of each PE is mapped; null if operations on it go over the net.
+    regions: AddressTable,
 }
 
 impl Memory {
     /// The memory of a node that has some of the job's PEs: `slots` says which, and their numbers within it.
-    pub(crate) fn new(segment: Arc<Segment>, slots: Box<[Option<u32>]>, is_gate_open: bool) -> Memory {
-        let gate = if is_gate_open { slots.len() } else { 0 };
-        Memory { segment, gate, slots }
+    /// While operations are counted, none takes the fast path.
+    pub(crate) fn new(
+        segment: Arc<Segment>,
+        slots: Box<[Option<u32>]>,
+        routes: &Routes,
+        is_counting: bool,
+    ) -> Memory {
+        let limit = if is_counting { 0 } else { slots.len() };
+        let region = |(pe, slot): (Pe, &Option<u32>)| match (routes.to(pe), slot) {
+            (Route::Mapped, &Some(slot)) => segment.heap(slot as usize).as_ptr(),
+            (Route::Mapped, None) => unreachable!("PE {pe} is mapped, but not in this node's memory"),
+            (Route::Net, _) => std::ptr::null_mut(),
+        };
+        let regions = AddressTable(slots.iter().enumerate().map(region).collect());
+        Memory { segment, limit, slots, regions }
+    }
+
+    /// Whether operations on a PE go to its memory, which is mapped here.
+    pub(crate) fn is_mapped(&self, pe: Pe) -> bool {
+        !self.regions.0[pe].is_null()
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -94,7 +115,8 @@ impl Memory {
         self.segment.layout().region_bytes()
     }
 
-    /// Where `pe`'s region is mapped, which its heap begins; null if it is on another node.
+    /// Where `pe`'s region is mapped, which its heap begins; null if it is on another node. A PE of this node
+    /// has one here also where operations on it go over the net.
     pub(crate) fn heap(&self, pe: Pe) -> *mut u8 {
         match self.slots[pe] {
             Some(slot) => self.segment.heap(slot as usize).as_ptr(),
@@ -154,30 +176,40 @@ impl Memory {
         unsafe { &*heap.add(offset_bytes).cast::<[AtomicU64; N]>() }
     }
 
-    /// Where something lies that begins at a PE's region offset, by rank: the PEs and their offsets in
-    /// bytes. Of PEs on other nodes the entries mean nothing.
-    pub(crate) fn parts(&self, places: impl Iterator<Item = (Pe, usize)>) -> PartTable {
+    /// Where something is mapped that begins at a PE's region offset, by rank: the PEs and their offsets in
+    /// bytes. Null where operations on the PE go over the net.
+    pub(crate) fn parts(&self, places: impl Iterator<Item = (Pe, usize)>) -> AddressTable {
         let start = |(pe, offset_bytes): (Pe, usize)| {
-            let range = HEADER_BYTES..self.region_bytes();
-            assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
-            self.heap(pe).wrapping_add(offset_bytes)
+            self.check_offset(pe, offset_bytes);
+            match self.regions.0[pe] {
+                region if region.is_null() => region,
+                region => region.wrapping_add(offset_bytes),
+            }
         };
-        PartTable(places.map(start).collect())
+        AddressTable(places.map(start).collect())
     }
 
-    /// The place of `len` elements at `offset_bytes` in the memory of every member of a realm.
+    fn check_offset(&self, pe: Pe, offset_bytes: usize) {
+        let range = HEADER_BYTES..self.region_bytes();
+        assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
+    }
+
+    /// The place of `len` elements at `offset_bytes` in the memory of every member of a realm. This PE, `me`,
+    /// has its part at the region offset `own_bytes`.
     ///
     /// # Safety
     /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory
     /// outlive the place.
     pub(crate) unsafe fn place<T: Element>(
         &self,
-        offset_bytes: usize,
-        len: usize,
-        parts: &PartTable,
+        (offset_bytes, len): (usize, usize),
+        (me, own_bytes): (Pe, usize),
+        parts: &AddressTable,
     ) -> Place<T> {
-        let gate = if self.gate == 0 { 0 } else { parts.0.len() };
-        Place { gate, parts: parts.0.as_ptr().cast(), offset_bytes, len, element: PhantomData }
+        self.check_offset(me, own_bytes);
+        let own = self.heap(me).wrapping_add(own_bytes).cast();
+        let limit = if self.limit == 0 { 0 } else { parts.0.len() };
+        Place { limit, len, parts: parts.0.as_ptr().cast(), own, offset_bytes, element: PhantomData }
     }
 
     /// Makes a free range of this PE's pool zero again, without keeping pages for it.
@@ -204,21 +236,26 @@ impl Memory {
     }
 }
 
-/// The start of an array's part on every PE, at an address of its own for as long as the array lives.
+/// Where something is mapped, by PE or by rank; null where it is not.
 #[derive(Debug, Default)]
-pub(crate) struct PartTable(Box<[*mut u8]>);
+pub(crate) struct AddressTable(pub(crate) Box<[*mut u8]>);
 
-// SAFETY: addresses of shared memory, which is accessed through `Part` only.
-unsafe impl Send for PartTable {}
+// SAFETY: addresses of shared memory, which is accessed as atomics or through copies only.
+unsafe impl Send for AddressTable {}
+// SAFETY: as for `Send`; the table itself never changes.
+unsafe impl Sync for AddressTable {}
 
 /// Where a symmetric array lies: the same offset in every PE's heap. Every access goes through one of its
 /// methods; the ranges are checked by the caller.
 pub(crate) struct Place<T> {
-    /// PEs that the fast path may reach.
-    pub(crate) gate: usize,
+    /// PEs that the fast path compares a PE with: all members, or 0 if none may take it.
+    pub(crate) limit: usize,
     /// Elements on each PE.
     pub(crate) len: usize,
+    /// Where each member's part is mapped, or null; an entry for each.
     parts: *const *mut T,
+    /// Where this PE's part is mapped, also where operations on it go over the net.
+    own: *mut T,
     offset_bytes: usize,
     element: PhantomData<T>,
 }
@@ -244,29 +281,49 @@ impl<T: Element> Place<T> {
     /// The same memory as elements of another type, as many as fit.
     pub(crate) fn cast<U>(&self) -> Place<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        let (parts, offset_bytes) = (self.parts.cast(), self.offset_bytes);
-        Place { gate: self.gate, len, parts, offset_bytes, element: PhantomData }
+        let (limit, offset_bytes) = (self.limit, self.offset_bytes);
+        let (parts, own) = (self.parts.cast(), self.own.cast());
+        Place { limit, len, parts, own, offset_bytes, element: PhantomData }
     }
 
     /// The same from `skip_bytes` on, beginning at `parts` on the members; the table outlives the result.
     pub(crate) fn cast_from<U>(&self, skip_bytes: usize, parts: *const *mut U) -> Place<U> {
         let len = (self.len * size_of::<T>() - skip_bytes) / size_of::<U>();
-        let offset_bytes = self.offset_bytes + skip_bytes;
-        Place { gate: self.gate, len, parts, offset_bytes, element: PhantomData }
+        let (limit, offset_bytes) = (self.limit, self.offset_bytes + skip_bytes);
+        let own = self.own.wrapping_byte_add(skip_bytes).cast();
+        Place { limit, len, parts, own, offset_bytes, element: PhantomData }
     }
 
     pub(crate) fn offset_bytes(&self) -> usize {
         self.offset_bytes
     }
 
-    /// The start of the array's part on `pe`.
+    /// This PE's part.
+    #[inline(always)]
+    pub(crate) fn own(&self) -> Part<T> {
+        Part { start: self.own }
+    }
+
+    /// The part on `pe`, if the fast path may go there: there is such a PE, it is mapped, and nothing is
+    /// counted. Two instructions more than the load of the address and the comparison with the limit.
+    #[inline(always)]
+    pub(crate) fn fast(&self, pe: Pe) -> Option<Part<T>> {
+        if pe >= self.limit {
+            return None;
+        }
+        // SAFETY: the limit is at most the number of members.
+        unsafe { self.mapped(pe) }
+    }
+
+    /// The part on `pe`, if operations on it go to mapped memory.
     ///
     /// # Safety
-    /// `pe` is a PE of the job.
+    /// There is such a member.
     #[inline(always)]
-    pub(crate) unsafe fn part(&self, pe: Pe) -> Part<T> {
-        // SAFETY: the table has an entry for each PE of the job.
-        Part { start: unsafe { *self.parts.add(pe) } }
+    pub(crate) unsafe fn mapped(&self, pe: Pe) -> Option<Part<T>> {
+        // SAFETY: the table has an entry for each member.
+        let start = unsafe { *self.parts.add(pe) };
+        (!start.is_null()).then_some(Part { start })
     }
 }
 

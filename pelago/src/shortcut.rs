@@ -26,11 +26,11 @@ const LOOKS_PER_SERVICE: u32 = 128;
 
 /// The shortcut, one a channel; closed for ever where the provider has none.
 pub(crate) struct Shortcut {
-    /// The address of each PE that is reached over the net, if all memory has the same key and begins at 0;
-    /// of nobody, if there is no shortcut.
+    /// By PE: the address of one that is reached over the net, if all memory has the same key and begins at
+    /// 0; of nobody, if there is no shortcut.
     addresses: Box<[u64]>,
-    /// How each PE is reached.
-    peers: Box<[Peer]>,
+    /// Where the memory of each PE is that is reached over the net.
+    peers: Box<[Option<Spot>]>,
     /// Of the job; read by puts only, which whoever has the node's memory starts.
     failure: *const Failure,
     unquiet: Unquiet,
@@ -47,15 +47,6 @@ pub(crate) struct Shortcut {
 unsafe impl Sync for Shortcut {}
 // SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Send`.
 unsafe impl Send for Shortcut {}
-
-/// How a PE is reached.
-#[derive(Clone, Copy)]
-pub(crate) enum Peer {
-    /// Its memory is mapped here.
-    Mapped,
-    /// Over the net.
-    Net(Spot),
-}
 
 /// What is prepared, and how much has come this way.
 pub(crate) struct Inside {
@@ -96,6 +87,7 @@ pub(crate) enum Outcome {
 
 /// What became of a get.
 #[must_use]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Got {
     /// It is there.
     Here,
@@ -123,11 +115,11 @@ pub(crate) struct Refused {
 }
 
 impl Shortcut {
-    /// None: it only keeps the mark.
-    pub(crate) fn none() -> Shortcut {
+    /// None, in a job of so many PEs: it only keeps the mark.
+    pub(crate) fn none(n_pes: usize) -> Shortcut {
         Shortcut {
-            addresses: Box::default(),
-            peers: Box::default(),
+            addresses: vec![ELSEWHERE; n_pes].into(),
+            peers: vec![None; n_pes].into(),
             failure: null(),
             unquiet: Unquiet::default(),
             get_bytes: 0,
@@ -140,23 +132,27 @@ impl Shortcut {
     /// The shortcut over this net to the PEs of the job, if there is one; to be opened where it is to stay.
     /// The record of the job's failure is there whenever something is put.
     pub(crate) fn prepare(net: &Net, key: Key, routes: &Routes, failure: &Failure) -> Shortcut {
-        let Some((put, spots)) = net.prepared_put(key) else { return Shortcut::none() };
-        let peer = |(pe, &spot)| match routes.to(pe) {
-            Route::Mapped => Peer::Mapped,
-            Route::Net => Peer::Net(spot),
+        let Some((put, spots)) = net.prepared_put(key) else {
+            return Shortcut::none(routes.len());
         };
-        let peers: Box<[Peer]> = spots.iter().enumerate().map(peer).collect();
+        let peer = |(pe, &spot)| (routes.to(pe) == Route::Net).then_some(spot);
+        let peers: Box<[Option<Spot>]> = spots.iter().enumerate().map(peer).collect();
         // All or none, as the prepared put keeps the last key.
         let is_common = spots.iter().all(|spot| spot.key == spots[0].key && spot.start == 0);
-        let address = |peer: &Peer| match peer {
-            Peer::Net(spot) if is_common => spot.address,
+        let address = |peer: &Option<Spot>| match peer {
+            Some(spot) if is_common => spot.address,
             _ => ELSEWHERE,
         };
         let addresses = peers.iter().map(address).collect();
         let get = net.prepared_get(key).filter(|_| is_common);
         let get_bytes = get.as_ref().map_or(0, |_| SHORT_BYTES.min(net.limits().transfer_bytes));
         let inside = TryLock::closed(Inside::new(Some(put), get));
-        Shortcut { addresses, peers, failure, get_bytes, inside, ..Shortcut::none() }
+        Shortcut { addresses, peers, failure, get_bytes, inside, ..Shortcut::none(0) }
+    }
+
+    /// The number of PEs of the job.
+    pub(crate) fn n_pes(&self) -> usize {
+        self.addresses.len()
     }
 
     /// Opens it, if there is one.
@@ -180,7 +176,7 @@ impl Shortcut {
     /// provider refuses it.
     ///
     /// # Safety
-    /// The element lies in the heap of each PE of the job.
+    /// There is such a PE of the job, and the element lies in the heap of each.
     #[inline(always)]
     pub(crate) unsafe fn put<T: Copy>(
         &self,
@@ -189,7 +185,8 @@ impl Shortcut {
         value: T,
         origin: *const (),
     ) -> Outcome {
-        let Some(&address) = self.addresses.get(pe) else { return Outcome::NotStarted };
+        // SAFETY: there is an entry for each PE.
+        let address = unsafe { *self.addresses.get_unchecked(pe) };
         if address == ELSEWHERE {
             return Outcome::Elsewhere;
         }
@@ -213,10 +210,10 @@ impl Shortcut {
         unsafe { self.start((address, Some(key)), start + offset_bytes as u64, value, origin) }
     }
 
-    /// How a PE is reached, if the job has not failed; to be asked when the answer was
-    /// [`Outcome::Elsewhere`].
-    pub(crate) fn peer(&self, pe: Pe) -> Option<Peer> {
-        (!self.has_failed()).then(|| self.peers[pe])
+    /// Where the memory of a PE is, if it is reached over the net and the job has not failed; to be asked
+    /// when the outcome was [`Outcome::Elsewhere`].
+    pub(crate) fn peer(&self, pe: Pe) -> Option<Spot> {
+        self.peers[pe].filter(|_| !self.has_failed())
     }
 
     #[inline(always)]
@@ -262,10 +259,11 @@ impl Shortcut {
     /// quiet: then the provider's count alone says when they are there.
     ///
     /// # Safety
-    /// The bytes lie in the heap of each PE of the job. `into` is valid for writes until they are there. This
-    /// thread may wait.
+    /// There is such a PE of the job, and the bytes lie in the heap of each. `into` is valid for writes until
+    /// they are there. This thread may wait.
     pub(crate) unsafe fn get(&self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> Got {
-        let address = self.addresses.get(pe).copied().unwrap_or(ELSEWHERE);
+        // SAFETY: there is an entry for each PE.
+        let address = unsafe { *self.addresses.get_unchecked(pe) };
         if address == ELSEWHERE || bytes.wrapping_sub(1) >= self.get_bytes || self.has_failed() {
             return Got::NotStarted;
         }
@@ -319,10 +317,7 @@ impl Shortcut {
         let put = inside.put.as_ref().expect("a put was prepared, as one was refused");
         let (origin, (last, place, value)) = (inside.origin, put.last(bytes));
         drop(inside);
-        let start = |peer: &Peer| match peer {
-            Peer::Net(spot) if spot.address == last => Some(spot.start),
-            _ => None,
-        };
+        let start = |peer: &Option<Spot>| peer.filter(|spot| spot.address == last).map(|spot| spot.start);
         let found = self.peers.iter().enumerate().find_map(|(pe, peer)| Some((pe, start(peer)?)));
         let (pe, start) = found.expect("it was one of these");
         Refused { origin, pe, offset_bytes: (place - start) as usize, value }
@@ -385,11 +380,11 @@ mod tests {
     fn no_pe_is_reached_once_the_job_has_failed() {
         let outcome = crate::spmd(1, |world| {
             let failure = &raw const world.memory.header().failure;
-            let peers = Box::new([Peer::Mapped]);
-            let shortcut = Shortcut { addresses: Box::new([ELSEWHERE]), peers, failure, ..Shortcut::none() };
-            // SAFETY: nothing is put, as the PE is mapped.
+            let peers = Box::new([Some(Spot { address: 0, key: 0, start: 0 })]);
+            let shortcut = Shortcut { addresses: Box::new([ELSEWHERE]), peers, failure, ..Shortcut::none(0) };
+            // SAFETY: nothing is put, as the PE's memory has a key of its own.
             let outcome = unsafe { shortcut.put(0, 0, 1_u64, null()) };
-            assert!(matches!((outcome, shortcut.peer(0)), (Outcome::Elsewhere, Some(Peer::Mapped))));
+            assert!(matches!((outcome, shortcut.peer(0)), (Outcome::Elsewhere, Some(_))));
             world.record_failure("on purpose");
             assert!(shortcut.peer(0).is_none());
         });

@@ -12,8 +12,9 @@ use crate::amo::AtomicElement;
 use crate::element::Element;
 use crate::error::Result;
 use crate::local::Local;
+use crate::segment::Part;
 use crate::tracker::Tracker;
-use crate::view::View;
+use crate::view::{View, Way};
 use pelago_fabric::sync::{Ordering, fence, fence_after_update};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
 
@@ -84,18 +85,17 @@ impl<T: Element> View<'_, T> {
         op: SignalOp,
     ) -> Result<()> {
         let signal = Signal { words: signals, index: signal_index, op };
-        if pe >= self.place.gate.min(signals.place.gate) {
+        let (Some(part), Some(word)) = (self.place.fast(pe), signals.place.fast(pe)) else {
             return self.put_signal_cold(pe, index, source, signal);
-        }
+        };
         let has_ranges = self.has_range(index, source.len()) && signal_index < signals.len();
         if !has_ranges || !std::ptr::eq(self.world(), signals.world()) {
             return self.put_signal_cold(pe, index, source, signal);
         }
-        // SAFETY: the gates let only PEs of the job pass, which is the same for both; the ranges were
-        // checked.
+        // SAFETY: both ranges were compared with the lengths of their arrays above.
         unsafe {
-            self.place.part(pe).write(index, source);
-            signals.raise(pe, signal_index, op);
+            part.write(index, source);
+            signals.raise((word, pe), signal_index, op);
         }
         Ok(())
     }
@@ -161,15 +161,18 @@ impl<T: Element> View<'_, T> {
         let world = self.world();
         self.count_put(source.len());
         world.tally.add(|counts| counts.atomics += 1);
-        let nets =
-            (self.net_target(operation, pe, index), signal.words.net_target(operation, pe, signal.index));
-        let (Some((channel, target)), Some((_, word))) = nets else {
-            // SAFETY: PE and ranges were checked; a PE that is not reached over the net is mapped.
-            unsafe {
-                self.place.part(pe).write(index, source);
-                signal.words.raise(pe, signal.index, signal.op);
+        let ways = (self.way(operation, pe, index), signal.words.way(operation, pe, signal.index));
+        let (channel, target, word) = match ways {
+            (Way::Net(channel, target), Way::Net(_, word)) => (channel, target, word),
+            (Way::Mapped(part), Way::Mapped(word)) => {
+                // SAFETY: `check_signal` has found that both ranges lie in their arrays.
+                unsafe {
+                    part.write(index, source);
+                    signal.words.raise((word, pe), signal.index, signal.op);
+                }
+                return Ok(());
             }
-            return Ok(());
+            _ => unreachable!("PE {pe} is mapped for one array and not for another"),
         };
         let data = world.trackers.open();
         // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches
@@ -205,14 +208,12 @@ impl View<'_, u64> {
     /// If there is no such PE or element; nothing happens then.
     #[inline]
     pub fn signal(&self, pe: Pe, index: usize, op: SignalOp) -> Result<()> {
-        if pe >= self.place.gate {
-            return self.signal_cold(pe, index, op);
-        }
+        let Some(part) = self.place.fast(pe) else { return self.signal_cold(pe, index, op) };
         if index >= self.len() {
             return self.signal_cold(pe, index, op);
         }
-        // SAFETY: the gate lets only PEs of the job pass; the index was checked.
-        unsafe { self.raise(pe, index, op) };
+        // SAFETY: the index was compared with the length of the array above.
+        unsafe { self.raise((part, pe), index, op) };
         Ok(())
     }
 
@@ -222,20 +223,18 @@ impl View<'_, u64> {
         self.amo_cold("signal", pe, index, &op.atomic())
     }
 
-    /// Signals a PE that is mapped, and wakes it if it sleeps until this array changes.
+    /// Signals a PE whose part is mapped, and wakes it if it sleeps until this array changes.
     ///
     /// # Safety
-    /// PE and index are those of an element, and the PE is mapped.
+    /// The part is that of the PE, and has such an element.
     #[inline(always)]
-    pub(crate) unsafe fn raise(&self, pe: Pe, index: usize, op: SignalOp) {
+    pub(crate) unsafe fn raise(&self, (part, pe): (Part<u64>, Pe), index: usize, op: SignalOp) {
         let (op, value) = op.parts();
-        // SAFETY: the caller vouches for the PE and the index; the array is aligned for its elements.
-        let part = unsafe {
-            let part = self.place.part(pe);
+        // SAFETY: the caller vouches for the index; the array is aligned for its elements.
+        unsafe {
             // SYNC POINT signal: releases the data that were written before.
             u64::execute(part.element(index), op, value);
-            part
-        };
+        }
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence_after_update();
         if part.has_waiters() {

@@ -85,8 +85,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
         (id, usage): (ArrayId, Arc<Usage>),
         place: Place<T>,
     ) -> Symmetric<'w, T> {
-        // SAFETY: this PE is a member. Nobody waits for this PE's part of the array yet.
-        unsafe { place.part(realm.my_rank()).reset_waiters() };
+        // Nobody waits for this PE's part of the array yet.
+        place.own().reset_waiters();
         Symmetric { view: View::new(world, realm, place, usage), id }
     }
 
@@ -118,22 +118,22 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let bytes = len * size_of::<T>();
         // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
         // that are still in it.
-        let gate = self.view.close();
+        let limit = self.view.close();
         self.finish_collectives("exclusive");
         // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
         // threads of this one have made collective calls at once.
         realm.agree(world, Call::BeginExclusive { offset_bytes, bytes })?;
-        // SAFETY: this PE is a member. All PEs agreed to begin, having closed their handles, and open
+        // SAFETY: all PEs agreed to begin, having closed their handles, and open
         // them after all have agreed to end, which this PE does after `work`; operations begun before are
         // complete, as the agreement is a barrier.
-        let part = unsafe { self.place.part(realm.my_rank()).slice(len) };
+        let part = unsafe { self.place.own().slice(len) };
         let value = catch_unwind(AssertUnwindSafe(|| work(part))).unwrap_or_else(|payload| {
             // Nobody waits for a PE that unwinds out of the phase.
             world.record_failure(panic_text(payload.as_ref()));
             resume_unwind(payload)
         });
         realm.agree(world, Call::EndExclusive { offset_bytes, bytes })?;
-        self.view.open(gate);
+        self.view.open(limit);
         Ok(value)
     }
 
@@ -163,12 +163,12 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let parts = realm.parts(&world.memory, offset_bytes);
         // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept
         // with the block.
-        let place = unsafe { world.memory.place(offset_bytes, len, &parts) };
+        let place = unsafe { realm.place(&world.memory, (offset_bytes, len), &parts) };
         if !is_in_place {
-            // SAFETY: this PE is a member; both blocks hold `kept` elements; the agreement was a
+            // SAFETY: both blocks hold `kept` elements; the agreement was a
             // barrier and nobody else has the new array before the barrier below, nor the old one, which is
             // consumed.
-            unsafe { self.place.part(realm.my_rank()).move_to(place.part(realm.my_rank()), kept) };
+            unsafe { self.place.own().move_to(place.own(), kept) };
             realm.heap().free(old_bytes);
         }
         let usage = Arc::clone(self.usage());
@@ -209,8 +209,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
 
     /// Zeroes this PE's part, before any other PE has the handle.
     pub(crate) fn zero_here(&self) {
-        // SAFETY: this PE is a member; the barrier that ends the allocation is still to come.
-        unsafe { self.place.part(self.realm().my_rank()).zero(0..self.len()) }
+        // SAFETY: the barrier that ends the allocation is still to come.
+        unsafe { self.place.own().zero(0..self.len()) }
     }
 }
 

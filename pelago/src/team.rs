@@ -20,7 +20,7 @@ use crate::heap::Heap;
 use crate::members::Members;
 use crate::notice::{Birth, NOTICE_DROPPED_WORDS, NOTICE_WORDS, Notice, describe};
 use crate::realm::{Bases, Realm, SPACE_ALIGN_BYTES};
-use crate::segment::Memory;
+use crate::segment::{AddressTable, Memory};
 use crate::space::Space;
 use crate::stall::Labelled;
 use crate::wait::Awaited;
@@ -51,7 +51,7 @@ pub(crate) struct TeamCore {
     /// Where the members' blocks lie.
     bases: Bases,
     /// Where they are mapped, by rank; empty if some are not.
-    pub(crate) starts: Starts,
+    pub(crate) starts: AddressTable,
     /// Where this PE's own block is mapped, if all are.
     pub(crate) own: Start,
     /// Whether blocking operations take their direct forms with nothing else to be looked at: no checks, no
@@ -76,9 +76,6 @@ pub(crate) struct TeamCore {
     sync_memory: SyncMemoryKind,
 }
 
-/// Where the blocks of the members of a team are mapped.
-pub(crate) struct Starts(pub(crate) Box<[*mut u8]>);
-
 /// Where the block of one member is mapped.
 pub(crate) struct Start(pub(crate) *mut u8);
 
@@ -87,18 +84,12 @@ unsafe impl Send for Start {}
 // SAFETY: as for `Send`: the memory behind it is accessed as atomics or through copies only.
 unsafe impl Sync for Start {}
 
-// SAFETY: addresses of shared memory, whose words are accessed as atomics or through copies only.
-unsafe impl Send for Starts {}
-// SAFETY: as for `Send`: the memory behind them is accessed as atomics or through copies only.
-unsafe impl Sync for Starts {}
-
 impl TeamCore {
     /// The team of all PEs, whose blocks are the first in every pool.
     pub(crate) fn world(
         memory: &Memory,
         pool: &mut Heap,
         (me, n_pes): (Pe, usize),
-        is_mapped: bool,
         sync_memory: SyncMemoryKind,
     ) -> Result<TeamCore> {
         let bytes = block::bytes(sync_memory, n_pes);
@@ -109,7 +100,7 @@ impl TeamCore {
             asked_bytes: bytes,
         })?;
         let core = TeamCore::new(Members::all(n_pes), me, Bases::Same(offset), None, sync_memory);
-        Ok(core.mapped(memory, is_mapped))
+        Ok(core.mapped(memory))
     }
 
     fn new(
@@ -125,7 +116,7 @@ impl TeamCore {
             n,
             me,
             bases,
-            starts: Starts(Box::default()),
+            starts: AddressTable::default(),
             own: Start(std::ptr::null_mut()),
             is_fast: false,
             meets_at_counter: false,
@@ -141,11 +132,11 @@ impl TeamCore {
         }
     }
 
-    fn mapped(mut self, memory: &Memory, is_mapped: bool) -> TeamCore {
-        if is_mapped {
-            // SAFETY: every member has its block at this offset of its region.
-            let start = |rank| unsafe { memory.heap(self.members.pe(rank)).add(self.bases.at(rank)) };
-            self.starts = Starts((0..self.members.len()).map(start).collect());
+    /// This core with the addresses of the members' blocks, if all are mapped.
+    fn mapped(mut self, memory: &Memory) -> TeamCore {
+        if self.members.iter().all(|pe| memory.is_mapped(pe)) {
+            let block = |rank| (self.members.pe(rank), self.bases.at(rank));
+            self.starts = memory.parts((0..self.members.len()).map(block));
             self.own = Start(self.starts.0[self.me]);
         }
         self
@@ -645,7 +636,7 @@ impl<'w> Team<'w> {
         small.begun_by_all = AtomicU64::new(core.begun_by_all.load(Ordering::Relaxed));
         small.exchanges = Mutex::new(*core.exchanging(self.world));
         small.engine = Mutex::new(core.engine().shrunk(n));
-        let small = small.mapped(&self.world.memory, self.world.routes.are_all_mapped());
+        let small = small.mapped(&self.world.memory);
         Ok(Some(Team { world: self.world, core: Arc::new(small.placed(self.world)) }))
     }
 
@@ -711,7 +702,7 @@ impl<'w> Team<'w> {
     pub(crate) fn founded(world: &'w World, pes: &[Pe], bases: Bases) -> Team<'w> {
         let me = pes.iter().position(|&pe| pe == world.my_pe()).expect("this PE is in the list");
         let core = TeamCore::new(Members::of(pes), me, bases, None, world.team.sync_memory);
-        let core = core.mapped(&world.memory, world.routes.are_all_mapped());
+        let core = core.mapped(&world.memory);
         Team { world, core: Arc::new(core.placed(world)) }
     }
 
@@ -723,7 +714,7 @@ impl<'w> Team<'w> {
         let bases = self.world.checked_blocks(told, born.block.map_or(0, |(_, bytes)| bytes));
         let tie = Some(Arc::new(self.core.tie(&born)));
         let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.core.sync_memory);
-        let core = core.mapped(&self.world.memory, self.world.routes.are_all_mapped());
+        let core = core.mapped(&self.world.memory);
         Some(Team { world: self.world, core: Arc::new(core.placed(self.world)) })
     }
 

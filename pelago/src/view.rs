@@ -12,8 +12,7 @@ use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::local::Local;
 use crate::realm::Realm;
-use crate::route::Route;
-use crate::segment::Place;
+use crate::segment::{Part, Place};
 use crate::shortcut::Shortcut;
 use crate::symmetric::Usage;
 use crate::world::World;
@@ -42,28 +41,37 @@ pub struct View<'a, T: Element> {
     pub(crate) place: Place<T>,
 }
 
+/// How an operation gets to a member's part.
+pub(crate) enum Way<'a, T: Element> {
+    /// It is mapped here.
+    Mapped(Part<T>),
+    /// Over the net.
+    Net(&'a Arc<Channel>, Target),
+}
+
 impl<'a, T: Element> View<'a, T> {
     pub(crate) fn new(world: &'a World, realm: &'a Realm, place: Place<T>, usage: Arc<Usage>) -> View<'a, T> {
         let shortcut = &world.no_shortcut;
         let mut view = View { world, realm, usage, channel: None, shortcut, is_closed: false, place };
-        view.open(place.gate);
+        view.open(place.limit);
         view
     }
 
-    /// Closes it, so that every operation takes the cold function, which refuses. The answer opens it again.
+    /// Closes it, so that every operation takes the cold function, which refuses. Returns what opens it
+    /// again.
     pub(crate) fn close(&mut self) -> usize {
         self.is_closed = true;
         self.shortcut = &self.world.no_shortcut;
-        std::mem::replace(&mut self.place.gate, 0)
+        std::mem::replace(&mut self.place.limit, 0)
     }
 
-    /// Lets operations happen, of so many PEs at once.
-    pub(crate) fn open(&mut self, gate: usize) {
+    /// Lets operations happen; `limit` is what `close` has returned.
+    pub(crate) fn open(&mut self, limit: usize) {
         self.is_closed = false;
         if self.realm.is_world() && self.channel.is_none() {
             self.shortcut = self.world.shortcut();
         }
-        self.place.gate = gate;
+        self.place.limit = limit;
     }
 
     /// Whether it is closed.
@@ -117,33 +125,36 @@ impl<'a, T: Element> View<'a, T> {
     /// The part in this PE's own memory, which other PEs may access at the same time.
     #[inline]
     pub fn local(&self) -> Local<'_, T> {
-        // SAFETY: this PE is one of those that have a part.
-        Local::new(self, unsafe { self.place.part(self.realm.my_rank()) })
+        Local::new(self, self.place.own())
     }
 
     /// Where this PE maps the part on `pe`; `None` if there is no such PE, or operations on it go over the
     /// net (OpenSHMEM's `shmem_ptr`). The pointer is good for the array's `len` elements until the array is
     /// freed. Whoever follows it must do so by atomics or other means that bear with other PEs' accesses.
     pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
-        let is_mapped = pe < self.realm.len() && self.world.routes.to(self.realm.pe(pe)) == Route::Mapped;
-        // SAFETY: only PEs that have a part pass.
-        is_mapped.then(|| unsafe { self.place.part(pe).as_ptr() })
-    }
-
-    /// For an element on a PE that is not mapped: the channel to it and where it is; else `None`.
-    pub(crate) fn net_target(
-        &self,
-        operation: &'static str,
-        pe: Pe,
-        index: usize,
-    ) -> Option<(&'a Arc<Channel>, Target)> {
-        let rank = pe;
-        let pe = self.realm.pe(rank);
-        if self.world.routes.to(pe) == Route::Mapped {
+        if pe >= self.realm.len() {
             return None;
         }
+        // SAFETY: there is such a member.
+        unsafe { self.place.mapped(pe) }.map(Part::as_ptr)
+    }
+
+    /// How an operation gets to an element: where operations on the PE go over the net, the channel and where
+    /// the element lies there.
+    pub(crate) fn way(&self, operation: &'static str, rank: Rank, index: usize) -> Way<'a, T> {
+        let pe = self.realm.pe(rank);
+        // SAFETY: there is such a member, or there would be no such PE.
+        if let Some(part) = unsafe { self.place.mapped(rank) } {
+            return Way::Mapped(part);
+        }
         let channel = self.channel.unwrap_or_else(|| self.world.net_channel());
-        Some((channel, Target { operation, pe, offset_bytes: self.region_offset(rank, index) }))
+        Way::Net(channel, Target { operation, pe, offset_bytes: self.region_offset(rank, index) })
+    }
+
+    /// Whether the parts of all members are mapped.
+    pub(crate) fn are_all_mapped(&self) -> bool {
+        // SAFETY: the range has the ranks of the members, and no others.
+        (0..self.realm.len()).all(|rank| unsafe { self.place.mapped(rank) }.is_some())
     }
 
     /// Where an element of a PE's part lies in that PE's region, in bytes.

@@ -313,7 +313,7 @@ impl World {
         let nodes = nodes::numbered(n_pes, &placement.nodes);
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
-        let memory = Memory::new(segment, slots, routes.are_all_mapped() && !tally.is_on());
+        let memory = Memory::new(segment, slots, &routes, tally.is_on());
         let net = net.map(|net| channel_over(net, !tally.is_on(), &routes, &memory));
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
         let is_simulated = net.as_ref().is_some_and(|net| net.virtual_time().is_some());
@@ -329,8 +329,7 @@ impl World {
         last_words::forget_errors(is_alone_in_process(job.as_ref()));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
-        let team =
-            TeamCore::world(&memory, &mut pool, (me, n_pes), routes.are_all_mapped(), settings.sync_memory)?;
+        let team = TeamCore::world(&memory, &mut pool, (me, n_pes), settings.sync_memory)?;
         let team = Arc::new(team.on_nodes(|pe| routes.node(pe)));
         let core = Core {
             me,
@@ -349,7 +348,7 @@ impl World {
             routes,
             muster: Muster::default(),
             net,
-            no_shortcut: Shortcut::none(),
+            no_shortcut: Shortcut::none(n_pes),
             // Elsewhere nobody is silent but by the program's fault.
             watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
             stall: Stall::new(!is_simulated, placement.pids, settings),
@@ -552,7 +551,7 @@ fn channel_over(net: Net, may_shorten: bool, routes: &Routes, memory: &Memory) -
     let shortcut = if net.moves_by_itself() && may_shorten {
         Shortcut::prepare(&net, HEAP_KEY, routes, &memory.header().failure)
     } else {
-        Shortcut::none()
+        Shortcut::none(routes.len())
     };
     let channel = Arc::new(Channel::new(net, shortcut));
     // SAFETY: the channel is not moved out of its `Arc`, which others get clones of.

@@ -144,8 +144,8 @@ impl Library {
             Members { pes, parts }
         });
         if let Some(members) = &members {
-            let gate = if hot.gate == 0 { 0 } else { n_pes };
-            hot = Hot { gate, parts: members.parts.as_ptr(), ..hot };
+            let limit = if hot.limit == 0 { 0 } else { n_pes };
+            hot = Hot { limit, parts: members.parts.as_ptr(), ..hot };
         }
         let context = Context { stream, team: handle, members, n_pes, counts: Counts::default() };
         let ctx = CONTEXTS.insert(hot, context).map(Ctx)?;

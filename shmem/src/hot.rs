@@ -1,8 +1,9 @@
 //! What the fast path reads: one plain struct for each context, written before the context is handed out.
 //!
-//! Invariant: the *gate* is how many PEs the fast path may reach. It is 0 before the library is initialised
-//! and after it has ended, while operations are counted or checked, and where PEs are not mapped; then every
-//! operation falls into its one cold function, which does all the rest.
+//! Invariant: the *limit* is the number of PEs of the context. It is 0 before the library is initialised and
+//! after it has ended, and while operations are counted or checked. The table has an entry for each PE below
+//! the limit, which is null where operations on the PE go over the net. What the fast path does not let pass
+//! falls into its operation's one cold function, which does all the rest.
 
 use crate::abi::{Ctx, c_int};
 use pelago::World;
@@ -12,15 +13,18 @@ use std::ptr::null;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Hot {
-    /// PEs that the fast path may reach.
-    pub(crate) gate: usize,
+    /// PEs that the fast path may look up in `parts`.
+    pub(crate) limit: usize,
     /// The start of this PE's heap.
     pub(crate) start: usize,
     /// Its size in bytes. What the fast path reads or writes as one value may begin at the last of them: so
     /// many bytes more belong to nobody.
     pub(crate) bytes: usize,
-    /// The start of the heap of each PE of the context.
+    /// Where the heap of each PE of the context is mapped, or null.
     pub(crate) parts: *const *mut u8,
+    /// `bytes`, if one who looks at this PE's heap again and again sees all that comes; 0 if that takes
+    /// progress, or a check.
+    pub(crate) looked_at_bytes: usize,
 }
 
 // SAFETY: addresses of memory that is made for being shared, and of a table that is never changed.
@@ -36,7 +40,7 @@ impl Hot {
     }
 
     /// Nobody is reached.
-    pub(crate) const CLOSED: Hot = Hot { gate: 0, start: 0, bytes: 0, parts: null() };
+    pub(crate) const CLOSED: Hot = Hot { limit: 0, start: 0, bytes: 0, parts: null(), looked_at_bytes: 0 };
 }
 
 /// The default context. The section is known to `statics/sections.rs`: where this library is linked into the
@@ -95,15 +99,19 @@ macro_rules! reach {
     ($ctx:expr, $address:expr, $pe:expr, else $cold:expr) => {{
         let hot = $ctx.hot();
         let (offset, pe) = (($address as usize).wrapping_sub(hot.start), $pe as u32 as usize);
-        // Two tests, not one of both: joined, they cost more instructions.
-        if pe >= hot.gate {
+        // Three tests, not one of all: joined, they cost more instructions.
+        if pe >= hot.limit {
             return $cold;
         }
         if offset >= hot.bytes {
             return $cold;
         }
-        // The table has an entry for each PE below the gate, and the offset lies in the heap.
-        (*hot.parts.add(pe), offset, hot)
+        // The table has an entry for each PE below the limit.
+        let part = *hot.parts.add(pe);
+        if part.is_null() {
+            return $cold;
+        }
+        (part, offset, hot)
     }};
 }
 
@@ -115,14 +123,15 @@ macro_rules! word {
     }};
 }
 
-/// Where a run of `$count` elements of `$each` bytes (a constant) lies.
+/// Where a run of `$count` elements of `$each` bytes (a constant) lies: the start of the PE's heap, and the
+/// offset in it.
 macro_rules! run {
     ($ctx:expr, $address:expr, $count:expr, $each:expr, $pe:expr, else $cold:expr) => {{
         let (part, offset, hot) = reach!($ctx, $address, $pe, else $cold);
         if $count > (hot.bytes - offset) / $each {
             return $cold;
         }
-        part.add(offset)
+        (part, offset)
     }};
 }
 

@@ -89,13 +89,15 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let reach = heap.reach();
     let usable = reach.bytes.saturating_sub(MARGIN_BYTES);
     let checks = world.compares_calls().then(Checks::default);
-    let gate = if checks.is_some() { 0 } else { reach.gate };
+    let limit = if checks.is_some() { 0 } else { reach.limit };
+    let looked_at_bytes = if limit > 0 && world.fabric().is_none() { usable } else { 0 };
     let groups = Groups::open(world, active_sets, &heap, checks.is_none())?;
     let blocks = Mutex::new(Blocks::new(usable));
     let counts = Counts::default();
     let library = Library { world, groups, statics, blocks, counts, thread_level, align_bytes, heap, checks };
-    let hot = Hot { gate, start: reach.own as usize, bytes: usable, parts: reach.parts };
-    let plain: *const World = if gate > 0 { world } else { null() };
+    let (start, parts) = (reach.own as usize, reach.parts);
+    let hot = Hot { limit, start, bytes: usable, parts, looked_at_bytes };
+    let plain: *const World = if limit > 0 { world } else { null() };
     let attention = if library.checks.is_none() { world.attention().cast() } else { Job::NONE.attention };
     // SAFETY: initialisation runs beside no other call.
     unsafe {

@@ -64,8 +64,8 @@ pub(crate) unsafe fn put<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
         let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
-        let place = run!(ctx, dest, nelems, each, pe, else cold());
-        move_run(place, source.cast(), bytes)
+        let (part, offset) = run!(ctx, dest, nelems, each, pe, else cold());
+        put_run(part, offset, source.cast(), bytes)
     }
 }
 
@@ -83,8 +83,8 @@ pub(crate) unsafe fn put_nbi<T>(
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
         let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
-        let place = run!(ctx, dest, nelems, each, pe, else cold());
-        move_run(place, source.cast(), bytes)
+        let (part, offset) = run!(ctx, dest, nelems, each, pe, else cold());
+        put_run(part, offset, source.cast(), bytes)
     }
 }
 
@@ -95,8 +95,8 @@ pub(crate) unsafe fn get<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
         let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
-        let place = run!(ctx, source, nelems, each, pe, else cold());
-        move_run(dest.cast(), place, bytes)
+        let (part, offset) = run!(ctx, source, nelems, each, pe, else cold());
+        get_run(dest.cast(), part, offset, bytes)
     }
 }
 
@@ -114,20 +114,39 @@ pub(crate) unsafe fn get_nbi<T>(
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
         let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
-        let place = run!(ctx, source, nelems, each, pe, else cold());
-        move_run(dest.cast(), place, bytes)
+        let (part, offset) = run!(ctx, source, nelems, each, pe, else cold());
+        get_run(dest.cast(), part, offset, bytes)
     }
 }
 
-/// Copies a run; one word is the most frequent of them.
+/// Puts a run; one word is the most frequent of them. A part begins at a multiple of a page, so the offset
+/// says how a place is aligned.
+///
+/// # Safety
+/// The source is valid for reads of `bytes` bytes, and the place for writes, as shared memory is.
 #[inline(always)]
-unsafe fn move_run(target: *mut u8, source: *const u8, bytes: usize) {
+unsafe fn put_run(part: *mut u8, offset: usize, source: *const u8, bytes: usize) {
     // SAFETY: the caller vouches for both runs.
     unsafe {
-        if bytes == 8 && (target as usize | source as usize).is_multiple_of(8) {
-            return copy::store(target.cast(), copy::load(source.cast::<u64>()));
+        if bytes == 8 && (offset | source as usize).is_multiple_of(8) {
+            return copy::store(part.add(offset).cast(), copy::load(source.cast::<u64>()));
         }
-        copy::transfer(target, source, bytes);
+        copy::transfer(part.add(offset), source, bytes);
+    }
+}
+
+/// The same in the other direction.
+///
+/// # Safety
+/// The target is valid for writes of `bytes` bytes, and the place for reads, as shared memory is.
+#[inline(always)]
+unsafe fn get_run(target: *mut u8, part: *const u8, offset: usize, bytes: usize) {
+    // SAFETY: the caller vouches for both runs.
+    unsafe {
+        if bytes == 8 && (offset | target as usize).is_multiple_of(8) {
+            return copy::store(target.cast(), copy::load(part.add(offset).cast::<u64>()));
+        }
+        copy::transfer(target, part.add(offset), bytes);
     }
 }
 

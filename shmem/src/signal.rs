@@ -91,7 +91,7 @@ pub(crate) unsafe fn set(call: Call, ctx: Ctx, sig_addr: *mut u64, signal: u64, 
 pub(crate) unsafe fn fetch(call: Call, sig_addr: *const u64) -> u64 {
     // SAFETY: initialisation and finalisation, which write it, run beside no other call.
     let hot = unsafe { Ctx::DEFAULT.hot() };
-    let is_plain = hot.gate != 0 && (sig_addr as usize).wrapping_sub(hot.start) < hot.bytes;
+    let is_plain = (sig_addr as usize).wrapping_sub(hot.start) < hot.looked_at_bytes;
     if !is_plain || !sig_addr.is_aligned() {
         return fetch_cold(call, sig_addr);
     }
@@ -138,12 +138,13 @@ unsafe fn put_elements(
     // SAFETY: the handle and the addresses are what the standard asks for; `run` and `target` check PE and
     // ranges, before anything is written.
     unsafe {
-        let place = run!(ctx, dest, nelems, each, pe, else put_cold(all, signal, pe, ctx, call, kind));
+        let (start, offset) =
+            run!(ctx, dest, nelems, each, pe, else put_cold(all, signal, pe, ctx, call, kind));
         let (part, word) = target!(ctx, sig_addr, pe, u64, else put_cold(all, signal, pe, ctx, call, kind));
         if sig_op != SIGNAL_SET && sig_op != SIGNAL_ADD {
             return put_cold(all, signal, pe, ctx, call, kind);
         }
-        copy::transfer(place, source, nelems * each);
+        copy::transfer(start.add(offset), source, nelems * each);
         // SYNC POINT signal: the atomic releases the data that were written before.
         match sig_op {
             SIGNAL_SET => u64::execute(word, AtomicOp::Set, value),

@@ -130,8 +130,9 @@ unsafe fn put(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, pattern: &
             return put_cold(call, ctx, dest, source, pattern, pe);
         }
         let span = pattern.span(pattern.dst);
-        let place = run!(ctx, dest, span, 1, pe, else put_cold(call, ctx, dest, source, pattern, pe));
-        move_blocks(place, source, pattern);
+        let (part, offset) =
+            run!(ctx, dest, span, 1, pe, else put_cold(call, ctx, dest, source, pattern, pe));
+        move_blocks(part.add(offset), source, pattern);
     }
 }
 
@@ -145,8 +146,9 @@ unsafe fn get(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, pattern: &
             return get_cold(call, ctx, dest, source, pattern, pe);
         }
         let span = pattern.span(pattern.sst);
-        let place = run!(ctx, source, span, 1, pe, else get_cold(call, ctx, dest, source, pattern, pe));
-        move_blocks(dest, place, pattern);
+        let (part, offset) =
+            run!(ctx, source, span, 1, pe, else get_cold(call, ctx, dest, source, pattern, pe));
+        move_blocks(dest, part.add(offset), pattern);
     }
 }
 

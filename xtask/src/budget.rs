@@ -28,11 +28,11 @@ struct Budget {
 }
 
 const BUDGETS: [Budget; 13] = [
-    Budget { probe: "put_checked", instructions: 10, what: "put of one element, PE and index checked" },
+    Budget { probe: "put_checked", instructions: 11, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
     Budget {
         probe: "fetch_add_checked",
-        instructions: 12,
+        instructions: 14,
         what: "atomic, PE and index checked, sleepers looked for",
     },
     Budget {
@@ -40,7 +40,7 @@ const BUDGETS: [Budget; 13] = [
         instructions: 8,
         what: "atomic through a handle bound to a PE, sleepers looked for",
     },
-    Budget { probe: "fetch_add_domain", instructions: 14, what: "atomic of a domain, PE and index checked" },
+    Budget { probe: "fetch_add_domain", instructions: 16, what: "atomic of a domain, PE and index checked" },
     Budget { probe: "put_strided_16", instructions: 200, what: "strided put of 16 words of 8 bytes" },
     Budget { probe: "quiet", instructions: 8, what: "quiet with nothing outstanding" },
     Budget { probe: "barrier_alone", instructions: 60, what: "barrier of one PE, which waits for nobody" },
@@ -54,11 +54,11 @@ const BUDGETS: [Budget; 13] = [
 /// The same for the functions of the OpenSHMEM library, as programs call them; the probes stand in
 /// `budget/shmem_probe.c`.
 const SHMEM_BUDGETS: [Budget; 11] = [
-    Budget { probe: "shmem_int_p", instructions: 12, what: "put of one element, default checks" },
-    Budget { probe: "shmem_int_g", instructions: 12, what: "get of one element" },
-    Budget { probe: "shmem_long_atomic_fetch_add", instructions: 18, what: "atomic, alignment checked" },
-    Budget { probe: "shmem_putmem", instructions: 24, what: "put of 8 bytes" },
-    Budget { probe: "shmem_getmem", instructions: 24, what: "get of 8 bytes" },
+    Budget { probe: "shmem_int_p", instructions: 13, what: "put of one element, default checks" },
+    Budget { probe: "shmem_int_g", instructions: 13, what: "get of one element" },
+    Budget { probe: "shmem_long_atomic_fetch_add", instructions: 19, what: "atomic, alignment checked" },
+    Budget { probe: "shmem_putmem", instructions: 25, what: "put of 8 bytes" },
+    Budget { probe: "shmem_getmem", instructions: 25, what: "get of 8 bytes" },
     Budget { probe: "shmem_quiet", instructions: 8, what: "quiet with nothing outstanding" },
     Budget { probe: "shmem_fence", instructions: 8, what: "fence with nothing outstanding" },
     Budget { probe: "shmem_my_pe", instructions: 8, what: "the number of this PE" },

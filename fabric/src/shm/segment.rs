@@ -14,7 +14,7 @@ use super::doorbell::{Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting};
 use super::home;
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
-use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering};
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering, differs};
 use crate::types::{FabricError, FabricResult, Pe};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -218,7 +218,7 @@ impl Failure {
     /// Whether a failure is recorded.
     #[inline(always)]
     pub fn is_recorded(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == 2
+        !differs::<2>(&self.state)
     }
 
     /// The first failure, if one is recorded: the PE and its text.

@@ -390,7 +390,10 @@ impl TeamCore {
     #[track_caller]
     pub(crate) fn barrier(self: &Arc<Self>, world: &World) {
         if self.is_fast {
-            // Everything mapped is complete with the stores that the meeting orders.
+            // What was put to mapped PEs is complete with the stores that the meeting orders.
+            if world.net.is_some() {
+                world.quiet();
+            }
             return Direct { world, team: self, operation: "barrier" }.sync();
         }
         world.quiet();

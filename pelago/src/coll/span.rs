@@ -66,8 +66,8 @@ impl<'a, T: Element> Span<'a, T> {
     /// Where this PE has them.
     #[inline(always)]
     pub(super) fn own(&self) -> *mut T {
-        // SAFETY: this PE is a member, and the index at most the array's length.
-        unsafe { self.view.place.part(self.view.realm().my_rank()).element(self.start) }
+        // SAFETY: the index is at most the array's length.
+        unsafe { self.view.place.own().element(self.start) }
     }
 
     /// The same without the type of its elements.

@@ -179,7 +179,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     /// Reads the elements at these places of the parts.
     fn load_all(&self, places: impl Iterator<Item = (Pe, usize)>, target: &mut [T]) -> Result<()> {
         let view = self.view();
-        if !view.world().routes.are_all_mapped() {
+        if !view.are_all_mapped() {
             return self.fetch(AtomicOp::Fetch, places.map(|place| (place, T::from_word(0))), target);
         }
         places.zip(target).try_for_each(|((owner, local), value)| {

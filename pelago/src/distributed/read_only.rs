@@ -79,7 +79,7 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     fn list(&self, operation: &'static str, indices: &[usize], target: &mut [T]) -> Result<()> {
         self.check_list(operation, indices, target.len())?;
         let (view, layout, me) = (self.view(), self.layout(), self.my_rank());
-        if view.world().routes.are_all_mapped() {
+        if view.are_all_mapped() {
             // A load an element; to sort them would cost more.
             return indices.iter().zip(target).try_for_each(|(&index, value)| {
                 let (owner, local) = layout.locate(index);

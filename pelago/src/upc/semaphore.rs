@@ -276,13 +276,10 @@ impl Semaphore<'_> {
         let word = (me as u64 + 1) << TOTAL_BITS | total;
         words.p(self.owner, self.word(POSTED), word)?;
         posted.set(total);
-        if words.world().net.is_none() {
-            // SAFETY: the owner was compared with the number of PEs when this handle was made.
-            let part = unsafe { words.place.part(self.owner) };
-            // A sleeper that announces itself just now looks again within its bounded sleep.
-            if part.has_waiters() {
-                words.ring(self.owner);
-            }
+        // SAFETY: the owner was compared with the number of PEs when this handle was made. A sleeper that
+        // announces itself just now looks again within its bounded sleep.
+        if unsafe { words.place.mapped(self.owner) }.is_some_and(|part| part.has_waiters()) {
+            words.ring(self.owner);
         }
         Ok(())
     }
@@ -371,7 +368,8 @@ impl Semaphore<'_> {
     fn take_flag(&self) -> Result<bool> {
         let (words, at) = (&self.set.words, self.word(COUNT));
         // A swap goes over the net as fast as a look; in shared memory it takes the line from the others.
-        let is_far = !self.is_own() && words.world().net.is_some();
+        // SAFETY: the owner was compared with the number of PEs when this handle was made.
+        let is_far = unsafe { words.place.mapped(self.owner) }.is_none();
         Ok((is_far || self.peek()? != 0) && words.swap(self.owner, at, 0)? != 0)
     }
 

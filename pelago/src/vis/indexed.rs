@@ -161,9 +161,9 @@ impl<T: Element> View<'_, T> {
         self.check_rest(operation, (pe, 0), signal)?;
         self.check_list((operation, pe), source.len(), indexed)?;
         let runs = IndexedAt { indexed, start: source.as_ptr().cast_mut() };
-        if indexed.block == 1 && self.is_near(pe, signal) {
-            // SAFETY: PE and list were checked, and the gate lets only mapped PEs pass.
-            let part = unsafe { self.place.part(pe) };
+        if indexed.block == 1
+            && let Some(part) = self.near(pe, signal)
+        {
             // SAFETY: every index lies in the array, and every element in the source.
             runs.each(|run| unsafe { part.store(run.index, *run.start) });
             return Ok(());
@@ -188,9 +188,9 @@ impl<T: Element> View<'_, T> {
         self.check_rest(operation, (pe, 0), None)?;
         self.check_list((operation, pe), target.len(), indexed)?;
         let runs = IndexedAt { indexed, start: target.as_mut_ptr() };
-        if indexed.block == 1 && self.is_near(pe, None) {
-            // SAFETY: PE and list were checked, and the gate lets only mapped PEs pass.
-            let part = unsafe { self.place.part(pe) };
+        if indexed.block == 1
+            && let Some(part) = self.near(pe, None)
+        {
             // SAFETY: every index lies in the array, and every element in the target.
             runs.each(|run| unsafe { *run.start = part.load(run.index) });
             return Ok(());

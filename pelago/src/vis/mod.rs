@@ -22,9 +22,10 @@ use crate::channel::{Channel, Target};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::route::Executor;
+use crate::segment::Part;
 use crate::signal::Signal;
 use crate::tracker::Tracker;
-use crate::view::View;
+use crate::view::{View, Way};
 use parcel::Parcel;
 use pelago_fabric::AtomicKind;
 use std::sync::Arc;
@@ -139,19 +140,22 @@ impl<T: Element> View<'_, T> {
             self.count_put(runs.elements());
             self.world().tally.add(|counts| counts.atomics += u64::from(signal.is_some()));
         }
-        if let Some((channel, target)) = self.net_target(operation, pe, 0) {
-            // SAFETY: the caller's promises are the same.
-            return unsafe { self.put_over_net(channel, (pe, target), runs, signal, tracker) };
-        }
-        // SAFETY: the caller vouches for the PE.
-        let part = unsafe { self.place.part(pe) };
+        let part = match self.way(operation, pe, 0) {
+            Way::Mapped(part) => part,
+            Way::Net(channel, target) => {
+                // SAFETY: the caller's promises are the same.
+                return unsafe { self.put_over_net(channel, (pe, target), runs, signal, tracker) };
+            }
+        };
         each_merged(runs, |run| {
             // SAFETY: the caller vouches for both ends of every run.
             unsafe { part.write(run.index, std::slice::from_raw_parts(run.start, run.count)) };
         });
-        if let Some(signal) = signal {
-            // SAFETY: the caller vouches for the signal's word; its PE is mapped, as all are.
-            unsafe { signal.words.raise(pe, signal.index, signal.op) };
+        if let Some(signal) = signal
+            && let Way::Mapped(word) = signal.words.way(operation, pe, signal.index)
+        {
+            // SAFETY: the caller vouches for the signal's word.
+            unsafe { signal.words.raise((word, pe), signal.index, signal.op) };
         }
     }
 
@@ -170,12 +174,13 @@ impl<T: Element> View<'_, T> {
         if self.world().tally.is_on() {
             self.count_get(runs.elements());
         }
-        if let Some((channel, target)) = self.net_target(operation, pe, 0) {
-            // SAFETY: the caller's promises are the same.
-            return unsafe { self.get_over_net(channel, (pe, target), runs, tracker) };
-        }
-        // SAFETY: the caller vouches for the PE.
-        let part = unsafe { self.place.part(pe) };
+        let part = match self.way(operation, pe, 0) {
+            Way::Mapped(part) => part,
+            Way::Net(channel, target) => {
+                // SAFETY: the caller's promises are the same.
+                return unsafe { self.get_over_net(channel, (pe, target), runs, tracker) };
+            }
+        };
         each_merged(runs, |run| {
             // SAFETY: the caller vouches for both ends of every run.
             unsafe { part.read(run.index, std::slice::from_raw_parts_mut(run.start, run.count)) };
@@ -197,7 +202,10 @@ impl<T: Element> View<'_, T> {
         let (operation, world) = (target.operation, self.world());
         let plan = self.plan(channel, target, runs);
         let start = |tracker: &Tracker| {
-            let word = signal.and_then(|s| Some((s, s.words.net_target(operation, pe, s.index)?.1)));
+            let word = signal.and_then(|s| match s.words.way(operation, pe, s.index) {
+                Way::Net(_, word) => Some((s, word)),
+                Way::Mapped(_) => None,
+            });
             let Some((signal, word)) = word else {
                 // SAFETY: the caller vouches for the runs.
                 return unsafe { self.issue_puts(channel, (pe, target), (runs, &plan), tracker) };
@@ -332,16 +340,16 @@ impl<T: Element> View<'_, T> {
         (pe, index): (Pe, usize),
         signal: Option<Signal<'_>>,
     ) -> Result<()> {
-        match self.is_near(pe, signal) && index <= self.len() {
+        match self.near(pe, signal).is_some() && index <= self.len() {
             true => Ok(()),
             false => self.check_rest_cold(operation, (pe, index), signal),
         }
     }
 
-    /// Whether a transfer is nothing but copies: its PE is mapped, and nothing is counted or signalled.
+    /// The PE's part, if a transfer is nothing but copies: it is mapped, and nothing is counted or signalled.
     #[inline(always)]
-    fn is_near(&self, pe: Pe, signal: Option<Signal<'_>>) -> bool {
-        pe < self.place.gate && signal.is_none()
+    fn near(&self, pe: Pe, signal: Option<Signal<'_>>) -> Option<Part<T>> {
+        self.place.fast(pe).filter(|_| signal.is_none())
     }
 
     #[cold]

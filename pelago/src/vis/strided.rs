@@ -265,9 +265,9 @@ impl<T: Element> View<'_, T> {
         match shape.form() {
             Form::Loop(strided) => {
                 self.check_strided(operation, (pe, index), source.len(), strided)?;
-                if self.is_near(pe, signal) {
-                    // SAFETY: PE and pattern were checked, and the gate lets only mapped PEs pass.
-                    unsafe { write_blocks(self.place.part(pe), index, start, strided) };
+                if let Some(part) = self.near(pe, signal) {
+                    // SAFETY: the checks above have found that the pattern lies in array and slice.
+                    unsafe { write_blocks(part, index, start, strided) };
                     return Ok(());
                 }
                 self.check_rest(operation, (pe, index), signal)?;
@@ -279,11 +279,11 @@ impl<T: Element> View<'_, T> {
             Form::Dimensions(dimensions) => {
                 self.check_rest(operation, (pe, index), signal)?;
                 let grid = self.grid((operation, true), (pe, index), source.len(), dimensions)?;
-                if self.is_near(pe, signal) {
-                    // SAFETY: PE and pattern were checked, and the gate lets only mapped PEs pass.
+                if let Some(part) = self.near(pe, signal) {
+                    // SAFETY: the checks above have found that the pattern lies in array and slice.
                     grid.each_inner(|at, position| unsafe {
                         let start = start.add(position);
-                        write_blocks(self.place.part(pe), index + at, start, grid.inner());
+                        write_blocks(part, index + at, start, grid.inner());
                     });
                     return Ok(());
                 }
@@ -311,9 +311,9 @@ impl<T: Element> View<'_, T> {
         match shape.form() {
             Form::Loop(strided) => {
                 self.check_strided(operation, (pe, index), target.len(), strided)?;
-                if self.is_near(pe, None) {
-                    // SAFETY: PE and pattern were checked, and the gate lets only mapped PEs pass.
-                    unsafe { read_blocks(self.place.part(pe), index, start, strided) };
+                if let Some(part) = self.near(pe, None) {
+                    // SAFETY: the checks above have found that the pattern lies in array and slice.
+                    unsafe { read_blocks(part, index, start, strided) };
                     return Ok(());
                 }
                 // SAFETY: everything was checked; the caller vouches for the target.
@@ -322,11 +322,11 @@ impl<T: Element> View<'_, T> {
             Form::Dimensions(dimensions) => {
                 self.check_rest(operation, (pe, index), None)?;
                 let grid = self.grid((operation, false), (pe, index), target.len(), dimensions)?;
-                if self.is_near(pe, None) {
-                    // SAFETY: PE and pattern were checked, and the gate lets only mapped PEs pass.
+                if let Some(part) = self.near(pe, None) {
+                    // SAFETY: the checks above have found that the pattern lies in array and slice.
                     grid.each_inner(|at, position| unsafe {
                         let start = start.add(position);
-                        read_blocks(self.place.part(pe), index + at, start, grid.inner());
+                        read_blocks(part, index + at, start, grid.inner());
                     });
                     return Ok(());
                 }
@@ -393,7 +393,7 @@ impl<T: Element> View<'_, T> {
         let in_slice = fits(slice_stride, slice_len);
         let in_array = self.len().checked_sub(index).is_some_and(|room| fits(array_stride, room));
         let is_sound = block >= 1 && array_stride >= block && slice_stride >= block;
-        match pe < self.place.gate && is_sound && in_slice && in_array {
+        match self.place.fast(pe).is_some() && is_sound && in_slice && in_array {
             true => Ok(()),
             false => self.check_strided_cold(operation, (pe, index), slice_len, strided, in_array),
         }
