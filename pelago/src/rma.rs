@@ -427,7 +427,14 @@ impl<T: Element> On<'_, T> {
             // SAFETY: the index was compared with the array's length above.
             return Ok(unsafe { self.part.load(index) });
         }
-        self.view.g(self.pe, index)
+        self.g_cold(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn g_cold(&self, index: usize) -> Result<T> {
+        let this = std::hint::black_box(self);
+        this.view.g(this.pe, index)
     }
 
     /// Puts elements, as [`View::put`].
