@@ -31,8 +31,8 @@ pub fn fence_after_update() {
     fence(Ordering::SeqCst);
 }
 
-/// Whether a word does not have this value, as a relaxed load tells: a compare with memory and a jump, where
-/// the compiler would load an atomic into a register first.
+/// Whether a relaxed load of a word gives another value than this one. It takes one compare with memory and
+/// one jump; the compiler would load an atomic into a register first.
 #[inline(always)]
 pub fn differs<const VALUE: u32>(word: &AtomicU32) -> bool {
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]

@@ -574,11 +574,12 @@ impl<T: AtomicElement> View<'_, T> {
         let part = match self.way(operation, pe, index) {
             Way::Mapped(part) => part,
             Way::Net(channel, target) => {
-                // SAFETY: the caller vouches for the element and the place of the result.
+                // SAFETY: the caller has promised that the element exists and that `old` is valid.
                 return unsafe { self.world().start_atomic(channel, target, atomic, old.cast(), tracker) };
             }
         };
-        // SAFETY: the caller vouches for the index; arrays are aligned to 64 bytes, words to their size.
+        // SAFETY: the caller has promised that the element exists. Arrays are aligned to 64
+        // bytes, so each word is aligned to its size.
         let value = unsafe { atomic.execute(part.element(index).cast()) };
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence_after_update();

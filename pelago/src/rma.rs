@@ -110,7 +110,8 @@ impl<T: Element> View<'_, T> {
         }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
         let shortcut = self.shortcut;
-        // SAFETY: PE and index are right, and in the world's arrays each PE's part is at the same offset.
+        // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
+        // at the same offset.
         match unsafe { shortcut.put(pe, offset_bytes, value, ptr::from_ref(self).cast()) } {
             Outcome::Started => Ok(()),
             Outcome::NotStarted => self.p_checked(pe, index, value),
@@ -171,11 +172,11 @@ impl<T: Element> View<'_, T> {
         tracker: Option<&Tracker>,
     ) -> Result<()> {
         let Some(part) = self.place.fast(pe) else {
-            // SAFETY: the caller vouches for the source.
+            // SAFETY: the caller has promised that the source stays as it is.
             return unsafe { self.put_cold(operation, pe, index, source, tracker) };
         };
         if !self.has_range(index, source.len()) {
-            // SAFETY: the caller vouches for the source.
+            // SAFETY: the caller has promised that the source stays as it is.
             return unsafe { self.put_cold(operation, pe, index, source, tracker) };
         }
         // SAFETY: the range was compared with the array's length above.
@@ -217,11 +218,11 @@ impl<T: Element> View<'_, T> {
         tracker: Option<&Tracker>,
     ) -> Result<()> {
         let Some(part) = self.place.fast(pe) else {
-            // SAFETY: the caller vouches for the target.
+            // SAFETY: the caller has promised that nobody touches the target.
             return unsafe { self.get_cold(operation, pe, index, target, tracker) };
         };
         if !self.has_range(index, target.len()) {
-            // SAFETY: the caller vouches for the target.
+            // SAFETY: the caller has promised that nobody touches the target.
             return unsafe { self.get_cold(operation, pe, index, target, tracker) };
         }
         // SAFETY: the range was compared with the array's length above.
@@ -263,7 +264,8 @@ impl<T: Element> View<'_, T> {
     #[inline(never)]
     unsafe fn g_far(&self, pe: Pe, index: usize) -> Result<T> {
         let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: the value is valid for writes until this returns; the caller vouches for PE and index.
+        // SAFETY: the caller has promised that the PE and the element exist. The value is valid for writes
+        // until this returns.
         unsafe {
             match self.g_short(pe, index, value.as_mut_ptr().cast(), size_of::<T>()) {
                 true => Ok(value.assume_init()),
@@ -282,8 +284,8 @@ impl<T: Element> View<'_, T> {
             return false;
         }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
-        // SAFETY: the caller vouches for PE and elements, and in the world's arrays each PE's part is at the
-        // same offset; it is not left before they are there, and this thread may wait.
+        // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
+        // at the same offset. This function returns when the data are there, and this thread may wait.
         let get = || unsafe { self.shortcut.get(pe, offset_bytes, into, bytes) };
         let got = match get() {
             Got::NotMarkedAnew if self.world().net_channel().is_quiet() => get(),

@@ -26,8 +26,8 @@ const LOOKS_PER_SERVICE: u32 = 128;
 
 /// The shortcut, one a channel; closed for ever where the provider has none.
 pub(crate) struct Shortcut {
-    /// By PE: the address of one that is reached over the net, if all memory has the same key and begins at
-    /// 0; of nobody, if there is no shortcut.
+    /// The address of each PE that is reached over the net, if the memory of all has the same key and begins
+    /// at 0. The entries of all other PEs are [`ELSEWHERE`].
     addresses: Box<[u64]>,
     /// Where the memory of each PE is that is reached over the net.
     peers: Box<[Option<Spot>]>,
@@ -115,7 +115,7 @@ pub(crate) struct Refused {
 }
 
 impl Shortcut {
-    /// None, in a job of so many PEs: it only keeps the mark.
+    /// A shortcut that leads to none of the job's `n_pes` PEs. It only keeps the mark.
     pub(crate) fn none(n_pes: usize) -> Shortcut {
         Shortcut {
             addresses: vec![ELSEWHERE; n_pes].into(),
@@ -185,7 +185,7 @@ impl Shortcut {
         value: T,
         origin: *const (),
     ) -> Outcome {
-        // SAFETY: there is an entry for each PE.
+        // SAFETY: the table has an entry for each PE, and the caller has promised that `pe` is one.
         let address = unsafe { *self.addresses.get_unchecked(pe) };
         if address == ELSEWHERE {
             return Outcome::Elsewhere;
@@ -262,7 +262,7 @@ impl Shortcut {
     /// There is such a PE of the job, and the bytes lie in the heap of each. `into` is valid for writes until
     /// they are there. This thread may wait.
     pub(crate) unsafe fn get(&self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> Got {
-        // SAFETY: there is an entry for each PE.
+        // SAFETY: the table has an entry for each PE, and the caller has promised that `pe` is one.
         let address = unsafe { *self.addresses.get_unchecked(pe) };
         if address == ELSEWHERE || bytes.wrapping_sub(1) >= self.get_bytes || self.has_failed() {
             return Got::NotStarted;

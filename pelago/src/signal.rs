@@ -230,7 +230,7 @@ impl View<'_, u64> {
     #[inline(always)]
     pub(crate) unsafe fn raise(&self, (part, pe): (Part<u64>, Pe), index: usize, op: SignalOp) {
         let (op, value) = op.parts();
-        // SAFETY: the caller vouches for the index; the array is aligned for its elements.
+        // SAFETY: the caller has promised that the part has this element. The array is aligned for it.
         unsafe {
             // SYNC POINT signal: releases the data that were written before.
             u64::execute(part.element(index), op, value);

@@ -41,11 +41,11 @@ pub struct View<'a, T: Element> {
     pub(crate) place: Place<T>,
 }
 
-/// How an operation gets to a member's part.
+/// How an operation reaches a member's part.
 pub(crate) enum Way<'a, T: Element> {
     /// It is mapped here.
     Mapped(Part<T>),
-    /// Over the net.
+    /// Over the net: by this channel, at this target.
     Net(&'a Arc<Channel>, Target),
 }
 
@@ -139,11 +139,11 @@ impl<'a, T: Element> View<'a, T> {
         unsafe { self.place.mapped(pe) }.map(Part::as_ptr)
     }
 
-    /// How an operation gets to an element: where operations on the PE go over the net, the channel and where
-    /// the element lies there.
+    /// How an operation reaches an element.
     pub(crate) fn way(&self, operation: &'static str, rank: Rank, index: usize) -> Way<'a, T> {
+        assert!(rank < self.realm.len(), "{operation}: callers check that there is a PE {rank}");
         let pe = self.realm.pe(rank);
-        // SAFETY: there is such a member, or there would be no such PE.
+        // SAFETY: the rank was compared with the number of members above.
         if let Some(part) = unsafe { self.place.mapped(rank) } {
             return Way::Mapped(part);
         }

@@ -22,8 +22,8 @@ pub(crate) struct Hot {
     pub(crate) bytes: usize,
     /// Where the heap of each PE of the context is mapped, or null.
     pub(crate) parts: *const *mut u8,
-    /// `bytes`, if one who looks at this PE's heap again and again sees all that comes; 0 if that takes
-    /// progress, or a check.
+    /// `bytes` if plain loads from this PE's heap see whatever arrives there; 0 if a load needs a check, or
+    /// progress over the net before it.
     pub(crate) looked_at_bytes: usize,
 }
 

@@ -126,7 +126,7 @@ pub(crate) unsafe fn get_nbi<T>(
 /// The source is valid for reads of `bytes` bytes, and the place for writes, as shared memory is.
 #[inline(always)]
 unsafe fn put_run(part: *mut u8, offset: usize, source: *const u8, bytes: usize) {
-    // SAFETY: the caller vouches for both runs.
+    // SAFETY: the caller has promised that both runs are valid.
     unsafe {
         if bytes == 8 && (offset | source as usize).is_multiple_of(8) {
             return copy::store(part.add(offset).cast(), copy::load(source.cast::<u64>()));
@@ -141,7 +141,7 @@ unsafe fn put_run(part: *mut u8, offset: usize, source: *const u8, bytes: usize)
 /// The target is valid for writes of `bytes` bytes, and the place for reads, as shared memory is.
 #[inline(always)]
 unsafe fn get_run(target: *mut u8, part: *const u8, offset: usize, bytes: usize) {
-    // SAFETY: the caller vouches for both runs.
+    // SAFETY: the caller has promised that both runs are valid.
     unsafe {
         if bytes == 8 && (offset | target as usize).is_multiple_of(8) {
             return copy::store(target.cast(), copy::load(part.add(offset).cast::<u64>()));

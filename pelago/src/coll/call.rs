@@ -390,7 +390,7 @@ impl TeamCore {
     #[track_caller]
     pub(crate) fn barrier(self: &Arc<Self>, world: &World) {
         if self.is_fast {
-            // What was put to mapped PEs is complete with the stores that the meeting orders.
+            // The meeting orders stores, which completes puts to mapped PEs. Puts over the net need a quiet.
             if world.net.is_some() {
                 world.quiet();
             }

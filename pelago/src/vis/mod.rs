@@ -154,7 +154,7 @@ impl<T: Element> View<'_, T> {
         if let Some(signal) = signal
             && let Way::Mapped(word) = signal.words.way(operation, pe, signal.index)
         {
-            // SAFETY: the caller vouches for the signal's word.
+            // SAFETY: the caller has checked that the signal's array has this element.
             unsafe { signal.words.raise((word, pe), signal.index, signal.op) };
         }
     }

@@ -45,8 +45,8 @@ race:std::sys::fd::unix::FileDesc
 race:std::path::Component
 ";
 
-/// Before a `Once` calls the closure that is its third and fourth argument, a pointer and a table whose fifth
-/// entry is the function: another closure takes its place, which releases as soon as that one has returned.
+/// A `Once` gets its closure as its third and fourth argument: the closure's data, and a table whose fifth
+/// entry is its function. This code gives it another closure, which calls the first one and then releases.
 const CALL_AND_RELEASE: &str = "long *given = (long *)d;
     struct call call = { c, (function *)given[4], a };
     long table[] = { given[0], given[1], given[2], (long)called, (long)called };
