@@ -114,6 +114,27 @@ mod tests {
         assert_eq!(alone.unwrap(), [true, true], "operations on the own part go over the net as well");
     }
 
+    /// PEs 0 and 1 meet in a team of their node, whose barrier is direct. PE 0 has put to PE 2, which is on the
+    /// other node; after the barrier PE 1 must find it there.
+    #[test]
+    fn a_direct_barrier_completes_puts_to_other_nodes() {
+        for seed in 0..20 {
+            let params = SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::chaos(seed) };
+            let outcome = Spmd::new(3).sim(params).run(|world| {
+                let array = world.alloc_zeroed::<u64>(1).unwrap();
+                let node = world.team().split_node().unwrap();
+                if world.my_pe() == 0 {
+                    array.p(2, 0, 7).unwrap();
+                }
+                node.barrier();
+                let seen = (world.my_pe() == 1).then(|| array.g(2, 0).unwrap());
+                world.barrier();
+                seen
+            });
+            assert_eq!(outcome.unwrap()[1], Some(7), "seed {seed}");
+        }
+    }
+
     #[test]
     fn a_world_names_what_is_between_pes_that_are_not_mapped() {
         let fabric = |job: Spmd| job.run(|world| world.fabric()).expect("the job runs").remove(0);
