@@ -111,11 +111,12 @@ mod tests {
             let array = world.alloc_zeroed::<u64>(1).unwrap();
             array.place.fast(world.my_pe()).is_none() && array.local().get(0) == 0
         });
-        assert_eq!(alone.unwrap(), [true, true], "operations on the own part go over the net as well");
+        let alone = alone.unwrap();
+        assert_eq!(alone, [true, true], "operations on the own part go over the net as well");
     }
 
-    /// PEs 0 and 1 meet in a team of their node, whose barrier is direct. PE 0 has put to PE 2, which is on the
-    /// other node; after the barrier PE 1 must find it there.
+    /// PEs 0 and 1 meet in a team of their node, whose barrier is direct. PE 0 has put to PE 2, which is on
+    /// the other node; after the barrier PE 1 must find it there.
     #[test]
     fn a_direct_barrier_completes_puts_to_other_nodes() {
         for seed in 0..20 {
