@@ -31,6 +31,7 @@
 //! who sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`, `g`)
 //! orders nothing.
 
+mod affinity;
 mod agree;
 pub mod am;
 mod amo;

@@ -4,7 +4,9 @@
 //! still can: a PE that failed, PEs that left the job, or a launcher that is gone end the wait with words
 //! that say who waited for what, and so do `PELAGO_WAIT_LIMIT`, if it is set, and `PELAGO_INIT_TIMEOUT` while
 //! the job forms. Sleeps are bounded by 1 ms, so that even a plain put, which rings no doorbell, is seen
-//! soon. With a net a waiting PE does not sleep but makes progress, and rests as the provider lets it.
+//! soon. With a net a waiting PE makes progress, and rests as the provider lets it. It sleeps only while
+//! nothing that it has started is under way and its service thread watches the network: that thread takes
+//! what arrives, and wakes it.
 
 use crate::Pe;
 use crate::agree;
@@ -32,6 +34,14 @@ const LOOKS_PER_CHECK: u32 = 16;
 const CHECKS_PER_WATCH: u32 = 4;
 /// Looks at a net that moves by itself before a PE gives its core away for the first time.
 const NET_SPINS: u32 = 32;
+/// Looks before the first round of progress of a net that moves by itself. What a PE of the same node brings
+/// about mostly comes that soon; a round takes as long as 20 to 50 of these looks.
+const SPINS_BEFORE_NET: u32 = 40;
+/// Looks between two rounds of progress, if a PE that is mapped brings about what is awaited, or any other.
+const SPINS_BETWEEN_MAPPED: u32 = 64;
+const SPINS_BETWEEN: u32 = 8;
+/// How long a PE waits over a net before it sleeps, if nothing of its own is under way.
+const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
 /// A rest that is shorter has found nobody who had work for the core, but perhaps a thread of the provider.
 const UNSHARED_REST: Duration = Duration::from_micros(20);
 /// Most looks between two rests.
@@ -46,19 +56,28 @@ pub(crate) struct Patience {
     yields: u32,
     /// Looks at a net that moves by itself before this PE gives its core away for the first time.
     net_spins: u32,
+    /// How long it waits over such a net before it sleeps.
+    awake_over_net: Duration,
     limit: Option<Duration>,
     join_limit: Duration,
 }
 
 impl Patience {
-    /// PEs that all have a core of their own spin; PEs that share cores soon give them up. With a net, every
-    /// look is a round of progress.
-    pub(crate) fn new(n_pes: usize, cores: usize, has_net: bool, settings: &Settings) -> Patience {
+    /// PEs that all have a core of their own spin; PEs that share cores soon give them up. Where a net moves
+    /// only in calls of the runtime, every look is a round of progress.
+    pub(crate) fn new(n_pes: usize, cores: usize, net: Option<&Channel>, settings: &Settings) -> Patience {
         let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (10, 200) };
+        let spins = settings.spins.unwrap_or(spins);
+        let spins = match net {
+            None => spins,
+            Some(net) if net.moves_by_itself() => spins.min(SPINS_BEFORE_NET),
+            Some(_) => 0,
+        };
         Patience {
-            spins: if has_net { 0 } else { settings.spins.unwrap_or(spins) },
+            spins,
             yields: settings.yields.unwrap_or(yields),
             net_spins: settings.spins.unwrap_or(NET_SPINS),
+            awake_over_net: AWAKE_OVER_NET,
             limit: settings.wait_limit,
             join_limit: settings.init_timeout,
         }
@@ -79,12 +98,12 @@ impl Rests {
         Rests { next: spins, stride: 1 }
     }
 
-    fn rested(&mut self, looks: u32, took: Duration) {
-        self.stride = match took < UNSHARED_REST {
-            true => (2 * self.stride).min(STRIDE_MAX),
-            false => 1,
-        };
+    /// Plans the next rest after one that took so long: whether somebody else had the core meanwhile.
+    fn rested(&mut self, looks: u32, took: Duration) -> bool {
+        let is_shared = took >= UNSHARED_REST;
+        self.stride = if is_shared { 1 } else { (2 * self.stride).min(STRIDE_MAX) };
         self.next = looks.wrapping_add(self.stride);
+        is_shared
     }
 }
 
@@ -205,7 +224,7 @@ impl World {
         }
         match &self.net {
             None => self.wait_long(awaited, waiters, ready),
-            Some(net) => self.wait_net(net, awaited, ready),
+            Some(net) => self.wait_net(net, awaited, waiters, ready),
         }
     }
 
@@ -231,34 +250,42 @@ impl World {
             if ready() {
                 return;
             }
+            let start = Instant::now();
             rustix::thread::sched_yield();
+            if start.elapsed() >= UNSHARED_REST {
+                self.leave_shared_core();
+            }
         }
-        let (sleepers, doorbell) =
-            (&self.memory.header().sleepers, &self.memory.near_block(self.my_pe()).doorbell);
-        let since = Instant::now();
-        let (mut sleeps, mut handlers) = (0u32, BlockedHandlers::default());
-        let mut long = Long::new(self, awaited, since);
-        loop {
-            sleeps = sleeps.wrapping_add(1);
-            long.tick();
-            self.check_limit(awaited, since);
-            self.check_job(awaited, sleeps);
-            self.check_hope(awaited, ready);
-            handlers.look(self, || self.describe(awaited));
+        let mut care = Care::default();
+        for sleeps in 1u32.. {
+            care.look(self, awaited, sleeps, ready);
             if self.is_busy() {
                 // Another thread of this PE may have started operations since.
                 self.drive_all();
             }
-            let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
-            let is_ready = ready();
-            if !is_ready {
-                doorbell.sleep(announced.announcement, SLEEP_BOUND);
-            }
-            drop(announced);
-            if is_ready || ready() {
+            if self.sleep_once(awaited, waiters, ready) {
                 return;
             }
         }
+    }
+
+    /// Sleeps at the doorbell until it rings, or the bound has passed, unless what is awaited is there:
+    /// whether it is there now.
+    fn sleep_once(
+        &self,
+        awaited: Awaited,
+        waiters: Option<&AtomicU32>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        let (sleepers, doorbell) =
+            (&self.memory.header().sleepers, &self.memory.near_block(self.my_pe()).doorbell);
+        let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
+        let is_ready = ready();
+        if !is_ready {
+            doorbell.sleep(announced.announcement, SLEEP_BOUND);
+        }
+        drop(announced);
+        is_ready || ready()
     }
 
     /// Waits by making progress: what is awaited may come over the net, and other PEs may wait for this one
@@ -266,12 +293,19 @@ impl World {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn wait_net(&self, net: &Channel, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
+    fn wait_net(
+        &self,
+        net: &Channel,
+        awaited: Awaited,
+        waiters: Option<&AtomicU32>,
+        ready: &mut dyn FnMut() -> bool,
+    ) {
         self.check_callback(awaited);
-        let _waiting = net.waiting();
-        let (mut since, mut long, mut looks) = (None, None, 0u32);
+        let mut waiting = net.waiting();
+        let (mut looks, mut care, mut is_fresh) = (0u32, Care::default(), true);
         let mut rests = Rests::after(self.patience.net_spins);
-        let (mut is_fresh, mut handlers) = (true, BlockedHandlers::default());
+        let is_near = awaited.pe().is_some_and(|pe| self.memory.is_mapped(pe));
+        let between = if is_near { SPINS_BETWEEN_MAPPED } else { SPINS_BETWEEN };
         loop {
             if std::mem::take(&mut is_fresh) && ready() {
                 return;
@@ -282,25 +316,57 @@ impl World {
             }
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_PER_CHECK) {
-                let (since, checks) = (*since.get_or_insert_with(Instant::now), looks / LOOKS_PER_CHECK);
-                long.get_or_insert_with(|| Long::new(self, awaited, since)).tick();
-                self.check_limit(awaited, since);
-                self.check_job(awaited, checks);
-                self.check_hope(awaited, ready);
-                handlers.look(self, || self.describe(awaited));
+                let checks = looks / LOOKS_PER_CHECK;
+                care.look(self, awaited, checks, ready);
                 if checks.is_multiple_of(CHECKS_PER_WATCH) {
-                    self.watch(net, awaited, since);
+                    self.watch(net, awaited, care.since());
+                }
+                if care.since().elapsed() > self.patience.awake_over_net {
+                    drop(waiting);
+                    if self.sleep_guarded(net, awaited, waiters, (&mut care, ready)) {
+                        return;
+                    }
+                    waiting = net.waiting();
                 }
             }
             if net.moves_by_itself() && looks < rests.next {
-                spin_once();
+                if has_come_soon(between, ready) {
+                    return;
+                }
                 continue;
             }
             let start = Instant::now();
             net.rest(SLEEP_BOUND);
-            rests.rested(looks, start.elapsed());
+            if rests.rested(looks, start.elapsed()) {
+                self.leave_shared_core();
+            }
             is_fresh = true;
         }
+    }
+
+    /// Sleeps as long as nothing of this PE is under way and the service thread watches the network: whether
+    /// what is awaited has come.
+    #[track_caller]
+    fn sleep_guarded<'a>(
+        &'a self,
+        net: &Channel,
+        awaited: Awaited,
+        waiters: Option<&AtomicU32>,
+        (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),
+    ) -> bool {
+        let mut sleeps = 0u32;
+        while self.is_all_quiet() && self.is_guarded(net) {
+            if self.is_busy() {
+                self.drive_all();
+            }
+            if self.sleep_once(awaited, waiters, ready) {
+                return true;
+            }
+            sleeps = sleeps.wrapping_add(1);
+            care.look(self, awaited, sleeps, ready);
+            self.watch(net, awaited, care.since());
+        }
+        false
     }
 
     /// Fails if this is a barrier that a user's function of a reduction has called, or any wait of a handler.
@@ -474,6 +540,40 @@ impl World {
             ring_all(self.memory.blocks(), &[Cause::Data]);
         }
     }
+}
+
+/// What a wait that lasts looks after, from time to time.
+#[derive(Default)]
+struct Care<'a> {
+    since: Option<Instant>,
+    long: Option<Long<'a>>,
+    handlers: BlockedHandlers,
+}
+
+impl<'a> Care<'a> {
+    /// When the first look was.
+    fn since(&self) -> Instant {
+        self.since.expect("there has been a look")
+    }
+
+    /// The look of this number, from 1. Fails if what is awaited can no longer come.
+    #[track_caller]
+    fn look(&mut self, world: &'a World, awaited: Awaited, looks: u32, ready: &mut dyn FnMut() -> bool) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.long.get_or_insert_with(|| Long::new(world, awaited, since)).tick();
+        world.check_limit(awaited, since);
+        world.check_job(awaited, looks);
+        world.check_hope(awaited, ready);
+        self.handlers.look(world, || world.describe(awaited));
+    }
+}
+
+/// Whether what is awaited comes within this number of looks.
+fn has_come_soon(looks: u32, ready: &mut dyn FnMut() -> bool) -> bool {
+    (0..looks).any(|_| {
+        spin_once();
+        ready()
+    })
 }
 
 /// A sleeper's announcement, withdrawn when it is dropped: also when the condition that it looks at panics.

@@ -5,6 +5,7 @@
 //! Handles borrow the world.
 
 use crate::Pe;
+use crate::affinity::Affinity;
 use crate::agree::Call;
 use crate::am::hub::Hub;
 use crate::barrier::Barrier;
@@ -21,7 +22,7 @@ use crate::kind::ObjectKind;
 use crate::last_words;
 use crate::muster::{Muster, Point};
 use crate::nodes::{self, Placement};
-use crate::order::Attention;
+use crate::order::{Attention, Mark};
 use crate::progress::Agenda;
 use crate::realm::Realm;
 use crate::route::Routes;
@@ -118,6 +119,8 @@ pub struct Core {
     pub(crate) wakers: Wakers,
     pub(crate) departures: Departures,
     pub(crate) joined_at: Instant,
+    /// The core that this PE runs on.
+    pub(crate) affinity: Affinity,
     /// Whether all threads of this process belong to this PE, whatever their names.
     pub(crate) bears_threads: AtomicBool,
     /// If it was joined by a launcher's word; the PEs of [`spmd`](crate::spmd) have none.
@@ -319,12 +322,13 @@ impl World {
         let is_simulated = net.as_ref().is_some_and(|net| net.virtual_time().is_some());
         // Whoever asks whether this PE is there is answered while it computes.
         let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
-        let word = match &net {
-            None => Some(memory.header().sleepers.for_data()),
-            Some(net) => moves_by_itself.then(|| net.shortcut().unquiet().word()),
+        let mark = match &net {
+            None => Mark::Never,
+            Some(net) if net.moves_by_itself() => Mark::Word(net.shortcut().unquiet().word()),
+            Some(_) => Mark::Always,
         };
-        // SAFETY: the word lies in the segment or in the channel, both of which the world keeps.
-        let attention = word.map_or_else(Attention::always, |word| unsafe { Attention::if_any(word) });
+        // SAFETY: the words lie in the segment and in the channel, both of which the world keeps.
+        let attention = unsafe { Attention::new(memory.header().sleepers.for_data(), mark) };
         let n_here = memory.blocks().len();
         last_words::forget_errors(is_alone_in_process(job.as_ref()));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
@@ -335,7 +339,7 @@ impl World {
             me,
             n_pes,
             cores: 1,
-            patience: Patience::new(n_here, 1, net.is_some(), settings),
+            patience: Patience::new(n_here, 1, net.as_deref(), settings),
             barrier: Barrier::new(net.is_some()),
             attention,
             memory,
@@ -358,6 +362,7 @@ impl World {
             wakers: Wakers::default(),
             departures: Departures::default(),
             joined_at: Instant::now(),
+            affinity: Affinity::default(),
             bears_threads: AtomicBool::new(false),
             job: Mutex::new(job),
             service: Service::default(),
@@ -371,7 +376,8 @@ impl World {
         self.check_routes().inspect_err(|_| self.close())?;
         let core = self.own_core();
         core.cores = cores;
-        core.patience = Patience::new(n_here, cores, core.net.is_some(), settings);
+        core.patience = Patience::new(n_here, cores, core.net.as_deref(), settings);
+        self.spread(settings.spread);
         if self.net.is_some() {
             self.muster(Point::Join, Awaited::Join);
         }

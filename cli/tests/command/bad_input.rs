@@ -209,7 +209,7 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
             "barrier:tree",
             "auto",
         ],
-        "PELAGO_DETERMINISTIC" | "PELAGO_CHECK" | "PELAGO_SERVICE_THREAD" => {
+        "PELAGO_DETERMINISTIC" | "PELAGO_CHECK" | "PELAGO_SERVICE_THREAD" | "PELAGO_SPREAD" => {
             &["2", "yess", "of", "auto", "1.0", "maybe", "none", "-"]
         }
         "PELAGO_COLL_TUNING" => &[],

@@ -168,6 +168,8 @@ pub struct Block {
     pub departure: CacheLine<Departure>,
     /// Its process: its number, and the namespace in which it has that number; 0 before it has joined.
     pub process: CacheLine<[AtomicU64; 2]>,
+    /// The thread that has joined, as the system numbers it in that namespace; 0 if nobody is to know.
+    pub thread: AtomicU64,
     /// The two ends of its inbox.
     pub inbox: Positions,
     /// The two ends of its inbox for answers.
