@@ -225,6 +225,11 @@ impl Channel {
         self.shortcut.has_looked().store(true, Ordering::Relaxed);
     }
 
+    /// Forgets that threads of this PE have made progress: the service thread takes over.
+    pub(crate) fn forget_looks(&self) {
+        self.shortcut.has_looked().store(false, Ordering::Relaxed);
+    }
+
     /// Whether a thread of this PE waits, or has made progress since this was last asked.
     pub(crate) fn has_looked(&self) -> bool {
         self.shortcut.has_looked().swap(false, Ordering::Relaxed) || self.has_waiters()

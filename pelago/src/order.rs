@@ -1,47 +1,72 @@
 //! Fence and quiet: the order and the completion of one-sided operations.
 //!
-//! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. What
-//! else there may be to do (sleepers to wake, a net to ask) is told by one word, the *attention*: the number
-//! of the node's sleepers that wait for data; over a net that moves by itself whether operations were
-//! started since the last quiet (`shortcut.rs`); over any other net 1 for ever, as a quiet moves it.
+//! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. Two
+//! words, the *attention*, tell whether there is more to do: the number of the node's sleepers that wait for
+//! data and may have to be woken; and the mark of what was started over the net since the last quiet
+//! (`shortcut.rs`). In a job without a net the mark is 0 for ever. Over a net that moves only in calls of the
+//! runtime it is 1 for ever, as a quiet moves it.
 
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
 
 /// Where to look whether fence and quiet have more to do than to order stores.
-pub(crate) struct Attention(*const AtomicU32);
+pub(crate) struct Attention {
+    sleepers: *const AtomicU32,
+    unquiet: *const AtomicU32,
+}
 
-// SAFETY: the address of a word that outlives the world and is accessed as an atomic only.
+// SAFETY: the addresses of words that outlive the world and are accessed as atomics only.
 unsafe impl Send for Attention {}
-// SAFETY: the address of a word that outlives the world and is accessed as an atomic only.
+// SAFETY: the addresses of words that outlive the world and are accessed as atomics only.
 unsafe impl Sync for Attention {}
 
-/// The attention of a world whose net moves only in calls of the runtime.
+/// The mark of a world whose net moves only in calls of the runtime.
 static ALWAYS: AtomicU32 = AtomicU32::new(1);
+/// The mark of a world without a net.
+static NEVER: AtomicU32 = AtomicU32::new(0);
+
+/// Where the mark of a world lies.
+pub(crate) enum Mark<'a> {
+    /// There is no net.
+    Never,
+    /// The net moves only in calls of the runtime.
+    Always,
+    /// This word is not 0 while something may be under way.
+    Word(&'a AtomicU32),
+}
 
 impl Attention {
-    /// For a world whose net moves only in calls of the runtime.
-    pub(crate) fn always() -> Attention {
-        Attention(&raw const ALWAYS)
-    }
-
-    /// For any other world: a word that is 0 while there is nothing to do.
+    /// For a world with this count of the node's sleepers that wait for data, and this mark.
     ///
     /// # Safety
-    /// The word outlives the result.
-    pub(crate) unsafe fn if_any(word: &AtomicU32) -> Attention {
-        Attention(word)
+    /// The words outlive the result.
+    pub(crate) unsafe fn new(sleepers: &AtomicU32, mark: Mark<'_>) -> Attention {
+        let unquiet: *const AtomicU32 = match mark {
+            Mark::Never => &raw const NEVER,
+            Mark::Always => &raw const ALWAYS,
+            Mark::Word(word) => word,
+        };
+        Attention { sleepers, unquiet }
     }
 
-    pub(crate) fn word(&self) -> *const AtomicU32 {
-        self.0
+    /// The two words: sleepers, and the mark.
+    pub(crate) fn words(&self) -> [*const AtomicU32; 2] {
+        [self.sleepers, self.unquiet]
     }
 
     #[inline(always)]
     fn is_needed(&self) -> bool {
+        // SAFETY: the caller of `new` has promised that the words are there.
+        let [sleepers, unquiet] = unsafe { [&*self.sleepers, &*self.unquiet] };
         // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
-        // SAFETY: whoever made this has promised that the word is there.
-        unsafe { (*self.0).load(Ordering::Acquire) != 0 }
+        sleepers.load(Ordering::Relaxed) | unquiet.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether something may be under way over the net.
+    fn is_unquiet(&self) -> bool {
+        // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
+        // SAFETY: the caller of `new` has promised that the word is there.
+        unsafe { (*self.unquiet).load(Ordering::Acquire) != 0 }
     }
 }
 
@@ -77,7 +102,7 @@ impl World {
     #[inline(never)]
     #[track_caller]
     fn quiet_attentively(&self) {
-        if let Some(net) = &self.net {
+        if let Some(net) = self.net.as_ref().filter(|_| self.attention.is_unquiet()) {
             net.quiet(self);
             // SYNC POINT put-order: what progress has executed here comes before what follows.
             fence(Ordering::SeqCst);

@@ -3,14 +3,15 @@
 //!
 //! Invariant: it executes no code of the user, and touches nothing while a thread of this PE waits in the
 //! runtime, which serves others by itself. It sleeps until the provider's bell rings, and holds no lock
-//! meanwhile. It ends before a world that leaves in order shuts its channels.
+//! meanwhile. Threads of this PE that sleep at its doorbell are woken after each round: see `is_guarded`. It
+//! ends before a world that leaves in order shuts its channels.
 
 use crate::channel::Channel;
 use crate::last_words::panic_text;
 use crate::world::{GaveUp, World};
 use pelago_boot::Settings;
 use pelago_fabric::Bell;
-use pelago_fabric::sync::{AtomicBool, Ordering};
+use pelago_fabric::sync::{AtomicBool, Ordering, fence};
 use pelago_fabric::threads::without_signals;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -41,29 +42,38 @@ pub(crate) struct Service(Mutex<Option<Running>>);
 
 struct Running {
     thread: JoinHandle<()>,
-    stop: Arc<Stop>,
+    control: Arc<Control>,
 }
 
-/// How the thread is told to end.
-struct Stop {
+/// How other threads of the PE call the service thread.
+struct Control {
     is_over: AtomicBool,
-    /// Readable from then on.
+    /// Whether the thread sleeps until something arrives, or is about to.
+    is_on_guard: AtomicBool,
+    /// Whether everything that arrives wakes the thread.
+    hears_all: bool,
+    /// Readable after a call.
     event: OwnedFd,
 }
 
-impl Stop {
+impl Control {
     fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
     fn stop(&self) {
-        // Nothing is handed over by this: whoever stops the thread waits for its end.
+        // Nothing is handed over by this: the caller waits for the thread's end.
         self.is_over.store(true, Ordering::Relaxed);
-        // It has room for the first number, and there is no second one.
+        self.call();
+    }
+
+    /// Ends the thread's sleep, or its next one.
+    fn call(&self) {
+        // The counter of calls has room for 2^64 - 2 of them.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps, but not longer than `bound`: until it is over, or one of the others is readable.
+    /// Sleeps, but not longer than `bound`: until a call comes, or one of the others is readable.
     fn sleep(&self, others: Option<BorrowedFd<'_>>, bound: Duration) {
         let mut fds = [self.event.as_fd(), others.unwrap_or(self.event.as_fd())]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -71,6 +81,10 @@ impl Stop {
         let bound = Timespec { tv_sec: bound.as_secs() as i64, tv_nsec: bound.subsec_nanos().into() };
         // Whatever comes of it, the caller looks again: to be interrupted is to sleep less.
         let _ = poll(&mut fds[..count], Some(&bound));
+        if fds[0].revents().contains(PollFlags::IN) {
+            // The call is taken.
+            let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        }
     }
 }
 
@@ -86,8 +100,9 @@ impl World {
     pub(crate) fn spawn_service(&self) {
         let Some(net) = self.net.as_ref().filter(|net| net.moves_by_itself()) else { return };
         let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
-        let stop = Arc::new(Stop { is_over: AtomicBool::new(false), event });
-        let (world, net, theirs) = (self.shared(), Arc::clone(net), Arc::clone(&stop));
+        let [is_over, is_on_guard] = [false; 2].map(AtomicBool::new);
+        let control = Arc::new(Control { is_over, is_on_guard, hears_all: net.is_urgent(), event });
+        let (world, net, theirs) = (self.shared(), Arc::clone(net), Arc::clone(&control));
         let body = move || {
             let world = world;
             let outcome = catch_unwind(AssertUnwindSafe(|| serve(&world, &net, &theirs)));
@@ -99,17 +114,33 @@ impl World {
         };
         let spawned = without_signals(|| std::thread::Builder::new().name(NAME.to_owned()).spawn(body));
         if let Ok(thread) = spawned {
-            *self.service() = Some(Running { thread, stop });
+            *self.service() = Some(Running { thread, control });
         }
     }
 
     /// Ends the thread: whether there was one.
     pub(crate) fn stop_service(&self) -> bool {
         let running = self.service().take();
-        let Some(Running { thread, stop }) = running else { return false };
-        stop.stop();
+        let Some(Running { thread, control }) = running else { return false };
+        control.stop();
         // It has caught whatever it might have panicked with.
         let _ = thread.join();
+        true
+    }
+
+    /// Whether the service thread takes what arrives over the net from now on, and wakes this PE's sleepers
+    /// then. It does so until a thread of this PE makes progress again.
+    pub(crate) fn is_guarded(&self, net: &Channel) -> bool {
+        let service = self.service();
+        let Some(control) = service.as_ref().map(|running| &running.control).filter(|c| c.hears_all) else {
+            return false;
+        };
+        net.forget_looks();
+        // SYNC POINT guard: what has arrived before the thread went on guard, it has taken, and it has woken
+        // the sleepers; this one announces itself before it looks again.
+        if !control.is_on_guard.load(Ordering::Acquire) {
+            control.call();
+        }
         true
     }
 
@@ -118,32 +149,39 @@ impl World {
     }
 }
 
-fn serve(world: &World, net: &Arc<Channel>, stop: &Stop) {
+fn serve(world: &World, net: &Arc<Channel>, control: &Control) {
     let bell = net.bell();
     let nap_max = if net.is_urgent() { NAP_MAX_URGENT } else { NAP_MAX };
     let mut nap = NAP;
-    while !stop.is_over() && !net.is_shut() {
+    while !control.is_over() && !net.is_shut() {
         if net.has_looked() {
-            stop.sleep(None, nap);
+            control.sleep(None, nap);
             nap = nap_max.min(2 * nap);
             continue;
         }
         nap = NAP;
         world.serve_others(net);
+        // SYNC POINT doorbell: orders what has arrived before the look at this PE's sleepers.
+        fence(Ordering::SeqCst);
+        world.ring_own();
         match &bell {
             Some(Bell { descriptor, is_urgent }) => {
                 if !is_urgent {
-                    stop.sleep(None, GATHERING);
+                    control.sleep(None, GATHERING);
                 }
                 // No bell rings for contexts, which move in calls as well where anything does.
                 let may_rest = world.has_sent_all() && !(*is_urgent && world.has_contexts_unquiet());
                 let bound = if may_rest { SLEEP_BOUND } else { GATHERING };
-                match !net.has_waiters() && net.may_sleep() {
-                    true => stop.sleep(Some(descriptor.as_fd()), bound),
-                    false => stop.sleep(None, PAUSE),
+                if !net.has_waiters() && net.may_sleep() {
+                    // SYNC POINT guard: releases what was taken before.
+                    control.is_on_guard.store(true, Ordering::Release);
+                    control.sleep(Some(descriptor.as_fd()), bound);
+                    control.is_on_guard.store(false, Ordering::Relaxed);
+                } else {
+                    control.sleep(None, PAUSE);
                 }
             }
-            None => stop.sleep(None, GATHERING),
+            None => control.sleep(None, GATHERING),
         }
     }
 }

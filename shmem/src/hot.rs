@@ -51,8 +51,8 @@ pub(crate) static mut HOT: Hot = Hot::CLOSED;
 /// What queries and orders of the default context read.
 #[repr(C)]
 pub(crate) struct Job {
-    /// A word that is 0 while fence and quiet have nothing to do but to order stores.
-    pub(crate) attention: *const u32,
+    /// Two words that are 0 while fence and quiet have nothing to do but to order stores.
+    pub(crate) attention: [*const u32; 2],
     /// The world, while a barrier of the library is nothing but one of the world; else null.
     pub(crate) plain: *const World,
     /// The number of this PE; negative while the library is not initialised.
@@ -61,12 +61,12 @@ pub(crate) struct Job {
     pub(crate) n_pes: c_int,
 }
 
-// SAFETY: numbers, the address of a word that is accessed as an atomic only, and a world, which is `Sync`.
+// SAFETY: numbers, the addresses of words that are accessed as atomics only, and a world, which is `Sync`.
 unsafe impl Sync for Job {}
 
 impl Job {
     /// There is no job.
-    pub(crate) const NONE: Job = Job { attention: &1, plain: null(), me: -1, n_pes: -1 };
+    pub(crate) const NONE: Job = Job { attention: [&1, &1], plain: null(), me: -1, n_pes: -1 };
 }
 
 /// The job of this process.

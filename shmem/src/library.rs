@@ -98,7 +98,10 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let (start, parts) = (reach.own as usize, reach.parts);
     let hot = Hot { limit, start, bytes: usable, parts, looked_at_bytes };
     let plain: *const World = if limit > 0 { world } else { null() };
-    let attention = if library.checks.is_none() { world.attention().cast() } else { Job::NONE.attention };
+    let attention = match &library.checks {
+        None => world.attention().map(|word| word.cast()),
+        Some(_) => Job::NONE.attention,
+    };
     // SAFETY: initialisation runs beside no other call.
     unsafe {
         LIBRARY = Box::into_raw(Box::new(library));

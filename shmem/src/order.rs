@@ -42,11 +42,11 @@ pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
 /// Whether fence and quiet of the default context have more to do than to order stores.
 #[inline(always)]
 fn is_needed() -> bool {
-    // SAFETY: it points to a word that is accessed as an atomic only.
-    let attention = unsafe { pelago::binding::copy::load(JOB.attention) };
+    // SAFETY: they point to words that are accessed as atomics only.
+    let attention = unsafe { JOB.attention.map(|word| pelago::binding::copy::load(word)) };
     // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
     atomic_fence(Ordering::Acquire);
-    attention != 0
+    attention[0] | attention[1] != 0
 }
 
 /// `shmem_pe_quiet`: quiet as far as the listed PEs are concerned; "a full quiet is legal".
