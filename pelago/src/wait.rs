@@ -304,7 +304,7 @@ impl World {
         let mut waiting = net.waiting();
         let (mut looks, mut care, mut is_fresh) = (0u32, Care::default(), true);
         let mut rests = Rests::after(self.patience.net_spins);
-        let is_near = awaited.pe().is_some_and(|pe| self.memory.is_mapped(pe));
+        let is_near = awaited.pe().is_some_and(|pe| pe < self.n_pes() && self.memory.is_mapped(pe));
         let between = if is_near { SPINS_BETWEEN_MAPPED } else { SPINS_BETWEEN };
         loop {
             if std::mem::take(&mut is_fresh) && ready() {
@@ -526,6 +526,12 @@ impl World {
         if self.memory.header().sleepers.any() {
             ring_all(self.memory.blocks(), &[Cause::Meeting, Cause::Data]);
         }
+    }
+
+    /// Whether a PE of this node sleeps until data come. For tests.
+    #[doc(hidden)]
+    pub fn has_sleepers_for_data(&self) -> bool {
+        self.memory.header().sleepers.for_data().load(Ordering::Relaxed) != 0
     }
 
     /// Wakes the threads of this PE that sleep.

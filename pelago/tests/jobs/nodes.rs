@@ -39,6 +39,39 @@ fn pes_of_two_nodes_reach_each_other() {
     expect_success_over_ofi(&try_processes!(4, [TWO_NODES], once_to_everybody));
 }
 
+/// PEs 1 and 3 wait, each on its node, until they sleep. PE 0 and PE 2 see that, and wake one of them through
+/// mapped memory and the other over the network.
+fn waits_end_from_everywhere(world: &World) {
+    let (me, word) = (world.my_pe(), world.alloc_zeroed::<u64>(1).unwrap());
+    let pair = world.team().split_by(Some(me as u64 % 2), 0).unwrap().unwrap();
+    for (round, writer) in [(1, 0), (2, 2), (3, 0), (4, 2)] {
+        if me % 2 == 1 {
+            word.local().wait_until(0, |value| value == round);
+        } else {
+            let limit = Instant::now() + Duration::from_secs(60);
+            while !world.has_sleepers_for_data() {
+                assert!(Instant::now() < limit, "PE {} does not sleep while it waits", me + 1);
+                std::thread::yield_now();
+            }
+        }
+        if me % 2 == 0 {
+            // Both sleep.
+            pair.sync();
+            if me == writer {
+                word.p(1, 0, round).unwrap();
+                word.p(3, 0, round).unwrap();
+                world.quiet();
+            }
+        }
+        world.barrier();
+    }
+}
+
+#[test]
+fn a_wait_in_a_job_of_two_nodes_sleeps_and_is_woken_from_everywhere() {
+    expect_success_over_ofi(&try_processes!(4, [TWO_NODES], waits_end_from_everywhere));
+}
+
 /// The full tier installs libfabric; elsewhere it may not be there, and then that is said.
 fn expect_success_over_ofi(report: &JobReport) {
     let words = words_of(report);
