@@ -215,3 +215,17 @@ impl fmt::Display for Case {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_nodes_of_all_ranks_are_grouped_once() {
+        let case = Case { nodes: NodeMap::Turns(64), ..Case::new(Operation::Barrier, 4096, 1) };
+        let shape = case.shapes();
+        let groups = shape(0).groups();
+        assert!((0..4096).all(|rank| Arc::ptr_eq(&shape(rank).groups(), &groups)));
+    }
+}
