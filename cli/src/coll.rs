@@ -281,7 +281,8 @@ impl Show {
             bail!("{} does not take {case}: {why}", algorithm.name);
         }
         let options = CheckOptions::default();
-        let schedule = |rank| algorithm.schedule(&case.shape(rank), options.mailbox_bytes);
+        let shape = case.shapes();
+        let schedule = |rank| algorithm.schedule(&shape(rank), options.mailbox_bytes);
         let schedules: Vec<Schedule> = (0..self.n).map(schedule).collect();
         let title = format!("{} / {}: {}", self.operation, algorithm.name, self.team());
         if let Some(file) = &self.svg {
@@ -297,7 +298,7 @@ impl Show {
                 draw::text(&schedules, WIDTH)
             )?;
         }
-        let checked = check(algorithm, &|rank| case.shape(rank), &options);
+        let checked = check(algorithm, &case.shapes(), &options);
         say(&checked)
     }
 
@@ -387,7 +388,7 @@ impl Check {
             let variants = if n <= 5 { plain.variants() } else { vec![plain, plain.variant(number)] };
             for case in variants {
                 if (algorithm.restriction)(&case.shape(0)).is_none() {
-                    check(algorithm, &|rank| case.shape(rank), &options).map_err(|defect| (case, defect))?;
+                    check(algorithm, &case.shapes(), &options).map_err(|defect| (case, defect))?;
                     checked += 1;
                 }
             }
@@ -427,7 +428,7 @@ fn block(operation: Operation, n: usize, bytes: usize) -> Case {
 }
 
 fn prove(algorithm: &Algorithm, case: &Case, options: &CheckOptions) -> anyhow::Result<Report> {
-    check(algorithm, &|rank| case.shape(rank), options)
+    check(algorithm, &case.shapes(), options)
         .with_context(|| format!("{} has a defect in {case}", full_name(algorithm)))
 }
 

@@ -54,6 +54,15 @@ impl Bases {
         }
     }
 
+    /// So many bytes further on.
+    pub(crate) fn plus(self, bytes: usize) -> Bases {
+        match self {
+            Bases::Same(offset) => Bases::Same(offset + bytes),
+            each if bytes == 0 => each,
+            Bases::Each(offsets) => Bases::Each(offsets.iter().map(|offset| offset + bytes).collect()),
+        }
+    }
+
     /// Of the first `n` members.
     pub(crate) fn first(&self, n: usize) -> Bases {
         match self {

@@ -85,10 +85,15 @@ impl Routes {
 
     /// A number that is the same at the PEs that map each other, and only there.
     pub(crate) fn neighbourhood(&self) -> u64 {
+        self.neighbourhood_of(self.me).into()
+    }
+
+    /// The same number of another PE.
+    pub(crate) fn neighbourhood_of(&self, pe: Pe) -> u32 {
         match self.reach {
             Reach::All => 0,
-            Reach::Nodes => self.nodes[self.me].into(),
-            Reach::None => self.me as u64,
+            Reach::Nodes => self.nodes[pe],
+            Reach::None => pe as u32,
         }
     }
 

@@ -14,6 +14,9 @@ use crate::children::{Children, Tie};
 use crate::coll::block;
 use crate::coll::direct::Direct;
 use crate::coll::engine::TeamEngine;
+use crate::coll::hierarchy::Hierarchy;
+use crate::coll::nodes::Nodes;
+use crate::coll::plans::Plans;
 use crate::coll::schedule::Rank;
 use crate::error::{ErrorKind, Result};
 use crate::heap::Heap;
@@ -27,7 +30,7 @@ use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::SyncMemoryKind;
 use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// Teams and spaces made from one team that can be alive at once.
 const CHILDREN_MAX: usize = NOTICE_DROPPED_WORDS * 64;
@@ -59,8 +62,11 @@ pub(crate) struct TeamCore {
     pub(crate) is_fast: bool,
     /// Whether the members meet at a counter rather than look at each other's words.
     pub(crate) meets_at_counter: bool,
-    /// The node of each rank, from 0; empty if all are on one.
-    pub(crate) nodes: Vec<u32>,
+    /// The nodes of the ranks; empty if all are on one.
+    pub(crate) nodes: Nodes,
+    /// The hierarchy of a team that not all members map, made when it is first needed.
+    pub(crate) levels: OnceLock<Option<Box<Hierarchy>>>,
+    pub(crate) plans: Mutex<Plans>,
     /// The number of the last direct operation.
     pub(crate) sequence: AtomicU64,
     /// All members have begun this direct operation, as far as is known.
@@ -73,8 +79,11 @@ pub(crate) struct TeamCore {
     children: Mutex<Children>,
     /// The place among the children of the team that this one was made from; `None` for the team of all PEs.
     tie: Option<Arc<Tie>>,
-    sync_memory: SyncMemoryKind,
+    memory: BlockKind,
 }
+
+/// What a block has: the strategy of its slots, and whether it has staging buffers.
+pub(crate) type BlockKind = (SyncMemoryKind, bool);
 
 /// Where the block of one member is mapped.
 pub(crate) struct Start(pub(crate) *mut u8);
@@ -90,26 +99,20 @@ impl TeamCore {
         memory: &Memory,
         pool: &mut Heap,
         (me, n_pes): (Pe, usize),
-        sync_memory: SyncMemoryKind,
+        kind: BlockKind,
     ) -> Result<TeamCore> {
-        let bytes = block::bytes(sync_memory, n_pes);
+        let bytes = block::bytes(kind, n_pes);
         let offset = pool.alloc(bytes, block::ALIGN_BYTES).ok_or(ErrorKind::PoolExhausted {
             me,
             operation: "init",
             pe: me,
             asked_bytes: bytes,
         })?;
-        let core = TeamCore::new(Members::all(n_pes), me, Bases::Same(offset), None, sync_memory);
+        let core = TeamCore::new(Members::all(n_pes), me, Bases::Same(offset), None, kind);
         Ok(core.mapped(memory))
     }
 
-    fn new(
-        members: Members,
-        me: Rank,
-        bases: Bases,
-        tie: Option<Arc<Tie>>,
-        sync_memory: SyncMemoryKind,
-    ) -> TeamCore {
+    fn new(members: Members, me: Rank, bases: Bases, tie: Option<Arc<Tie>>, kind: BlockKind) -> TeamCore {
         let n = members.len();
         TeamCore {
             members,
@@ -120,15 +123,17 @@ impl TeamCore {
             own: Start(std::ptr::null_mut()),
             is_fast: false,
             meets_at_counter: false,
-            nodes: Vec::new(),
+            nodes: Nodes::default(),
+            levels: OnceLock::new(),
+            plans: Mutex::default(),
             sequence: AtomicU64::new(0),
             begun_by_all: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),
             exchanges: Mutex::new(0),
-            engine: Mutex::new(TeamEngine::new(sync_memory, n, me)),
+            engine: Mutex::new(TeamEngine::new(kind.0, n, me)),
             children: Mutex::default(),
             tie,
-            sync_memory,
+            memory: kind,
         }
     }
 
@@ -181,6 +186,24 @@ impl TeamCore {
         unsafe { memory.heap(self.pe(self.me)).add(self.bases.at(self.me)) }
     }
 
+    /// The strategy of the members' slots.
+    pub(crate) fn sync_memory(&self) -> SyncMemoryKind {
+        self.memory.0
+    }
+
+    /// The members on this PE's node of a team that spans nodes, for direct operations in its blocks.
+    pub(crate) fn of_node(world: &World, members: Members, me: Rank, bases: Bases) -> TeamCore {
+        let mut node = TeamCore::new(members, me, bases, None, world.team.memory).mapped(&world.memory);
+        node.meets_at_counter = world.meets_at_counter(node.len());
+        node
+    }
+
+    /// Counts direct operations on from where another team with the same blocks is.
+    pub(crate) fn go_on_after(&self, before: &TeamCore) {
+        self.sequence.store(before.sequence.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.begun_by_all.store(before.begun_by_all.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     pub(crate) fn engine(&self) -> MutexGuard<'_, TeamEngine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -197,7 +220,7 @@ impl TeamCore {
     pub(crate) fn on_nodes(mut self, node: impl Fn(Pe) -> u32) -> TeamCore {
         let nodes: Vec<u32> = self.members.iter().map(node).collect();
         if nodes.iter().any(|&node| node != nodes[0]) {
-            self.nodes = nodes;
+            self.nodes = nodes.into();
         }
         self
     }
@@ -271,6 +294,9 @@ impl TeamCore {
         }
         if self.is_mapped() {
             Direct { world, team: self, operation: "shrink" }.part_from(n);
+        } else if let Some(levels) = self.levels().filter(|levels| levels.node.is_mapped()) {
+            let stay = levels.node.members.iter().filter(|&pe| self.members.rank_of(pe) < Some(n)).count();
+            Direct { world, team: &levels.node, operation: "shrink" }.part_from(stay);
         }
     }
 
@@ -491,7 +517,7 @@ impl<'w> Team<'w> {
 
     fn split_ranks(&self, operation: &'static str, ranks: &[Rank]) -> Result<Option<Team<'w>>> {
         let is_member = ranks.contains(&self.my_rank());
-        let bytes = is_member.then(|| block::bytes(self.core.sync_memory, ranks.len()));
+        let bytes = is_member.then(|| block::bytes(self.core.memory, ranks.len()));
         let born = self.core.bear(self.world, Birth { operation, words: fingerprint(ranks) }, bytes)?;
         self.check_words(operation, &born)?;
         Ok(self.adopt(born, ranks))
@@ -546,7 +572,7 @@ impl<'w> Team<'w> {
         is_with_me: impl Fn(Rank) -> bool,
     ) -> Result<Team<'w>> {
         let ranks: Vec<Rank> = (0..self.n_pes()).filter(|&rank| is_with_me(rank)).collect();
-        let bytes = Some(block::bytes(self.core.sync_memory, ranks.len()));
+        let bytes = Some(block::bytes(self.core.memory, ranks.len()));
         let words = [range as u64, axis as u64];
         let born = self.core.bear(self.world, Birth { operation, words }, bytes)?;
         self.check_words(operation, &born)?;
@@ -571,7 +597,7 @@ impl<'w> Team<'w> {
         const NO_COLOUR: u64 = u64::MAX;
         let words = [colour.unwrap_or(NO_COLOUR), key as u64];
         // How many will be in it, nobody knows before the exchange: there is room for all.
-        let bytes = colour.map(|_| block::bytes(self.core.sync_memory, self.n_pes()));
+        let bytes = colour.map(|_| block::bytes(self.core.memory, self.n_pes()));
         let born = self.core.bear(self.world, Birth { operation: "split_by", words }, bytes)?;
         let has_block = |rank: Rank| born.notices[rank][3] != 0;
         let with_me = (0..self.n_pes()).filter(|&rank| born.notices[rank][1] == words[0] && has_block(rank));
@@ -631,12 +657,14 @@ impl<'w> Team<'w> {
         }
         let core = &self.core;
         let (members, bases) = (core.members.first(n), core.bases.first(n));
-        let mut small = TeamCore::new(members, core.me, bases, Some(tie), core.sync_memory);
-        small.sequence = AtomicU64::new(core.sequence.load(Ordering::Relaxed));
-        small.begun_by_all = AtomicU64::new(core.begun_by_all.load(Ordering::Relaxed));
+        let mut small = TeamCore::new(members, core.me, bases, Some(tie), core.memory);
+        small.go_on_after(core);
         small.exchanges = Mutex::new(*core.exchanging(self.world));
         small.engine = Mutex::new(core.engine().shrunk(n));
         let small = small.mapped(&self.world.memory);
+        if let Some(levels) = core.levels() {
+            small.go_on_in(self.world, levels);
+        }
         Ok(Some(Team { world: self.world, core: Arc::new(small.placed(self.world)) }))
     }
 
@@ -695,13 +723,13 @@ impl<'w> Team<'w> {
 
     /// Bytes of the block of each member of a team of `n` that its members found.
     pub(crate) fn founded_block_bytes(world: &World, n: usize) -> usize {
-        block::bytes(world.team.sync_memory, n)
+        block::bytes(world.team.memory, n)
     }
 
     /// The team of these PEs, whose blocks lie at these places of their pools: see `founding`.
     pub(crate) fn founded(world: &'w World, pes: &[Pe], bases: Bases) -> Team<'w> {
         let me = pes.iter().position(|&pe| pe == world.my_pe()).expect("this PE is in the list");
-        let core = TeamCore::new(Members::of(pes), me, bases, None, world.team.sync_memory);
+        let core = TeamCore::new(Members::of(pes), me, bases, None, world.team.memory);
         let core = core.mapped(&world.memory);
         Team { world, core: Arc::new(core.placed(world)) }
     }
@@ -713,7 +741,7 @@ impl<'w> Team<'w> {
         let told = ranks.iter().map(|&rank| (self.core.pe(rank), born.notices[rank][3]));
         let bases = self.world.checked_blocks(told, born.block.map_or(0, |(_, bytes)| bytes));
         let tie = Some(Arc::new(self.core.tie(&born)));
-        let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.core.sync_memory);
+        let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.core.memory);
         let core = core.mapped(&self.world.memory);
         Some(Team { world: self.world, core: Arc::new(core.placed(self.world)) })
     }

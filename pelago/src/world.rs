@@ -333,7 +333,7 @@ impl World {
         last_words::forget_errors(is_alone_in_process(job.as_ref()));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
-        let team = TeamCore::world(&memory, &mut pool, (me, n_pes), settings.sync_memory)?;
+        let team = TeamCore::world(&memory, &mut pool, (me, n_pes), (settings.sync_memory, net.is_some()))?;
         let team = Arc::new(team.on_nodes(|pe| routes.node(pe)));
         let core = Core {
             me,

@@ -2,23 +2,24 @@
 //!
 //! ```text
 //! | begun | meeting | boards | kinds | started | pages of the boards | exchange | slots | acknowledgements |
+//! | staging buffers |
 //! ```
-//! The first six are for direct operations between members that map each other, the rest for schedules over
-//! whatever carries puts. The kinds tell agreements from users' operations, as `started` does, the number of
-//! schedules that the member has started. All zero bytes are a valid start. A slot is a synchronisation word
-//! with a mailbox:
+//! The first six are for direct operations between members that map each other: all of the team, or those of
+//! one node of it. The next three are for schedules over whatever carries puts. Staging buffers are there in
+//! jobs with a network only: see `staging`. The kinds tell agreements from users' operations, as `started`
+//! does, the number of schedules that the member has started. All zero bytes are a valid start. A slot is a
+//! synchronisation word with a mailbox:
 //!
 //! ```text
 //! | word: 8 | announced place: 8 | mailbox: 240, or the length of the announced place |
 //! ```
 
-use super::sync_memory;
+use super::{staging, sync_memory};
 use crate::Pe;
 use crate::notice::NOTICE_WORDS;
 use crate::realm::Bases;
-use crate::team::TeamCore;
+use crate::team::{BlockKind, TeamCore};
 use crate::world::World;
-use pelago_boot::SyncMemoryKind;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::shm::flags::{Meeting, Stamp};
 
@@ -46,9 +47,14 @@ const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
 const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= KINDS_OFFSET);
 const _: () = assert!(STARTED_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
 
-/// Size of a block for a team of `n`.
-pub(crate) fn bytes(kind: SyncMemoryKind, n: usize) -> usize {
-    acknowledgements_offset(n, sync_memory::slots(kind, n)) + 8 * n
+/// Size of a block for a team of `n`, with staging buffers or without.
+pub(crate) fn bytes((kind, has_staging): BlockKind, n: usize) -> usize {
+    staging_offset(n, sync_memory::slots(kind, n)) + if has_staging { staging::bytes(n) } else { 0 }
+}
+
+/// Where the staging buffers lie.
+pub(crate) fn staging_offset(n: usize, slots: usize) -> usize {
+    (acknowledgements_offset(n, slots) + 8 * n).next_multiple_of(64)
 }
 
 /// Where the notices of an exchange arrive, by rank, in bytes from the block's start. Two areas are used in

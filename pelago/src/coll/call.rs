@@ -2,6 +2,7 @@
 
 use super::direct::{Direct, Places};
 use super::engine::{Operands, Progress};
+use super::plans::{Among, Key};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select;
@@ -18,15 +19,16 @@ use crate::world::World;
 use std::sync::Arc;
 
 /// A collective operation with all that it works on.
+#[derive(Clone)]
 pub struct Call<'a> {
     pub(super) operation: Operation,
-    root: Rank,
+    pub(super) root: Rank,
     /// Elements of a block.
-    count: usize,
-    element_bytes: usize,
-    blocks: Blocks,
+    pub(super) count: usize,
+    pub(super) element_bytes: usize,
+    pub(super) blocks: Blocks,
     pub(super) operands: Option<(Operand<'a>, Operand<'a>)>,
-    combiner: Option<Combiner>,
+    pub(super) combiner: Option<Combiner>,
 }
 
 impl<'a> Call<'a> {
@@ -78,7 +80,18 @@ impl<'a> Call<'a> {
         self.operands.is_some_and(|(target, source)| target.own == source.own && self.count > 0)
     }
 
-    fn shape(&self, team: &TeamCore) -> Shape {
+    /// What combines elements, of an operation that does.
+    pub(super) fn combiner(&self) -> &Combiner {
+        self.combiner.as_ref().expect("an operation that combines has a combiner")
+    }
+
+    /// What keeps the arrays from being reclaimed.
+    pub(super) fn usages(&self) -> [Option<Arc<Usage>>; 2] {
+        let usage = |span: Operand<'_>| Some(Arc::clone(span.usage));
+        self.operands.map_or([None, None], |(target, source)| [usage(target), usage(source)])
+    }
+
+    pub(super) fn shape(&self, team: &TeamCore) -> Shape {
         Shape {
             root: self.root,
             blocks: self.blocks.clone(),
@@ -253,7 +266,7 @@ impl Team<'_> {
         call.check(self.world, &self.core)?;
         match self.world.is_direct(&self.core) && has_direct_form(call) {
             true => self.perform_directly(call),
-            false => self.run(call),
+            false => self.perform_in_levels(call).unwrap_or_else(|| self.run(call)),
         }
         .inspect(|()| self.world.tally.add(|counts| counts.collectives += 1))
     }
@@ -270,7 +283,7 @@ impl Team<'_> {
         let place = |span: Operand<'_>, rank: Rank| span.place(world, core, rank);
         let source: &Places<'_> = &|rank| place(source, rank);
         let target: &Places<'_> = &|rank| place(target, rank);
-        let combiner = || call.combiner.as_ref().expect("an operation that combines has a combiner");
+        let combiner = || call.combiner();
         // SAFETY: `check` has found that all places lie in their arrays, which all members have.
         unsafe {
             match (call.operation, &call.blocks) {
@@ -317,8 +330,14 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn new(world: &World, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
         let shape = call.shape(team);
-        let algorithm = select::choose(world, &shape, call.combiner.as_ref())?;
-        let plan = Arc::new(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)));
+        let make = || {
+            let algorithm = select::choose(world, &shape, call.combiner.as_ref())?;
+            Ok(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)))
+        };
+        let plan = match &call.blocks {
+            Blocks::Equal => team.plan(&Key::of(Among::Team, &shape, call.combiner.as_ref()), make)?,
+            _ => Arc::new(make()?),
+        };
         let combiner = call.combiner.clone();
         let operands = match call.operands {
             None => Operands {
@@ -334,16 +353,11 @@ impl Prepared {
                 source_bytes: shape.source_bytes(),
                 target: target.own,
                 target_bytes: shape.target_bytes(),
-                target_bases: match target.realm.is_world() {
-                    true => Bases::Same(target.offset_bytes),
-                    false => Bases::of(team.members().iter().map(|pe| target.region_offset(pe)).collect()),
-                },
+                target_bases: target.bases(team),
                 combiner,
             },
         };
-        let usage = |span: Operand<'_>| Some(Arc::clone(span.usage));
-        let usages = call.operands.map_or([None, None], |(target, source)| [usage(target), usage(source)]);
-        Ok(Prepared { operation: call.name(), words: call.words(), plan, operands, usages })
+        Ok(Prepared { operation: call.name(), words: call.words(), plan, operands, usages: call.usages() })
     }
 
     /// Starts the call once more, after the members have compared it if checks are on.
@@ -385,6 +399,16 @@ impl World {
 }
 
 impl TeamCore {
+    /// The plan of a call, made now if it was not kept.
+    pub(super) fn plan(&self, key: &Key, make: impl FnOnce() -> Result<Plan>) -> Result<Arc<Plan>> {
+        if let Some(plan) = self.plans().get(key) {
+            return Ok(plan);
+        }
+        let plan = Arc::new(make()?);
+        self.plans().keep(*key, &plan);
+        Ok(plan)
+    }
+
     /// A barrier of the members.
     #[inline]
     #[track_caller]
@@ -426,7 +450,7 @@ impl TeamCore {
         }
         if world.is_direct(self) {
             Direct { world, team: self, operation: "barrier" }.sync();
-        } else {
+        } else if !self.sync_in_levels(world) {
             let call = Call::barrier();
             let outcome = Prepared::new(world, self, &call).and_then(|prepared| prepared.start(world, self));
             match outcome {

@@ -251,10 +251,11 @@ impl Direct<'_> {
         }
     }
 
-    /// Ends an operation in which `reader` says whose memory was read or written: that one waits for all.
+    /// Lets `root` wait until all members have come here: the end of an operation in which its memory was
+    /// read or written, or the first half of a barrier.
     #[inline]
     #[track_caller]
-    fn finish_at(&self, root: Rank) {
+    pub(super) fn finish_at(&self, root: Rank) {
         let number = self.begin();
         self.wake();
         if self.team.my_rank() == root {
@@ -262,6 +263,39 @@ impl Direct<'_> {
                 self.await_begun(rank, number);
             }
             self.team.begun_by_all.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the others go on when `root` has come here: the second half of a barrier.
+    #[track_caller]
+    pub(super) fn release_from(&self, root: Rank) {
+        let number = self.begin();
+        self.wake();
+        if self.team.my_rank() != root {
+            self.await_begun(root, number);
+        }
+    }
+
+    /// Brings `bytes` bytes, at most 1 KiB, from one member to another one.
+    ///
+    /// # Safety
+    /// `source` is valid for reads at rank `from`, `target` for writes at rank `to`.
+    #[track_caller]
+    pub(super) unsafe fn pass(
+        &self,
+        (from, to): (Rank, Rank),
+        source: *const u8,
+        target: *mut u8,
+        bytes: usize,
+    ) {
+        let (me, number) = (self.team.my_rank(), self.begin());
+        // SAFETY: the caller vouches for source and target.
+        unsafe {
+            if me == from {
+                self.show(number, source, bytes);
+            } else if me == to {
+                copy::transfer(target, self.look(from, number, bytes), bytes);
+            }
         }
     }
 
@@ -575,7 +609,13 @@ impl Direct<'_> {
     /// # Safety
     /// As there.
     #[track_caller]
-    unsafe fn fold(&self, combiner: &Combiner, operands: &[*const u8], into: *mut u8, bytes: usize) {
+    pub(super) unsafe fn fold(
+        &self,
+        combiner: &Combiner,
+        operands: &[*const u8],
+        into: *mut u8,
+        bytes: usize,
+    ) {
         // SAFETY: the caller vouches for all places.
         unsafe {
             match combiner.is_function() {

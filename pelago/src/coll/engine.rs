@@ -126,7 +126,7 @@ impl Collectives {
 pub(crate) struct TeamEngine {
     memory: SyncMemory,
     /// Ranks that the layout of the block is for; more than the team's, once it has shrunk.
-    pub(super) block_ranks: usize,
+    pub(crate) block_ranks: usize,
     slots: usize,
     /// Operations started, and admitted to the memory.
     started: u64,
@@ -512,8 +512,10 @@ impl Request {
             Step::Complete => self.is_complete(world, engine),
             Step::Copy { from, into, bytes } => {
                 let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
-                // SAFETY: the shape says that both places have so many bytes, and they do not overlap.
-                unsafe { copy::copy(into, from, bytes) };
+                if from.cast_const() != into.cast_const() {
+                    // SAFETY: the shape says that both places have so many bytes, and they do not overlap.
+                    unsafe { copy::copy(into, from, bytes) };
+                }
                 true
             }
             Step::CopyStrided { from, from_stride, into, into_stride, block, count } => {

@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod draw;
+pub mod nodes;
 pub mod reduction;
 pub mod schedule;
 pub mod shape;
@@ -20,10 +21,14 @@ pub(crate) mod call;
 pub(crate) mod direct;
 pub(crate) mod engine;
 mod exchange;
+pub(crate) mod hierarchy;
+pub(crate) mod plans;
 pub(crate) mod request;
 pub mod select;
 pub(crate) mod span;
+pub(crate) mod staging;
 pub mod tuning;
+mod two_level;
 
 mod all_gather;
 mod all_reduce;

@@ -190,6 +190,20 @@ pub struct Counts {
 }
 
 impl Schedule {
+    /// The same for ranks that are these ones of a larger team.
+    pub fn among(mut self, ranks: &[Rank]) -> Schedule {
+        for step in &mut self.steps {
+            match step {
+                Step::Put { to: rank, .. }
+                | Step::Get { of: rank, .. }
+                | Step::Signal { to: rank, .. }
+                | Step::Wait { of: rank, .. } => *rank = ranks[*rank],
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// What this rank's schedule amounts to.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();

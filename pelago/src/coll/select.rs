@@ -14,6 +14,8 @@ use crate::world::World;
 use pelago_boot::{SettingError, Settings, SyncMemoryKind, settings_table};
 use std::collections::BTreeMap;
 
+/// The name of algorithms in two levels, and of the form of blocking operations that is.
+const HIERARCHICAL: &str = "hierarchical";
 /// The setting that names algorithms.
 const FORCED: &str = "PELAGO_COLL";
 /// Up to here a block is small: rounds count more than bytes.
@@ -83,11 +85,26 @@ impl Preferences {
         Ok(Preferences { forced, is_deterministic: settings.deterministic, graph, rules })
     }
 
+    /// Whether a blocking operation of a team that spans nodes is done in two levels, directly within nodes,
+    /// and not by a schedule of all members: unless another algorithm is set or was measured to be better.
+    pub(crate) fn wants_levels(&self, shape: &Shape) -> bool {
+        let is_hierarchical = |algorithm: &Algorithm| algorithm.name == HIERARCHICAL;
+        match (self.forced.get(&shape.operation), self.rules.find(shape)) {
+            (Some(algorithm), _) => is_hierarchical(algorithm),
+            (None, Some(rule)) => self.graph.is_none() && is_hierarchical(rule.algorithm),
+            (None, None) => self.graph.is_none(),
+        }
+    }
+
+    /// Whether elements must be combined in the order of ranks, so that results do not depend on the form.
+    pub(crate) fn keeps_ranks(&self, combiner: &Combiner) -> bool {
+        self.is_deterministic && !combiner.is_associative()
+    }
+
     /// The algorithm for a shape, and for what it combines elements with; the same at all members.
     pub fn choose(&self, shape: &Shape, combiner: Option<&Combiner>) -> Option<Choice> {
         // What is associative and commutative has the same result in any order.
-        let is_rounded = combiner.is_some_and(|combiner| !combiner.is_associative());
-        let needs_ranks = self.is_deterministic && is_rounded;
+        let needs_ranks = combiner.is_some_and(|combiner| self.keeps_ranks(combiner));
         let needs_order = combiner.is_some_and(|combiner| !combiner.is_commutative());
         let is_possible = |algorithm: &&'static Algorithm| {
             let is_right = match algorithm.fold {

@@ -1,7 +1,9 @@
 //! What a collective operation is to do, as builders of schedules and the chooser of algorithms see it.
 
+use super::nodes::{Groups, Nodes};
 use super::schedule::{Builder, Place, Rank};
 use std::fmt;
+use std::sync::Arc;
 
 /// The collective operations. In what follows n is the size of the team, and a block has `count` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -172,8 +174,8 @@ pub struct Shape {
     /// Whether source and target are the same memory: only of operations that have as many blocks in one as
     /// in the other, all equal. See [`Shape::source`].
     pub in_place: bool,
-    /// The node of each rank, from 0; empty if all are on one node.
-    pub nodes: Vec<u32>,
+    /// The node of each rank.
+    pub nodes: Nodes,
     /// Numbers that tune the algorithm.
     pub tuning: Tuning,
 }
@@ -190,7 +192,7 @@ impl Shape {
             element_bytes,
             blocks: Blocks::Equal,
             in_place: false,
-            nodes: Vec::new(),
+            nodes: Nodes::default(),
             tuning: Tuning::default(),
         }
     }
@@ -200,9 +202,9 @@ impl Shape {
         self.count.saturating_mul(self.element_bytes)
     }
 
-    /// The node of a rank.
-    pub fn node(&self, rank: Rank) -> u32 {
-        self.nodes.get(rank).copied().unwrap_or(0)
+    /// The ranks of each node.
+    pub fn groups(&self) -> Arc<Groups> {
+        self.nodes.groups(self.n)
     }
 
     /// This rank's number if the ranks were counted from the root on.

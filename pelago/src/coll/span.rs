@@ -4,7 +4,7 @@ use super::block::BOARD_BYTES;
 use super::schedule::Rank;
 use crate::Pe;
 use crate::element::Element;
-use crate::realm::Realm;
+use crate::realm::{Bases, Realm};
 use crate::symmetric::{Symmetric, Usage};
 use crate::team::TeamCore;
 use crate::view::View;
@@ -133,6 +133,14 @@ impl Operand<'_> {
         }
         let pe = team.pe(rank);
         world.memory.heap(pe).wrapping_add(self.region_offset(pe))
+    }
+
+    /// Where the members of a team have these elements in their regions.
+    pub(super) fn bases(&self, team: &TeamCore) -> Bases {
+        match self.realm.is_world() {
+            true => Bases::Same(self.offset_bytes),
+            false => Bases::of(team.members().iter().map(|pe| self.region_offset(pe)).collect()),
+        }
     }
 
     /// Where a PE has these elements, from the start of its region.

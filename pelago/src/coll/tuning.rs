@@ -324,11 +324,11 @@ mod tests {
     #[test]
     fn rules_for_one_node_are_for_no_team_of_several() {
         let rule = "[[reduce]]\nalgorithm = 'linear'";
-        let shape = Shape { nodes: vec![0, 0, 1], ..Shape::new(Operation::Reduce, 0, 3, 1, 8) };
+        let shape = Shape { nodes: vec![0, 0, 1].into(), ..Shape::new(Operation::Reduce, 0, 3, 1, 8) };
         for (head, holds) in [("nodes = 'one'\n", false), ("nodes = 'any'\n", true), ("", true)] {
             let rules = Rules::parse(&format!("{head}{rule}")).unwrap();
             assert_eq!(rules.find(&shape).is_some(), holds, "{head}");
-            assert!(rules.find(&Shape { nodes: vec![], ..shape.clone() }).is_some());
+            assert!(rules.find(&Shape { nodes: vec![].into(), ..shape.clone() }).is_some());
         }
     }
 

@@ -192,12 +192,12 @@ fn case<'a>(name: &'static str, round: u64, members: &'a [Pe], me: usize, counts
 }
 
 /// Names of operations as the oracle knows them.
-fn all_names() -> impl Iterator<Item = &'static str> {
+pub fn all_names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().chain(["inclusive_scan", "exclusive_scan"])
 }
 
 /// Runs cases of every name on a team, one after the other.
-fn run_cases(team: &Team<'_>, names: &[&'static str], rounds: u64, counts: &[usize]) {
+pub fn run_cases(team: &Team<'_>, names: &[&'static str], rounds: u64, counts: &[usize]) {
     let world = team.world();
     let members: Vec<Pe> = (0..team.n_pes()).map(|rank| team.pe(rank)).collect();
     let most = counts.iter().max().unwrap();
@@ -218,6 +218,8 @@ fn run_cases(team: &Team<'_>, names: &[&'static str], rounds: u64, counts: &[usi
                 _ => {
                     let again = case.call(&team.persistent(), &target, &source).unwrap();
                     again.start().unwrap().wait();
+                    // The next start may write the targets of those that are not over the first one.
+                    team.sync();
                     again.start().unwrap().wait();
                 }
             }
@@ -299,14 +301,16 @@ fn elements_may_lie_anywhere(world: &World) {
     }
 }
 
+/// The product of matrices of 2 x 2, which do not commute.
+pub fn product(left: [u32; 4], right: [u32; 4]) -> [u32; 4] {
+    let [a, b, c, d] = left;
+    let [e, f, g, h] = right;
+    let dot = |x: u32, y: u32, z: u32, w: u32| x.wrapping_mul(y).wrapping_add(z.wrapping_mul(w));
+    [dot(a, e, b, g), dot(a, f, b, h), dot(c, e, d, g), dot(c, f, d, h)]
+}
+
+/// The order of ranks is kept.
 fn users_combine_as_they_like(world: &World) {
-    // Matrices of 2 x 2 do not commute: the order of ranks is kept.
-    fn product(left: [u32; 4], right: [u32; 4]) -> [u32; 4] {
-        let [a, b, c, d] = left;
-        let [e, f, g, h] = right;
-        let dot = |x: u32, y: u32, z: u32, w: u32| x.wrapping_mul(y).wrapping_add(z.wrapping_mul(w));
-        [dot(a, e, b, g), dot(a, f, b, h), dot(c, e, d, g), dot(c, f, d, h)]
-    }
     let team = world.team();
     let matrix = |pe: usize, i: usize| [1 + pe as u32, 2, i as u32, 3];
     for len in [1, 40, 400] {

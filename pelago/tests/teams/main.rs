@@ -19,3 +19,4 @@ mod semaphore;
 mod shared_array;
 mod split_barrier;
 mod team;
+mod two_levels;

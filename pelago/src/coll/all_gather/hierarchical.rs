@@ -9,19 +9,19 @@
 //! each leader; inside a node 2 messages and 2 signals for each other rank.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
-use super::super::broadcast::nodes::Nodes;
-use super::super::schedule::{Builder, Place, Rank, Remote, Slot};
+use super::super::nodes::Groups;
+use super::super::schedule::{Builder, Place, Remote, Slot};
 use super::super::shape::Shape;
 use super::layout::Layout;
-use std::ops::Range;
 
 /// The slot that tells a rank that its leader has everything.
 const READY: Slot = 0;
 
 pub(super) fn build(shape: &Shape, b: &mut Builder) {
-    let (layout, nodes, me) = (Layout::of(shape), Nodes::of(shape), shape.rank);
-    let leader = nodes.leader(nodes.own);
-    let others = &nodes.own_group()[1..];
+    let (layout, nodes, me) = (Layout::of(shape), shape.groups(), shape.rank);
+    let own = nodes.group(me);
+    let leader = nodes.leader(own);
+    let others = &nodes.ranks(own)[1..];
     if me != leader {
         let index = others.iter().position(|&rank| rank == me).expect("a rank is on its node");
         layout.put_own(b, me, leader, index);
@@ -35,7 +35,7 @@ pub(super) fn build(shape: &Shape, b: &mut Builder) {
     for (index, &rank) in others.iter().enumerate() {
         b.wait(rank, index);
     }
-    ring(b, &layout, &nodes);
+    ring(b, &layout, &nodes, own);
     for &rank in others {
         b.signal(rank, READY);
     }
@@ -46,15 +46,15 @@ pub(super) fn build(shape: &Shape, b: &mut Builder) {
 
 /// Round the ring of leaders. Sends and waits alternate range by range, so that no leader has to send far
 /// ahead of what the next one has waited for.
-fn ring(b: &mut Builder, layout: &Layout, nodes: &Nodes) {
-    let n = nodes.groups.len();
-    let (left, right) = ((nodes.own + n - 1) % n, (nodes.own + 1) % n);
+fn ring(b: &mut Builder, layout: &Layout, nodes: &Groups, own: usize) {
+    let n = nodes.len();
+    let (left, right) = ((own + n - 1) % n, (own + 1) % n);
     // The slots behind those for the other ranks of the node, each in its turn.
-    let first_slot = |group: usize| 2 * (nodes.groups[group].len() - 1);
-    let (mut out_slot, mut in_slot) = (first_slot(right), first_slot(nodes.own));
+    let first_slot = |group: usize| 2 * (nodes.ranks(group).len() - 1);
+    let (mut out_slot, mut in_slot) = (first_slot(right), first_slot(own));
     for round in 0..n - 1 {
-        let out = ranges(&nodes.groups[(nodes.own + n - round) % n]);
-        let expected = ranges(&nodes.groups[(left + n - round) % n]).len();
+        let out = nodes.ranges((own + n - round) % n);
+        let expected = nodes.ranges((left + n - round) % n).len();
         for step in 0..out.len().max(expected) {
             if let Some(ranks) = out.get(step) {
                 layout.pass_on(b, ranks.clone(), nodes.leader(right), out_slot);
@@ -66,9 +66,4 @@ fn ring(b: &mut Builder, layout: &Layout, nodes: &Nodes) {
             }
         }
     }
-}
-
-/// The ranges of ranks of which a group consists.
-fn ranges(group: &[Rank]) -> Vec<Range<Rank>> {
-    group.chunk_by(|before, after| before + 1 == *after).map(|run| run[0]..run[0] + run.len()).collect()
 }

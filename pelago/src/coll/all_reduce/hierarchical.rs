@@ -6,27 +6,26 @@
 //! cost as many announcements more, but none on the way back. The ranks of a node may be any, so the
 //! operation must commute.
 
-use crate::coll::broadcast::nodes::Nodes;
 use crate::coll::combine::contribution;
 use crate::coll::combine::doubling::{Group, all_reduce};
 use crate::coll::combine::tree::{Node, levels};
-use crate::coll::schedule::{Builder, Place, Rank};
+use crate::coll::schedule::{Builder, Place};
 use crate::coll::shape::Shape;
 
 pub(super) fn build(shape: &Shape, b: &mut Builder) {
     let bytes = shape.block_bytes();
-    let nodes = Nodes::of(shape);
-    let leaders: Vec<Rank> = (0..nodes.groups.len()).map(|node| nodes.leader(node)).collect();
-    let is_leader = shape.rank == leaders[nodes.own];
+    let nodes = shape.groups();
+    let (leaders, own) = (nodes.leaders(), nodes.group(shape.rank));
+    let is_leader = shape.rank == leaders[own];
     let (room, down, first) = (levels(shape.n), levels(shape.n) + 1, levels(shape.n) + 2);
-    let inside = Node::among(nodes.own_group(), leaders[nodes.own], shape.rank, 0);
+    let inside = Node::among(nodes.ranks(own), leaders[own], shape.rank, 0);
     // What the leaders exchange from their targets has to be copied if it is small, so it is not put there.
     let is_apart = is_leader && leaders.len() > 1 && bytes <= b.mailbox_bytes();
     let sum = |b: &mut Builder| if is_apart { b.scratch(bytes) } else { Place::target(0) };
     let have = inside.combine(b, contribution(shape), sum, bytes, room);
     inside.give_up(b, have, bytes, room);
     if is_leader {
-        all_reduce(b, Group::part(&leaders, nodes.own), have, bytes, false, first);
+        all_reduce(b, Group::part(&leaders, own), have, bytes, false, first);
     }
     inside.spread(b, bytes, down);
 }

@@ -5,7 +5,6 @@
 //! each other rank inside its node.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
-use super::super::broadcast::nodes::Nodes;
 use super::super::schedule::Builder;
 use super::super::shape::Shape;
 use super::dissemination;
@@ -14,11 +13,12 @@ use super::dissemination;
 const RELEASE: usize = 0;
 
 pub(super) fn build(shape: &Shape, b: &mut Builder) {
-    let nodes = Nodes::of(shape);
-    let leader = nodes.leader(nodes.own);
+    let nodes = shape.groups();
+    let own = nodes.group(shape.rank);
+    let leader = nodes.leader(own);
     // A leader's first slots are for the rounds with other leaders.
-    let arrivals = dissemination::rounds(nodes.groups.len());
-    let others = nodes.own_group()[1..].iter().zip(arrivals..);
+    let arrivals = dissemination::rounds(nodes.len());
+    let others = nodes.ranks(own)[1..].iter().zip(arrivals..);
     if shape.rank != leader {
         for (_, slot) in others.filter(|&(&rank, _)| rank == shape.rank) {
             b.signal(leader, slot);
@@ -29,7 +29,7 @@ pub(super) fn build(shape: &Shape, b: &mut Builder) {
     for (&rank, slot) in others.clone() {
         b.wait(rank, slot);
     }
-    dissemination::among(b, nodes.own, nodes.groups.len(), |group| nodes.leader(group));
+    dissemination::among(b, own, nodes.len(), |group| nodes.leader(group));
     for (&rank, _) in others {
         b.signal(rank, RELEASE);
     }

@@ -80,7 +80,7 @@ mod tests {
             let nodes: Vec<u32> = (0..n).map(|rank| (rank / size) as u32).collect();
             let leaders = n.div_ceil(size);
             let report = prove(algorithm(Operation::Barrier, "hierarchical"), |rank| Shape {
-                nodes: nodes.clone(),
+                nodes: nodes.clone().into(),
                 ..Shape::new(Operation::Barrier, rank, n, 0, 8)
             });
             assert_eq!(report.messages, leaders * log2_ceil(leaders) + 2 * (n - leaders), "{n} by {size}");

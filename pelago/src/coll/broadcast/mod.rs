@@ -9,7 +9,6 @@ mod fixed_tree;
 mod hierarchical;
 mod k_nomial;
 mod linear;
-pub(in crate::coll) mod nodes;
 #[cfg(test)]
 pub(in crate::coll) mod prove;
 mod scatter_all_gather;
@@ -230,7 +229,7 @@ mod tests {
             for root in roots(n) {
                 let shape = |rank| Shape {
                     root,
-                    nodes: nodes.clone(),
+                    nodes: nodes.clone().into(),
                     ..Shape::new(Operation::Broadcast, rank, n, 3, 8)
                 };
                 let hierarchical = algorithm(Operation::Broadcast, "hierarchical");

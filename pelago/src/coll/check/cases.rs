@@ -2,6 +2,7 @@
 //!
 //! Invariant: a case is a shape for each rank of a team, and the shapes agree where all ranks must.
 
+use crate::coll::nodes::Nodes;
 use crate::coll::schedule::Rank;
 use crate::coll::shape::{Blocks, Operation, Shape, Tuning};
 use std::fmt;
@@ -97,13 +98,20 @@ impl Case {
 
     /// The shape of a rank.
     pub fn shape(&self, rank: Rank) -> Shape {
-        let mut shape = Shape::new(self.operation, rank, self.n, self.count, self.element_bytes);
-        shape.root = self.root;
-        shape.blocks = self.blocks(rank);
-        shape.in_place = self.in_place;
-        shape.nodes = self.node_numbers();
-        shape.tuning = self.tuning;
-        shape
+        self.shapes()(rank)
+    }
+
+    /// The shapes of all ranks, whose nodes are grouped once.
+    pub fn shapes(&self) -> impl Fn(Rank) -> Shape + '_ {
+        let nodes = Nodes::from(self.node_numbers());
+        move |rank| Shape {
+            root: self.root,
+            blocks: self.blocks(rank),
+            in_place: self.in_place,
+            nodes: nodes.clone(),
+            tuning: self.tuning,
+            ..Shape::new(self.operation, rank, self.n, self.count, self.element_bytes)
+        }
     }
 
     /// This case with other counts, layouts, nodes and numbers that tune it, in all combinations.
@@ -205,5 +213,19 @@ impl fmt::Display for Case {
             write!(f, ", radix {}, pieces of {} B", self.tuning.radix, self.tuning.segment_bytes)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_nodes_of_all_ranks_are_grouped_once() {
+        let case = Case { nodes: NodeMap::Turns(64), ..Case::new(Operation::Barrier, 4096, 1) };
+        let shape = case.shapes();
+        let groups = shape(0).groups();
+        assert!((0..4096).all(|rank| Arc::ptr_eq(&shape(rank).groups(), &groups)));
     }
 }

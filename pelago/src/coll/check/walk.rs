@@ -20,7 +20,7 @@ fn prove(algorithm: &Algorithm, case: &Case, options: &CheckOptions) -> Option<R
         assert!(!is_plain || case.in_place, "{}/{} refuses {case}", algorithm.operation, algorithm.name);
         return None;
     }
-    match check(algorithm, &|rank| case.shape(rank), options) {
+    match check(algorithm, &case.shapes(), options) {
         Ok(report) => Some(report),
         Err(defect) => panic!("{}/{}: {case}: {defect}", algorithm.operation, algorithm.name),
     }
@@ -160,8 +160,7 @@ fn an_algorithm_without_one_of_its_transfers_is_wrong() {
                     let Some(empty) = without_data(step) else { continue };
                     let mut broken = schedules.clone();
                     broken[rank].steps[at] = empty;
-                    let checked =
-                        check_schedules(&broken, algorithm.fold, &|rank| case.shape(rank), &CREDITS);
+                    let checked = check_schedules(&broken, algorithm.fold, &case.shapes(), &CREDITS);
                     assert!(
                         checked.is_err(),
                         "{}/{}: {case}: right without step {at} of rank {rank}: {step}",

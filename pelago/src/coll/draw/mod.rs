@@ -199,7 +199,7 @@ mod tests {
     fn pictures_have_the_messages_and_rounds_that_the_checker_counts() {
         for algorithm in algorithms() {
             let case = Case::new(algorithm.operation, 8, 40);
-            let report = check(algorithm, &|rank| case.shape(rank), &CheckOptions::default()).unwrap();
+            let report = check(algorithm, &case.shapes(), &CheckOptions::default()).unwrap();
             let schedules: Vec<_> = (0..8).map(|rank| algorithm.schedule(&case.shape(rank), 240)).collect();
             let timeline = Timeline::new(&schedules);
             let name = format!("{}/{}", algorithm.operation, algorithm.name);

@@ -6,32 +6,24 @@
 //! cost n - 1 announcements more. The ranks of a node may be any, so the operation must commute.
 
 use super::sum;
-use crate::coll::broadcast::nodes::Nodes;
 use crate::coll::combine::contribution;
 use crate::coll::combine::tree::{Node, levels};
-use crate::coll::schedule::{Builder, Place, Rank};
+use crate::coll::schedule::{Builder, Place};
 use crate::coll::shape::Shape;
 
 pub(super) fn build(shape: &Shape, b: &mut Builder) {
     let bytes = shape.block_bytes();
     let own = contribution(shape);
-    let nodes = Nodes::of(shape);
-    let leaders: Vec<Rank> = (0..nodes.groups.len())
-        .map(|node| {
-            if shape.node(shape.root) == shape.node(nodes.leader(node)) {
-                shape.root
-            } else {
-                nodes.leader(node)
-            }
-        })
-        .collect();
+    let nodes = shape.groups();
+    let (group, mut leaders) = (nodes.group(shape.rank), nodes.leaders());
+    leaders[nodes.group(shape.root)] = shape.root;
     // A rank is a child at most once, so one slot for the announcement of room will do.
     let first = levels(shape.n);
     let room = 2 * first;
-    let inside = Node::among(nodes.own_group(), leaders[nodes.own], shape.rank, 0);
+    let inside = Node::among(nodes.ranks(group), leaders[group], shape.rank, 0);
     let so_far = inside.combine(b, own, |b| sum(shape, b), bytes, room);
     inside.give_up(b, so_far, bytes, room);
-    if shape.rank == leaders[nodes.own] {
+    if shape.rank == leaders[group] {
         let between = Node::among(&leaders, shape.root, shape.rank, first);
         let place = |b: &mut Builder| if so_far == own { sum(shape, b) } else { so_far };
         let have = between.combine(b, so_far, place, bytes, room);

@@ -1,0 +1,197 @@
+//! Staging buffers: how the leaders of a team's nodes exchange small messages, each by one put.
+//!
+//! A message is a run of words of 8 bytes. The lower half of each word has 4 bytes of data, the upper half
+//! the number of the operation, so a word shows by itself whether it has come: the network may deliver the
+//! words of a put in any order. Source: the protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
+//!
+//! ```text
+//! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 256 words
+//! ```
+//! Invariant: a buffer is written only when its receiver has read what it had before. Exchanges use two sets
+//! of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have passed
+//! e - 1. A broadcast tells nothing of its receivers, so its buffers are used by turns, and all members meet
+//! before a buffer is used again that was not read before the last meeting.
+
+use super::broadcast::tree::k_nomial;
+use super::combine::doubling::Pairing;
+use super::hierarchy::Hierarchy;
+use super::schedule::Rank;
+use crate::channel::Target;
+use crate::restricted;
+use crate::team::TeamCore;
+use crate::wait::Awaited;
+use crate::world::World;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+
+/// What a message can carry, in bytes.
+pub(crate) const STAGED_BYTES: usize = 1024;
+/// Bytes of data of a word.
+const DATA_BYTES: usize = 4;
+/// Words of a buffer.
+const WORDS: usize = STAGED_BYTES / DATA_BYTES;
+const BUFFER_BYTES: usize = WORDS * size_of::<u64>();
+/// Sets of buffers for exchanges, used by turns.
+const TURNS: usize = 2;
+/// Broadcasts between two meetings of all members.
+pub(super) const HISTORY: u64 = 8;
+
+/// Buffers of one set for a team of `n`: for what is handed to a power of two of leaders, and for each round.
+const fn buffers(n: usize) -> usize {
+    1 + n.next_power_of_two().trailing_zeros() as usize
+}
+
+/// Size of the staging buffers of a member of a team of `n`.
+pub(crate) const fn bytes(n: usize) -> usize {
+    (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES
+}
+
+/// Data of a message, and of what is computed from messages.
+#[repr(align(64))]
+pub(super) struct Page([u8; STAGED_BYTES]);
+
+impl Page {
+    pub(super) fn new() -> Page {
+        Page([0; STAGED_BYTES])
+    }
+
+    pub(super) fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr()
+    }
+
+    /// Takes the bytes of another page that are zero here.
+    pub(super) fn join(&mut self, other: &Page) {
+        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own |= other);
+    }
+}
+
+/// The exchange of messages between the leaders of a team's nodes.
+pub(super) struct Staging<'a> {
+    pub(super) world: &'a World,
+    pub(super) team: &'a TeamCore,
+    pub(super) levels: &'a Hierarchy,
+    pub(super) operation: &'static str,
+}
+
+impl Staging<'_> {
+    /// Writes a message to a buffer of another member.
+    #[track_caller]
+    fn send(&self, to: Rank, buffer: usize, number: u64, data: &[u8]) {
+        let mut words = [0u64; WORDS];
+        let count = data.len().div_ceil(DATA_BYTES).max(1);
+        let stamp = stamp(number);
+        words[..count].fill(stamp);
+        for (word, piece) in words.iter_mut().zip(data.chunks(DATA_BYTES)) {
+            let mut bytes = [0; DATA_BYTES];
+            bytes[..piece.len()].copy_from_slice(piece);
+            *word |= u64::from(u32::from_ne_bytes(bytes));
+        }
+        let offset_bytes = self.team.base(to) + self.levels.staging_offset + buffer * BUFFER_BYTES;
+        let target = Target { operation: self.operation, pe: self.team.pe(to), offset_bytes };
+        let bytes = count * size_of::<u64>();
+        // SYNC POINT staged: what this PE has done before is done when the receiver sees the words.
+        // SAFETY: the buffer lies in the member's block; without a tracker the source is free at return.
+        unsafe { self.world.net_channel().put(self.world, target, words.as_ptr().cast(), bytes, None) };
+    }
+
+    /// Waits for a message in a buffer of this PE.
+    #[track_caller]
+    fn receive(&self, from: Rank, buffer: usize, number: u64, data: &mut [u8]) {
+        let own = self.team.own_start(&self.world.memory);
+        // SAFETY: the buffers of this PE's block lie at this offset.
+        let start =
+            unsafe { own.add(self.levels.staging_offset + buffer * BUFFER_BYTES) }.cast::<AtomicU64>();
+        let (count, stamp) = (data.len().div_ceil(DATA_BYTES).max(1), stamp(number));
+        let mut come = 0;
+        let mut ready = || {
+            while come < count {
+                // SAFETY: the buffer has this word, aligned, and it is accessed as an atomic only.
+                // SYNC POINT staged: acquires what the sender has done before.
+                let word = unsafe { &*start.add(come) }.load(Ordering::Acquire);
+                if word & STAMP != stamp {
+                    return false;
+                }
+                let bytes = (word as u32).to_ne_bytes();
+                let place = come * DATA_BYTES..data.len().min((come + 1) * DATA_BYTES);
+                let length = place.len();
+                data[place].copy_from_slice(&bytes[..length]);
+                come += 1;
+            }
+            true
+        };
+        if !ready() {
+            restricted::forbid(self.world, self.operation);
+            let awaited = Awaited::Collective { operation: self.operation, pe: Some(self.team.pe(from)) };
+            self.world.wait(awaited, ready);
+        }
+    }
+
+    /// Combines the data of all leaders, of `bytes` bytes, in `own` at all of them. `fold` combines the first
+    /// page with the second one in the first one, if the flag says so with the second one on the left. The
+    /// leaders of lower nodes stand on the left. All have begun when this returns.
+    #[track_caller]
+    pub(super) fn exchange(
+        &self,
+        own: &mut Page,
+        bytes: usize,
+        mut fold: impl FnMut(&mut Page, &mut Page, bool),
+    ) {
+        let (groups, me) = (&self.levels.groups, self.levels.own);
+        let number = self.levels.next_exchange();
+        let pairing = Pairing::of(groups.len());
+        let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
+        let mut other = Page::new();
+        let Some(mine) = pairing.number(me) else {
+            let to = groups.leader(me - 1);
+            self.send(to, set, number, &own.0[..bytes]);
+            return self.receive(to, set, number, &mut own.0[..bytes]);
+        };
+        if pairing.is_doubled(mine) {
+            self.receive(groups.leader(me + 1), set, number, &mut other.0[..bytes]);
+            fold(own, &mut other, false);
+        }
+        for round in 0..pairing.rounds {
+            let partner = mine ^ (1 << round);
+            let (rank, buffer) = (groups.leader(pairing.rank(partner)), set + 1 + round);
+            self.send(rank, buffer, number, &own.0[..bytes]);
+            self.receive(rank, buffer, number, &mut other.0[..bytes]);
+            fold(own, &mut other, partner < mine);
+        }
+        if pairing.is_doubled(mine) {
+            self.send(groups.leader(me + 1), set, number, &own.0[..bytes]);
+            self.world.progress();
+        }
+    }
+
+    /// Brings the data of `root`, of `bytes` bytes, to the leaders of all nodes but its own. Its buffers are
+    /// free.
+    #[track_caller]
+    pub(super) fn broadcast(&self, root: Rank, page: &mut Page, bytes: usize) {
+        let (groups, me) = (&self.levels.groups, self.levels.own);
+        let number = self.levels.broadcasts();
+        let buffer = TURNS * buffers(self.levels.block_ranks) + (number % HISTORY) as usize;
+        let (n, home) = (groups.len(), groups.group(root));
+        let rank = |relative: usize| match (relative + home) % n {
+            group if group == home => root,
+            group => groups.leader(group),
+        };
+        let links = k_nomial((me + n - home) % n, n, 2);
+        if let Some(parent) = links.parent {
+            self.receive(rank(parent), buffer, number, &mut page.0[..bytes]);
+        }
+        for &child in &links.children {
+            self.send(rank(child), buffer, number, &page.0[..bytes]);
+        }
+        if !links.children.is_empty() {
+            self.world.progress();
+        }
+    }
+}
+
+/// The bits of a word that are its stamp.
+const STAMP: u64 = !0 << 32;
+
+/// The upper half of the words of a message of that number, which begin with 1. It arrives last where a word
+/// arrives in pieces from its lower end on.
+fn stamp(number: u64) -> u64 {
+    number << 32
+}
