@@ -191,7 +191,7 @@ impl World {
                     self.trackers.release(after);
                     self.trackers.sent(*token);
                 }
-                let is_sent = self.request_over_net(*pe, *header, words, &[]);
+                let is_sent = self.try_active(*pe, *header, words, &[]);
                 if is_sent {
                     self.trackers.done(*token);
                 }
