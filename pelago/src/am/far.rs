@@ -126,6 +126,7 @@ impl Far {
         let is_sent = world.net_channel().try_send(pe, Purpose::Active.over(header), &bytes);
         if is_sent {
             self.window.count(position, 1);
+            world.tally.add(|counts| counts.net_messages += 1);
         } else {
             self.sent.fetch_sub(1, Ordering::Relaxed);
             world.end_data(header, payload);
@@ -169,6 +170,7 @@ impl World {
     /// Sends an answer over the network, now or later.
     pub(super) fn answer_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) {
         self.begin_data(header, payload);
+        self.tally.add(|counts| counts.net_messages += 1);
         self.send_later(pe, Purpose::Active, header, [bytes_of(words), payload].concat());
     }
 

@@ -184,6 +184,7 @@ mod tests {
     use super::super::{Handler, Handlers};
     use super::*;
     use crate::Spmd;
+    use crate::sim::SimParams;
     use pelago_fabric::sync::AtomicU64;
 
     /// How a job of two ends in which PE 0 sends this to PE 1, which has one endpoint with one handler.
@@ -231,24 +232,25 @@ mod tests {
         assert!(said.contains("of PE 1 is corrupt") && said.contains("skip 18446744073709551615"), "{said}");
     }
 
+    /// PEs 0 and 1 share a node, PE 2 is on another and cannot write to their rings.
     #[test]
-    fn a_sender_that_the_job_does_not_have_is_refused() {
-        let outcome = Spmd::new(2).run(|world| {
-            let mut handlers = Handlers::new();
-            let own = handlers.next();
-            handlers.add("echo", move |message| {
-                let _ = message.answer_short(own, &[]);
+    fn a_ring_names_only_senders_that_share_it() {
+        for from in [2, 3, 77, u32::MAX as Pe] {
+            let params = SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::default() };
+            let outcome = Spmd::new(3).sim(params).run(|world| {
+                let mut handlers = Handlers::new();
+                handlers.add("only", |_| panic!("nobody meant this"));
+                let _ = world.team().serve(handlers, |am| {
+                    if world.my_pe() == 0 {
+                        let head = Head::request(0, 0).pack();
+                        assert!(am.peer(1).lane().unwrap().try_request(from, head, &[], &[]));
+                    }
+                });
             });
-            let _ = world.team().serve(handlers, |am| {
-                if world.my_pe() == 0 {
-                    let head = Head::request(0, 0).pack();
-                    assert!(am.peer(1).lane().unwrap().try_request(77, head, &[], &[]));
-                }
-            });
-        });
-        let said = outcome.unwrap_err().to_string();
-        assert!(said.contains("PE 1: an active message of PE 77"), "{said}");
-        assert!(said.contains("names a sender that the job does not have"), "{said}");
+            let said = outcome.unwrap_err().to_string();
+            assert!(said.contains(&format!("PE 1: an active message of PE {from} names a sender")), "{said}");
+            assert!(said.contains("does not share this PE's memory"), "{said}");
+        }
     }
 
     #[test]
