@@ -1,5 +1,6 @@
 //! An endpoint: handlers of one team, and requests to its members.
 
+use super::lane::{Lane, Short};
 use super::peers::{Peer, Peers};
 use super::table::Table;
 use super::wire::{Head, Words};
@@ -30,6 +31,8 @@ pub struct Am<'a> {
 /// What is needed to send to a member.
 struct Member<'a> {
     peer: &'a Peer,
+    /// The lane to it, if it is mapped.
+    lane: Option<&'a Lane>,
     /// The parts of the header that are the same for all messages to it.
     header: u64,
 }
@@ -96,6 +99,7 @@ impl<'w> Team<'w> {
         let (peers, handlers, me) = (world.am.peers(world), table.entries.len(), world.my_pe());
         let member = |(&[theirs, _], &pe): (&[u64; 2], &u32)| Member {
             peer: peers.of(pe as usize),
+            lane: peers.of(pe as usize).lane(),
             header: Head::request(theirs as u16, number).pack(),
         };
         let members = told.iter().zip(&table.pes).map(member).collect();
@@ -123,23 +127,45 @@ impl Am<'_> {
     #[inline]
     #[track_caller]
     pub fn short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
-        if !self.short_at_once(to, handler, args) {
-            return self.medium(to, handler, args, &[]);
+        let Some((lane, sent)) = self.short_at_once(to, handler, args) else {
+            return self.short_slowly(to, handler, args);
+        };
+        // The calls that are rarely made come last, so that the others need nothing to be kept for them.
+        if sent.is_unsettled {
+            return self.settle(lane, sent.position);
         }
-        self.look();
-        Ok(())
+        if self.peers.polls.poll() { self.look_closely() } else { Ok(()) }
     }
 
     /// Sends a short request if all is as it mostly is: the member mapped, room there, a few arguments.
     #[inline(always)]
-    fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> bool {
-        let Some(member) = self.members.get(to) else { return false };
-        let Some(lane) = member.peer.lane() else { return false };
+    fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> Option<(&Lane, Short)> {
+        let member = self.members.get(to)?;
+        let lane = member.lane?;
         if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !restricted::is_free() {
-            return false;
+            return None;
         }
+        let claimed = lane.try_claim_short()?;
+        // Before it can be executed, as in `counted`.
+        self.table.sent.fetch_add(1, Ordering::Relaxed);
         let header = Head::with(member.header, handler, args.len());
-        self.counted(|| lane.try_short(self.me, header, args))
+        Some((lane, lane.send_short(claimed, self.me, header, args)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn short_slowly(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
+        self.medium(to, handler, args, &[])
+    }
+
+    /// Does what is left to do after a short request, and looks whether something has arrived.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn settle(&self, lane: &Lane, position: u64) -> Result<()> {
+        lane.settle(position);
+        self.look_closely()
     }
 
     /// Sends a request with a payload of up to [`medium_max`](Am::medium_max) bytes, which the handler finds
@@ -217,7 +243,7 @@ impl Am<'_> {
     #[track_caller]
     pub(super) fn look(&self) {
         if self.peers.polls.poll() {
-            self.look_closely();
+            let _ = self.look_closely();
         }
     }
 
@@ -225,30 +251,41 @@ impl Am<'_> {
     /// over the network, by a round of progress there.
     #[track_caller]
     fn look_after(&self, to: Rank) {
-        match self.members[to].peer.is_mapped() {
-            true => self.look(),
-            false => self.progress(),
+        if self.members[to].peer.is_mapped() {
+            self.look();
+        } else {
+            let _ = self.progress();
         }
     }
 
+    /// Executes what has come, or makes a round of progress if it is due. It never fails.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn look_closely(&self) {
-        match self.peers.polls.is_due() {
-            true => self.progress(),
-            false => self.world.execute_messages(),
+    fn look_closely(&self) -> Result<()> {
+        if self.peers.polls.is_due() {
+            return self.progress();
         }
+        if restricted::may_run_handlers() { self.execute() } else { Ok(()) }
     }
 
-    /// Makes progress, and begins to count polls anew.
+    #[inline(never)]
     #[track_caller]
-    fn progress(&self) {
+    fn execute(&self) -> Result<()> {
+        self.world.execute_messages();
+        Ok(())
+    }
+
+    /// Makes progress, and begins to count polls anew. It never fails.
+    #[inline(never)]
+    #[track_caller]
+    fn progress(&self) -> Result<()> {
         self.world.progress();
         self.peers.polls.restart();
         if self.world.am.has_arrivals() {
             self.peers.polls.hurry();
         }
+        Ok(())
     }
 
     /// Sends a request that was checked, when there is room, and looks whether something has arrived.

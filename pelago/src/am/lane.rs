@@ -9,7 +9,7 @@ use super::window::Window;
 use crate::Pe;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Doorbell;
-use pelago_fabric::shm::ring::{CELL_BYTES, Claim, Ring};
+use pelago_fabric::shm::ring::{CELL_BYTES, Claim, ClaimedCell, Ring};
 use pelago_fabric::sync::{Ordering, fence};
 use std::mem::transmute;
 
@@ -19,6 +19,13 @@ pub(super) struct Lane {
     answers: Ring<'static>,
     doorbell: &'static Doorbell,
     window: Window,
+}
+
+/// A short request that was sent.
+pub(super) struct Short {
+    pub(super) position: u64,
+    /// Whether [`Lane::settle`] has something to do.
+    pub(super) is_unsettled: bool,
 }
 
 impl Lane {
@@ -57,16 +64,28 @@ impl Lane {
         true
     }
 
-    /// Sends a request of a few arguments and nothing else; `false` if there is no room for it now.
+    /// Claims room for a request of a few arguments, to be sent by [`send_short`](Lane::send_short) at once;
+    /// nothing if there is none now.
     #[inline(always)]
-    pub(super) fn try_short(&self, me: Pe, header: u64, args: &[u32]) -> bool {
-        if !self.is_open() {
-            return false;
-        }
-        let Some(position) = self.requests.send_halves(me, header, args) else { return false };
-        self.count(position, 0);
-        self.wake();
-        true
+    pub(super) fn try_claim_short(&self) -> Option<ClaimedCell> {
+        if self.is_open() { self.requests.claim_cell() } else { None }
+    }
+
+    /// Sends a request of a few arguments and nothing else, which [`settle`](Lane::settle) must follow if it says
+    /// so.
+    #[inline(always)]
+    pub(super) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
+        let position = self.requests.send_halves(claimed, me, header, args);
+        let is_full = self.window.fills(1);
+        // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
+        fence(Ordering::SeqCst);
+        Short { position, is_unsettled: is_full || self.doorbell.has_sleepers() }
+    }
+
+    /// Does what is left to do after a short request at this position, which is rarely anything.
+    pub(super) fn settle(&self, position: u64) {
+        self.window.count(position, 0);
+        self.doorbell.ring_all();
     }
 
     /// Claims room for a request of at most so many bytes; nothing if there is none now.

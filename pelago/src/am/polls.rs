@@ -47,7 +47,7 @@ impl Polls {
     pub(super) fn poll(&self) -> bool {
         let left = self.left.load(Ordering::Relaxed).wrapping_sub(1);
         self.left.store(left, Ordering::Relaxed);
-        left < 0 || self.watches[0].has_come() || self.watches[1].has_come()
+        left < 0 || self.watches[0].stamp() | self.watches[1].stamp() != 0
     }
 
     /// Whether the next poll, or this one, is to make a round of progress.
@@ -72,35 +72,30 @@ impl Polls {
     }
 }
 
-/// The stamp that the next message of a ring brings, so that a look costs as little as can be. It is set by
-/// the thread that has received the message before. While another thread receives, it may be wrong.
-struct Watch {
-    stamp: AtomicPtr<AtomicU64>,
-    expected: AtomicU64,
-}
+/// Where the next message of a ring brings its stamp, which is 0 until then, so that a look costs as little as
+/// can be. It is set by the thread that has received the message before. While another thread receives, it may
+/// be wrong.
+struct Watch(AtomicPtr<AtomicU64>);
 
 impl Watch {
     /// The watch of a ring; without one it never sees anything.
     fn new(ring: Option<&Ring<'static>>) -> Watch {
-        let stamp = AtomicPtr::new((&raw const NO_STAMP).cast_mut());
-        let watch = Watch { stamp, expected: AtomicU64::new(1) };
+        let watch = Watch(AtomicPtr::new((&raw const NO_STAMP).cast_mut()));
         ring.into_iter().for_each(|ring| watch.set(ring));
         watch
     }
 
     #[inline]
     fn set(&self, ring: &Ring<'static>) {
-        let (stamp, expected) = ring.next_stamp();
-        self.stamp.store(std::ptr::from_ref(stamp).cast_mut(), Ordering::Relaxed);
-        self.expected.store(expected, Ordering::Relaxed);
+        self.0.store(std::ptr::from_ref(ring.next_stamp().0).cast_mut(), Ordering::Relaxed);
     }
 
+    /// Not 0 if the message has come.
     #[inline(always)]
-    fn has_come(&self) -> bool {
-        let expected = self.expected.load(Ordering::Relaxed);
+    fn stamp(&self) -> u64 {
         // SAFETY: it is a static word, or one of a ring that outlives this, as the maker of the polls has
         // promised; both are accessed as atomics only.
-        unsafe { (*self.stamp.load(Ordering::Relaxed)).load(Ordering::Relaxed) == expected }
+        unsafe { (*self.0.load(Ordering::Relaxed)).load(Ordering::Relaxed) }
     }
 }
 

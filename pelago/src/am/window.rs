@@ -8,13 +8,14 @@
 //! Invariant: at most two halves of a window, and one request, are under way to a peer. Answers have no window:
 //! a request has at most one, so there are no more of them than requests.
 
-use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use pelago_fabric::sync::{AtomicI32, AtomicU64, Ordering};
 
 /// What this PE may have under way to one peer.
 pub(super) struct Window {
-    /// Units that were sent since `mark`. Threads of this PE may lose some to each other.
-    used: AtomicU32,
-    half: u32,
+    /// Units of the half that are left; not above 0 when it is full. Threads of this PE may lose some to each
+    /// other.
+    left: AtomicI32,
+    half: i32,
     /// Where the half begins that is being filled.
     mark: AtomicU64,
     /// Nothing is sent before the peer has gone on up to here.
@@ -24,8 +25,9 @@ pub(super) struct Window {
 impl Window {
     /// A window of two halves of so many units, at least one.
     pub(super) fn new(half: u32) -> Window {
-        let (used, mark, gate) = (AtomicU32::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Window { used, half: half.max(1), mark, gate }
+        let half = i32::try_from(half).unwrap_or(i32::MAX).max(1);
+        let (left, mark, gate) = (AtomicI32::new(half), AtomicU64::new(0), AtomicU64::new(0));
+        Window { left, half, mark, gate }
     }
 
     /// Whether there is room for a request, when the peer has gone on up to this position.
@@ -37,19 +39,26 @@ impl Window {
     /// Counts a request of so many units that was sent at this position.
     #[inline(always)]
     pub(super) fn count(&self, position: u64, units: u32) {
-        let used = self.used.load(Ordering::Relaxed) + units;
-        self.used.store(used, Ordering::Relaxed);
-        if used >= self.half {
+        if self.fills(units) {
             self.turn(position);
         }
     }
 
-    /// Goes on to the other half, for which what was sent in it before must be gone.
+    /// Counts so many units: whether they fill the half, so that [`turn`](Window::turn) must follow.
+    #[inline(always)]
+    pub(super) fn fills(&self, units: u32) -> bool {
+        let left = self.left.load(Ordering::Relaxed).wrapping_sub(units as i32);
+        self.left.store(left, Ordering::Relaxed);
+        left <= 0
+    }
+
+    /// Goes on to the other half, for which what was sent in it before must be gone. The last request was sent
+    /// at this position.
     #[cold]
     #[inline(never)]
-    fn turn(&self, position: u64) {
+    pub(super) fn turn(&self, position: u64) {
         self.gate.store(self.mark.swap(position + 1, Ordering::Relaxed), Ordering::Relaxed);
-        self.used.store(0, Ordering::Relaxed);
+        self.left.store(self.half, Ordering::Relaxed);
     }
 }
 
