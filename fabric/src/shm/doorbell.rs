@@ -60,9 +60,10 @@ impl Sleepers {
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Doorbell {
-    epoch: AtomicU32,
-    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet.
+    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet. It comes first, where a look at it
+    /// costs least.
     sleeping: AtomicU32,
+    epoch: AtomicU32,
 }
 
 /// A sleeper's announcement, to be withdrawn with [`Doorbell::withdraw`].

@@ -605,4 +605,33 @@ mod tests {
         }
         assert_eq!(take(), None, "the head is at position 9, where nobody has sent anything");
     }
+
+    /// Polls look for anything but 0 where the next stamp comes to be, whatever lay in the cells before.
+    #[test]
+    fn the_next_stamp_is_0_until_it_comes() {
+        let cells: [Cell; 16] = Default::default();
+        let positions = Positions::default();
+        let ring = Ring::new(&positions, &cells);
+        let mut buffer = Payload::default();
+        let mut drain = || while ring.receive(&mut buffer, |_, _| ()).unwrap().is_some() {};
+        let stamp = || ring.next_stamp().0.load(Ordering::Relaxed);
+        for bytes in (0..400).chain((0..400).rev()).step_by(7) {
+            assert!(ring.send(3, u64::MAX, &vec![255; bytes]));
+            assert_ne!(stamp(), 0);
+            drain();
+            assert_eq!(stamp(), 0, "after a message of {bytes} bytes");
+            let claim = ring.claim(bytes).unwrap();
+            // SAFETY: the claimed cells have room for as many bytes, and nobody else accesses them.
+            unsafe { ring.place(&claim, 0).write_bytes(255, bytes) };
+            drain();
+            assert_eq!(stamp(), 0, "{bytes} bytes are written, but not sent");
+            match bytes % 2 {
+                0 => ring.send_claimed(claim, 3, 4, &[], bytes / 3),
+                _ => ring.give_up(claim),
+            }
+            assert_ne!(stamp(), 0);
+            drain();
+            assert_eq!(stamp(), 0, "after a claim of {bytes} bytes");
+        }
+    }
 }

@@ -130,11 +130,13 @@ impl Am<'_> {
         let Some((lane, sent)) = self.short_at_once(to, handler, args) else {
             return self.short_slowly(to, handler, args);
         };
-        // The calls that are rarely made come last, so that the others need nothing to be kept for them.
+        // What is rarely done is apart, so that nothing need be kept for what follows it.
         if sent.is_unsettled {
-            return self.settle(lane, sent.position);
+            self.settle(lane, sent.position);
+        } else {
+            self.look();
         }
-        if self.peers.polls.poll() { self.look_closely() } else { Ok(()) }
+        Ok(())
     }
 
     /// Sends a short request if all is as it mostly is: the member mapped, room there, a few arguments.
@@ -152,20 +154,20 @@ impl Am<'_> {
         Some((lane, lane.send_short(claimed, self.me, header, args)))
     }
 
+    /// Does what is left to do after a short request, and looks whether something has arrived.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn settle(&self, lane: &Lane, position: u64) {
+        lane.settle(position);
+        self.look();
+    }
+
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn short_slowly(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
         self.medium(to, handler, args, &[])
-    }
-
-    /// Does what is left to do after a short request, and looks whether something has arrived.
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn settle(&self, lane: &Lane, position: u64) -> Result<()> {
-        lane.settle(position);
-        self.look_closely()
     }
 
     /// Sends a request with a payload of up to [`medium_max`](Am::medium_max) bytes, which the handler finds
@@ -242,8 +244,10 @@ impl Am<'_> {
     #[inline(always)]
     #[track_caller]
     pub(super) fn look(&self) {
-        if self.peers.polls.poll() {
-            let _ = self.look_closely();
+        if self.peers.polls.count() {
+            self.progress();
+        } else if self.peers.polls.has_come() && !restricted::holds_lock() {
+            self.world.execute_messages();
         }
     }
 
@@ -254,38 +258,20 @@ impl Am<'_> {
         if self.members[to].peer.is_mapped() {
             self.look();
         } else {
-            let _ = self.progress();
+            self.progress();
         }
     }
 
-    /// Executes what has come, or makes a round of progress if it is due. It never fails.
+    /// Makes progress, and begins to count polls anew.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn look_closely(&self) -> Result<()> {
-        if self.peers.polls.is_due() {
-            return self.progress();
-        }
-        if restricted::may_run_handlers() { self.execute() } else { Ok(()) }
-    }
-
-    #[inline(never)]
-    #[track_caller]
-    fn execute(&self) -> Result<()> {
-        self.world.execute_messages();
-        Ok(())
-    }
-
-    /// Makes progress, and begins to count polls anew. It never fails.
-    #[inline(never)]
-    #[track_caller]
-    fn progress(&self) -> Result<()> {
+    fn progress(&self) {
         self.world.progress();
         self.peers.polls.restart();
         if self.world.am.has_arrivals() {
             self.peers.polls.hurry();
         }
-        Ok(())
     }
 
     /// Sends a request that was checked, when there is room, and looks whether something has arrived.

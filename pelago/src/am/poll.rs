@@ -253,6 +253,34 @@ mod tests {
         }
     }
 
+    /// What another thread of this PE, such as the service thread, has taken from the network is executed by the
+    /// next poll.
+    #[test]
+    fn a_message_that_was_noted_is_executed_by_the_next_poll() {
+        let params = SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::default() };
+        let outcome = Spmd::new(3).sim(params).run(|world| {
+            let count = AtomicU64::new(0);
+            let mut handlers = Handlers::new();
+            handlers.add("take", |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+            let seen = world.team().serve(handlers, |am| {
+                if world.my_pe() != 0 {
+                    return 1;
+                }
+                // Counted as sent here, since PE 2 has not.
+                am.table.sent.fetch_add(1, Ordering::Relaxed);
+                am.poll();
+                assert_eq!(world.note_active(2, Head::request(0, 0).pack(), &[]), Some(()));
+                let before = count.load(Ordering::Relaxed);
+                am.poll();
+                count.load(Ordering::Relaxed) - before
+            });
+            seen.unwrap()
+        });
+        assert_eq!(outcome.unwrap(), [1; 3]);
+    }
+
     #[test]
     fn messages_that_make_no_sense_are_refused_in_words() {
         let request = Head::request(0, 0);

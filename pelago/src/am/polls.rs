@@ -42,17 +42,18 @@ impl Polls {
         Polls { left: AtomicI32::new(period), period, watches }
     }
 
-    /// Counts a poll: whether there may be something to do.
+    /// Counts a poll: whether it is to make a round of progress.
     #[inline(always)]
-    pub(super) fn poll(&self) -> bool {
+    pub(super) fn count(&self) -> bool {
         let left = self.left.load(Ordering::Relaxed).wrapping_sub(1);
         self.left.store(left, Ordering::Relaxed);
-        left < 0 || self.watches[0].stamp() | self.watches[1].stamp() != 0
+        left < 0
     }
 
-    /// Whether the next poll, or this one, is to make a round of progress.
-    pub(super) fn is_due(&self) -> bool {
-        self.left.load(Ordering::Relaxed) < 0
+    /// Whether a message lies in a ring.
+    #[inline(always)]
+    pub(super) fn has_come(&self) -> bool {
+        self.watches[0].stamp() | self.watches[1].stamp() != 0
     }
 
     /// Begins to count anew.
@@ -103,31 +104,29 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn polls(has_net: bool, period: i32) -> Polls {
-        let watches = [Watch::new(None), Watch::new(None)];
-        // SAFETY: there are no rings.
-        Polls { left: AtomicI32::new(period), period, watches, ..unsafe { Polls::new(None, has_net) } }
-    }
-
     #[test]
     fn a_round_of_progress_is_due_after_a_number_of_polls_or_at_once() {
-        let polls = polls(true, POLLS_PER_ROUND);
+        // SAFETY: there are no rings.
+        let polls = Polls { period: POLLS_PER_ROUND, ..unsafe { Polls::new(None, true) } };
+        polls.restart();
         for _ in 0..3 {
-            assert!((0..POLLS_PER_ROUND).all(|_| !polls.poll()));
-            assert!(polls.poll() && polls.is_due());
+            assert!((0..POLLS_PER_ROUND).all(|_| !polls.count() && !polls.has_come()));
+            assert!(polls.count());
             // Another thread that polls meanwhile finds it due as well.
-            assert!(polls.poll());
+            assert!(polls.count());
             polls.restart();
         }
         polls.hurry();
-        assert!(polls.poll() && polls.is_due());
+        assert!(polls.count());
     }
 
     #[test]
     fn without_rings_each_poll_is_a_round() {
         // SAFETY: there are no rings.
         let polls = unsafe { Polls::new(None, true) };
-        polls.restart();
-        assert!(polls.poll() && polls.is_due());
+        for _ in 0..3 {
+            assert!(polls.count());
+            polls.restart();
+        }
     }
 }
