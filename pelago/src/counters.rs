@@ -26,6 +26,9 @@ pub struct Counters {
     pub net_gets: u64,
     /// Messages over the net in which scattered data were packed, or asked for.
     pub parcels: u64,
+    /// Active messages sent over the network, requests and answers; those between PEs that map each other go
+    /// through shared memory.
+    pub net_messages: u64,
 }
 
 /// The counters of a running world; nothing is counted unless they are on.

@@ -318,14 +318,8 @@ impl World {
                 self.note_last_error(from, payload);
                 Some(())
             }
-            p if p == Purpose::ActiveAsk as u8 => {
-                self.tell_executed(from);
-                Some(())
-            }
-            p if p == Purpose::ActiveTold as u8 => {
-                self.note_executed(from, word(0)?);
-                Some(())
-            }
+            p if p == Purpose::ActiveAsk as u8 => self.tell_executed(from),
+            p if p == Purpose::ActiveTold as u8 => self.note_executed(from, word(0)?),
             _ => None,
         }
     }

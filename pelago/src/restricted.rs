@@ -120,7 +120,15 @@ pub(crate) fn forbid_held(world: &World, called: &'static str) {
 
 /// Whether handlers may run on this thread: not inside another, nor while it holds one of their locks.
 pub(crate) fn may_run_handlers() -> bool {
-    HELD.get() == 0 && RUNNING.get().is_none()
+    !holds_lock() && is_free()
+}
+
+/// Whether this thread holds a lock for handlers. The compiler leaves this look where it stands, behind a
+/// condition that is rarely true.
+#[inline(always)]
+pub(crate) fn holds_lock() -> bool {
+    // SAFETY: the cell is this thread's own and alive within `with`, and nobody has a reference to its value.
+    HELD.with(|held| unsafe { held.as_ptr().read_volatile() != 0 })
 }
 
 #[cold]

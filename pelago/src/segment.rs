@@ -90,6 +90,11 @@ impl Memory {
         self.segment.blocks()
     }
 
+    /// The number of a PE within this node, by which its block and its rings are found, if it is here.
+    pub(crate) fn slot(&self, pe: Pe) -> Option<usize> {
+        self.slots[pe].map(|slot| slot as usize)
+    }
+
     /// The block of a PE, if it is on this node.
     pub(crate) fn block(&self, pe: Pe) -> Option<&Block> {
         self.slots[pe].map(|slot| &self.segment.blocks()[slot as usize])

@@ -47,8 +47,8 @@ const BUDGETS: [Budget; 13] = [
     Budget { probe: "team_barrier_alone", instructions: 60, what: "the same of a team" },
     Budget { probe: "broadcast_alone", instructions: 90, what: "broadcast of 8 bytes, at the root" },
     Budget { probe: "am_poll", instructions: 15, what: "look for active messages that finds none" },
-    Budget { probe: "am_short", instructions: 120, what: "active message, and a look for others" },
-    Budget { probe: "am_short_8", instructions: 140, what: "the same with 8 arguments" },
+    Budget { probe: "am_short", instructions: 100, what: "active message, and a look for others" },
+    Budget { probe: "am_short_8", instructions: 120, what: "the same with 8 arguments" },
 ];
 
 /// The same for the functions of the OpenSHMEM library, as programs call them; the probes stand in

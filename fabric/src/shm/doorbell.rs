@@ -5,7 +5,7 @@
 //! on both sides, one of them sees the other. A plain put has no such fence, so a ring can be missed: every
 //! sleep is bounded, and the bound is the worst delay.
 
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::sync::{AtomicU32, Ordering, differs, fence};
 #[cfg(not(loom))]
 use std::time::Duration;
 
@@ -60,9 +60,10 @@ impl Sleepers {
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Doorbell {
-    epoch: AtomicU32,
-    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet.
+    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet. It comes first, where a look at it
+    /// costs least.
     sleeping: AtomicU32,
+    epoch: AtomicU32,
 }
 
 /// A sleeper's announcement, to be withdrawn with [`Doorbell::withdraw`].
@@ -112,10 +113,16 @@ impl Doorbell {
         sleepers.remove(announced.cause);
     }
 
+    /// Whether a thread sleeps here, or is about to, for whom nobody has rung yet.
+    #[inline(always)]
+    pub fn has_sleepers(&self) -> bool {
+        differs::<0>(&self.sleeping)
+    }
+
     /// Wakes who sleeps here for whatever cause.
     #[inline]
     pub fn ring_all(&self) {
-        if self.sleeping.load(Ordering::Relaxed) != 0 {
+        if self.has_sleepers() {
             self.ring_sleepers();
         }
     }

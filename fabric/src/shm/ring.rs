@@ -1,8 +1,7 @@
 //! The inbox of a PE: a bounded ring of 64-byte cells with many producers and one consumer.
 //!
 //! Invariant: a cell between `head` and `tail` belongs to the producer that claimed it until its stamp equals
-//! its position plus one, then to the consumer; all other cells are free and their stamps are not ahead of
-//! their position. Peers can write anything to a ring, so the consumer believes no number in it: a message or
+//! its position plus one, then to the consumer; all other cells are free and their stamps are 0. Peers can write anything to a ring, so the consumer believes no number in it: a message or
 //! a skip that would leave the ring is [`Corrupt`]. States and proof sketch: README.md beside this file.
 //! After D. Vyukov's bounded queue, extended by messages of several cells, which are claimed at once. A
 //! sender may fill its cells in place, and may find that it needs fewer than it has claimed.
@@ -25,8 +24,7 @@ const CELL_PAYLOAD_BYTES: usize = (WORDS - HEAD_WORDS) * 8;
 /// Payload length that marks cells skipped at the end of the ring.
 const PADDING: u32 = u32::MAX;
 
-/// One cell: word 0 of a message's first cell is its stamp; word 0 of all cells is 0 or a past stamp when
-/// free.
+/// One cell: word 0 of a message's first cell is its stamp; word 0 of all cells is 0 when free.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Cell {
@@ -125,6 +123,11 @@ pub struct Claim {
     cells: u64,
 }
 
+/// A cell that a sender has claimed for a short message: all messages behind it wait.
+#[derive(Debug)]
+#[must_use = "the ring stands still until the cell is sent"]
+pub struct ClaimedCell(u64);
+
 impl Claim {
     /// Its position, counted in cells since the start.
     pub fn start(&self) -> u64 {
@@ -166,7 +169,7 @@ impl<'m> Ring<'m> {
         stamp.load(Ordering::Relaxed) != expected
     }
 
-    /// Where the stamp of the next message comes to be, and what it is then.
+    /// Where the stamp of the next message comes to be, and what it is then. Before, the word is 0.
     #[inline]
     pub fn next_stamp(&self) -> (&'m AtomicU64, u64) {
         let head = self.positions.head.load(Ordering::Relaxed);
@@ -181,12 +184,19 @@ impl<'m> Ring<'m> {
         self.send_words(from, header, &[], payload).is_some()
     }
 
-    /// Sends a message of at most [`HALVES`] half words: its position, counted in cells since the start; or
-    /// nothing if there is no room for it now.
+    /// Claims the cell of a message of at most [`HALVES`] half words, to be sent by
+    /// [`send_halves`](Ring::send_halves) at once; nothing if there is no room now.
     #[inline(always)]
-    pub fn send_halves(&self, from: Pe, header: u64, halves: &[u32]) -> Option<u64> {
+    pub fn claim_cell(&self) -> Option<ClaimedCell> {
+        self.reserve_one().map(ClaimedCell)
+    }
+
+    /// Sends a message of at most [`HALVES`] half words in a claimed cell: its position, counted in cells since
+    /// the start.
+    #[inline(always)]
+    pub fn send_halves(&self, cell: ClaimedCell, from: Pe, header: u64, halves: &[u32]) -> u64 {
         debug_assert!(halves.len() <= HALVES, "{} half words do not fit in a cell", halves.len());
-        let position = self.reserve_one()?;
+        let ClaimedCell(position) = cell;
         let first = self.cell(position);
         let pairs = halves.len() / 2;
         for (i, word) in first.words[HEAD_WORDS..].iter().enumerate().take(pairs) {
@@ -203,7 +213,7 @@ impl<'m> Ring<'m> {
         first.words[2].store(header, Ordering::Relaxed);
         // SYNC POINT ring-message: releases sender, length, header and payload to the consumer.
         first.words[0].store(position.wrapping_add(1), Ordering::Release);
-        Some(position)
+        position
     }
 
     /// Sends a message whose payload is these words and, behind them, these bytes: its position, counted in
@@ -594,5 +604,34 @@ mod tests {
             assert_eq!(take(), Some(header));
         }
         assert_eq!(take(), None, "the head is at position 9, where nobody has sent anything");
+    }
+
+    /// Polls look for anything but 0 where the next stamp comes to be, whatever lay in the cells before.
+    #[test]
+    fn the_next_stamp_is_0_until_it_comes() {
+        let cells: [Cell; 16] = Default::default();
+        let positions = Positions::default();
+        let ring = Ring::new(&positions, &cells);
+        let mut buffer = Payload::default();
+        let mut drain = || while ring.receive(&mut buffer, |_, _| ()).unwrap().is_some() {};
+        let stamp = || ring.next_stamp().0.load(Ordering::Relaxed);
+        for bytes in (0..400).chain((0..400).rev()).step_by(7) {
+            assert!(ring.send(3, u64::MAX, &vec![255; bytes]));
+            assert_ne!(stamp(), 0);
+            drain();
+            assert_eq!(stamp(), 0, "after a message of {bytes} bytes");
+            let claim = ring.claim(bytes).unwrap();
+            // SAFETY: the claimed cells have room for as many bytes, and nobody else accesses them.
+            unsafe { ring.place(&claim, 0).write_bytes(255, bytes) };
+            drain();
+            assert_eq!(stamp(), 0, "{bytes} bytes are written, but not sent");
+            match bytes % 2 {
+                0 => ring.send_claimed(claim, 3, 4, &[], bytes / 3),
+                _ => ring.give_up(claim),
+            }
+            assert_ne!(stamp(), 0);
+            drain();
+            assert_eq!(stamp(), 0, "after a claim of {bytes} bytes");
+        }
     }
 }

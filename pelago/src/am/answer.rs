@@ -1,6 +1,7 @@
 //! Answers: what a handler sends back to whoever has sent the request.
 
 use super::long::Long;
+use super::peers::Peer;
 use super::wire::{Head, LONG_WORDS, Words};
 use super::{Handler, Message};
 use crate::element::Element;
@@ -50,15 +51,12 @@ impl Message<'_> {
         let operation = "a long answer";
         self.check_answer(operation, handler, args)?;
         let long = Long::new(operation, (self.world, self.from), (array, index), source)?;
-        match self.world.net {
-            None => {
-                array.put(long.rank, index, source)?;
-                self.answer(handler, args, Some(long.words), &[]);
-            }
-            Some(_) => {
-                self.world.check_payload(operation, long.bytes.len())?;
-                self.answer(handler, args, Some(long.words), long.bytes);
-            }
+        if self.peer().is_mapped() {
+            array.put(long.rank, index, source)?;
+            self.answer(handler, args, Some(long.words), &[]);
+        } else {
+            self.world.check_payload(operation, long.bytes.len())?;
+            self.answer(handler, args, Some(long.words), long.bytes);
         }
         Ok(())
     }
@@ -94,18 +92,16 @@ impl Message<'_> {
         let words = Words::new(args, place);
         // Before it is there to be executed, so that it is never executed more often than sent.
         self.table.sent.fetch_add(1, Ordering::Relaxed);
-        match world.am.lanes(world) {
-            None => world.answer_over_net(self.from, head, words.as_slice(), payload),
-            Some(lanes) => {
-                let Some(lane) = lanes.find(self.from) else {
-                    self.refuse("names a sender that the job does not have")
-                };
-                let send = || lane.answer(lanes.me, head, words.as_slice(), payload);
-                if !send() {
-                    let awaited = Awaited::Room { operation: "an answer", pe: self.from };
-                    world.wait_in_handler(awaited, send, || world.execute_answers(lanes));
-                }
-            }
+        let peer = self.peer();
+        let send = || peer.try_answer(world, head, words.as_slice(), payload);
+        if !send() {
+            let awaited = Awaited::Room { operation: "an answer", pe: peer.pe() };
+            world.wait_in_handler(awaited, send, || world.serve_in_handler());
         }
+    }
+
+    /// The sender.
+    fn peer(&self) -> &Peer {
+        self.world.am.peers(self.world).of(self.from)
     }
 }

@@ -1,10 +1,11 @@
 //! An endpoint: handlers of one team, and requests to its members.
 
-use super::hub::Lanes;
-use super::lane::Lane;
+use super::lane::{Lane, Short};
+use super::peers::{Peer, Peers};
 use super::table::Table;
 use super::wire::{Head, Words};
 use super::{Handler, Handlers, Prepared};
+use crate::Pe;
 use crate::coll::schedule::Rank;
 use crate::error::{ErrorKind, Result};
 use crate::last_words::panic_text;
@@ -23,12 +24,14 @@ pub struct Am<'a> {
     pub(super) table: Arc<Table>,
     members: Box<[Member<'a>]>,
     handlers: usize,
-    pub(super) lanes: Option<&'a Lanes>,
+    me: Pe,
+    peers: &'a Peers,
 }
 
 /// What is needed to send to a member.
 struct Member<'a> {
-    /// The way, if the member is mapped.
+    peer: &'a Peer,
+    /// The lane to it, if it is mapped.
     lane: Option<&'a Lane>,
     /// The parts of the header that are the same for all messages to it.
     header: u64,
@@ -93,16 +96,17 @@ impl<'w> Team<'w> {
         if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
             return Err(ErrorKind::HandlersDiffer { me: world.my_pe(), pe: self.core.pe(rank) }.into());
         }
-        let (lanes, handlers) = (world.am.lanes(world), table.entries.len());
+        let (peers, handlers, me) = (world.am.peers(world), table.entries.len(), world.my_pe());
         let member = |(&[theirs, _], &pe): (&[u64; 2], &u32)| Member {
-            lane: lanes.map(|lanes| lanes.to(pe as usize)),
+            peer: peers.of(pe as usize),
+            lane: peers.of(pe as usize).lane(),
             header: Head::request(theirs as u16, number).pack(),
         };
         let members = told.iter().zip(&table.pes).map(member).collect();
-        let am = Am { world, table, members, handlers, lanes };
+        let am = Am { world, table, members, handlers, me, peers };
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&am))).unwrap_or_else(|payload| {
             // Nobody waits for a PE that unwinds out of it, and nothing executes what it has sent.
-            let (me, text) = (world.my_pe(), panic_text(payload.as_ref()));
+            let text = panic_text(payload.as_ref());
             world.record_failure(&format!("PE {me}: the work of serve has panicked: {text}"));
             resume_unwind(payload)
         });
@@ -123,23 +127,47 @@ impl Am<'_> {
     #[inline]
     #[track_caller]
     pub fn short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
-        if !self.short_at_once(to, handler, args) {
-            return self.medium(to, handler, args, &[]);
+        let Some((lane, sent)) = self.short_at_once(to, handler, args) else {
+            return self.short_slowly(to, handler, args);
+        };
+        // What is rarely done is apart, so that nothing need be kept for what follows it.
+        if sent.is_unsettled {
+            self.settle(lane, sent.position);
+        } else {
+            self.look();
         }
-        self.look();
         Ok(())
     }
 
     /// Sends a short request if all is as it mostly is: the member mapped, room there, a few arguments.
     #[inline(always)]
-    fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> bool {
-        let (Some(lanes), Some(member)) = (self.lanes, self.members.get(to)) else { return false };
-        let Some(lane) = member.lane else { return false };
+    fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> Option<(&Lane, Short)> {
+        let member = self.members.get(to)?;
+        let lane = member.lane?;
         if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !restricted::is_free() {
-            return false;
+            return None;
         }
+        let claimed = lane.try_claim_short()?;
+        // Before it can be executed, as in `counted`.
+        self.table.sent.fetch_add(1, Ordering::Relaxed);
         let header = Head::with(member.header, handler, args.len());
-        self.counted(|| lane.request_short(lanes.me, header, args))
+        Some((lane, lane.send_short(claimed, self.me, header, args)))
+    }
+
+    /// Does what is left to do after a short request, and looks whether something has arrived.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn settle(&self, lane: &Lane, position: u64) {
+        lane.settle(position);
+        self.look();
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn short_slowly(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
+        self.medium(to, handler, args, &[])
     }
 
     /// Sends a request with a payload of up to [`medium_max`](Am::medium_max) bytes, which the handler finds
@@ -171,7 +199,7 @@ impl Am<'_> {
         self.check_medium(to, handler, args, payload)?;
         let head = self.head(to, handler, args, false);
         let is_sent = self.send(to, head, &Words::new(args, None), payload);
-        self.look();
+        self.look_after(to);
         Ok(is_sent)
     }
 
@@ -188,7 +216,9 @@ impl Am<'_> {
         Ok(Prepared::new(self, to, most))
     }
 
-    /// Executes what has arrived, and makes progress. Every call that waits does so as well.
+    /// Executes what has arrived, and makes progress. Every call that waits does so as well. Where some PEs are
+    /// mapped and others are reached over the network, only every 64th poll, and one after a message was taken
+    /// from there meanwhile, makes progress on the network: the others cost a few instructions.
     #[inline]
     #[track_caller]
     pub fn poll(&self) {
@@ -197,7 +227,7 @@ impl Am<'_> {
 
     /// Bytes of the longest payload of a medium message.
     pub fn medium_max(&self) -> usize {
-        self.world.medium_max()
+        self.peers.medium_max
     }
 
     /// The number of this PE in the team.
@@ -212,19 +242,36 @@ impl Am<'_> {
 
     /// Looks whether something has arrived.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn look(&self) {
-        match self.lanes {
-            Some(lanes) if lanes.is_idle() => (),
-            Some(_) => self.world.execute_messages(),
-            None => self.progress(),
+        if self.peers.polls.count() {
+            self.progress();
+        } else if self.peers.polls.has_come() && !restricted::holds_lock() {
+            self.world.execute_messages();
         }
     }
 
+    /// Looks whether something has arrived after a request to a member was sent, or was not: if it is reached
+    /// over the network, by a round of progress there.
+    #[track_caller]
+    fn look_after(&self, to: Rank) {
+        if self.members[to].peer.is_mapped() {
+            self.look();
+        } else {
+            self.progress();
+        }
+    }
+
+    /// Makes progress, and begins to count polls anew.
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn progress(&self) {
         self.world.progress();
+        self.peers.polls.restart();
+        if self.world.am.has_arrivals() {
+            self.peers.polls.hurry();
+        }
     }
 
     /// Sends a request that was checked, when there is room, and looks whether something has arrived.
@@ -233,17 +280,14 @@ impl Am<'_> {
         if !self.send(to, head, words, payload) {
             self.world.wait(self.room(to), || self.send(to, head, words, payload));
         }
-        self.look();
+        self.look_after(to);
     }
 
     /// Sends a request that was checked; `false` if there is no room now.
     #[inline(always)]
     fn send(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) -> bool {
-        let pe = self.table.pe(to);
-        self.counted(|| match self.lanes {
-            Some(lanes) => lanes.to(pe).request(lanes.me, head.pack(), words.as_slice(), payload),
-            None => self.world.request_over_net(pe, head.pack(), words.as_slice(), payload),
-        })
+        let peer = self.members[to].peer;
+        self.counted(|| peer.try_request(self.world, head.pack(), words.as_slice(), payload))
     }
 
     /// Counts what `send` sends, before it can be executed: another thread of this PE may be in a barrier.
@@ -262,6 +306,11 @@ impl Am<'_> {
     pub(super) fn head(&self, to: Rank, handler: Handler, args: &[u32], is_long: bool) -> Head {
         let header = Head::with(self.members[to].header, handler, args.len());
         Head { is_long, ..Head::unpack(header).expect("what was packed") }
+    }
+
+    /// How the member of this rank is reached.
+    pub(super) fn peer(&self, to: Rank) -> &Peer {
+        self.members[to].peer
     }
 
     pub(super) fn room(&self, to: Rank) -> Awaited {
@@ -321,7 +370,8 @@ impl Am<'_> {
         let team = Team { world: self.world, core: Arc::clone(&self.table.team) };
         let mut before = None;
         loop {
-            self.look();
+            // Not a poll: it is the only progress if this PE is the last in each exchange.
+            self.world.progress();
             let told = team.exchange_words(operation, self.table.counts())?;
             let sum = |i: usize| told.iter().map(|counts| counts[i]).sum::<u64>();
             let now = (sum(0), sum(1));

@@ -1,44 +1,45 @@
-//! The way of active messages to a PE that is mapped: its two rings, and how much of them this PE may use.
+//! The lane to a PE that is mapped: its two rings in shared memory, and this PE's window of them.
 //!
 //! Invariant: at most two halves of a window and one message of this PE lie in the target's ring of requests,
-//! or two messages if they are longer than a half; all windows together are the ring. So one that floods
-//! leaves room for the others. Nobody gives room back by a message: positions in a
-//! ring only grow, so when the ring's owner has received past a position, all that lay before it is gone.
+//! or two messages if they are longer than a half; all windows together are the ring. So a sender that floods
+//! leaves room for the others. Nobody gives room back by a message: positions in a ring only grow, and the
+//! sender reads how far the ring's owner has received.
 
+use super::window::Window;
 use crate::Pe;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Doorbell;
-use pelago_fabric::shm::ring::{CELL_BYTES, Claim, Ring};
-use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use pelago_fabric::shm::ring::{CELL_BYTES, Claim, ClaimedCell, Ring};
+use pelago_fabric::sync::{Ordering, fence};
 use std::mem::transmute;
 
-/// The way to one PE.
+/// The lane to one PE. Its rings carry the sender's number in the job, which the receiver checks.
 pub(super) struct Lane {
     requests: Ring<'static>,
     answers: Ring<'static>,
     doorbell: &'static Doorbell,
-    /// Cells that were sent since `mark`. Threads of this PE may lose some to each other.
-    used: AtomicU32,
-    half: u32,
-    /// Where the half of the window begins that is being used.
-    mark: AtomicU64,
-    /// Nothing is sent before the owner has received up to here.
-    gate: AtomicU64,
+    window: Window,
+}
+
+/// A short request that was sent.
+pub(super) struct Short {
+    pub(super) position: u64,
+    /// Whether [`Lane::settle`] has something to do.
+    pub(super) is_unsettled: bool,
 }
 
 impl Lane {
-    /// The way to a PE among `n`.
+    /// The lane to the PE that has this number in a segment, whose rings `n` PEs share.
     ///
     /// # Safety
     /// The segment outlives the lane.
-    pub(super) unsafe fn new(segment: &Segment, pe: Pe, n: usize) -> Lane {
+    pub(super) unsafe fn new(segment: &Segment, slot: usize, n: usize) -> Lane {
         // SAFETY: only the lifetime changes, for which the caller vouches.
         let segment = unsafe { transmute::<&Segment, &'static Segment>(segment) };
-        let (requests, answers) = (segment.inbox(pe), segment.answers(pe));
-        let half = (requests.capacity() / (2 * n.max(2)) as u64).max(1) as u32;
-        let doorbell = &segment.blocks()[pe].doorbell;
-        let (used, mark, gate) = (AtomicU32::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Lane { requests, answers, doorbell, used, half, mark, gate }
+        let (requests, answers) = (segment.inbox(slot), segment.answers(slot));
+        let window = Window::new((requests.capacity() / (2 * n.max(2)) as u64) as u32);
+        let doorbell = &segment.blocks()[slot].doorbell;
+        Lane { requests, answers, doorbell, window }
     }
 
     /// Bytes of the longest message.
@@ -46,19 +47,14 @@ impl Lane {
         message_bytes(self.requests.capacity() as usize * CELL_BYTES)
     }
 
-    #[inline]
-    pub(super) fn requests(&self) -> &Ring<'static> {
-        &self.requests
-    }
-
-    #[inline]
-    pub(super) fn answers(&self) -> &Ring<'static> {
-        &self.answers
+    /// The rings of requests and of answers.
+    pub(super) fn rings(&self) -> [Ring<'static>; 2] {
+        [self.requests, self.answers]
     }
 
     /// Sends a request; `false` if there is no room for it now.
     #[inline]
-    pub(super) fn request(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(super) fn try_request(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         if !self.is_open() {
             return false;
         }
@@ -68,21 +64,38 @@ impl Lane {
         true
     }
 
-    /// Sends a request of a few arguments and nothing else; `false` if there is no room for it now.
+    /// Claims room for a request of a few arguments, to be sent by [`send_short`](Lane::send_short) at once;
+    /// nothing if there is none now.
     #[inline(always)]
-    pub(super) fn request_short(&self, me: Pe, header: u64, args: &[u32]) -> bool {
-        if !self.is_open() {
-            return false;
-        }
-        let Some(position) = self.requests.send_halves(me, header, args) else { return false };
-        self.count(position, 0);
-        self.wake();
-        true
+    pub(super) fn try_claim_short(&self) -> Option<ClaimedCell> {
+        if self.is_open() { self.requests.claim_cell() } else { None }
+    }
+
+    /// Sends a request of a few arguments and nothing else, which [`settle`](Lane::settle) must follow if it says
+    /// so.
+    #[inline(always)]
+    pub(super) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
+        let position = self.requests.send_halves(claimed, me, header, args);
+        let is_full = self.window.fills(1);
+        // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
+        fence(Ordering::SeqCst);
+        Short { position, is_unsettled: is_full || self.doorbell.has_sleepers() }
+    }
+
+    /// Does what is left to do after a short request at this position, which is rarely anything.
+    pub(super) fn settle(&self, position: u64) {
+        self.window.count(position, 0);
+        self.doorbell.ring_all();
     }
 
     /// Claims room for a request of at most so many bytes; nothing if there is none now.
-    pub(super) fn claim(&self, bytes: usize) -> Option<Claim> {
+    pub(super) fn try_claim(&self, bytes: usize) -> Option<Claim> {
         if self.is_open() { self.requests.claim(bytes) } else { None }
+    }
+
+    /// Where byte `skipped` of the payload of a claimed request goes.
+    pub(super) fn place(&self, claim: &Claim, skipped: usize) -> *mut u8 {
+        self.requests.place(claim, skipped)
     }
 
     /// Sends a claimed request.
@@ -93,9 +106,14 @@ impl Lane {
         self.wake();
     }
 
+    /// Gives claimed room up.
+    pub(super) fn give_up(&self, claim: Claim) {
+        self.requests.give_up(claim);
+    }
+
     /// Sends an answer; `false` if there is no room for it now.
     #[inline]
-    pub(super) fn answer(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(super) fn try_answer(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         let is_sent = self.answers.send_words(me, header, words, payload).is_some();
         if is_sent {
             self.wake();
@@ -106,25 +124,13 @@ impl Lane {
     /// Whether this PE's window has room.
     #[inline(always)]
     fn is_open(&self) -> bool {
-        self.gate.load(Ordering::Relaxed) <= self.requests.received()
+        self.window.is_open(self.requests.received())
     }
 
     /// Counts a request at this position against the window.
     #[inline(always)]
     fn count(&self, position: u64, bytes: usize) {
-        let used = self.used.load(Ordering::Relaxed) + 1 + (bytes / CELL_BYTES) as u32;
-        self.used.store(used, Ordering::Relaxed);
-        if used >= self.half {
-            self.turn(position);
-        }
-    }
-
-    /// Goes on to the other half of the window, for which what was sent in it before must be gone.
-    #[cold]
-    #[inline(never)]
-    fn turn(&self, position: u64) {
-        self.gate.store(self.mark.swap(position + 1, Ordering::Relaxed), Ordering::Relaxed);
-        self.used.store(0, Ordering::Relaxed);
+        self.window.count(position, 1 + (bytes / CELL_BYTES) as u32);
     }
 
     #[inline(always)]

@@ -65,9 +65,9 @@ impl Am<'_> {
         let (operation, at) = (LONG, (array, index));
         self.check(operation, to, handler, args)?;
         let long = Long::new(operation, (self.world, self.table.pe(to)), at, source)?;
-        let travels_along = self.travels_along(&long);
+        let travels_along = self.travels_along(to, &long);
         if !travels_along {
-            self.put_and_complete(operation, array, (long.rank, index), source)?;
+            self.put_and_complete(operation, to, (array, long.rank, index), source)?;
         }
         let data = if travels_along { long.bytes } else { &[] };
         let (head, words) = (self.head(to, handler, args, true), Words::new(args, Some(long.words)));
@@ -150,7 +150,8 @@ impl Am<'_> {
             self.check(LONG, to, handler, args)?;
             let pe = self.table.pe(to);
             let long = Long::new(LONG, (world, pe), (array, index), source)?;
-            let Some(tracker) = tracker.filter(|_| !self.travels_along(&long)) else {
+            let follows = !self.peer(to).is_mapped() && !self.travels_along(to, &long);
+            let Some(tracker) = tracker.filter(|_| follows) else {
                 return self.long(to, handler, args, (array, index), source);
             };
             let words = Words::new(args, Some(long.words)).as_slice().to_vec();
@@ -170,21 +171,21 @@ impl Am<'_> {
         })
     }
 
-    /// Over the net a message that brings its data is cheaper than a put and the word that it is complete.
-    fn travels_along(&self, long: &Long<'_>) -> bool {
-        self.lanes.is_none() && long.bytes.len() <= self.medium_max()
+    /// Over the network a message that brings its data is cheaper than a put and the word that it is complete.
+    fn travels_along(&self, to: Rank, long: &Long<'_>) -> bool {
+        !self.peer(to).is_mapped() && long.bytes.len() <= self.medium_max()
     }
 
-    /// Puts the data of a long message. On mapped memory the message that follows releases them; over the net
-    /// they are complete at return.
+    /// Puts the data of a long message. On mapped memory the message that follows releases them; over the
+    /// network they are complete at return.
     fn put_and_complete<T: Element>(
         &self,
         operation: &'static str,
-        array: &View<'_, T>,
-        (rank, index): (Rank, usize),
+        to: Rank,
+        (array, rank, index): (&View<'_, T>, Rank, usize),
         source: &[T],
     ) -> Result<()> {
-        if self.lanes.is_some() {
+        if self.peer(to).is_mapped() {
             return array.put(rank, index, source);
         }
         let mut outcome = Ok(());

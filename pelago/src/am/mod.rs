@@ -4,11 +4,12 @@
 //! remote procedures ([`Procedure`]), which are requests and answers with types.
 //!
 //! Invariant: every message is executed exactly once, on a thread of its target that waits in the runtime,
-//! sends or polls. No PE stores more for another than was agreed on: a PE's messages lie in two rings of
-//! `PELAGO_RING_SIZE` bytes, one for requests and one for answers, and over the net a PE has at most
-//! 64 requests under way to each other ([`Room`]). Who waits for room executes what has arrived meanwhile,
-//! and who waits for room for an answer executes answers; as their handlers send nothing, somebody always
-//! can go on.
+//! sends or polls. Messages to a peer whose memory is mapped go through two rings of `PELAGO_RING_SIZE` bytes,
+//! one for requests and one for answers, those to any other over the network, so that all messages of one PE
+//! to another take one route and keep their order. No PE stores more for another than was agreed on: a sender
+//! has a window for each peer, a share of its ring or 64 requests over the network ([`Room`]). A sender that
+//! waits for room executes what has arrived meanwhile, and a handler that waits for room for an answer executes
+//! answers; as their handlers send nothing, somebody always can go on.
 //!
 //! Source: D. Bonachea and P. Hargrove, GASNet Specification, and the AM interface of GASNet-EX; the two
 //! rings after T. von Eicken et al., Active Messages: a Mechanism for Integrated Communication and
@@ -20,17 +21,20 @@ mod batch;
 mod datum;
 mod endpoint;
 pub(crate) mod executor;
+mod far;
 pub(crate) mod hub;
 mod lane;
 mod lock;
 mod long;
 mod message;
-mod net;
+mod peers;
 mod poll;
+mod polls;
 mod prepared;
 mod procedure;
 pub(crate) mod replies;
 mod table;
+mod window;
 mod wire;
 
 pub use aggregator::Aggregator;
@@ -56,9 +60,10 @@ pub const ARGS_MAX: usize = 16;
 pub struct Room {
     /// Bytes of a PE's rings of requests and of answers, together.
     pub rings_bytes: usize,
-    /// Bytes of the longest payload of a medium message between PEs that map each other.
+    /// Bytes of the longest payload of a medium message where all PEs map each other; over a network it may
+    /// take less, and then no message of the job has more.
     pub medium_bytes: usize,
-    /// Requests that a PE may have under way over the net to each other PE.
+    /// Requests that a PE may have under way over the network to each other PE.
     pub net_window: u64,
 }
 
@@ -67,7 +72,7 @@ impl Room {
     pub fn new(settings: &Settings) -> Room {
         let ring_bytes = Layout::new(1, 1, settings.ring_bytes).ring_bytes;
         let medium_bytes = lane::message_bytes(ring_bytes) - wire::OVERHEAD_BYTES;
-        Room { rings_bytes: 2 * ring_bytes, medium_bytes, net_window: hub::WINDOW }
+        Room { rings_bytes: 2 * ring_bytes, medium_bytes, net_window: far::WINDOW }
     }
 }
 

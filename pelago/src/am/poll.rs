@@ -1,14 +1,15 @@
 //! Executing what has arrived.
 
 use super::Message;
-use super::hub::{Inbox, Lanes, Watch, try_lock};
+use super::far::Arrived;
+use super::hub::{ANSWERS, Inbox, REQUESTS, try_lock};
+use super::peers::Peers;
 use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
 use crate::restricted::{self, Callback};
 use crate::world::World;
 use pelago_fabric::CORRUPT_REMEDY;
-use pelago_fabric::shm::ring::Ring;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
 use std::fmt::Display;
@@ -36,24 +37,29 @@ impl World {
         if !self.is_launched() && self.has_failed().is_some() {
             self.give_up("active messages after the job has failed");
         }
-        match self.am.lanes(self) {
-            Some(lanes) => {
-                self.execute_answers(lanes);
-                let Some(mut inbox) = try_lock(&self.am.requests) else { return };
-                let run = self.am.executors[0].run();
-                let own = lanes.own()[0];
-                let mut executed = 0;
-                while executed < BATCH && self.execute_next(own, &mut inbox) {
-                    executed += 1;
-                    self.execute_answers(lanes);
-                }
-                drop(run);
-                drop(inbox);
-                if executed > 0 {
-                    self.tell_of_room();
-                }
+        let peers = self.am.peers(self);
+        self.execute_answers(peers);
+        let Some(mut inbox) = try_lock(&self.am.inboxes[REQUESTS]) else { return };
+        let run = self.am.executors[REQUESTS].run();
+        let (mut from_ring, mut from_net) = (0, 0);
+        while from_ring + from_net < BATCH {
+            // By turns, so that neither holds up the other.
+            let [is_from_ring, is_from_net] = self.execute_pair(peers, REQUESTS, &mut inbox);
+            if !is_from_ring && !is_from_net {
+                break;
             }
-            None => self.execute_arrived(BATCH),
+            from_ring += usize::from(is_from_ring);
+            from_net += usize::from(is_from_net);
+            self.execute_answers(peers);
+        }
+        drop(run);
+        drop(inbox);
+        if from_ring > 0 {
+            self.tell_of_room();
+        }
+        if from_net > 0 {
+            // Answers must not wait until this PE comes here again.
+            self.flush_outbox(self.net_channel());
         }
     }
 
@@ -67,28 +73,60 @@ impl World {
     /// Executes the answers that have arrived, unless another thread does.
     #[inline]
     #[track_caller]
-    pub(super) fn execute_answers(&self, lanes: &Lanes) {
-        let own = lanes.own()[1];
-        if !own.0.is_empty()
-            && let Some(mut inbox) = try_lock(&self.am.answers)
-        {
-            let _run = self.am.executors[1].run();
-            while self.execute_next(own, &mut inbox) {}
+    fn execute_answers(&self, peers: &Peers) {
+        let is_empty =
+            self.am.arrivals.count(ANSWERS) == 0 && peers.ring(ANSWERS).is_none_or(|ring| ring.is_empty());
+        if !is_empty && let Some(mut inbox) = try_lock(&self.am.inboxes[ANSWERS]) {
+            let _run = self.am.executors[ANSWERS].run();
+            while self.execute_pair(peers, ANSWERS, &mut inbox).contains(&true) {}
         }
     }
 
-    /// Executes the oldest message of a ring, if there is one.
+    /// What a handler does that waits for room for its answer: it executes answers, whose handlers send
+    /// nothing, and moves the network, without any other code of the user.
     #[track_caller]
-    fn execute_next(&self, (ring, watch): (&Ring<'static>, &Watch), inbox: &mut Inbox) -> bool {
+    pub(super) fn serve_in_handler(&self) {
+        self.execute_answers(self.am.peers(self));
+        if let Some(net) = self.net.as_ref().filter(|net| !net.is_shut()) {
+            net.look();
+            self.serve_others(net);
+        }
+    }
+
+    /// Executes the oldest message of a kind in this PE's ring, and the oldest that has come over the network:
+    /// whether there was one.
+    #[inline]
+    #[track_caller]
+    fn execute_pair(&self, peers: &Peers, kind: usize, inbox: &mut Inbox) -> [bool; 2] {
+        [self.execute_next(peers, kind, inbox), self.execute_arrived(peers, kind, inbox)]
+    }
+
+    #[track_caller]
+    fn execute_next(&self, peers: &Peers, kind: usize, inbox: &mut Inbox) -> bool {
+        let Some(ring) = peers.ring(kind) else { return false };
         let Inbox { payload, tables } = inbox;
         let arrived = ring.receive(payload, |envelope, _| envelope);
-        watch.set(ring);
+        peers.polls.watch(kind, ring);
         let envelope = match arrived {
             Ok(Some(envelope)) => envelope,
             Ok(None) => return false,
             Err(corrupt) => self.fail_corrupt(&corrupt),
         };
+        if !peers.is_sender_of_ring(envelope.from) {
+            self.refuse(envelope.from, "names a sender that does not share this PE's memory");
+        }
         self.execute(tables, envelope.from, envelope.header, payload.words(), payload.bytes().len());
+        true
+    }
+
+    #[track_caller]
+    fn execute_arrived(&self, peers: &Peers, kind: usize, inbox: &Inbox) -> bool {
+        let Some(Arrived { from, header, words, bytes }) = self.am.arrivals.pop(kind) else { return false };
+        self.execute(&inbox.tables, from, header, &words, bytes);
+        if kind == REQUESTS && peers.of(from).far().is_some_and(|far| far.count_executed()) {
+            // A peer of which nothing is known was refused when the message came.
+            let _ = self.tell_executed(from);
+        }
         true
     }
 
@@ -111,7 +149,7 @@ impl World {
             self.refuse(from, &format!("names handler {number}, but its endpoint has {count}"));
         };
         let message = Message { world: self, table, head, from, words, bytes, is_answered: Cell::new(false) };
-        if head.is_long && !message.data().is_empty() && self.net.is_none() {
+        if head.is_long && !message.data().is_empty() && self.memory.is_mapped(from) {
             self.refuse(from, "brings data along, which messages between mapped PEs do not");
         }
         restricted::run(self, Callback::Handler { name: entry.name, from }, || (entry.function)(&message));
@@ -146,6 +184,7 @@ mod tests {
     use super::super::{Handler, Handlers};
     use super::*;
     use crate::Spmd;
+    use crate::sim::SimParams;
     use pelago_fabric::sync::AtomicU64;
 
     /// How a job of two ends in which PE 0 sends this to PE 1, which has one endpoint with one handler.
@@ -155,7 +194,7 @@ mod tests {
             handlers.add("only", |_| panic!("nobody meant this"));
             let _ = world.team().serve(handlers, |am| {
                 if world.my_pe() == 0 {
-                    assert!(am.lanes.unwrap().to(1).request(0, header, words, data));
+                    assert!(am.peer(1).try_request(world, header, words, data));
                 }
             });
         });
@@ -168,7 +207,7 @@ mod tests {
         let outcome = Spmd::new(2).run(|world| {
             let _ = world.team().serve(Handlers::new(), |am| {
                 if world.my_pe() == 0 {
-                    let ring = am.lanes.unwrap().to(1).requests();
+                    let [ring, _] = am.peer(1).lane().unwrap().rings();
                     let claim = ring.claim(8).unwrap();
                     let first: *mut u64 = ring.place(&claim, 0).cast();
                     // SAFETY: three words lie before the payload of a claimed cell, and nobody reads them
@@ -193,24 +232,53 @@ mod tests {
         assert!(said.contains("of PE 1 is corrupt") && said.contains("skip 18446744073709551615"), "{said}");
     }
 
+    /// PEs 0 and 1 share a node, PE 2 is on another and cannot write to their rings.
     #[test]
-    fn a_sender_that_the_job_does_not_have_is_refused() {
-        let outcome = Spmd::new(2).run(|world| {
+    fn a_ring_names_only_senders_that_share_it() {
+        for from in [2, 3, 77, u32::MAX as Pe] {
+            let params = SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::default() };
+            let outcome = Spmd::new(3).sim(params).run(|world| {
+                let mut handlers = Handlers::new();
+                handlers.add("only", |_| panic!("nobody meant this"));
+                let _ = world.team().serve(handlers, |am| {
+                    if world.my_pe() == 0 {
+                        let head = Head::request(0, 0).pack();
+                        assert!(am.peer(1).lane().unwrap().try_request(from, head, &[], &[]));
+                    }
+                });
+            });
+            let said = outcome.unwrap_err().to_string();
+            assert!(said.contains(&format!("PE 1: an active message of PE {from} names a sender")), "{said}");
+            assert!(said.contains("does not share this PE's memory"), "{said}");
+        }
+    }
+
+    /// What another thread of this PE, such as the service thread, has taken from the network is executed by the
+    /// next poll.
+    #[test]
+    fn a_message_that_was_noted_is_executed_by_the_next_poll() {
+        let params = SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::default() };
+        let outcome = Spmd::new(3).sim(params).run(|world| {
+            let count = AtomicU64::new(0);
             let mut handlers = Handlers::new();
-            let own = handlers.next();
-            handlers.add("echo", move |message| {
-                let _ = message.answer_short(own, &[]);
+            handlers.add("take", |_| {
+                count.fetch_add(1, Ordering::Relaxed);
             });
-            let _ = world.team().serve(handlers, |am| {
-                if world.my_pe() == 0 {
-                    let head = Head::request(0, 0).pack();
-                    assert!(am.lanes.unwrap().to(1).request(77, head, &[], &[]));
+            let seen = world.team().serve(handlers, |am| {
+                if world.my_pe() != 0 {
+                    return 1;
                 }
+                // Counted as sent here, since PE 2 has not.
+                am.table.sent.fetch_add(1, Ordering::Relaxed);
+                am.poll();
+                assert_eq!(world.note_active(2, Head::request(0, 0).pack(), &[]), Some(()));
+                let before = count.load(Ordering::Relaxed);
+                am.poll();
+                count.load(Ordering::Relaxed) - before
             });
+            seen.unwrap()
         });
-        let said = outcome.unwrap_err().to_string();
-        assert!(said.contains("PE 1: an active message of PE 77"), "{said}");
-        assert!(said.contains("names a sender that the job does not have"), "{said}");
+        assert_eq!(outcome.unwrap(), [1; 3]);
     }
 
     #[test]

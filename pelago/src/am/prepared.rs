@@ -1,5 +1,6 @@
 //! Requests whose payload is written in place (GASNet: negotiated payload).
 
+use super::lane::Lane;
 use super::wire::{ARG_WORDS_MAX, Head, Words};
 use super::{Am, Handler};
 use crate::coll::schedule::Rank;
@@ -29,16 +30,16 @@ pub struct Prepared<'a> {
     am: &'a Am<'a>,
     to: Rank,
     most: usize,
-    place: Option<Place>,
+    place: Option<Place<'a>>,
     /// It is counted by the thread that prepares it.
     thread: PhantomData<*const ()>,
 }
 
 /// Where the payload is written.
-enum Place {
+enum Place<'a> {
     /// In the target's ring.
-    Ring(Claim),
-    /// In a buffer, for the net.
+    Ring(&'a Lane, Claim),
+    /// In a buffer, for the network.
     Buffer(Vec<u8>),
 }
 
@@ -48,20 +49,19 @@ const WIDE_BYTES: usize = 8 * ARG_WORDS_MAX;
 impl<'a> Prepared<'a> {
     /// Waits for room for a request of at most `most` bytes, which fit.
     pub(super) fn new(am: &'a Am<'_>, to: Rank, most: usize) -> Prepared<'a> {
-        let place = match am.lanes {
+        let place = match am.peer(to).lane() {
             None => Place::Buffer(vec![0; most]),
-            Some(lanes) => {
-                let lane = lanes.to(am.table.pe(to));
-                let mut claim = lane.claim(WIDE_BYTES + most);
+            Some(lane) => {
+                let mut claim = lane.try_claim(WIDE_BYTES + most);
                 if claim.is_none() {
                     am.world.wait(am.room(to), || {
                         if claim.is_none() {
-                            claim = lane.claim(WIDE_BYTES + most);
+                            claim = lane.try_claim(WIDE_BYTES + most);
                         }
                         claim.is_some()
                     });
                 }
-                Place::Ring(claim.expect("a wait ends when there is room"))
+                Place::Ring(lane, claim.expect("a wait ends when there is room"))
             }
         };
         restricted::prepare(true);
@@ -71,9 +71,8 @@ impl<'a> Prepared<'a> {
     /// Where the payload is to be written; what is there before means nothing.
     pub fn payload(&mut self) -> &mut [u8] {
         match &mut self.place {
-            Some(Place::Ring(claim)) => {
-                let lanes = self.am.lanes.expect("a claim in a ring is one of a lane");
-                let start = lanes.to(self.am.table.pe(self.to)).requests().place(claim, WIDE_BYTES);
+            Some(Place::Ring(lane, claim)) => {
+                let start = lane.place(claim, WIDE_BYTES);
                 // SAFETY: the claimed cells belong to this PE alone until they are sent, and have room for so
                 // many bytes; shared memory is initialised.
                 unsafe { std::slice::from_raw_parts_mut(start, self.most) }
@@ -99,17 +98,18 @@ impl<'a> Prepared<'a> {
         let place = self.place.take();
         // Nothing is prepared any more, so that what follows may wait.
         drop(self);
-        match (place, am.lanes) {
-            (Some(Place::Ring(claim)), Some(lanes)) => {
+        match place {
+            Some(Place::Ring(lane, claim)) => {
                 let head = Head { is_wide: true, ..am.head(to, handler, args, false) };
-                let (lane, words) = (lanes.to(am.table.pe(to)), Words::new(args, None));
+                let words = Words::new(args, None);
                 am.table.sent.fetch_add(1, Ordering::Relaxed);
-                lane.send_claimed(claim, lanes.me, head.pack(), words.as_slice(), WIDE_BYTES + bytes);
+                let bytes = WIDE_BYTES + bytes;
+                lane.send_claimed(claim, am.world.my_pe(), head.pack(), words.as_slice(), bytes);
                 am.look();
                 Ok(())
             }
-            (Some(Place::Buffer(buffer)), _) => am.medium(to, handler, args, &buffer[..bytes]),
-            _ => Ok(()),
+            Some(Place::Buffer(buffer)) => am.medium(to, handler, args, &buffer[..bytes]),
+            None => Ok(()),
         }
     }
 }
@@ -117,8 +117,8 @@ impl<'a> Prepared<'a> {
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         restricted::prepare(false);
-        if let (Some(Place::Ring(claim)), Some(lanes)) = (self.place.take(), self.am.lanes) {
-            lanes.to(self.am.table.pe(self.to)).requests().give_up(claim);
+        if let Some(Place::Ring(lane, claim)) = self.place.take() {
+            lane.give_up(claim);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The outbox: what this PE has to send as soon as there is room, or as soon as what it follows is complete.
 //!
 //! Invariant: what waits here is started by progress, without a quiet. It was counted before by those who
-//! count on it.
+//! count on it. Messages to one PE leave in the order in which they came here.
 
 use super::{Purpose, locked};
 use crate::Pe;
@@ -50,6 +50,8 @@ pub(super) struct Outbox {
     deferred: Mutex<Vec<Deferred>>,
     /// How many, for those who only look.
     count: AtomicUsize,
+    /// Held by the thread that starts what waits, so that no other one starts later messages before.
+    flushing: Mutex<()>,
 }
 
 impl Outbox {
@@ -171,9 +173,20 @@ impl World {
 
     /// Starts whatever of the outbox can be started now.
     pub(crate) fn flush_outbox(&self, net: &Channel) {
+        let _flushing = locked(&self.agenda.outbox.flushing);
         let mut waiting = self.agenda.outbox.take();
+        // The PEs for which there was no room: what waits for them behind the first message stays.
+        let mut is_full = Vec::new();
         waiting.retain_mut(|deferred| match deferred {
-            Deferred::Message { pe, header, payload } => !net.try_send(*pe, *header, payload),
+            Deferred::Message { pe, .. } if is_full.get(*pe) == Some(&true) => true,
+            Deferred::Message { pe, header, payload } => {
+                let is_sent = net.try_send(*pe, *header, payload);
+                if !is_sent {
+                    is_full.resize(self.n_pes(), false);
+                    is_full[*pe] = true;
+                }
+                !is_sent
+            }
             Deferred::Atomic { after: Some(after), .. } | Deferred::Active { after: Some(after), .. }
                 if !after.is_done() =>
             {
@@ -191,7 +204,7 @@ impl World {
                     self.trackers.release(after);
                     self.trackers.sent(*token);
                 }
-                let is_sent = self.request_over_net(*pe, *header, words, &[]);
+                let is_sent = self.try_active(*pe, *header, words, &[]);
                 if is_sent {
                     self.trackers.done(*token);
                 }

@@ -341,7 +341,7 @@ impl World {
     /// the net may be where nobody counts them.
     fn is_settled(&self) -> bool {
         match &self.net {
-            None => !self.am.is_open() || self.own_rings().iter().all(|ring| ring.is_empty()),
+            None => !self.am.is_open() || self.am.are_rings_empty(),
             Some(net) => {
                 !net.is_shut()
                     && !self.am.is_open()
@@ -354,16 +354,7 @@ impl World {
 
     /// A number that changes when something arrives here or moves.
     fn activity(&self) -> u64 {
-        let received = match &self.net {
-            None if self.am.is_open() => self.own_rings().iter().map(|ring| ring.received()).sum(),
-            _ => 0,
-        };
+        let received = if self.am.is_open() { self.am.received_cells() } else { 0 };
         self.stall.messages.load(Ordering::Relaxed) + self.collectives.moves() + received
-    }
-
-    /// The rings of this PE for active messages, where all PEs are mapped.
-    fn own_rings(&self) -> [pelago_fabric::shm::ring::Ring<'_>; 2] {
-        let (segment, me) = (self.memory.segment(), self.my_pe());
-        [segment.inbox(me), segment.answers(me)]
     }
 }

@@ -8,6 +8,7 @@ mod common;
 mod agreement;
 mod am;
 mod am_mistakes;
+mod am_routes;
 mod barrier;
 mod coll;
 mod dice;

@@ -1,0 +1,142 @@
+//! The peers of a PE, this one included: how a message gets to each of them.
+//!
+//! Invariant: all messages to a peer take the same route, its rings if its memory is mapped here, and the
+//! network otherwise. Both routes keep the order of what one PE sends to another, requests and answers each for
+//! themselves.
+
+use super::far::Far;
+use super::lane::Lane;
+use super::polls::Polls;
+use super::wire::OVERHEAD_BYTES;
+use crate::Pe;
+use crate::world::World;
+use pelago_fabric::shm::Segment;
+use pelago_fabric::shm::ring::Ring;
+use std::sync::Arc;
+
+/// All peers, and what this PE receives from those that are mapped.
+pub(crate) struct Peers {
+    peers: Box<[Peer]>,
+    pub(super) polls: Polls,
+    /// This PE's rings of requests and of answers, if its memory is mapped by anybody.
+    rings: Option<[Ring<'static>; 2]>,
+    /// Bytes of the longest payload of a medium message, to whatever peer.
+    pub(super) medium_max: usize,
+    /// Where the rings lie.
+    _segment: Arc<Segment>,
+}
+
+/// One of them.
+pub(super) struct Peer {
+    pe: Pe,
+    route: Route,
+}
+
+enum Route {
+    /// Through rings in shared memory.
+    Lane(Lane),
+    /// Over the network.
+    Far(Far),
+}
+
+impl Peers {
+    pub(super) fn new(world: &World) -> Peers {
+        let (memory, me) = (&world.memory, world.my_pe());
+        let segment = Arc::clone(memory.segment());
+        let n_mapped = (0..world.n_pes()).filter(|&pe| memory.is_mapped(pe)).count();
+        let peer = |pe| {
+            let slot = memory.slot(pe).filter(|_| memory.is_mapped(pe));
+            let route = match slot {
+                // SAFETY: the segment is kept beside the peers.
+                Some(slot) => Route::Lane(unsafe { Lane::new(&segment, slot, n_mapped) }),
+                None => Route::Far(Far::new()),
+            };
+            Peer { pe, route }
+        };
+        let peers: Box<[Peer]> = (0..world.n_pes()).map(peer).collect();
+        let own = peers[me].lane();
+        let rings = own.map(Lane::rings);
+        // SAFETY: the rings lie in the segment, which is kept beside the polls.
+        let polls = unsafe { Polls::new(rings.as_ref(), world.net.is_some()) };
+        let by_ring = own.map(Lane::message_bytes);
+        let over_net = world.net.as_ref().map(|net| net.message_bytes());
+        let message_bytes = by_ring.into_iter().chain(over_net).min().unwrap_or(0);
+        let medium_max = message_bytes.saturating_sub(OVERHEAD_BYTES);
+        Peers { peers, polls, rings, medium_max, _segment: segment }
+    }
+
+    /// A PE of the job.
+    #[inline(always)]
+    pub(super) fn of(&self, pe: Pe) -> &Peer {
+        &self.peers[pe]
+    }
+
+    /// Whether a PE that a ring names as a sender can write to that ring: what is there, any PE may have
+    /// written.
+    #[inline]
+    pub(super) fn is_sender_of_ring(&self, pe: Pe) -> bool {
+        self.peers.get(pe).is_some_and(Peer::is_mapped)
+    }
+
+    /// The ring of this PE for requests, 0, or for answers, 1, if there is one.
+    #[inline]
+    pub(super) fn ring(&self, kind: usize) -> Option<&Ring<'static>> {
+        self.rings.as_ref().map(|rings| &rings[kind])
+    }
+}
+
+impl Peer {
+    pub(super) fn pe(&self) -> Pe {
+        self.pe
+    }
+
+    /// Whether messages to it go through its rings.
+    #[inline]
+    pub(super) fn is_mapped(&self) -> bool {
+        self.lane().is_some()
+    }
+
+    /// The lane to it, if it is mapped.
+    #[inline(always)]
+    pub(super) fn lane(&self) -> Option<&Lane> {
+        match &self.route {
+            Route::Lane(lane) => Some(lane),
+            Route::Far(_) => None,
+        }
+    }
+
+    /// What is known of it, if it is reached over the network.
+    pub(super) fn far(&self) -> Option<&Far> {
+        match &self.route {
+            Route::Lane(_) => None,
+            Route::Far(far) => Some(far),
+        }
+    }
+
+    /// Sends a request; `false` if there is no room for it now.
+    #[inline]
+    pub(super) fn try_request(&self, world: &World, header: u64, words: &[u64], payload: &[u8]) -> bool {
+        match &self.route {
+            Route::Lane(lane) => lane.try_request(world.my_pe(), header, words, payload),
+            Route::Far(far) => far.try_request(world, self.pe, header, words, payload),
+        }
+    }
+
+    /// Sends an answer; `false` if there is no room for it now.
+    pub(super) fn try_answer(&self, world: &World, header: u64, words: &[u64], payload: &[u8]) -> bool {
+        match &self.route {
+            Route::Lane(lane) => lane.try_answer(world.my_pe(), header, words, payload),
+            Route::Far(_) => {
+                world.answer_over_net(self.pe, header, words, payload);
+                true
+            }
+        }
+    }
+}
+
+impl World {
+    /// Sends a request for a handler of a PE; `false` if there is no room for it now.
+    pub(crate) fn try_active(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
+        self.am.peers(self).of(pe).try_request(self, header, words, payload)
+    }
+}

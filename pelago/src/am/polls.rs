@@ -1,0 +1,132 @@
+//! Polls: how a PE looks whether active messages have come, in a few instructions if none have.
+//!
+//! A poll looks at the stamps that the next messages in this PE's rings will bring. It does not call the
+//! network, but counts down to a round of progress: every [`POLLS_PER_ROUND`]th poll is one. A message that
+//! came over the network and was noted meanwhile, by the service thread or by another thread of this PE, sets
+//! the count to 0, so that the next poll executes it. Waits make progress by themselves.
+//!
+//! Invariant: a count that is lost, as two threads write at once, delays a message by that many polls at most.
+
+use pelago_fabric::shm::ring::Ring;
+use pelago_fabric::sync::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+
+/// Polls from one round of progress to the next, where there is a network beside the rings.
+pub(super) const POLLS_PER_ROUND: i32 = 64;
+
+/// What stands for a stamp where there are no rings.
+static NO_STAMP: AtomicU64 = AtomicU64::new(0);
+
+/// What a poll looks at.
+pub(super) struct Polls {
+    /// Polls until the next round of progress; negative when it is due.
+    left: AtomicI32,
+    /// From one round to the next.
+    period: i32,
+    /// The next request, and the next answer.
+    watches: [Watch; 2],
+}
+
+impl Polls {
+    /// The polls of a PE with these rings, of requests and of answers, and with or without a network. A PE
+    /// without rings makes a round of progress in every poll.
+    ///
+    /// # Safety
+    /// The rings outlive the result.
+    pub(super) unsafe fn new(rings: Option<&[Ring<'static>; 2]>, has_net: bool) -> Polls {
+        let period = match (rings, has_net) {
+            (None, _) => 0,
+            (Some(_), true) => POLLS_PER_ROUND,
+            (Some(_), false) => i32::MAX,
+        };
+        let watches = std::array::from_fn(|kind| Watch::new(rings.map(|rings| &rings[kind])));
+        Polls { left: AtomicI32::new(period), period, watches }
+    }
+
+    /// Counts a poll: whether it is to make a round of progress.
+    #[inline(always)]
+    pub(super) fn count(&self) -> bool {
+        let left = self.left.load(Ordering::Relaxed).wrapping_sub(1);
+        self.left.store(left, Ordering::Relaxed);
+        left < 0
+    }
+
+    /// Whether a message lies in a ring.
+    #[inline(always)]
+    pub(super) fn has_come(&self) -> bool {
+        self.watches[0].stamp() | self.watches[1].stamp() != 0
+    }
+
+    /// Begins to count anew.
+    pub(super) fn restart(&self) {
+        self.left.store(self.period, Ordering::Relaxed);
+    }
+
+    /// Lets the next poll make a round of progress.
+    pub(super) fn hurry(&self) {
+        self.left.store(0, Ordering::Relaxed);
+    }
+
+    /// Watches for the next message of a ring of requests, 0, or of answers, 1.
+    #[inline]
+    pub(super) fn watch(&self, kind: usize, ring: &Ring<'static>) {
+        self.watches[kind].set(ring);
+    }
+}
+
+/// Where the next message of a ring brings its stamp, which is 0 until then, so that a look costs as little as
+/// can be. It is set by the thread that has received the message before. While another thread receives, it may
+/// be wrong.
+struct Watch(AtomicPtr<AtomicU64>);
+
+impl Watch {
+    /// The watch of a ring; without one it never sees anything.
+    fn new(ring: Option<&Ring<'static>>) -> Watch {
+        let watch = Watch(AtomicPtr::new((&raw const NO_STAMP).cast_mut()));
+        ring.into_iter().for_each(|ring| watch.set(ring));
+        watch
+    }
+
+    #[inline]
+    fn set(&self, ring: &Ring<'static>) {
+        self.0.store(std::ptr::from_ref(ring.next_stamp().0).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Not 0 if the message has come.
+    #[inline(always)]
+    fn stamp(&self) -> u64 {
+        // SAFETY: it is a static word, or one of a ring that outlives this, as the maker of the polls has
+        // promised; both are accessed as atomics only.
+        unsafe { (*self.0.load(Ordering::Relaxed)).load(Ordering::Relaxed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_of_progress_is_due_after_a_number_of_polls_or_at_once() {
+        // SAFETY: there are no rings.
+        let polls = Polls { period: POLLS_PER_ROUND, ..unsafe { Polls::new(None, true) } };
+        polls.restart();
+        for _ in 0..3 {
+            assert!((0..POLLS_PER_ROUND).all(|_| !polls.count() && !polls.has_come()));
+            assert!(polls.count());
+            // Another thread that polls meanwhile finds it due as well.
+            assert!(polls.count());
+            polls.restart();
+        }
+        polls.hurry();
+        assert!(polls.count());
+    }
+
+    #[test]
+    fn without_rings_each_poll_is_a_round() {
+        // SAFETY: there are no rings.
+        let polls = unsafe { Polls::new(None, true) };
+        for _ in 0..3 {
+            assert!(polls.count());
+            polls.restart();
+        }
+    }
+}
