@@ -1,21 +1,18 @@
 //! The barrier of all PEs: nobody leaves before everybody has come, and all puts issued before it are
 //! complete.
 //!
-//! Three forms, chosen once a world by the number of PEs and cores or by `PELAGO_BARRIER`; the two direct
-//! ones are in `pelago_fabric::shm::flags`, the third runs over puts and so over any provider:
+//! Where all PEs map each other it has two direct forms, in `pelago_fabric::shm::flags`:
 //! * flags: every PE raises its own and looks at all others';
-//! * counter: the last to come lets all go, for more PEs than cores;
-//! * dissemination: in round r each PE signals the PE 2^r further on, after Hensgen, Finkel and Manber
-//!   (1988).
+//! * counter: the last to come lets all go, for more PEs than cores.
+//!
+//! Elsewhere, and with `PELAGO_BARRIER=dissemination`, it is the barrier of the team of all PEs (`coll`).
 
 use crate::Pe;
-use crate::channel::Target;
-use crate::route::Route;
-use crate::segment::{FLAGS, Memory};
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::BarrierKind;
-use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use std::cell::Cell;
 
 /// More PEs than this and looking at everybody's flag costs more than meeting at a counter.
 const FLAGS_PES_MAX: usize = 16;
@@ -23,11 +20,14 @@ const FLAGS_PES_MAX: usize = 16;
 /// The forms, as numbers of a word that is read on every call.
 const FLAGS_FORM: u32 = 0;
 const COUNTER_FORM: u32 = 1;
-const DISSEMINATION_FORM: u32 = 2;
+/// The team's, in two levels or as a schedule.
+const TEAM_FORM: u32 = 2;
+/// The team's, by dissemination among all PEs.
+const DISSEMINATION_FORM: u32 = 3;
 /// This PE has failed or given up: it must not be taken for one that arrives.
-const CLOSED_FORM: u32 = 3;
+const CLOSED_FORM: u32 = 4;
 /// This PE is between notify and wait of a split-phase barrier, where there is no other meeting.
-const SPLIT_FORM: u32 = 4;
+const SPLIT_FORM: u32 = 5;
 
 /// A PE's place in the sequence of barriers.
 #[derive(Debug)]
@@ -37,19 +37,19 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// The form in which PEs meet before they have agreed on another: the counter, or what works over a net.
+    /// The form in which PEs meet before they have agreed on another: the counter, or the team's.
     pub(crate) fn new(has_net: bool) -> Barrier {
-        let form = if has_net { DISSEMINATION_FORM } else { COUNTER_FORM };
+        let form = if has_net { TEAM_FORM } else { COUNTER_FORM };
         Barrier { form: AtomicU32::new(form), round: AtomicU64::new(0) }
     }
 
-    /// Chooses the form for the following barriers between PEs that map each other; all PEs choose alike, at
-    /// the same place.
-    pub(crate) fn choose(&self, kind: BarrierKind, n_pes: usize, cores: usize) {
+    /// Chooses the form for the following barriers; all PEs choose alike, at the same place.
+    pub(crate) fn choose(&self, kind: BarrierKind, has_net: bool, n_pes: usize, cores: usize) {
         let form = match kind {
+            BarrierKind::Dissemination => DISSEMINATION_FORM,
+            _ if has_net => TEAM_FORM,
             BarrierKind::Flags => FLAGS_FORM,
             BarrierKind::Counter => COUNTER_FORM,
-            BarrierKind::Dissemination => DISSEMINATION_FORM,
             BarrierKind::Auto if n_pes <= cores.min(FLAGS_PES_MAX) => FLAGS_FORM,
             BarrierKind::Auto => COUNTER_FORM,
         };
@@ -107,7 +107,7 @@ impl World {
         match self.barrier.form.load(Ordering::Relaxed) {
             FLAGS_FORM => self.barrier_flags(round),
             COUNTER_FORM => self.barrier_counter(round),
-            DISSEMINATION_FORM => self.barrier_dissemination(round),
+            TEAM_FORM | DISSEMINATION_FORM => self.barrier_of_team(round),
             SPLIT_FORM => self.fail(&format!(
                 "PE {}: a barrier, or a call that is one, between notify and wait of a split-phase barrier. \
                  Wait first",
@@ -150,44 +150,56 @@ impl World {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     #[track_caller]
-    fn barrier_dissemination(&self, round: u64) {
-        let (me, n_pes) = (self.my_pe(), self.n_pes());
+    fn barrier_of_team(&self, round: u64) {
+        let _within = Within::new(round);
         self.quiet();
-        for step in 0.. {
-            let distance = 1usize << step;
-            if distance >= n_pes {
-                break;
-            }
-            assert!(step < FLAGS, "2^{FLAGS} PEs do not exist");
-            let to: Pe = (me + distance) % n_pes;
-            let from: Pe = (me + n_pes - distance) % n_pes;
-            self.signal_round(to, step, round);
-            let mine = self.memory.flag(me, step);
-            // SYNC POINT dissemination: acquires what the sender did and had heard of.
-            self.wait(Awaited::Barrier { pe: Some(from), round }, || mine.load(Ordering::Acquire) >= round);
+        match self.barrier.form.load(Ordering::Relaxed) {
+            DISSEMINATION_FORM => self.team.meet_by_dissemination(self),
+            _ => self.team.meet_slowly(self),
         }
-        // The last signal must not wait until this PE comes to the runtime again.
-        self.progress();
-    }
-
-    /// Tells `to` that this PE, and those that it has heard of, have come to `round`. Over the net the signal
-    /// of a later round cannot overtake this one: the quiet at the start of each barrier completes it.
-    #[track_caller]
-    fn signal_round(&self, to: Pe, step: usize, round: u64) {
-        if let (Some(net), Route::Net) = (&self.net, self.routes.to(to)) {
-            let offset_bytes = Memory::flag_offset_bytes(step);
-            let target = Target { operation: "barrier", pe: to, offset_bytes };
-            let word = round.to_ne_bytes();
-            // SAFETY: the flags lie at the start of every heap; without a tracker the source is free when the
-            // call returns.
-            unsafe { net.put(self, target, word.as_ptr(), word.len(), None) };
-            return;
-        }
-        // SYNC POINT dissemination: releases what this PE did and has heard of, round by round.
-        self.memory.flag(to, step).store(round, Ordering::Release);
-        // SYNC POINT doorbell: orders the signal before this PE's look at the sleepers.
-        fence(Ordering::SeqCst);
-        self.ring_sleepers();
     }
 }
+
+thread_local! {
+    /// See [`within`].
+    static WITHIN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// As long as it lives, what this thread waits for in a barrier of a team is a barrier of all PEs.
+struct Within(());
+
+impl Within {
+    fn new(round: u64) -> Within {
+        WITHIN.set(round);
+        Within(())
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        WITHIN.set(0);
+    }
+}
+
+/// The barrier of all PEs that this thread is in, as the team's; 0 if it is in none.
+pub(crate) fn within() -> u64 {
+    WITHIN.get()
+}
+
+impl Awaited {
+    /// A member's part in a collective operation of a team, or that of others if `pe` is `None`.
+    pub(crate) fn member(operation: &'static str, pe: Option<Pe>) -> Awaited {
+        match within() {
+            0 => Awaited::Collective { operation, pe },
+            round if pe.is_some() => Awaited::Barrier { pe, round },
+            // Who of them has not come yet is not known, nor who can no longer come.
+            _ => Awaited::Collective { operation: ALL_PES, pe },
+        }
+    }
+}
+
+/// How a barrier of all PEs is called as an operation of their team.
+pub(crate) const ALL_PES: &str = "barrier of all PEs";

@@ -6,7 +6,7 @@
 //! The *limit* is the number of PEs; it is 0 while operations are counted and while the array is closed, and
 //! then every operation takes its cold function.
 //!
-//! What lies in a heap: flags and notices of the runtime, then blocks, one an array, each after a header of
+//! What lies in a heap: notices of the runtime, then blocks, one an array, each after a header of
 //! one cache line. The last word of a header counts the sleepers that wait for a change of the part behind it
 //! (docs/decisions/0010).
 
@@ -24,12 +24,10 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Number of flags that peers set by puts, at the start of every heap.
-pub(crate) const FLAGS: usize = 64;
-/// A PE's two notices, used in turn, lie behind the flags, where they are read over the net. Between PEs that
-/// map each other they lie in the PEs' blocks: a page of each heap would cost the start of a large job too
-/// much.
-const NOTICES_OFFSET_BYTES: usize = FLAGS * 8;
+/// A PE's two notices, used in turn, lie at the start of its heap, where they are read over the net. Between
+/// PEs that map each other they lie in the PEs' blocks: a page of each heap would cost the start of a large
+/// job too much.
+const NOTICES_OFFSET_BYTES: usize = 0;
 /// Bytes at the start of every heap that belong to the runtime.
 pub(crate) const RESERVED_BYTES: usize = 4096;
 
@@ -129,20 +127,9 @@ impl Memory {
         }
     }
 
-    /// Where flag `flag` lies in every heap, in bytes from its start.
-    pub(crate) fn flag_offset_bytes(flag: usize) -> usize {
-        assert!(flag < FLAGS, "there are {FLAGS} flags");
-        flag * 8
-    }
-
     /// Where the notice of an agreement lies in every heap, in bytes from its start.
     pub(crate) fn notice_offset_bytes(sequence: u64) -> usize {
         NOTICES_OFFSET_BYTES + (sequence % 2) as usize * NOTICE_WORDS * 8
-    }
-
-    /// A flag of the runtime in `pe`'s heap.
-    pub(crate) fn flag(&self, pe: Pe, flag: usize) -> &AtomicU64 {
-        &self.words::<1>(pe, Memory::flag_offset_bytes(flag))[0]
     }
 
     /// The notice of `pe` for an agreement, as PEs that map each other read it.

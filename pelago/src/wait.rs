@@ -11,6 +11,7 @@
 use crate::Pe;
 use crate::agree;
 use crate::am::executor::BlockedHandlers;
+use crate::barrier::{ALL_PES, within};
 use crate::channel::Channel;
 use crate::restricted;
 use crate::stall::{self, Long};
@@ -497,6 +498,7 @@ impl World {
             Awaited::Barrier { pe: Some(pe), round } => format!("PE {pe} in barrier {round}"),
             Awaited::Barrier { pe: None, round } => format!("all PEs in barrier {round}"),
             Awaited::Collective { operation, pe: Some(pe) } => format!("PE {pe} in {operation} of a team"),
+            Awaited::Collective { operation: ALL_PES, .. } => format!("all PEs in barrier {}", within()),
             Awaited::Collective { operation, pe: None } => format!("other PEs in {operation} of a team"),
             Awaited::Element { index } => format!("a change of element {index} of a symmetric array"),
             Awaited::Join => {

@@ -378,19 +378,17 @@ impl World {
         core.cores = cores;
         core.patience = Patience::new(n_here, cores, core.net.as_deref(), settings);
         self.spread(settings.spread);
+        let (meets_at_counter, is_plain) = self.manners(self.n_pes);
+        let core = self.own_core();
+        let team = Arc::get_mut(&mut core.team).expect("the team of all PEs is shared with nobody yet");
+        team.tune(meets_at_counter, is_plain);
         if self.net.is_some() {
             self.muster(Point::Join, Awaited::Join);
         }
         let call = Call::Join { barrier: settings.barrier as usize, reach: self.routes.code() };
         self.agree(call).inspect_err(|_| self.close())?;
         let core = self.own_core();
-        if core.net.is_none() {
-            core.barrier.choose(settings.barrier, core.n_pes, core.cores);
-        }
-        let (meets_at_counter, is_plain) = self.manners(self.n_pes);
-        let core = self.own_core();
-        let team = Arc::get_mut(&mut core.team).expect("the team of all PEs is shared with nobody yet");
-        team.tune(meets_at_counter, is_plain);
+        core.barrier.choose(settings.barrier, core.net.is_some(), core.n_pes, core.cores);
         self.start_service(settings);
         Ok(self)
     }

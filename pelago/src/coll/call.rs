@@ -9,8 +9,8 @@ use super::select;
 use super::shape::{Blocks, Operation, Shape};
 use super::span::Operand;
 use super::sync_memory::Plan;
+use super::table::find;
 use crate::error::{ErrorKind, Result};
-use crate::realm::Bases;
 use crate::restricted;
 use crate::symmetric::Usage;
 use crate::team::{Team, TeamCore};
@@ -340,14 +340,7 @@ impl Prepared {
         };
         let combiner = call.combiner.clone();
         let operands = match call.operands {
-            None => Operands {
-                source: std::ptr::null(),
-                source_bytes: 0,
-                target: std::ptr::null_mut(),
-                target_bytes: 0,
-                target_bases: Bases::Same(0),
-                combiner,
-            },
+            None => Operands::none(),
             Some((target, source)) => Operands {
                 source: source.own,
                 source_bytes: shape.source_bytes(),
@@ -358,6 +351,23 @@ impl Prepared {
             },
         };
         Ok(Prepared { operation: call.name(), words: call.words(), plan, operands, usages: call.usages() })
+    }
+
+    /// A barrier by dissemination, where the memory that signals use does not ask for another graph.
+    fn dissemination(world: &World, team: &TeamCore) -> Result<Prepared> {
+        let (call, preferences) = (Call::barrier(), world.collectives.preferences());
+        let algorithm = find(Operation::Barrier, "dissemination").filter(|_| !preferences.has_graph());
+        let Some(algorithm) = algorithm else { return Prepared::new(world, team, &call) };
+        let shape = call.shape(team);
+        let make = || Ok(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)));
+        let plan = team.plan(&Key::of(Among::TeamByDissemination, &shape, None), make)?;
+        Ok(Prepared {
+            operation: call.name(),
+            words: call.words(),
+            plan,
+            operands: Operands::none(),
+            usages: [None, None],
+        })
     }
 
     /// Starts the call once more, after the members have compared it if checks are on.
@@ -392,7 +402,7 @@ impl World {
     pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
         if !progress.is_done() {
             restricted::forbid(self, operation);
-            let awaited = Awaited::Collective { operation, pe: None };
+            let awaited = Awaited::member(operation, None);
             self.wait_for_members(awaited, || progress.is_done(), || progress.awaits());
         }
     }
@@ -444,22 +454,46 @@ impl TeamCore {
         {
             world.fail(&error.to_string());
         }
-        let frees = world.collectives.frees_at_barrier();
-        if frees && !world.is_at_rest(self) {
-            world.wait(Awaited::Collective { operation: "barrier", pe: None }, || world.is_at_rest(self));
-        }
+        self.meet_slowly(world);
+    }
+
+    /// A meeting of the members, which is not compared with the calls of the others.
+    #[track_caller]
+    pub(crate) fn meet_slowly(self: &Arc<Self>, world: &World) {
+        self.rest_before_meeting(world);
         if world.is_direct(self) {
             Direct { world, team: self, operation: "barrier" }.sync();
         } else if !self.sync_in_levels(world) {
-            let call = Call::barrier();
-            let outcome = Prepared::new(world, self, &call).and_then(|prepared| prepared.start(world, self));
-            match outcome {
-                Ok(progress) => world.await_collective("barrier", &progress),
-                Err(error) => world.fail(&error.to_string()),
-            }
+            self.meet_by_schedule(world, Prepared::new(world, self, &Call::barrier()));
         }
-        if frees {
+        if world.collectives.frees_at_barrier() {
             self.engine().barrier_passed(usize::from(!world.is_direct(self)));
+        }
+    }
+
+    /// The same by dissemination among all members.
+    #[track_caller]
+    pub(crate) fn meet_by_dissemination(self: &Arc<Self>, world: &World) {
+        self.rest_before_meeting(world);
+        self.meet_by_schedule(world, Prepared::dissemination(world, self));
+        if world.collectives.frees_at_barrier() {
+            self.engine().barrier_passed(1);
+        }
+    }
+
+    /// Where a barrier frees the memory of operations, these must be over.
+    #[track_caller]
+    fn rest_before_meeting(self: &Arc<Self>, world: &World) {
+        if world.collectives.frees_at_barrier() && !world.is_at_rest(self) {
+            world.wait(Awaited::member("barrier", None), || world.is_at_rest(self));
+        }
+    }
+
+    #[track_caller]
+    fn meet_by_schedule(self: &Arc<Self>, world: &World, prepared: Result<Prepared>) {
+        match prepared.and_then(|prepared| prepared.start(world, self)) {
+            Ok(progress) => world.await_collective("barrier", &progress),
+            Err(error) => world.fail(&error.to_string()),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Direct<'_> {
 
     #[inline(always)]
     fn awaits(&self, rank: Rank) -> Awaited {
-        Awaited::Collective { operation: self.operation, pe: Some(self.team.pe(rank)) }
+        Awaited::member(self.operation, Some(self.team.pe(rank)))
     }
 
     /// Lets those that sleep see what this PE has just written.
@@ -108,7 +108,7 @@ impl Direct<'_> {
             true => self.world.ring_sleepers(),
             false => {
                 restricted::forbid(self.world, self.operation);
-                let awaited = Awaited::Collective { operation: self.operation, pe: None };
+                let awaited = Awaited::member(self.operation, None);
                 // Who has left before this is over has not come, and cannot come any more.
                 let left = || {
                     (0..self.team.len()).map(|rank| self.team.pe(rank)).find(|&pe| self.world.has_left(pe))

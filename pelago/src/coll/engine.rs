@@ -175,6 +175,15 @@ pub(crate) struct Operands {
     pub(crate) combiner: Option<Combiner>,
 }
 
+impl Operands {
+    /// Those of an operation without data.
+    pub(crate) fn none() -> Operands {
+        let (source, target) = (std::ptr::null(), std::ptr::null_mut());
+        let target_bases = Bases::Same(0);
+        Operands { source, source_bytes: 0, target, target_bytes: 0, target_bases, combiner: None }
+    }
+}
+
 // SAFETY: addresses of symmetric memory, accessed through opaque copies only, which whoever starts an
 // operation keeps until it is over.
 unsafe impl Send for Operands {}

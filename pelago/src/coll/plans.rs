@@ -18,6 +18,8 @@ const PLANS: usize = 16;
 pub(super) enum Among {
     /// All of the team.
     Team,
+    /// The same, by dissemination whatever is chosen otherwise.
+    TeamByDissemination,
     /// The leaders of the nodes, in whose place the root stands on its node.
     Leaders,
     /// The ranks that have this place in their nodes.

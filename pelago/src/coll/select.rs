@@ -101,6 +101,11 @@ impl Preferences {
         self.is_deterministic && !combiner.is_associative()
     }
 
+    /// Whether `PELAGO_SYNC_MEMORY` asks for algorithms of a certain graph.
+    pub(super) fn has_graph(&self) -> bool {
+        self.graph.is_some()
+    }
+
     /// The algorithm for a shape, and for what it combines elements with; the same at all members.
     pub fn choose(&self, shape: &Shape, combiner: Option<&Combiner>) -> Option<Choice> {
         // What is associative and commutative has the same result in any order.

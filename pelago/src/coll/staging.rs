@@ -120,7 +120,7 @@ impl Staging<'_> {
         };
         if !ready() {
             restricted::forbid(self.world, self.operation);
-            let awaited = Awaited::Collective { operation: self.operation, pe: Some(self.team.pe(from)) };
+            let awaited = Awaited::member(self.operation, Some(self.team.pe(from)));
             self.world.wait(awaited, ready);
         }
     }
