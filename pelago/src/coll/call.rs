@@ -266,7 +266,10 @@ impl Team<'_> {
         call.check(self.world, &self.core)?;
         match self.world.is_direct(&self.core) && has_direct_form(call) {
             true => self.perform_directly(call),
-            false => self.perform_in_levels(call).unwrap_or_else(|| self.run(call)),
+            false => match self.perform_in_levels(call) {
+                Some(outcome) => outcome,
+                None => self.run(call),
+            },
         }
         .inspect(|()| self.world.tally.add(|counts| counts.collectives += 1))
     }

@@ -211,11 +211,12 @@ fn a_stream_of_broadcasts_waits_for_slow_receivers() {
         let (target, source) =
             (world.alloc_zeroed::<u64>(128).unwrap(), world.alloc_zeroed::<u64>(128).unwrap());
         let mut dice = Dice(5);
-        for round in 0..100 {
-            let (root, len) = (dice.below(n), [1, 7, 128][dice.below(3)]);
-            let (slow, looks) = (dice.below(n), dice.below(50));
+        for round in 0..200 {
+            // One root for long, so that it is far ahead of the slow one before it is its turn to receive.
+            let (root, len) = (round as usize / 40 % n, [1, 7, 128][dice.below(3)]);
+            let (slow, looks) = ((root + 1 + round as usize / 40) % n, dice.below(50));
             source.local().write(0, &vec![round; len]);
-            if world.my_pe() == slow {
+            if world.my_pe() == slow && slow != root {
                 (0..looks).for_each(|_| world.progress());
             }
             team.broadcast(root, target.span(0..len), source.span(0..len)).unwrap();
