@@ -5,7 +5,8 @@
 //! network and was noted meanwhile, by the service thread or by another thread of this PE, sets the count to
 //! 0, so that the next poll executes it. Waits make progress by themselves.
 //!
-//! Invariant: a count that is lost, as two threads write at once, delays a message by that many polls at most.
+//! Invariant: a count that is lost, as two threads write at once, delays a message by that many polls at
+//! most.
 
 use pelago_fabric::shm::ring::Ring;
 use pelago_fabric::sync::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
