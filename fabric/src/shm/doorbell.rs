@@ -60,8 +60,8 @@ impl Sleepers {
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Doorbell {
-    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet. It comes first, where a look at it
-    /// costs least.
+    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet. It comes first, where a look at
+    /// it costs least.
     sleeping: AtomicU32,
     epoch: AtomicU32,
 }

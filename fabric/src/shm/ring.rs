@@ -1,8 +1,9 @@
 //! The inbox of a PE: a bounded ring of 64-byte cells with many producers and one consumer.
 //!
 //! Invariant: a cell between `head` and `tail` belongs to the producer that claimed it until its stamp equals
-//! its position plus one, then to the consumer; all other cells are free and their stamps are 0. Peers can write anything to a ring, so the consumer believes no number in it: a message or
-//! a skip that would leave the ring is [`Corrupt`]. States and proof sketch: README.md beside this file.
+//! its position plus one, then to the consumer; all other cells are free and their stamps are 0. Peers can
+//! write anything to a ring, so the consumer believes no number in it: a message or a skip that would leave
+//! the ring is [`Corrupt`]. States and proof sketch: README.md beside this file.
 //! After D. Vyukov's bounded queue, extended by messages of several cells, which are claimed at once. A
 //! sender may fill its cells in place, and may find that it needs fewer than it has claimed.
 
@@ -191,8 +192,8 @@ impl<'m> Ring<'m> {
         self.reserve_one().map(ClaimedCell)
     }
 
-    /// Sends a message of at most [`HALVES`] half words in a claimed cell: its position, counted in cells since
-    /// the start.
+    /// Sends a message of at most [`HALVES`] half words in a claimed cell: its position, counted in cells
+    /// since the start.
     #[inline(always)]
     pub fn send_halves(&self, cell: ClaimedCell, from: Pe, header: u64, halves: &[u32]) -> u64 {
         debug_assert!(halves.len() <= HALVES, "{} half words do not fit in a cell", halves.len());

@@ -216,9 +216,9 @@ impl Am<'_> {
         Ok(Prepared::new(self, to, most))
     }
 
-    /// Executes what has arrived, and makes progress. Every call that waits does so as well. Where some PEs are
-    /// mapped and others are reached over the network, only every 64th poll, and one after a message was taken
-    /// from there meanwhile, makes progress on the network: the others cost a few instructions.
+    /// Executes what has arrived, and makes progress. Every call that waits does so as well. Where some PEs
+    /// are mapped and others are reached over the network, only every 64th poll, and one after a message was
+    /// taken from there meanwhile, makes progress on the network: the others cost a few instructions.
     #[inline]
     #[track_caller]
     pub fn poll(&self) {

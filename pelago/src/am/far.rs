@@ -1,8 +1,8 @@
 //! Active messages over the network.
 //!
-//! Invariant: a PE has at most [`WINDOW`] requests under way to each other one, which stores them until it has
-//! executed them, and each of them has at most one answer. What was executed is told from time to time as a
-//! sum, so that a word that is lost is made good by the next; a sender that waits in vain asks for it.
+//! Invariant: a PE has at most [`WINDOW`] requests under way to each other one, which stores them until it
+//! has executed them, and each of them has at most one answer. What was executed is told from time to time as
+//! a sum, so that a word that is lost is made good by the next; a sender that waits in vain asks for it.
 
 use super::hub::{ANSWERS, REQUESTS};
 use super::window::Window;

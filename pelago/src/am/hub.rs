@@ -1,8 +1,8 @@
 //! What a world keeps for active messages: the open endpoints, the peers, and what has arrived.
 //!
-//! Invariant: handlers for requests run under the lock of their inbox, those for answers under that of theirs,
-//! so at most one of each kind runs on a PE, and an endpoint that both locks have let go of runs no more. A
-//! thread that holds the inbox of requests may take that of answers, never the other way round.
+//! Invariant: handlers for requests run under the lock of their inbox, those for answers under that of
+//! theirs, so at most one of each kind runs on a PE, and an endpoint that both locks have let go of runs no
+//! more. A thread that holds the inbox of requests may take that of answers, never the other way round.
 
 use super::executor::Executor;
 use super::far::Arrivals;

@@ -71,8 +71,8 @@ impl Lane {
         if self.is_open() { self.requests.claim_cell() } else { None }
     }
 
-    /// Sends a request of a few arguments and nothing else, which [`settle`](Lane::settle) must follow if it says
-    /// so.
+    /// Sends a request of a few arguments and nothing else, which [`settle`](Lane::settle) must follow if it
+    /// says so.
     #[inline(always)]
     pub(super) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
         let position = self.requests.send_halves(claimed, me, header, args);

@@ -171,7 +171,8 @@ impl Am<'_> {
         })
     }
 
-    /// Over the network a message that brings its data is cheaper than a put and the word that it is complete.
+    /// Over the network a message that brings its data is cheaper than a put and the word that it is
+    /// complete.
     fn travels_along(&self, to: Rank, long: &Long<'_>) -> bool {
         !self.peer(to).is_mapped() && long.bytes.len() <= self.medium_max()
     }

@@ -1,8 +1,8 @@
 //! The peers of a PE, this one included: how a message gets to each of them.
 //!
 //! Invariant: all messages to a peer take the same route, its rings if its memory is mapped here, and the
-//! network otherwise. Both routes keep the order of what one PE sends to another, requests and answers each for
-//! themselves.
+//! network otherwise. Both routes keep the order of what one PE sends to another, requests and answers each
+//! for themselves.
 
 use super::far::Far;
 use super::lane::Lane;

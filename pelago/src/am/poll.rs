@@ -93,8 +93,8 @@ impl World {
         }
     }
 
-    /// Executes the oldest message of a kind in this PE's ring, and the oldest that has come over the network:
-    /// whether there was one.
+    /// Executes the oldest message of a kind in this PE's ring, and the oldest that has come over the
+    /// network: whether there was one.
     #[inline]
     #[track_caller]
     fn execute_pair(&self, peers: &Peers, kind: usize, inbox: &mut Inbox) -> [bool; 2] {
@@ -253,8 +253,8 @@ mod tests {
         }
     }
 
-    /// What another thread of this PE, such as the service thread, has taken from the network is executed by the
-    /// next poll.
+    /// What another thread of this PE, such as the service thread, has taken from the network is executed by
+    /// the next poll.
     #[test]
     fn a_message_that_was_noted_is_executed_by_the_next_poll() {
         let params = SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::default() };

@@ -1,11 +1,12 @@
 //! Polls: how a PE looks whether active messages have come, in a few instructions if none have.
 //!
 //! A poll looks at the stamps that the next messages in this PE's rings will bring. It does not call the
-//! network, but counts down to a round of progress: every [`POLLS_PER_ROUND`]th poll is one. A message that
-//! came over the network and was noted meanwhile, by the service thread or by another thread of this PE, sets
-//! the count to 0, so that the next poll executes it. Waits make progress by themselves.
+//! network, but counts down to a round of progress, which every 64th poll is. A message that came over the
+//! network and was noted meanwhile, by the service thread or by another thread of this PE, sets the count to
+//! 0, so that the next poll executes it. Waits make progress by themselves.
 //!
-//! Invariant: a count that is lost, as two threads write at once, delays a message by that many polls at most.
+//! Invariant: a count that is lost, as two threads write at once, delays a message by that many polls at
+//! most.
 
 use pelago_fabric::shm::ring::Ring;
 use pelago_fabric::sync::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
@@ -73,9 +74,9 @@ impl Polls {
     }
 }
 
-/// Where the next message of a ring brings its stamp, which is 0 until then, so that a look costs as little as
-/// can be. It is set by the thread that has received the message before. While another thread receives, it may
-/// be wrong.
+/// Where the next message of a ring brings its stamp, which is 0 until then, so that a look costs as little
+/// as can be. It is set by the thread that has received the message before. While another thread receives, it
+/// may be wrong.
 struct Watch(AtomicPtr<AtomicU64>);
 
 impl Watch {
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_round_of_progress_is_due_after_a_number_of_polls_or_at_once() {
-        // SAFETY: there are no rings.
+        // SAFETY: no rings are given, so none need outlive the polls.
         let polls = Polls { period: POLLS_PER_ROUND, ..unsafe { Polls::new(None, true) } };
         polls.restart();
         for _ in 0..3 {
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn without_rings_each_poll_is_a_round() {
-        // SAFETY: there are no rings.
+        // SAFETY: no rings are given, so none need outlive the polls.
         let polls = unsafe { Polls::new(None, true) };
         for _ in 0..3 {
             assert!(polls.count());

@@ -1,12 +1,12 @@
 //! Flow control of requests: one window for each peer, on every transport.
 //!
 //! Requests to a peer have positions, which only grow, and the sender knows the position up to which the peer
-//! has gone on. In a ring, positions are cells, and the peer frees the oldest ones. Over the network they count
-//! requests, and the peer executes the oldest ones. A window has two halves: a sender that has filled one begins
-//! the next as soon as all that was sent before the one just filled is gone.
+//! has gone on. In a ring, positions are cells, and the peer frees the oldest ones. Over the network they
+//! count requests, and the peer executes the oldest ones. A window has two halves: a sender that has filled
+//! one begins the next as soon as all that was sent before the one just filled is gone.
 //!
-//! Invariant: at most two halves of a window, and one request, are under way to a peer. Answers have no window:
-//! a request has at most one, so there are no more of them than requests.
+//! Invariant: at most two halves of a window, and one request, are under way to a peer. Answers have no
+//! window: a request has at most one, so there are no more of them than requests.
 
 use pelago_fabric::sync::{AtomicI32, AtomicU64, Ordering};
 
@@ -52,8 +52,8 @@ impl Window {
         left <= 0
     }
 
-    /// Goes on to the other half, for which what was sent in it before must be gone. The last request was sent
-    /// at this position.
+    /// Goes on to the other half, for which what was sent in it before must be gone. The last request was
+    /// sent at this position.
     #[cold]
     #[inline(never)]
     pub(super) fn turn(&self, position: u64) {
