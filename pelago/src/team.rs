@@ -73,6 +73,8 @@ pub(crate) struct TeamCore {
     pub(crate) begun_by_all: AtomicU64,
     /// Its block is used by a smaller team now.
     is_retired: AtomicBool,
+    /// The number of the last agreement that this PE has begun, where members do not all map each other.
+    pub(crate) agreed_last: AtomicU64,
     /// The number of the last exchange; held by the thread that exchanges.
     exchanges: Mutex<u64>,
     engine: Mutex<TeamEngine>,
@@ -129,6 +131,7 @@ impl TeamCore {
             sequence: AtomicU64::new(0),
             begun_by_all: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),
+            agreed_last: AtomicU64::new(0),
             exchanges: Mutex::new(0),
             engine: Mutex::new(TeamEngine::new(kind.0, n, me)),
             children: Mutex::default(),
@@ -660,6 +663,7 @@ impl<'w> Team<'w> {
         let mut small = TeamCore::new(members, core.me, bases, Some(tie), core.memory);
         small.go_on_after(core);
         small.exchanges = Mutex::new(*core.exchanging(self.world));
+        small.agreed_last = AtomicU64::new(core.agreed_last.load(Ordering::Relaxed));
         small.engine = Mutex::new(core.engine().shrunk(n));
         let small = small.mapped(&self.world.memory);
         if let Some(levels) = core.levels() {

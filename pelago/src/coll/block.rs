@@ -1,14 +1,15 @@
 //! The block of a team in the pool of each member: what lies where.
 //!
 //! ```text
-//! | begun | meeting | boards | kinds | started | pages of the boards | exchange | slots | acknowledgements |
-//! | staging buffers |
+//! | begun | meeting | boards | kinds | started | agreements | pages of the boards | exchange | slots |
+//! | acknowledgements | staging buffers |
 //! ```
-//! The first six are for direct operations between members that map each other: all of the team, or those of
-//! one node of it. The next three are for schedules over whatever carries puts. Staging buffers are there in
-//! jobs with a network only: see `staging`. The kinds tell agreements from users' operations, as `started`
-//! does, the number of schedules that the member has started. All zero bytes are a valid start. A slot is a
-//! synchronisation word with a mailbox:
+//! The first seven are for direct operations between members that map each other: all of the team, or those
+//! of one node of it. The next three are for schedules over whatever carries puts. Staging buffers are there
+//! in jobs with a network only: see `staging`. The kinds tell agreements from users' operations, as `started`
+//! does, the number of schedules that the member has started, and `agreements`, the number of agreements that
+//! it has begun in a team whose members do not all map each other. All zero bytes are a valid start. A slot
+//! is a synchronisation word with a mailbox:
 //!
 //! ```text
 //! | word: 8 | announced place: 8 | mailbox: 240, or the length of the announced place |
@@ -18,10 +19,12 @@ use super::{staging, sync_memory};
 use crate::Pe;
 use crate::notice::NOTICE_WORDS;
 use crate::realm::Bases;
+use crate::segment::Memory;
 use crate::team::{BlockKind, TeamCore};
 use crate::world::World;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::shm::flags::{Meeting, Stamp};
+use pelago_fabric::sync::Ordering;
 
 /// How a block is aligned.
 pub(crate) const ALIGN_BYTES: usize = 4096;
@@ -38,14 +41,16 @@ const MEETING_OFFSET: usize = 64;
 const BOARDS_OFFSET: usize = 256;
 const KINDS_OFFSET: usize = 768;
 const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
+const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
 const PAGES_OFFSET: usize = 1024;
 const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
-const NOTICE_BYTES: usize = NOTICE_WORDS * 8;
+/// Bytes of what a member says in an exchange: a notice, and how many calls it has begun in two levels.
+pub(super) const SAID_BYTES: usize = NOTICE_WORDS * 8 + 8;
 const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
 
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
 const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= KINDS_OFFSET);
-const _: () = assert!(STARTED_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
+const _: () = assert!(AGREEMENTS_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
 
 /// Size of a block for a team of `n`, with staging buffers or without.
 pub(crate) fn bytes((kind, has_staging): BlockKind, n: usize) -> usize {
@@ -60,16 +65,16 @@ pub(crate) fn staging_offset(n: usize, slots: usize) -> usize {
 /// Where the notices of an exchange arrive, by rank, in bytes from the block's start. Two areas are used in
 /// turn: nobody begins the next exchange but one before all have begun the next, and so have read this one.
 pub(crate) fn exchange_offset(n: usize, exchange: u64) -> usize {
-    EXCHANGE_OFFSET + (exchange % 2) as usize * n * NOTICE_BYTES
+    EXCHANGE_OFFSET + (exchange % 2) as usize * n * SAID_BYTES
 }
 
 /// Where this PE's own notice of an exchange lies until it is over.
 pub(crate) fn own_notice_offset(n: usize, exchange: u64) -> usize {
-    EXCHANGE_OFFSET + (2 * n + (exchange % 2) as usize) * NOTICE_BYTES
+    EXCHANGE_OFFSET + (2 * n + (exchange % 2) as usize) * SAID_BYTES
 }
 
 fn slots_offset(n: usize) -> usize {
-    (EXCHANGE_OFFSET + (2 * n + 2) * NOTICE_BYTES).next_multiple_of(256)
+    (EXCHANGE_OFFSET + (2 * n + 2) * SAID_BYTES).next_multiple_of(256)
 }
 
 /// Where the word of a slot lies.
@@ -156,6 +161,20 @@ impl TeamCore {
     pub(crate) fn started(&self, rank: usize) -> &Stamp {
         // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
         unsafe { &*self.starts.0[rank].add(STARTED_OFFSET).cast::<Stamp>() }
+    }
+
+    /// How many agreements of a larger team, of which this one is the part on a node, a member has begun; 0
+    /// if there is none.
+    pub(crate) fn agreements(&self, rank: usize) -> &Stamp {
+        // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].add(AGREEMENTS_OFFSET).cast::<Stamp>() }
+    }
+
+    /// Says that this PE begins an agreement of this team, whose members do not all map each other.
+    pub(crate) fn agrees(&self, memory: &Memory, number: u64) {
+        // SAFETY: this PE's block is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.own_start(memory).add(AGREEMENTS_OFFSET).cast::<Stamp>() }.raise(number);
+        self.agreed_last.store(number, Ordering::Relaxed);
     }
 
     /// Where the members of an oversubscribed team meet: in the first one's block.

@@ -34,6 +34,8 @@ pub(crate) struct Direct<'a> {
     pub(crate) operation: &'static str,
 }
 
+/// Looks for a member between two looks whether it agrees meanwhile.
+const LOOKS_PER_KIND_CHECK: u32 = 64;
 /// Elements that belong together, in bytes: what members compute apart from each other begins at multiples.
 const PART_ALIGN_BYTES: usize = 64;
 
@@ -62,8 +64,26 @@ impl Direct<'_> {
     fn await_begun(&self, rank: Rank, number: u64) {
         let begun = self.team.begun(rank);
         if !begun.has_reached(number) {
-            restricted::forbid(self.world, self.operation);
-            self.world.wait(self.awaits(rank), || begun.has_reached(number));
+            wait_begun(self.world, self.team, self.operation, (rank, number));
+        }
+    }
+
+    /// What waits for a member that has not begun an operation: ends the job if the member makes an agreement
+    /// of the team of which this one is the part on a node, where this PE makes none.
+    fn watching(&self, (rank, number): (Rank, u64), ready: impl Fn() -> bool) -> impl FnMut() -> bool {
+        let mut looks = 0u32;
+        move || {
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS_PER_KIND_CHECK) && !ready() {
+                let team = self.team;
+                // Looked at first: a member that has begun the operation before it agreed is seen to have.
+                let theirs = team.agreements(rank).number();
+                let is_elsewhere = theirs > team.agreements(team.my_rank()).number();
+                if is_elsewhere && !team.begun(rank).has_reached(number) {
+                    team.fail_met(self.world, self.operation, Some(rank));
+                }
+            }
+            ready()
         }
     }
 
@@ -718,7 +738,17 @@ fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, n
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*board.stamp };
     restricted::forbid(world, operation);
-    world.wait(Direct { world, team, operation }.awaits(rank), || stamp.has_reached(number));
+    let direct = Direct { world, team, operation };
+    world.wait(direct.awaits(rank), direct.watching((rank, number), || stamp.has_reached(number)));
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn wait_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+    let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
+    restricted::forbid(world, operation);
+    world.wait(direct.awaits(rank), direct.watching((rank, number), || begun.has_reached(number)));
 }
 
 #[cold]

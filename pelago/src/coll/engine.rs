@@ -158,6 +158,11 @@ impl TeamEngine {
         self.memory.barrier_passed(own_arrays);
     }
 
+    /// The members, of `n`, whose next signal belongs to an agreement and has come.
+    pub(super) fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
+        self.memory.agreeing(n, word_at)
+    }
+
     pub(crate) fn sync_counts(&self) -> SyncCounts {
         self.memory.counts()
     }

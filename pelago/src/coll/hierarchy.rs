@@ -34,6 +34,8 @@ pub(crate) struct Hierarchy {
     /// Where the staging buffers lie in the members' blocks, and how many ranks these are for.
     pub(super) staging_offset: usize,
     pub(super) block_ranks: usize,
+    /// Calls in two levels.
+    calls: AtomicU64,
     /// Exchanges between leaders, and broadcasts.
     exchanges: AtomicU64,
     broadcasts: AtomicU64,
@@ -67,6 +69,7 @@ impl Hierarchy {
             groups,
             staging_offset: block::staging_offset(block_ranks, sync_memory::slots(kind, block_ranks)),
             block_ranks,
+            calls: AtomicU64::new(0),
             exchanges: AtomicU64::new(0),
             broadcasts: AtomicU64::new(0),
             met_after: AtomicU64::new(0),
@@ -78,6 +81,7 @@ impl Hierarchy {
         let go_on = |from: &AtomicU64| AtomicU64::new(from.load(Ordering::Relaxed));
         self.node.go_on_after(&before.node);
         Hierarchy {
+            calls: go_on(&before.calls),
             exchanges: go_on(&before.exchanges),
             broadcasts: go_on(&before.broadcasts),
             met_after: go_on(&before.met_after),
@@ -88,6 +92,21 @@ impl Hierarchy {
     /// Whether this PE is the leader of its node.
     pub(super) fn is_leader(&self) -> bool {
         self.node.my_rank() == 0
+    }
+
+    /// Begins a call.
+    pub(super) fn begins_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many calls this PE has begun.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The number of the last exchange between leaders.
+    pub(super) fn exchanges(&self) -> u64 {
+        self.exchanges.load(Ordering::Relaxed)
     }
 
     /// The number of the next exchange between leaders, of which each takes part in all.

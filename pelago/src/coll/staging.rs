@@ -2,10 +2,11 @@
 //!
 //! A message is a run of words of 8 bytes. The lower half of each word has 4 bytes of data, the upper half
 //! the number of the operation, so a word shows by itself whether it has come: the network may deliver the
-//! words of a put in any order. Source: the protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
+//! words of a put in any order. The first word says how many agreements the sender has begun. Source: the
+//! protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
 //!
 //! ```text
-//! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 256 words
+//! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 257 words
 //! ```
 //! Invariant: a buffer is written only when its receiver has read what it had before. Exchanges use two sets
 //! of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have passed
@@ -27,9 +28,11 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 pub(crate) const STAGED_BYTES: usize = 1024;
 /// Bytes of data of a word.
 const DATA_BYTES: usize = 4;
+/// Looks for a message between two looks whether a member agrees meanwhile.
+const LOOKS_PER_KIND_CHECK: u32 = 64;
 /// Words of a buffer.
-const WORDS: usize = STAGED_BYTES / DATA_BYTES;
-const BUFFER_BYTES: usize = WORDS * size_of::<u64>();
+const WORDS: usize = 1 + STAGED_BYTES / DATA_BYTES;
+const BUFFER_BYTES: usize = (WORDS * size_of::<u64>()).next_multiple_of(64);
 /// Sets of buffers for exchanges, used by turns.
 const TURNS: usize = 2;
 /// Broadcasts between two meetings of all members.
@@ -77,10 +80,11 @@ impl Staging<'_> {
     #[track_caller]
     fn send(&self, to: Rank, buffer: usize, number: u64, data: &[u8]) {
         let mut words = [0u64; WORDS];
-        let count = data.len().div_ceil(DATA_BYTES).max(1);
+        let count = 1 + data.len().div_ceil(DATA_BYTES);
         let stamp = stamp(number);
         words[..count].fill(stamp);
-        for (word, piece) in words.iter_mut().zip(data.chunks(DATA_BYTES)) {
+        words[0] |= u64::from(self.team.agreed_last.load(Ordering::Relaxed) as u32);
+        for (word, piece) in words[1..].iter_mut().zip(data.chunks(DATA_BYTES)) {
             let mut bytes = [0; DATA_BYTES];
             bytes[..piece.len()].copy_from_slice(piece);
             *word |= u64::from(u32::from_ne_bytes(bytes));
@@ -96,24 +100,20 @@ impl Staging<'_> {
     /// Waits for a message in a buffer of this PE.
     #[track_caller]
     fn receive(&self, from: Rank, buffer: usize, number: u64, data: &mut [u8]) {
-        let own = self.team.own_start(&self.world.memory);
-        // SAFETY: the buffers of this PE's block lie at this offset.
-        let start =
-            unsafe { own.add(self.levels.staging_offset + buffer * BUFFER_BYTES) }.cast::<AtomicU64>();
-        let (count, stamp) = (data.len().div_ceil(DATA_BYTES).max(1), stamp(number));
-        let mut come = 0;
+        let (count, stamp) = (1 + data.len().div_ceil(DATA_BYTES), stamp(number));
+        let (mut come, mut looks) = (0, 0u32);
         let mut ready = || {
             while come < count {
-                // SAFETY: the buffer has this word, aligned, and it is accessed as an atomic only.
-                // SYNC POINT staged: acquires what the sender has done before.
-                let word = unsafe { &*start.add(come) }.load(Ordering::Acquire);
+                let word = self.word(buffer, come);
                 if word & STAMP != stamp {
                     return false;
                 }
-                let bytes = (word as u32).to_ne_bytes();
-                let place = come * DATA_BYTES..data.len().min((come + 1) * DATA_BYTES);
-                let length = place.len();
-                data[place].copy_from_slice(&bytes[..length]);
+                if come > 0 {
+                    let bytes = (word as u32).to_ne_bytes();
+                    let place = (come - 1) * DATA_BYTES..data.len().min(come * DATA_BYTES);
+                    let length = place.len();
+                    data[place].copy_from_slice(&bytes[..length]);
+                }
                 come += 1;
             }
             true
@@ -121,7 +121,32 @@ impl Staging<'_> {
         if !ready() {
             restricted::forbid(self.world, self.operation);
             let awaited = Awaited::member(self.operation, Some(self.team.pe(from)));
-            self.world.wait(awaited, ready);
+            self.world.wait(awaited, || {
+                looks = looks.wrapping_add(1);
+                if looks.is_multiple_of(LOOKS_PER_KIND_CHECK) {
+                    self.check_kind();
+                }
+                ready()
+            });
+        }
+    }
+
+    /// A word of a buffer of this PE.
+    fn word(&self, buffer: usize, index: usize) -> u64 {
+        let own = self.team.own_start(&self.world.memory);
+        let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + index * size_of::<u64>();
+        // SAFETY: the buffer has this word, aligned, and it is accessed as an atomic only.
+        // SYNC POINT staged: acquires what the sender has done before.
+        unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Acquire)
+    }
+
+    /// Ends the job if a member makes an agreement that it has begun before this call.
+    #[cold]
+    #[inline(never)]
+    fn check_kind(&self) {
+        let rank = self.team.agrees_before(self.world, self.levels.calls());
+        if rank.is_some() {
+            self.team.fail_met(self.world, self.operation, rank);
         }
     }
 
@@ -184,6 +209,35 @@ impl Staging<'_> {
         if !links.children.is_empty() {
             self.world.progress();
         }
+    }
+}
+
+impl TeamCore {
+    /// A member that makes a call in two levels where this PE makes the agreement that it has begun last, if
+    /// one is seen to; `None` within if it is not known which.
+    pub(super) fn finds_call(&self, world: &World) -> Option<Option<Rank>> {
+        let levels = self.hierarchy(world)?;
+        let (node, mine) = (&levels.node, self.agreed_last.load(Ordering::Relaxed));
+        let (begun, me) = (node.sequence.load(Ordering::Relaxed), node.my_rank());
+        for place in (0..node.len()).filter(|&place| place != me && node.is_mapped()) {
+            // Looked at first: what it begins after the agreement, it begins when it has counted that.
+            let is_ahead = node.begun(place).number() > begun;
+            if is_ahead && node.agreements(place).number() < mine {
+                return Some(Some(levels.groups.ranks(levels.own)[place]));
+            }
+        }
+        let staging = Staging { world, team: self, levels, operation: "exchange" };
+        let is_early = |buffer: usize, number: u64| {
+            let word = staging.word(buffer, 0);
+            word & STAMP == stamp(number) && (word as u32) < mine as u32
+        };
+        let (exchange, broadcast) = (levels.exchanges() + 1, levels.broadcasts() + 1);
+        let sets = buffers(levels.block_ranks);
+        let first = exchange as usize % TURNS * sets;
+        let last = TURNS * sets + (broadcast % HISTORY) as usize;
+        let found =
+            (first..first + sets).any(|buffer| is_early(buffer, exchange)) || is_early(last, broadcast);
+        found.then_some(None)
     }
 }
 

@@ -372,6 +372,18 @@ impl SyncMemory {
         }
     }
 
+    /// The members, of `n`, whose next signal belongs to an agreement and has come. `word_at` reads the word
+    /// of a slot of this PE.
+    pub(crate) fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
+        let SyncMemory::Pairs(pairs) = self else { return Vec::new() };
+        let agrees = |&rank: &Rank| {
+            let number = pairs.pairs.get(&rank).map_or(0, |pair| pair.awaited);
+            let word = word_at(rank * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize);
+            word & (STAMP_OF_PAIR | AGREES) == stamp_of(number) | AGREES
+        };
+        (0..n).filter(|&rank| rank != pairs.me).filter(agrees).collect()
+    }
+
     /// What was signalled for step `at` is not needed any more.
     pub(crate) fn consumed(&mut self, plan: &Plan, lease: &Lease, at: usize) {
         if let (SyncMemory::Pairs(pairs), Lease::Pairs { awaited, .. }) = (self, lease)

@@ -60,6 +60,7 @@ impl Team<'_> {
         let levels = team.levels_for(world, call)?;
         let way = way(world, team, levels, call)?;
         restricted::forbid(world, call.name());
+        levels.begins_call();
         let operation = TwoLevel { world, team, levels, operation: call.name() };
         let Some((target, source)) = call.operands else {
             operation.sync();
@@ -94,6 +95,7 @@ impl TeamCore {
     pub(super) fn sync_in_levels(self: &Arc<Self>, world: &World) -> bool {
         let Some(levels) = self.levels_for(world, &Call::barrier()) else { return false };
         restricted::forbid(world, "barrier");
+        levels.begins_call();
         TwoLevel { world, team: self, levels, operation: "barrier" }.sync();
         true
     }

@@ -27,6 +27,10 @@ fn jobs() -> Vec<Spmd> {
     for (seed, memory) in (0..).zip(["additional", "barrier", "pairwise-edges", "pairwise-doubling"]) {
         jobs.push(Spmd::new(3).sim(SimParams::chaos(seed)).setting("PELAGO_SYNC_MEMORY", memory));
     }
+    for (seed, nodes) in (7..).zip([[0, 0, 1], [0, 1, 0], [0, 1, 1]]) {
+        let params = SimParams { nodes: nodes.into(), maps_nodes: true, ..SimParams::chaos(seed) };
+        jobs.push(Spmd::new(3).sim(params));
+    }
     jobs
 }
 
