@@ -18,7 +18,7 @@ use crate::workspace;
 #[derive(Debug, Serialize, PartialEq, Eq)]
 struct Row {
     package: String,
-    /// Relative to the root of the workspace, with what lies in folders below it; `None` for all of the crate.
+    /// Relative to the root of the workspace, with the folders below it; `None` for all of the crate.
     folder: Option<String>,
     files: usize,
     lines: usize,
