@@ -17,7 +17,11 @@ mod contract;
 #[cfg(not(loom))]
 pub mod copy;
 #[cfg(not(loom))]
+pub mod inject;
+#[cfg(not(loom))]
 pub mod ofi;
+#[cfg(not(loom))]
+mod operation;
 #[cfg(not(loom))]
 pub mod secret;
 pub mod shm;
@@ -34,9 +38,9 @@ pub mod unquiet;
 #[cfg(not(loom))]
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
-pub use contract::{Net, Provider};
+pub use contract::{Inject, Net, NetInject, Never, Provider};
 #[cfg(not(loom))]
-pub use ofi::{PreparedGet, PreparedPut, Spot};
+pub use operation::{Amo, Completion, Get, Put};
 #[cfg(not(loom))]
 pub use secret::Secret;
 pub use types::{

@@ -3,7 +3,7 @@
 //! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. What
 //! else there may be to do (sleepers to wake, a net to ask) is told by one word, the *attention*: the number
 //! of the node's sleepers that wait for data; over a net that moves by itself whether operations were
-//! started since the last quiet (`shortcut.rs`); over any other net 1 for ever, as a quiet moves it.
+//! started since the last quiet (the injector's mark); over any other net 1 for ever, as a quiet moves it.
 
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};

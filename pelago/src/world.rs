@@ -8,7 +8,7 @@ use crate::Pe;
 use crate::agree::Call;
 use crate::am::hub::Hub;
 use crate::barrier::Barrier;
-use crate::channel::{Channel, HEAP_KEY};
+use crate::channel::{Channel, Injector};
 use crate::coll::engine::Collectives;
 use crate::counters::{Counters, Tally};
 use crate::departure::Departures;
@@ -27,7 +27,6 @@ use crate::realm::Realm;
 use crate::route::Routes;
 use crate::segment::{Memory, RESERVED_BYTES};
 use crate::service::Service;
-use crate::shortcut::Shortcut;
 use crate::stall::Stall;
 use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
@@ -35,7 +34,6 @@ use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
 use crate::watch::Watch;
 use pelago_boot::{Settings, cpus};
-use pelago_fabric::Net;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::mem::ManuallyDrop;
@@ -106,8 +104,8 @@ pub struct Core {
     pub(crate) muster: Muster,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
-    /// What stands for the short way of puts where there is none.
-    pub(crate) no_shortcut: Shortcut,
+    /// What injects where nothing is injected: never open.
+    pub(crate) no_injector: Injector,
     /// After the channel that writes its answers.
     pub(crate) watch: Watch,
     /// Likewise.
@@ -280,11 +278,6 @@ impl World {
         self.tally.read()
     }
 
-    /// The short way of puts of one element over the net.
-    pub(crate) fn shortcut(&self) -> &Shortcut {
-        self.net.as_ref().map_or(&self.no_shortcut, |net| net.shortcut())
-    }
-
     /// The node of a PE, from 0.
     pub(crate) fn node(&self, pe: Pe) -> u32 {
         self.routes.node(pe)
@@ -314,14 +307,15 @@ impl World {
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, &routes, tally.is_on());
-        let net = net.map(|net| channel_over(net, !tally.is_on(), &routes, &memory));
+        let failure = &memory.header().failure;
+        let net = net.map(|net| Channel::new(net, (!tally.is_on()).then_some(failure)));
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
         let is_simulated = net.as_ref().is_some_and(|net| net.virtual_time().is_some());
         // Whoever asks whether this PE is there is answered while it computes.
         let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
         let word = match &net {
             None => Some(memory.header().sleepers.for_data()),
-            Some(net) => moves_by_itself.then(|| net.shortcut().unquiet().word()),
+            Some(net) => moves_by_itself.then(|| net.injector().unquiet().word()),
         };
         // SAFETY: the word lies in the segment or in the channel, both of which the world keeps.
         let attention = word.map_or_else(Attention::always, |word| unsafe { Attention::if_any(word) });
@@ -348,7 +342,7 @@ impl World {
             routes,
             muster: Muster::default(),
             net,
-            no_shortcut: Shortcut::none(n_pes),
+            no_injector: Injector::none(),
             // Elsewhere nobody is silent but by the program's fault.
             watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
             stall: Stall::new(!is_simulated, placement.pids, settings),
@@ -544,19 +538,6 @@ impl World {
 /// Whether a process has one PE.
 fn is_alone_in_process(membership: Option<&Membership>) -> bool {
     membership.is_some_and(|of| of.job.pes_per_process() == 1)
-}
-
-/// The channel of the world over this net. Operations that are counted do not take the shortcut.
-fn channel_over(net: Net, may_shorten: bool, routes: &Routes, memory: &Memory) -> Arc<Channel> {
-    let shortcut = if net.moves_by_itself() && may_shorten {
-        Shortcut::prepare(&net, HEAP_KEY, routes, &memory.header().failure)
-    } else {
-        Shortcut::none(routes.len())
-    };
-    let channel = Arc::new(Channel::new(net, shortcut));
-    // SAFETY: the channel is not moved out of its `Arc`, which others get clones of.
-    unsafe { channel.shortcut().open() };
-    channel
 }
 
 /// Payload of the panic of a PE (as a thread) that gives up because another one failed.

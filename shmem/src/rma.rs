@@ -63,8 +63,9 @@ pub(crate) unsafe fn put<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
-        let (part, offset) = run!(ctx, dest, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, dest, nelems, each, pe, else {
+            put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking)
+        });
         put_run(part, offset, source.cast(), bytes)
     }
 }
@@ -82,8 +83,9 @@ pub(crate) unsafe fn put_nbi<T>(
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
-        let (part, offset) = run!(ctx, dest, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, dest, nelems, each, pe, else {
+            put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking)
+        });
         put_run(part, offset, source.cast(), bytes)
     }
 }
@@ -94,8 +96,9 @@ pub(crate) unsafe fn get<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
-        let (part, offset) = run!(ctx, source, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, source, nelems, each, pe, else {
+            get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking)
+        });
         get_run(dest.cast(), part, offset, bytes)
     }
 }
@@ -113,8 +116,9 @@ pub(crate) unsafe fn get_nbi<T>(
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
-        let (part, offset) = run!(ctx, source, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, source, nelems, each, pe, else {
+            get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking)
+        });
         get_run(dest.cast(), part, offset, bytes)
     }
 }
