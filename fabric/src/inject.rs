@@ -456,7 +456,8 @@ mod tests {
         assert!(unsafe { injector.put(0, 0, std::ptr::dangling(), 16) });
         // SAFETY: as above.
         assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 17) }, "it is too long");
-        assert_eq!((injector.stop().puts(), injector.stop().gets()), (2, 0));
+        let stopped = injector.stop();
+        assert_eq!((stopped.puts(), stopped.gets()), (2, 0));
         assert_ne!(injector.unquiet().read(), 0, "something was started");
     }
 

@@ -1,7 +1,8 @@
 //! The smallest provider that keeps the contract: copy this file to begin a new one.
 //!
 //! PEs of one process, joined through a [`Hub`]. Puts and gets are queued and move in `progress`, as on a
-//! network: they answer `Pending`, and `Again` when the queue is full. Nothing here is fast.
+//! network: they answer `Pending`, and `Again` when the queue is full. Nothing here is fast. Nor is anything
+//! injected beside the other calls; `ofi/prepared.rs` shows how a provider does that.
 
 use crate::amo::{Atomic, AtomicKind, write_word};
 use crate::contract::{Never, Provider};

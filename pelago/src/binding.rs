@@ -7,6 +7,7 @@
 
 use crate::agree::Call;
 use crate::amo::{AtomicElement, comparing};
+use crate::channel::{Channel, Injector};
 use crate::coll::direct::Direct;
 use crate::context::Context;
 use crate::element::Element;
@@ -25,11 +26,14 @@ pub use crate::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::join::Membership;
 pub use crate::run::run_with;
 pub use pelago_fabric::copy;
+use pelago_fabric::inject::{Got, Injected};
 pub use pelago_fabric::sync::fence_after_update;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
 pub use pelago_fabric::threads::count as thread_count;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr::null;
+use std::sync::Arc;
 
 /// What a binding's own fast path reads of an array. All of it is constant while the array lives.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +46,74 @@ pub struct Reach {
     pub own: *mut u8,
     /// Size of a part in bytes.
     pub bytes: usize,
+}
+
+/// What a fast path of one's own starts puts and gets by on PEs that are not mapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Far {
+    injector: *const Injector,
+    /// The channel that it is of, and the world; null if nothing is injected.
+    channel: *const Channel,
+    world: *const World,
+    /// Where the array begins in the region of each PE.
+    offset_bytes: usize,
+}
+
+impl Far {
+    /// Not to be used: where no PE is within the limit.
+    pub const NONE: Far = Far { injector: null(), channel: null(), world: null(), offset_bytes: 0 };
+
+    /// One that injects nothing.
+    pub fn closed(self, world: &World) -> Far {
+        Far { injector: &world.no_injector, ..self }
+    }
+
+    /// Puts a value to `offset_bytes` of the part on `pe`. The source is free at return, and the put is complete
+    /// after a quiet. `false` if nothing has begun: then the view's own methods are to be called.
+    ///
+    /// # Safety
+    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not mapped, and
+    /// the value lies in it.
+    #[inline(always)]
+    pub unsafe fn put<V: Copy>(&self, pe: Pe, offset_bytes: usize, value: V) -> bool {
+        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well.
+        unsafe {
+            match (*self.injector).put_word(pe, self.offset_bytes + offset_bytes, value, null()) {
+                Injected::Started => true,
+                Injected::NotStarted => false,
+                Injected::Refused(kept) => {
+                    (*self.injector).refused(kept, size_of::<V>());
+                    false
+                }
+            }
+        }
+    }
+
+    /// Gets `bytes` bytes from `offset_bytes` of the part on `pe`; they are there at return. `false` if nothing
+    /// has begun, as above. `mark` is called before it waits for longer, and what it returns dropped afterwards.
+    ///
+    /// # Safety
+    /// As [`put`](Far::put); `into` is valid for writes.
+    #[inline(always)]
+    pub unsafe fn get<M>(
+        &self,
+        pe: Pe,
+        offset_bytes: usize,
+        (into, bytes): (*mut u8, usize),
+        mark: impl FnOnce() -> M,
+    ) -> bool {
+        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well.
+        let get = || unsafe { (*self.injector).get(pe, self.offset_bytes + offset_bytes, into, bytes) };
+        match get() {
+            Got::Here => true,
+            Got::NotStarted => false,
+            got => {
+                let _mark = mark();
+                // SAFETY: what has begun has a channel and a world, which are there as long as the array.
+                unsafe { (*self.channel).finish_get(&*self.world, got, get) }
+            }
+        }
+    }
 }
 
 /// So many bytes before the start of each part lies a word of 4 bytes that is not 0 while the PE sleeps until
@@ -57,6 +129,18 @@ impl<'w, T: Element> View<'w, T> {
             parts: self.place.table(),
             own: self.place.own().as_ptr().cast(),
             bytes: self.len() * size_of::<T>(),
+        }
+    }
+
+    /// What a fast path of one's own injects by, through the context that the array is seen through. PEs are
+    /// those of the job: nothing is injected to an array of a space.
+    pub fn far(&self) -> Far {
+        let channel = self.world().net.as_ref().map(|_| Arc::as_ptr(self.net_channel()));
+        Far {
+            injector: self.injector,
+            channel: channel.unwrap_or(null()),
+            world: self.world(),
+            offset_bytes: self.place.offset_bytes(),
         }
     }
 

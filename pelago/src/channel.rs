@@ -10,6 +10,7 @@ use crate::Pe;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
+use pelago_fabric::inject::Got;
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
@@ -320,6 +321,22 @@ impl Channel {
         let put = Put { pe, target: target.remote(0), source, bytes, completion };
         // SAFETY: the caller vouches for the source and the range.
         let _ = self.issue(world, target, |net| unsafe { net.put(put) });
+    }
+
+    /// Brings an injected get to its end that was not there at once; `false` if it has to be started otherwise.
+    /// `again` injects it once more.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn finish_get(&self, world: &World, got: Got, again: impl FnOnce() -> Got) -> bool {
+        // Nothing but gets was started since the last one: if these are complete, this one is alone.
+        match if got == Got::NotMarkedAnew && self.is_quiet() { again() } else { got } {
+            Got::Here => {}
+            Got::HereAndDue => world.progress(),
+            Got::UnderWay => self.quiet(world),
+            Got::NotStarted | Got::NotMarkedAnew => return false,
+        }
+        true
     }
 
     /// Starts a get; without a tracker, completes it.

@@ -266,21 +266,11 @@ impl<T: Element> View<'_, T> {
         // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
         // at the same offset. This function returns when the data are there, and this thread may wait.
         let get = || unsafe { self.injector.get(pe, offset_bytes, into, bytes) };
-        let got = match get() {
-            Got::NotMarkedAnew if self.net_channel().is_quiet() => get(),
-            got => got,
-        };
-        // First of all, as it is the most frequent.
-        if got == Got::Here {
-            return true;
+        match get() {
+            Got::Here => true,
+            Got::NotStarted => false,
+            got => self.net_channel().finish_get(self.world(), got, get),
         }
-        match got {
-            Got::Here => {}
-            Got::HereAndDue => self.world().progress(),
-            Got::UnderWay => self.net_channel().quiet(self.world()),
-            Got::NotStarted | Got::NotMarkedAnew => return false,
-        }
-        true
     }
 
     #[cold]

@@ -1,11 +1,12 @@
 //! Remote memory access (OpenSHMEM 1.6, 9.6 and 9.7): put, get, p, g, and the non-blocking forms.
 //!
 //! Between PEs that map each other the non-blocking forms are complete at return, so they are the blocking
-//! ones. Everything that the fast path does not let pass comes to `put_cold` or `get_cold`.
+//! ones. A single element of a PE that is not mapped is put and got by what injects there, if nothing stands in
+//! the way. Everything else comes to `put_cold` or `get_cold`.
 
 use crate::abi::{Ctx, c_int, size_t};
 use crate::check::User;
-use crate::fault::{Call, OrFail};
+use crate::fault::{Call, Mark, OrFail};
 use crate::hot::{reach, run, word};
 use crate::library;
 use pelago::binding::copy;
@@ -24,8 +25,26 @@ pub(crate) enum Kind {
 pub(crate) unsafe fn p<T: Copy>(call: Call, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
     // SAFETY: the handle and the address are what the standard asks for; `word` checks PE and range.
     unsafe {
-        let place = word!(ctx, dest, pe, else p_cold(dest, value, pe, ctx, call));
+        let place = word!(
+            ctx, dest, pe,
+            else p_cold(dest, value, pe, ctx, call),
+            far p_far(dest, value, pe, ctx, call)
+        );
         copy::store(place.cast(), value)
+    }
+}
+
+/// A put to a PE that is not mapped; PE and address are right.
+#[cold]
+#[inline(never)]
+unsafe fn p_far<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
+    // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
+    // context says.
+    unsafe {
+        let hot = ctx.hot();
+        if !hot.far.put(pe as usize, dest as usize - hot.start, value) {
+            p_cold(dest, value, pe, ctx, call);
+        }
     }
 }
 
@@ -41,8 +60,28 @@ unsafe fn p_cold<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Cal
 pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_int) -> T {
     // SAFETY: the handle and the address are what the standard asks for; `word` checks PE and range.
     unsafe {
-        let place = word!(ctx, source, pe, else g_cold(source, pe, ctx, call));
+        let place = word!(
+            ctx, source, pe,
+            else g_cold(source, pe, ctx, call),
+            far g_far(source, pe, ctx, call)
+        );
         copy::load(place.cast())
+    }
+}
+
+/// A get from a PE that is not mapped; PE and address are right.
+#[cold]
+#[inline(never)]
+unsafe fn g_far<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
+    // context says. The value is a local, which is there as long as the get.
+    unsafe {
+        let (hot, into) = (ctx.hot(), (value.as_mut_ptr().cast(), size_of::<T>()));
+        match hot.far.get(pe as usize, source as usize - hot.start, into, || Mark::set(call)) {
+            true => value.assume_init(),
+            false => g_cold(source, pe, ctx, call),
+        }
     }
 }
 

@@ -91,11 +91,21 @@ const SHMEM_NODES_BUDGETS: [Budget; 7] = [
 /// Over a net, at one PE that reaches its own memory through the provider `hollow` of the stand-in for
 /// libfabric (`fabric/examples/ofi_stand_in/hollow.rs`); the probes stand in
 /// `pelago/examples/budget_probe_net.rs`.
-const NET_BUDGETS: [Budget; 4] = [
+const NET_BUDGETS: [Budget; 6] = [
     Budget {
         probe: "put_net",
         instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
         what: "put of one element over libfabric, 6 in its fi_writemsg",
+    },
+    Budget {
+        probe: "put_context_net",
+        instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
+        what: "the same through a context",
+    },
+    Budget {
+        probe: "put_slice_net",
+        instructions: 180 + HOLLOW_WRITE_INSTRUCTIONS,
+        what: "put of three elements over libfabric, injected",
     },
     Budget { probe: "quiet_net", instructions: 12, what: "quiet with nothing outstanding, over libfabric" },
     Budget {

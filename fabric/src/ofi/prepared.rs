@@ -205,7 +205,7 @@ impl Inject for Prepared {
 
     #[inline(always)]
     unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
-        const { assert!(matches!(size_of::<T>(), 1 | 2 | 4 | 8)) }
+        debug_assert!(matches!(size_of::<T>(), 1 | 2 | 4 | 8), "a put of a word");
         // Through pointers, as what the message points to is not to be borrowed.
         let all = &raw mut *self;
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
