@@ -165,20 +165,22 @@ pub trait Provider {
 
 /// An endpoint's own form of what it starts beside all its other calls: puts whose source is free when the
 /// call returns, and short gets. One thread at a time uses it, the one that has the lock of the
-/// [`Injector`](crate::inject::Injector) around it; what it starts counts as any other operation of the endpoint
-/// when it is complete, and no event tells of it.
+/// [`Injector`](crate::inject::Injector) around it; what it starts counts as any other operation of the
+/// endpoint when it is complete, and no event tells of it.
 pub trait Inject: Send {
     /// Bytes of the longest put.
     fn put_bytes(&self) -> usize;
 
     /// Bytes of the longest get; 0 if it starts none.
-    fn get_bytes(&self) -> usize;
+    fn get_bytes(&self) -> usize {
+        0
+    }
 
     /// To be called once it lies where it is to stay, before anything is started.
     fn settle(self: Pin<&mut Self>);
 
-    /// Starts a put of a value of 1, 2, 4 or 8 bytes. `false` if the provider does not take it now, or refuses
-    /// it: then nothing has begun, and [`refused`](Inject::refused) knows what it was.
+    /// Starts a put of a value of 1, 2, 4 or 8 bytes. `false` if the provider does not take it now, or
+    /// refuses it: then nothing has begun, and [`refused`](Inject::refused) knows what it was.
     ///
     /// # Safety
     /// It is settled, and the endpoint is open. There is such a PE, and the place lies inside the region.
@@ -197,14 +199,19 @@ pub trait Inject: Send {
     ///
     /// # Safety
     /// As above; the target is valid for writes, and nothing else is started here, until the get is complete.
-    unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool;
+    unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
+        let _ = (pe, offset_bytes, into, bytes);
+        false
+    }
 
     /// How many gets of the endpoint are complete; to ask makes progress. As long as operations that are no
     /// gets are under way as well, it may be too many.
     ///
     /// # Safety
     /// The endpoint is open.
-    unsafe fn gets(&self) -> u64;
+    unsafe fn gets(&self) -> u64 {
+        0
+    }
 }
 
 /// How providers inject that do not: there is no such value.
@@ -212,10 +219,6 @@ pub enum Never {}
 
 impl Inject for Never {
     fn put_bytes(&self) -> usize {
-        match *self {}
-    }
-
-    fn get_bytes(&self) -> usize {
         match *self {}
     }
 
@@ -232,14 +235,6 @@ impl Inject for Never {
     }
 
     unsafe fn put(&mut self, _: Pe, _: usize, _: *const u8, _: usize) -> bool {
-        match *self {}
-    }
-
-    unsafe fn get(&mut self, _: Pe, _: usize, _: *mut u8, _: usize) -> bool {
-        match *self {}
-    }
-
-    unsafe fn gets(&self) -> u64 {
         match *self {}
     }
 }
@@ -394,7 +389,9 @@ macro_rules! providers {
             #[inline(always)]
             unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
                 // SAFETY: the caller's promises are the same.
-                unsafe { match self { $(NetInject::$variant(own) => own.put_word(pe, offset_bytes, value)),+ } }
+                unsafe {
+                    match self { $(NetInject::$variant(own) => own.put_word(pe, offset_bytes, value)),+ }
+                }
             }
 
             fn refused(&self, bytes: usize) -> (Pe, usize, [u8; 8]) {

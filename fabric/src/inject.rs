@@ -1,6 +1,6 @@
-//! Injected operations: puts whose source is free when the call returns and of which only quiet knows when they
-//! are complete, and short gets that are alone. They are started beside all other calls of the endpoint, and
-//! wait for no lock; what is out of the ordinary goes by the endpoint's other calls.
+//! Injected operations: puts whose source is free when the call returns and of which only quiet knows when
+//! they are complete, and short gets that are alone. They are started beside all other calls of the
+//! endpoint, and wait for no lock; what is out of the ordinary goes by the endpoint's other calls.
 //!
 //! Invariant: what is injected is counted, and the mark set, under the lock and before it can be complete; so
 //! whoever has the lock knows of all that was. A get is injected only if nothing else is under way.
@@ -165,8 +165,8 @@ impl<I: Inject> Injector<I> {
         self.inside.enter().filter(|_| !self.has_failed())
     }
 
-    /// Puts a value, if it has 1, 2, 4 or 8 bytes and nothing stands in the way. `origin` comes back if the provider
-    /// refuses it.
+    /// Puts a value, if it has 1, 2, 4 or 8 bytes and nothing stands in the way. `origin` comes back if
+    /// the provider refuses it.
     ///
     /// # Safety
     /// There is such a PE, which is reached over the net, and the value lies inside the region there.
@@ -217,7 +217,8 @@ impl<I: Inject> Injector<I> {
         let Some(mut inside) = self.enter() else { return false };
         self.unquiet.by_injection();
         inside.puts += 1;
-        // SAFETY: as above.
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for source
+        // and place.
         let is_taken = unsafe { inside.own.as_mut().unwrap_unchecked().put(pe, offset_bytes, source, bytes) };
         inside.puts -= u64::from(!is_taken);
         is_taken
@@ -227,8 +228,8 @@ impl<I: Inject> Injector<I> {
     /// quiet: then the provider's count alone says when they are there.
     ///
     /// # Safety
-    /// There is such a PE, which is reached over the net, and the bytes lie inside the region there. `into` is
-    /// valid for writes until they are there. This thread may wait.
+    /// There is such a PE, which is reached over the net, and the bytes lie inside the region there.
+    /// `into` is valid for writes until they are there. This thread may wait.
     #[inline(always)]
     pub unsafe fn get(&self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> Got {
         if bytes.wrapping_sub(1) >= self.get_bytes {
@@ -452,9 +453,9 @@ mod tests {
         assert_eq!(value[..2], 0x0102_u16.to_ne_bytes());
         // SAFETY: the script touches no memory.
         assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 5) }, "refused as well");
-        // SAFETY: as above.
+        // SAFETY: the script touches no memory.
         assert!(unsafe { injector.put(0, 0, std::ptr::dangling(), 16) });
-        // SAFETY: as above.
+        // SAFETY: the script touches no memory.
         assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 17) }, "it is too long");
         let stopped = injector.stop();
         assert_eq!((stopped.puts(), stopped.gets()), (2, 0));

@@ -39,8 +39,9 @@ pub struct Put {
     pub pe: Pe,
     /// The place of the data there.
     pub target: Remote,
-    /// The data. Up to [`Limits::inject_bytes`](crate::Limits) they are read before the call returns, whatever
-    /// the status; beyond, until they are sent ([`Event::Sent`](crate::Event)) or the put is complete.
+    /// The data. Up to [`Limits::inject_bytes`](crate::Limits) they are read before the call returns,
+    /// whatever the status; beyond, until they are sent ([`Event::Sent`](crate::Event)) or the put is
+    /// complete.
     pub source: *const u8,
     /// Their length.
     pub bytes: usize,
@@ -72,8 +73,8 @@ pub struct Amo {
     pub word: Remote,
     /// What happens to it.
     pub atomic: Atomic,
-    /// The place of the word's old value, of as many bytes as the kind has; or null. With a place the operation
-    /// counts as a get, else as a put.
+    /// The place of the word's old value, of as many bytes as the kind has; or null. With a place the
+    /// operation counts as a get, else as a put.
     pub fetched: *mut u8,
     /// How its completion is told.
     pub completion: Completion,

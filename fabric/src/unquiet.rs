@@ -5,8 +5,8 @@
 //! `BY_CALL` for the case that the count begins anew.
 //!
 //! Invariant: who starts something has counted it and then marks, before the provider gets it. The mark goes
-//! back to 0 under the injector's lock only: by a quiet, which has the lock of the other calls as well and has found
-//! everything that was counted complete; or by who was alone from 0 on.
+//! back to 0 under the injector's lock only: by a quiet, which has the lock of the other calls as well and
+//! has found everything that was counted complete; or by who was alone from 0 on.
 
 use crate::sync::{AtomicU32, Ordering};
 

@@ -1,5 +1,5 @@
-//! The functions whose instructions `cargo xtask budget` counts in a job of two nodes, between PEs of the same
-//! node: they are to cost what they cost in a job of one.
+//! The functions whose instructions `cargo xtask budget` counts in a job of two nodes, between PEs of the
+//! same node: they are to cost what they cost in a job of one.
 
 #[path = "common/probe.rs"]
 mod probe;

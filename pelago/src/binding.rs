@@ -68,12 +68,12 @@ impl Far {
         Far { injector: &world.no_injector, ..self }
     }
 
-    /// Puts a value to `offset_bytes` of the part on `pe`. The source is free at return, and the put is complete
-    /// after a quiet. `false` if nothing has begun: then the view's own methods are to be called.
+    /// Puts a value to `offset_bytes` of the part on `pe`. The source is free at return, and the put is
+    /// complete after a quiet. `false` if nothing has begun: then the view's own methods are to be called.
     ///
     /// # Safety
-    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not mapped, and
-    /// the value lies in it.
+    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not
+    /// mapped, and the value lies in it.
     #[inline(always)]
     pub unsafe fn put<V: Copy>(&self, pe: Pe, offset_bytes: usize, value: V) -> bool {
         // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well.
@@ -89,8 +89,9 @@ impl Far {
         }
     }
 
-    /// Gets `bytes` bytes from `offset_bytes` of the part on `pe`; they are there at return. `false` if nothing
-    /// has begun, as above. `mark` is called before it waits for longer, and what it returns dropped afterwards.
+    /// Gets `bytes` bytes from `offset_bytes` of the part on `pe`; they are there at return. `false` if
+    /// nothing has begun, as above. `mark` is called before it waits for longer, and what it returns
+    /// dropped afterwards.
     ///
     /// # Safety
     /// As [`put`](Far::put); `into` is valid for writes.

@@ -93,8 +93,8 @@ impl Target {
 
 impl Channel {
     /// A channel over this net. It injects if the net moves by itself and can, and there is the record of the
-    /// job's failure, as there is not while operations are counted. That is in memory which the world keeps for
-    /// as long as the channel is used.
+    /// job's failure, as there is not while operations are counted. That is in memory which the world
+    /// keeps for as long as the channel is used.
     pub(crate) fn new(net: Net, failure: Option<&Failure>) -> Arc<Channel> {
         let own = failure
             .filter(|_| net.moves_by_itself())
@@ -103,8 +103,8 @@ impl Channel {
         let injector =
             own.map_or_else(Injector::none, |(own, failure)| unsafe { Injector::new(own, failure) });
         let channel = Arc::new(Channel::with(net, injector));
-        // SAFETY: the channel is not moved out of its `Arc`, which others get clones of; its injector is closed
-        // before the net goes, or goes with it.
+        // SAFETY: the channel is not moved out of its `Arc`, which others get clones of; its injector is
+        // closed before the net goes, or goes with it.
         unsafe { channel.injector.open() };
         channel
     }
@@ -323,7 +323,8 @@ impl Channel {
         let _ = self.issue(world, target, |net| unsafe { net.put(put) });
     }
 
-    /// Brings an injected get to its end that was not there at once; `false` if it has to be started otherwise.
+    /// Brings an injected get to its end that was not there at once; `false` if it has to be started
+    /// otherwise.
     /// `again` injects it once more.
     #[cold]
     #[inline(never)]

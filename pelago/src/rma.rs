@@ -1,8 +1,8 @@
 //! Remote memory access: put and get.
 //!
 //! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
-//! says what is wrong, counts the operation, or takes it to the net. Before it, a put of one element or a short
-//! get over the net is injected if it can be.
+//! says what is wrong, counts the operation, or takes it to the net. Before it, a put of one element or a
+//! short get over the net is injected if it can be.
 
 use crate::Pe;
 use crate::channel::{Injector, Target};

@@ -1,8 +1,8 @@
 //! Remote memory access (OpenSHMEM 1.6, 9.6 and 9.7): put, get, p, g, and the non-blocking forms.
 //!
 //! Between PEs that map each other the non-blocking forms are complete at return, so they are the blocking
-//! ones. A single element of a PE that is not mapped is put and got by what injects there, if nothing stands in
-//! the way. Everything else comes to `put_cold` or `get_cold`.
+//! ones. A single element of a PE that is not mapped is put and got by what injects there, if nothing
+//! stands in the way. Everything else comes to `put_cold` or `get_cold`.
 
 use crate::abi::{Ctx, c_int, size_t};
 use crate::check::User;

@@ -1,5 +1,5 @@
-//! How an endpoint of libfabric injects: messages that are prepared, in which PE, place and value are all that
-//! is filled in when one is started.
+//! How an endpoint of libfabric injects: messages that are prepared, in which PE, place and value are all
+//! that is filled in when one is started.
 //!
 //! Source: `fi_rma(3)`. Invariant: once settled, the messages point to parts of the same value.
 

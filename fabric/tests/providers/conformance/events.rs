@@ -27,57 +27,33 @@ pub(super) fn each_token_comes_back_as_promised<H: Harness>() {
     let limit = endpoint.limits().inject_bytes;
     let add = Atomic { kind: AtomicKind::U32, op: AtomicOp::Add, operand: 1, compare: 0 };
     let remote = Remote { key: KEY, offset_bytes: 128 };
+    let put = |bytes, completion| Put { pe: 1, target: remote, source: source.as_ptr(), bytes, completion };
     // What each operation of PE 0 is to be told: whether Sent, whether Done.
     let mut expected = Vec::new();
     for round in 0..12 {
         for bytes in [0, 8, limit.min(40_000), limit.saturating_add(1).min(50_000), 50_000] {
-            let token = Some(expected.len() as Token);
-            let start = source.as_ptr();
+            let put = put(bytes, Completion::Tracked(expected.len() as Token));
             // SAFETY: the source outlives the wait below; the range lies in the region.
-            let status = accept(&fabric, || unsafe {
-                endpoint.put(Put { pe: 1, source: start, bytes, target: remote, completion: token.into() })
-            });
+            let status = accept(&fabric, || unsafe { endpoint.put(put) });
             let pending = status == Status::Pending;
             expected.push((pending && bytes > limit, pending));
         }
-        let token = Some(expected.len() as Token);
+        let completion = Completion::Tracked(expected.len() as Token);
+        let get = Get { pe: 1, source: remote, target: place, bytes: 8 * round, completion };
         // SAFETY: the target outlives the wait below; the range lies in the region.
-        let status = accept(&fabric, || unsafe {
-            endpoint.get(Get {
-                pe: 1,
-                target: place,
-                bytes: 8 * round,
-                source: remote,
-                completion: token.into(),
-            })
-        });
+        let status = accept(&fabric, || unsafe { endpoint.get(get) });
         expected.push((false, status == Status::Pending));
         for fetched in [place, std::ptr::null_mut()] {
             if endpoint.executes(AtomicKind::U32) {
-                let token = Some(expected.len() as Token);
+                let completion = Completion::Tracked(expected.len() as Token);
+                let amo = Amo { pe: 1, word: remote, atomic: add, fetched, completion };
                 // SAFETY: the place outlives the wait below; the word lies in the region and is aligned.
-                let status = accept(&fabric, || unsafe {
-                    endpoint.atomic(Amo {
-                        pe: 1,
-                        word: remote,
-                        atomic: add,
-                        fetched,
-                        completion: token.into(),
-                    })
-                });
+                let status = accept(&fabric, || unsafe { endpoint.atomic(amo) });
                 expected.push((false, status == Status::Pending));
             }
         }
         // SAFETY: the source outlives the wait below; the range lies in the region.
-        fabric.accepted(|| unsafe {
-            endpoint.put(Put {
-                pe: 1,
-                source: source.as_ptr(),
-                bytes: 50_000,
-                target: remote,
-                completion: Completion::Counted,
-            })
-        });
+        fabric.accepted(|| unsafe { endpoint.put(put(50_000, Completion::Counted)) });
     }
     let all = (expected.len() + 12) as u64;
     let count = || endpoint.completions().puts + endpoint.completions().gets;
