@@ -204,6 +204,11 @@ pub trait Inject: Send {
         false
     }
 
+    /// PE and offset of the last get.
+    fn last_get(&self) -> (Pe, usize) {
+        (0, 0)
+    }
+
     /// How many gets of the endpoint are complete; to ask makes progress. As long as operations that are no
     /// gets are under way as well, it may be too many.
     ///
@@ -411,6 +416,10 @@ macro_rules! providers {
                 unsafe {
                     match self { $(NetInject::$variant(own) => own.get(pe, offset_bytes, into, bytes)),+ }
                 }
+            }
+
+            fn last_get(&self) -> (Pe, usize) {
+                match self { $(NetInject::$variant(own) => own.last_get()),+ }
             }
 
             #[inline(always)]

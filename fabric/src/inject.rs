@@ -51,13 +51,23 @@ struct Inside<I> {
     own: Option<I>,
     /// For ever: nothing is dropped, as a get that was given up may still be under way.
     is_closed: bool,
-    /// Where the last put comes from, for the case that it is not taken.
+    /// Where the last put of a word or get comes from, for the case that it is not done with it.
     origin: *const (),
     /// Looks that are left until other PEs are to be served.
     looks_left: u32,
     /// The puts and the mark as they are at the next get that is not injected, if nothing but this one is
     /// started until then.
     at_next_get: (u64, u32),
+}
+
+impl<I: Inject> Inside<I> {
+    /// What is left of the last get.
+    #[cold]
+    #[inline(never)]
+    fn unfinished(&self, left: Left) -> Got {
+        let (pe, offset_bytes) = self.own.as_ref().map_or((0, 0), I::last_get);
+        Got::Unfinished(Unfinished { origin: self.origin, pe, offset_bytes, left })
+    }
 }
 
 /// What became of a put of a word.
@@ -77,15 +87,37 @@ pub enum Injected {
 pub enum Got {
     /// It is there.
     Here,
-    /// The same, and other PEs wait to be served.
-    HereAndDue,
-    /// It is under way, and there when the endpoint is quiet.
-    UnderWay,
-    /// It goes by the endpoint's other calls.
+    /// It has not begun, and goes by the endpoint's other calls.
     NotStarted,
     /// The same, because something was started since the last quiet, but only gets since the last get: they
     /// will be injected if the endpoint is quiet now.
     NotMarkedAnew,
+    /// It was given to the provider, and something is left to do.
+    Unfinished(Unfinished),
+}
+
+/// A get that is not there yet, or has more to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// What [`Injector::get`] was given.
+    pub origin: *const (),
+    /// Its target.
+    pub pe: Pe,
+    /// The place there, in bytes from the start of the region.
+    pub offset_bytes: usize,
+    /// What is left to do.
+    pub left: Left,
+}
+
+/// What is left to do for a get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// To serve other PEs, which wait for it: the data are there.
+    Service,
+    /// To wait: the data are there when the endpoint is quiet.
+    Quiet,
+    /// All: the provider has not taken it.
+    All,
 }
 
 /// The lock, which is kept.
@@ -225,20 +257,28 @@ impl<I: Inject> Injector<I> {
     }
 
     /// Gets a few bytes, at least one, if nothing stands in the way, and nothing was started since the last
-    /// quiet: then the provider's count alone says when they are there.
+    /// quiet: then the provider's count alone says when they are there. `origin` comes back if something is
+    /// left to do. With `is_noted` it is known at the next get that this one was not alone.
     ///
     /// # Safety
-    /// There is such a PE, which is reached over the net, and the bytes lie inside the region there.
-    /// `into` is valid for writes until they are there. This thread may wait.
+    /// There is such a PE, which is reached over the net, and the bytes lie inside the region there. `into`
+    /// is valid for writes until they are there. This thread may wait.
     #[inline(always)]
-    pub unsafe fn get(&self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> Got {
+    pub unsafe fn get(
+        &self,
+        (pe, offset_bytes): (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+        origin: *const (),
+        is_noted: bool,
+    ) -> Got {
         if bytes.wrapping_sub(1) >= self.get_bytes {
             return Got::NotStarted;
         }
         let Some(mut inside) = self.enter() else { return Got::NotStarted };
         if !self.unquiet.begin_alone() {
-            return self.not_alone(&mut inside);
+            return if is_noted { self.not_alone(&mut inside) } else { Got::NotStarted };
         }
+        inside.origin = origin;
         // What was counted before the mark was 0 is complete. Whoever counts now marks next, before it starts
         // anything: it is found out below, or has this one left to a quiet.
         inside.awaited_gets = self.other_gets.load(Ordering::Relaxed) + inside.gets + 1;
@@ -246,7 +286,7 @@ impl<I: Inject> Injector<I> {
         // out.
         if !unsafe { inside.own.as_mut().unwrap_unchecked().get(pe, offset_bytes, into, bytes) } {
             self.unquiet.end_alone();
-            return Got::NotStarted;
+            return inside.unfinished(Left::All);
         }
         inside.gets += 1;
         self.has_looked.store(true, Ordering::Relaxed);
@@ -256,7 +296,7 @@ impl<I: Inject> Injector<I> {
         if !is_here || inside.looks_left == 0 {
             return self.look_on(&mut inside, is_here);
         }
-        if self.unquiet.end_alone() { Got::Here } else { Got::UnderWay }
+        if self.unquiet.end_alone() { Got::Here } else { inside.unfinished(Left::Quiet) }
     }
 
     /// Looks on whether a get is there that was not there at once, or takes account of the looks.
@@ -269,14 +309,14 @@ impl<I: Inject> Injector<I> {
         let looks = if is_here { 0 } else { (1..LOOKS).take_while(|_| is_awaited()).count() as u32 };
         if looks == LOOKS - 1 {
             inside.looks_left = inside.looks_left.max(1);
-            return Got::UnderWay;
+            return inside.unfinished(Left::Quiet);
         }
         let is_due = inside.looks_left <= looks;
         inside.looks_left = if is_due { LOOKS_PER_SERVICE } else { inside.looks_left - looks };
         match (self.unquiet.end_alone(), is_due) {
-            (false, _) => Got::UnderWay,
+            (false, _) => inside.unfinished(Left::Quiet),
             (true, false) => Got::Here,
-            (true, true) => Got::HereAndDue,
+            (true, true) => inside.unfinished(Left::Service),
         }
     }
 
@@ -396,6 +436,10 @@ mod tests {
             self.takes()
         }
 
+        fn last_get(&self) -> (Pe, usize) {
+            (1, 8)
+        }
+
         unsafe fn get(&mut self, _pe: Pe, _offset_bytes: usize, _into: *mut u8, _bytes: usize) -> bool {
             let takes = self.takes();
             let is_at_once = self.script.at_once.load(Ordering::Relaxed) > 0;
@@ -432,7 +476,12 @@ mod tests {
 
     fn get(injector: &Injector<Scripted>) -> Got {
         // SAFETY: the script touches no memory.
-        unsafe { injector.get(1, 8, std::ptr::dangling_mut(), 8) }
+        unsafe { injector.get((1, 8), (std::ptr::dangling_mut(), 8), std::ptr::dangling(), true) }
+    }
+
+    /// A get with something left to do.
+    fn unfinished(left: Left) -> Got {
+        Got::Unfinished(Unfinished { origin: std::ptr::dangling(), pe: 1, offset_bytes: 8, left })
     }
 
     /// As a quiet that finds all complete.
@@ -495,6 +544,9 @@ mod tests {
         assert_eq!(get(&injector), Got::Here);
         assert_eq!(injector.unquiet().read(), 0, "it leaves no mark");
         let _ = put(&injector);
+        // SAFETY: the script touches no memory.
+        let unnoted = unsafe { injector.get((1, 8), (std::ptr::dangling_mut(), 8), null(), false) };
+        assert_eq!(unnoted, Got::NotStarted, "a put is under way, and nothing is noted");
         assert_eq!(get(&injector), Got::NotStarted, "a put is under way");
         injector.other_gets().fetch_add(1, Ordering::Relaxed);
         injector.unquiet().by_call();
@@ -504,7 +556,7 @@ mod tests {
         assert_eq!(get(&injector), Got::Here);
         assert_eq!(injector.stop().gets(), 2);
         script.refusals.store(1, Ordering::Relaxed);
-        assert_eq!(get(&injector), Got::NotStarted, "the provider has refused");
+        assert_eq!(get(&injector), unfinished(Left::All), "the provider has refused");
         assert_eq!(injector.unquiet().read(), 0, "and the mark is gone");
     }
 
@@ -512,7 +564,7 @@ mod tests {
     fn a_get_that_is_not_soon_there_is_left_to_a_quiet() {
         let (injector, script, _failure) = opened();
         script.at_once.store(0, Ordering::Relaxed);
-        assert_eq!(get(&injector), Got::UnderWay);
+        assert_eq!(get(&injector), unfinished(Left::Quiet));
         assert_ne!(injector.unquiet().read(), 0, "the mark keeps others out");
         assert_eq!(get(&injector), Got::NotStarted);
         script.gets.store(1, Ordering::Relaxed);
@@ -528,7 +580,7 @@ mod tests {
             for look in 1..LOOKS_PER_SERVICE {
                 assert_eq!(get(&injector), Got::Here, "look {look}");
             }
-            assert_eq!(get(&injector), Got::HereAndDue);
+            assert_eq!(get(&injector), unfinished(Left::Service));
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::agree::Call;
 use crate::amo::{AtomicElement, comparing};
-use crate::channel::{Channel, Injector};
+use crate::channel::{Channel, Injector, Target};
 use crate::coll::direct::Direct;
 use crate::context::Context;
 use crate::element::Element;
@@ -26,13 +26,13 @@ pub use crate::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::join::Membership;
 pub use crate::run::run_with;
 pub use pelago_fabric::copy;
-use pelago_fabric::inject::{Got, Injected};
+use pelago_fabric::inject::{Got, Injected, Kept, Refused, Unfinished};
 pub use pelago_fabric::sync::fence_after_update;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
 pub use pelago_fabric::threads::count as thread_count;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::ptr::null;
+use std::ptr::{self, null};
 use std::sync::Arc;
 
 /// What a binding's own fast path reads of an array. All of it is constant while the array lives.
@@ -72,47 +72,69 @@ impl Far {
     /// complete after a quiet. `false` if nothing has begun: then the view's own methods are to be called.
     ///
     /// # Safety
-    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not
-    /// mapped, and the value lies in it.
+    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not mapped,
+    /// and the value lies in it.
     #[inline(always)]
     pub unsafe fn put<V: Copy>(&self, pe: Pe, offset_bytes: usize, value: V) -> bool {
+        let place = self.offset_bytes + offset_bytes;
         // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well.
         unsafe {
-            match (*self.injector).put_word(pe, self.offset_bytes + offset_bytes, value, null()) {
-                Injected::Started => true,
-                Injected::NotStarted => false,
-                Injected::Refused(kept) => {
-                    (*self.injector).refused(kept, size_of::<V>());
-                    false
-                }
+            match (*self.injector).put_word(pe, place, value, ptr::from_ref(self).cast()) {
+                Injected::Started => {}
+                Injected::NotStarted => return false,
+                Injected::Refused(kept) => Far::put_again(&*self.injector, kept, size_of::<V>()),
             }
+        }
+        true
+    }
+
+    /// Puts a value of so many bytes that the provider did not take at once.
+    #[cold]
+    #[inline(never)]
+    fn put_again(injector: &Injector, kept: Kept, bytes: usize) {
+        let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
+        let target = Target { operation: "p", pe, offset_bytes };
+        // SAFETY: `put` has named itself, and the channel and the world of what was started are there as long
+        // as the array; without a tracker the source is free when this returns.
+        unsafe {
+            let Far { channel, world, .. } = *origin.cast::<Far>();
+            (*channel).put(&*world, target, value.as_ptr(), bytes, None);
         }
     }
 
-    /// Gets `bytes` bytes from `offset_bytes` of the part on `pe`; they are there at return. `false` if
-    /// nothing has begun, as above. `mark` is called before it waits for longer, and what it returns
-    /// dropped afterwards.
+    /// Gets a value from `offset_bytes` of the part on `pe`. `None` if nothing has begun, as above.
     ///
     /// # Safety
-    /// As [`put`](Far::put); `into` is valid for writes.
+    /// As [`put`](Far::put). Any bytes are a value.
     #[inline(always)]
-    pub unsafe fn get<M>(
-        &self,
-        pe: Pe,
-        offset_bytes: usize,
-        (into, bytes): (*mut u8, usize),
-        mark: impl FnOnce() -> M,
-    ) -> bool {
-        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well.
-        let get = || unsafe { (*self.injector).get(pe, self.offset_bytes + offset_bytes, into, bytes) };
-        match get() {
-            Got::Here => true,
-            Got::NotStarted => false,
-            got => {
-                let _mark = mark();
-                // SAFETY: what has begun has a channel and a world, which are there as long as the array.
-                unsafe { (*self.channel).finish_get(&*self.world, got, get) }
+    pub unsafe fn get<V: Copy>(&self, pe: Pe, offset_bytes: usize) -> Option<V> {
+        let mut value = MaybeUninit::<V>::uninit();
+        let (from, into) =
+            ((pe, self.offset_bytes + offset_bytes), (value.as_mut_ptr().cast(), size_of::<V>()));
+        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well. The
+        // value is there until the get is complete.
+        unsafe {
+            match (*self.injector).get(from, into, ptr::from_ref(self).cast(), false) {
+                Got::Here => {}
+                Got::Unfinished(get) => Far::finish_get(get, into.0, into.1),
+                Got::NotStarted | Got::NotMarkedAnew => return None,
             }
+            Some(value.assume_init())
+        }
+    }
+
+    /// Brings a get to its end.
+    ///
+    /// # Safety
+    /// As it was started, into this place.
+    #[cold]
+    #[inline(never)]
+    unsafe fn finish_get(get: Unfinished, into: *mut u8, bytes: usize) {
+        // SAFETY: `get` has named itself, and the channel and the world of what was started are there as long
+        // as the array; the caller vouches for the place.
+        unsafe {
+            let Far { channel, world, .. } = *get.origin.cast::<Far>();
+            (*channel).finish_get(&*world, get, into, bytes);
         }
     }
 }

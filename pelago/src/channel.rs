@@ -10,13 +10,14 @@ use crate::Pe;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
-use pelago_fabric::inject::Got;
+use pelago_fabric::inject::{Got, Left, Unfinished};
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
     Amo, Atomic, AtomicKind, Bell, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net,
     NetInject, Provider, Put, Remote, Status, Token,
 };
+use std::ptr::null;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -323,21 +324,49 @@ impl Channel {
         let _ = self.issue(world, target, |net| unsafe { net.put(put) });
     }
 
-    /// Brings an injected get to its end that was not there at once; `false` if it has to be started
-    /// otherwise.
-    /// `again` injects it once more.
+    /// Brings a get to its end that was injected and is not there at once.
+    ///
+    /// # Safety
+    /// As it was injected; `into` and its length are those of then.
     #[cold]
-    #[inline(never)]
     #[track_caller]
-    pub(crate) fn finish_get(&self, world: &World, got: Got, again: impl FnOnce() -> Got) -> bool {
-        // Nothing but gets was started since the last one: if these are complete, this one is alone.
-        match if got == Got::NotMarkedAnew && self.is_quiet() { again() } else { got } {
-            Got::Here => {}
-            Got::HereAndDue => world.progress(),
-            Got::UnderWay => self.quiet(world),
-            Got::NotStarted | Got::NotMarkedAnew => return false,
+    pub(crate) unsafe fn finish_get(&self, world: &World, get: Unfinished, into: *mut u8, bytes: usize) {
+        let Unfinished { pe, offset_bytes, left, .. } = get;
+        match left {
+            Left::Service => world.progress(),
+            Left::Quiet => self.quiet(world),
+            // SAFETY: the caller vouches for range and place; without a tracker it is complete at return.
+            Left::All => unsafe {
+                self.get(world, Target { operation: "get", pe, offset_bytes }, into, bytes, None);
+            },
         }
-        true
+    }
+
+    /// Injects a get, if it can be; if so, it is complete at return.
+    ///
+    /// # Safety
+    /// The range lies in the heap, and the PE is reached over the net. `into` is valid for writes. This
+    /// thread may wait.
+    #[track_caller]
+    pub(crate) unsafe fn inject_get(
+        &self,
+        world: &World,
+        injector: &Injector,
+        from: (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+    ) -> bool {
+        // SAFETY: the caller vouches for all of it.
+        let get = || unsafe { injector.get(from, (into, bytes), null(), true) };
+        // Nothing but gets was started since the last one: if these are complete, this one is alone.
+        let got = match get() {
+            Got::NotMarkedAnew if self.is_quiet() => get(),
+            got => got,
+        };
+        if let Got::Unfinished(get) = got {
+            // SAFETY: these are what it was injected with.
+            unsafe { self.finish_get(world, get, into, bytes) };
+        }
+        matches!(got, Got::Here | Got::Unfinished(_))
     }
 
     /// Starts a get; without a tracker, completes it.

@@ -13,7 +13,7 @@ use crate::restricted;
 use crate::segment::Part;
 use crate::tracker::Tracker;
 use crate::view::{View, Way};
-use pelago_fabric::inject::{Got, Injected, Kept, Refused};
+use pelago_fabric::inject::{Got, Injected, Kept, Refused, Unfinished};
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -242,6 +242,42 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     unsafe fn g_far(&self, pe: Pe, index: usize) -> Result<T> {
+        if !restricted::may_wait() {
+            return self.g_checked(pe, index);
+        }
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        let mut value = MaybeUninit::<T>::uninit();
+        let (into, origin) = ((value.as_mut_ptr().cast(), size_of::<T>()), ptr::from_ref(self).cast());
+        // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
+        // at the same offset. The value is there until this returns, and this thread may wait.
+        match unsafe { self.injector.get((pe, offset_bytes), into, origin, false) } {
+            Got::Here => {}
+            Got::Unfinished(get) => Self::g_finish(get, &mut value),
+            // SAFETY: the promises are the same.
+            Got::NotStarted | Got::NotMarkedAnew => return unsafe { self.g_far_noted(pe, index) },
+        }
+        // SAFETY: the get is complete, and has written the value.
+        Ok(unsafe { value.assume_init() })
+    }
+
+    /// Brings a get of one element to its end.
+    #[cold]
+    #[inline(never)]
+    fn g_finish(get: Unfinished, value: &mut MaybeUninit<T>) {
+        // SAFETY: the origin is the view of this call, as `g_far` has said, which has promised the rest.
+        unsafe {
+            let view = &*get.origin.cast::<Self>();
+            view.net_channel().finish_get(view.world(), get, value.as_mut_ptr().cast(), size_of::<T>());
+        }
+    }
+
+    /// Gets one element over the net, when it is noted that it was not alone.
+    ///
+    /// # Safety
+    /// As `g_far`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn g_far_noted(&self, pe: Pe, index: usize) -> Result<T> {
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: the caller has promised that the PE and the element exist. The value is valid for writes
         // until this returns.
@@ -257,20 +293,15 @@ impl<T: Element> View<'_, T> {
     ///
     /// # Safety
     /// There is such a member; the elements are in the array; `into` is valid for writes until this returns.
-    #[inline(always)]
     unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
-        if !restricted::may_wait() {
-            return false;
-        }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
         // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
         // at the same offset. This function returns when the data are there, and this thread may wait.
-        let get = || unsafe { self.injector.get(pe, offset_bytes, into, bytes) };
-        match get() {
-            Got::Here => true,
-            Got::NotStarted => false,
-            got => self.net_channel().finish_get(self.world(), got, get),
-        }
+        restricted::may_wait()
+            && unsafe {
+                let (world, from) = (self.world(), (pe, offset_bytes));
+                self.net_channel().inject_get(world, self.injector, from, (into, bytes))
+            }
     }
 
     #[cold]

@@ -6,7 +6,7 @@
 
 use crate::abi::{Ctx, c_int, size_t};
 use crate::check::User;
-use crate::fault::{Call, Mark, OrFail};
+use crate::fault::{Call, OrFail};
 use crate::hot::{reach, run, word};
 use crate::library;
 use pelago::binding::copy;
@@ -73,14 +73,13 @@ pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_in
 #[cold]
 #[inline(never)]
 unsafe fn g_far<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
-    let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
-    // context says. The value is a local, which is there as long as the get.
+    // context says.
     unsafe {
-        let (hot, into) = (ctx.hot(), (value.as_mut_ptr().cast(), size_of::<T>()));
-        match hot.far.get(pe as usize, source as usize - hot.start, into, || Mark::set(call)) {
-            true => value.assume_init(),
-            false => g_cold(source, pe, ctx, call),
+        let hot = ctx.hot();
+        match hot.far.get(pe as usize, source as usize - hot.start) {
+            Some(value) => value,
+            None => g_cold(source, pe, ctx, call),
         }
     }
 }

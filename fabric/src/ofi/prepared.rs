@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// In the place of an address: the PE's memory has a key of its own, or begins elsewhere than at 0.
 const TOLD: u64 = u64::MAX;
+/// How libfabric is to take puts: their source is free at return, and they count once they are delivered.
+const INJECTED: u64 = FI_INJECT | FI_DELIVERY_COMPLETE;
 
 /// The messages of an endpoint to one region.
 pub struct Prepared {
@@ -146,31 +148,30 @@ impl Prepared {
     ///
     /// # Safety
     /// The message is one of these, and there is such a PE.
-    #[inline(always)]
     unsafe fn aim(this: *mut Prepared, message: *mut Message, pe: Pe, offset_bytes: usize) {
-        // SAFETY: the caller vouches for message and PE.
-        unsafe {
-            let address = *(&(*this).addresses).get_unchecked(pe);
-            (*message).message.addr = address;
-            (*message).remote.addr = offset_bytes as u64;
-            if address == TOLD {
-                Prepared::aim_as_told(this, message, pe);
-            }
-        }
-    }
-
-    /// The same where each PE has told how its memory is reached.
-    ///
-    /// # Safety
-    /// As above.
-    #[cold]
-    unsafe fn aim_as_told(this: *mut Prepared, message: *mut Message, pe: Pe) {
         // SAFETY: the caller vouches for message and PE.
         unsafe {
             let Spot { address, key, start } = (&(*this).spots)[pe];
             (*message).message.addr = address;
             (*message).remote.key = key;
-            (*message).remote.addr += start;
+            (*message).remote.addr = start + offset_bytes as u64;
+        }
+    }
+
+    /// Starts a put of a value where each PE has told how its memory is reached.
+    ///
+    /// # Safety
+    /// As [`Inject::put_word`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_as_told<T: Copy>(this: *mut Prepared, pe: Pe, offset_bytes: usize, value: T) -> bool {
+        // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
+        // rest.
+        unsafe {
+            let put = &raw mut (*this).words[size_of::<T>().trailing_zeros() as usize];
+            Prepared::aim(this, put, pe, offset_bytes);
+            (&raw mut (*this).value).cast::<T>().write(value);
+            fi_writemsg((*this).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
         }
     }
 }
@@ -211,11 +212,15 @@ impl Inject for Prepared {
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
         // rest.
         unsafe {
+            let address = *(&(*all).addresses).get_unchecked(pe);
+            if address == TOLD {
+                return Prepared::put_as_told(all, pe, offset_bytes, value);
+            }
             let put = &raw mut (*all).words[size_of::<T>().trailing_zeros() as usize];
-            Prepared::aim(all, put, pe, offset_bytes);
+            (*put).message.addr = address;
+            (*put).remote.addr = offset_bytes as u64;
             (&raw mut (*all).value).cast::<T>().write(value);
-            let message = &raw const (*put).message;
-            fi_writemsg((*all).endpoint.as_ptr(), message, FI_INJECT | FI_DELIVERY_COMPLETE) == 0
+            fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
         }
     }
 
@@ -234,8 +239,7 @@ impl Inject for Prepared {
             let put = &raw mut (*all).run;
             Prepared::aim(all, put, pe, offset_bytes);
             Message::set_local(put, source.cast_mut(), bytes);
-            let message = &raw const (*put).message;
-            fi_writemsg((*all).endpoint.as_ptr(), message, FI_INJECT | FI_DELIVERY_COMPLETE) == 0
+            fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
         }
     }
 
@@ -253,6 +257,10 @@ impl Inject for Prepared {
             Message::set_local(message, into, bytes);
             fi_readmsg((*all).endpoint.as_ptr(), &raw const (*message).message, 0) == 0
         }
+    }
+
+    fn last_get(&self) -> (Pe, usize) {
+        self.get.as_ref().map_or((0, 0), |get| (get.slot.pe, get.message.remote.addr as usize))
     }
 
     #[inline(always)]
