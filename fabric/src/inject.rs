@@ -554,7 +554,10 @@ mod tests {
         assert_eq!(get(&injector), Got::NotMarkedAnew, "nothing but the get above was started since");
         clear(&injector);
         assert_eq!(get(&injector), Got::Here);
-        assert_eq!(injector.stop().gets(), 2);
+        let mut stopped = injector.stop();
+        assert_eq!(stopped.gets(), 2);
+        stopped.leave_open(true);
+        drop(stopped);
         script.refusals.store(1, Ordering::Relaxed);
         assert_eq!(get(&injector), unfinished(Left::All), "the provider has refused");
         assert_eq!(injector.unquiet().read(), 0, "and the mark is gone");
