@@ -62,11 +62,9 @@ struct Inside<I> {
 
 impl<I: Inject> Inside<I> {
     /// What is left of the last get.
-    #[cold]
-    #[inline(never)]
-    fn unfinished(&self, left: Left) -> Got {
+    fn unfinished(&self, left: Left) -> Unfinished {
         let (pe, offset_bytes) = self.own.as_ref().map_or((0, 0), I::last_get);
-        Got::Unfinished(Unfinished { origin: self.origin, pe, offset_bytes, left })
+        Unfinished { origin: self.origin, pe, offset_bytes, left }
     }
 }
 
@@ -81,10 +79,10 @@ pub enum Injected {
     Refused(Kept),
 }
 
-/// What became of a get.
+/// What became of a get that was noted.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Got {
+pub enum Noted {
     /// It is there.
     Here,
     /// It has not begun, and goes by the endpoint's other calls.
@@ -92,8 +90,6 @@ pub enum Got {
     /// The same, because something was started since the last quiet, but only gets since the last get: they
     /// will be injected if the endpoint is quiet now.
     NotMarkedAnew,
-    /// It was given to the provider, and something is left to do.
-    Unfinished(Unfinished),
 }
 
 /// A get that is not there yet, or has more to follow.
@@ -257,8 +253,8 @@ impl<I: Inject> Injector<I> {
     }
 
     /// Gets a few bytes, at least one, if nothing stands in the way, and nothing was started since the last
-    /// quiet: then the provider's count alone says when they are there. `origin` comes back if something is
-    /// left to do. With `is_noted` it is known at the next get that this one was not alone.
+    /// quiet: then the provider's count alone says when they are there. `finish` is called, with `origin`, if
+    /// something is left to do. `false` if nothing has begun.
     ///
     /// # Safety
     /// There is such a PE, which is reached over the net, and the bytes lie inside the region there. `into`
@@ -266,67 +262,115 @@ impl<I: Inject> Injector<I> {
     #[inline(always)]
     pub unsafe fn get(
         &self,
+        from: (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+        origin: *const (),
+        finish: impl FnOnce(Unfinished),
+    ) -> bool {
+        if bytes.wrapping_sub(1) >= self.get_bytes {
+            return false;
+        }
+        let Some(inside) = self.enter() else { return false };
+        if !self.unquiet.begin_alone() {
+            return false;
+        }
+        // SAFETY: the caller's promises are the same, and it is alone.
+        unsafe { self.get_alone(inside, from, (into, bytes), origin, finish) };
+        true
+    }
+
+    /// The same, but it is known at the next such get that this one was not alone.
+    ///
+    /// # Safety
+    /// As [`get`](Injector::get).
+    pub unsafe fn get_noted(
+        &self,
+        from: (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+        finish: impl FnOnce(Unfinished),
+    ) -> Noted {
+        if bytes.wrapping_sub(1) >= self.get_bytes {
+            return Noted::NotStarted;
+        }
+        let Some(mut inside) = self.enter() else { return Noted::NotStarted };
+        if !self.unquiet.begin_alone() {
+            let (mark, expected) = (self.unquiet.read(), inside.at_next_get);
+            inside.at_next_get = (inside.puts, Unquiet::after_one_call(mark));
+            let is_expected = expected == (inside.puts, mark);
+            return if is_expected { Noted::NotMarkedAnew } else { Noted::NotStarted };
+        }
+        // SAFETY: the caller's promises are the same, and it is alone.
+        unsafe { self.get_alone(inside, from, (into, bytes), null(), finish) };
+        Noted::Here
+    }
+
+    /// A get when nothing else is under way. Nothing but `self` is kept over the provider's calls: what may
+    /// be left to do is with those who have the lock.
+    ///
+    /// # Safety
+    /// As [`get`](Injector::get); the mark is set, by this thread alone.
+    #[inline(always)]
+    unsafe fn get_alone(
+        &self,
+        mut inside: Taken<'_, Inside<I>>,
         (pe, offset_bytes): (Pe, usize),
         (into, bytes): (*mut u8, usize),
         origin: *const (),
-        is_noted: bool,
-    ) -> Got {
-        if bytes.wrapping_sub(1) >= self.get_bytes {
-            return Got::NotStarted;
-        }
-        let Some(mut inside) = self.enter() else { return Got::NotStarted };
-        if !self.unquiet.begin_alone() {
-            return if is_noted { self.not_alone(&mut inside) } else { Got::NotStarted };
-        }
+        finish: impl FnOnce(Unfinished),
+    ) {
         inside.origin = origin;
         // What was counted before the mark was 0 is complete. Whoever counts now marks next, before it starts
         // anything: it is found out below, or has this one left to a quiet.
         inside.awaited_gets = self.other_gets.load(Ordering::Relaxed) + inside.gets + 1;
-        // SAFETY: as above; the lock is let go only when it is complete, or with the mark, which keeps others
-        // out.
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for the
+        // rest. The lock is let go only when it is complete, or with the mark, which keeps others out.
         if !unsafe { inside.own.as_mut().unwrap_unchecked().get(pe, offset_bytes, into, bytes) } {
-            self.unquiet.end_alone();
-            return inside.unfinished(Left::All);
+            return self.get_refused(inside, finish);
         }
         inside.gets += 1;
         self.has_looked.store(true, Ordering::Relaxed);
         // SAFETY: the endpoint is open, as above.
         let is_here = unsafe { inside.own.as_ref().unwrap_unchecked().gets() } >= inside.awaited_gets;
         inside.looks_left -= 1;
-        if !is_here || inside.looks_left == 0 {
-            return self.look_on(&mut inside, is_here);
+        if !is_here || inside.looks_left == 0 || !self.unquiet.end_alone() {
+            self.look_on(inside, is_here, finish);
         }
-        if self.unquiet.end_alone() { Got::Here } else { inside.unfinished(Left::Quiet) }
     }
 
-    /// Looks on whether a get is there that was not there at once, or takes account of the looks.
+    /// A get that the provider has not taken.
     #[cold]
     #[inline(never)]
-    fn look_on(&self, inside: &mut Inside<I>, is_here: bool) -> Got {
+    fn get_refused(&self, inside: Taken<'_, Inside<I>>, finish: impl FnOnce(Unfinished)) {
+        self.unquiet.end_alone();
+        let unfinished = inside.unfinished(Left::All);
+        drop(inside);
+        finish(unfinished);
+    }
+
+    /// Looks on whether a get is there that was not there at once, takes account of the looks, or sees that
+    /// it was not alone.
+    #[cold]
+    #[inline(never)]
+    fn look_on(&self, mut inside: Taken<'_, Inside<I>>, is_here: bool, finish: impl FnOnce(Unfinished)) {
         let own = inside.own.as_ref().expect("a get was started");
-        // SAFETY: the endpoint is open until `close`, which waits for the lock that the caller has.
+        // SAFETY: the endpoint is open until `close`, which waits for the lock.
         let is_awaited = || unsafe { own.gets() } < inside.awaited_gets;
         let looks = if is_here { 0 } else { (1..LOOKS).take_while(|_| is_awaited()).count() as u32 };
-        if looks == LOOKS - 1 {
-            inside.looks_left = inside.looks_left.max(1);
-            return inside.unfinished(Left::Quiet);
-        }
-        let is_due = inside.looks_left <= looks;
-        inside.looks_left = if is_due { LOOKS_PER_SERVICE } else { inside.looks_left - looks };
-        match (self.unquiet.end_alone(), is_due) {
-            (false, _) => inside.unfinished(Left::Quiet),
-            (true, false) => Got::Here,
-            (true, true) => inside.unfinished(Left::Service),
-        }
-    }
-
-    /// What becomes of a get that is not alone: it goes by the endpoint's other calls.
-    #[cold]
-    #[inline(never)]
-    fn not_alone(&self, inside: &mut Inside<I>) -> Got {
-        let (mark, expected) = (self.unquiet.read(), inside.at_next_get);
-        inside.at_next_get = (inside.puts, Unquiet::after_one_call(mark));
-        if expected == (inside.puts, mark) { Got::NotMarkedAnew } else { Got::NotStarted }
+        let is_there = looks < LOOKS - 1;
+        let is_due = is_there && inside.looks_left <= looks;
+        inside.looks_left = match (is_there, is_due) {
+            (false, _) => inside.looks_left.max(1),
+            (true, true) => LOOKS_PER_SERVICE,
+            (true, false) => inside.looks_left - looks,
+        };
+        let left = match is_there && self.unquiet.end_alone() {
+            true if !is_due => return,
+            true => Left::Service,
+            false => Left::Quiet,
+        };
+        let unfinished = inside.unfinished(left);
+        drop(inside);
+        finish(unfinished);
     }
 
     /// Whether something was started since the last quiet; whoever starts something by the endpoint's other
@@ -474,15 +518,21 @@ mod tests {
         unsafe { injector.put_word(3, 40, 0x0102_u16, std::ptr::dangling()) }
     }
 
-    fn get(injector: &Injector<Scripted>) -> Got {
+    /// What became of a get, and what is left to do.
+    fn get(injector: &Injector<Scripted>) -> (Noted, Option<Left>) {
+        let mut left = None;
         // SAFETY: the script touches no memory.
-        unsafe { injector.get((1, 8), (std::ptr::dangling_mut(), 8), std::ptr::dangling(), true) }
+        let noted = unsafe {
+            injector.get_noted((1, 8), (std::ptr::dangling_mut(), 8), |unfinished| {
+                assert_eq!((unfinished.pe, unfinished.offset_bytes), (1, 8));
+                left = Some(unfinished.left);
+            })
+        };
+        (noted, left)
     }
 
-    /// A get with something left to do.
-    fn unfinished(left: Left) -> Got {
-        Got::Unfinished(Unfinished { origin: std::ptr::dangling(), pe: 1, offset_bytes: 8, left })
-    }
+    const HERE: (Noted, Option<Left>) = (Noted::Here, None);
+    const NOT_STARTED: (Noted, Option<Left>) = (Noted::NotStarted, None);
 
     /// As a quiet that finds all complete.
     fn clear(injector: &Injector<Scripted>) {
@@ -523,7 +573,7 @@ mod tests {
         assert!(matches!(put(&injector), Injected::Started));
         failure.record(7, "on purpose");
         assert!(matches!(put(&injector), Injected::NotStarted), "the job has failed");
-        assert_eq!(get(&injector), Got::NotStarted);
+        assert_eq!(get(&injector), NOT_STARTED);
         assert_eq!(injector.stop().puts(), 1, "and the lock was let go");
         let none = Injector::<Scripted>::none();
         none.stop().leave_open(true);
@@ -541,25 +591,31 @@ mod tests {
     #[test]
     fn a_get_is_injected_only_if_it_is_alone() {
         let (injector, script, _failure) = opened();
-        assert_eq!(get(&injector), Got::Here);
+        assert_eq!(get(&injector), HERE);
         assert_eq!(injector.unquiet().read(), 0, "it leaves no mark");
         let _ = put(&injector);
         // SAFETY: the script touches no memory.
-        let unnoted = unsafe { injector.get((1, 8), (std::ptr::dangling_mut(), 8), null(), false) };
-        assert_eq!(unnoted, Got::NotStarted, "a put is under way, and nothing is noted");
-        assert_eq!(get(&injector), Got::NotStarted, "a put is under way");
+        let unnoted = unsafe {
+            injector.get((1, 8), (std::ptr::dangling_mut(), 8), null(), |_| panic!("nothing has begun"))
+        };
+        assert!(!unnoted, "a put is under way, and nothing is noted");
+        assert_eq!(get(&injector), NOT_STARTED, "a put is under way");
         injector.other_gets().fetch_add(1, Ordering::Relaxed);
         injector.unquiet().by_call();
         script.gets.fetch_add(1, Ordering::Relaxed);
-        assert_eq!(get(&injector), Got::NotMarkedAnew, "nothing but the get above was started since");
+        assert_eq!(
+            get(&injector),
+            (Noted::NotMarkedAnew, None),
+            "nothing but the get above was started since"
+        );
         clear(&injector);
-        assert_eq!(get(&injector), Got::Here);
+        assert_eq!(get(&injector), HERE);
         let mut stopped = injector.stop();
         assert_eq!(stopped.gets(), 2);
         stopped.leave_open(true);
         drop(stopped);
         script.refusals.store(1, Ordering::Relaxed);
-        assert_eq!(get(&injector), unfinished(Left::All), "the provider has refused");
+        assert_eq!(get(&injector), (Noted::Here, Some(Left::All)), "the provider has refused");
         assert_eq!(injector.unquiet().read(), 0, "and the mark is gone");
     }
 
@@ -567,13 +623,13 @@ mod tests {
     fn a_get_that_is_not_soon_there_is_left_to_a_quiet() {
         let (injector, script, _failure) = opened();
         script.at_once.store(0, Ordering::Relaxed);
-        assert_eq!(get(&injector), unfinished(Left::Quiet));
+        assert_eq!(get(&injector), (Noted::Here, Some(Left::Quiet)));
         assert_ne!(injector.unquiet().read(), 0, "the mark keeps others out");
-        assert_eq!(get(&injector), Got::NotStarted);
+        assert_eq!(get(&injector), NOT_STARTED);
         script.gets.store(1, Ordering::Relaxed);
         script.at_once.store(1, Ordering::Relaxed);
         clear(&injector);
-        assert_eq!(get(&injector), Got::Here);
+        assert_eq!(get(&injector), HERE);
     }
 
     #[test]
@@ -581,9 +637,9 @@ mod tests {
         let (injector, _script, _failure) = opened();
         for _ in 0..3 {
             for look in 1..LOOKS_PER_SERVICE {
-                assert_eq!(get(&injector), Got::Here, "look {look}");
+                assert_eq!(get(&injector), HERE, "look {look}");
             }
-            assert_eq!(get(&injector), unfinished(Left::Service));
+            assert_eq!(get(&injector), (Noted::Here, Some(Left::Service)));
         }
     }
 }

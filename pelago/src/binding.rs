@@ -26,7 +26,7 @@ pub use crate::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::join::Membership;
 pub use crate::run::run_with;
 pub use pelago_fabric::copy;
-use pelago_fabric::inject::{Got, Injected, Kept, Refused, Unfinished};
+use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 pub use pelago_fabric::sync::fence_after_update;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
 pub use pelago_fabric::threads::count as thread_count;
@@ -114,12 +114,8 @@ impl Far {
         // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well. The
         // value is there until the get is complete.
         unsafe {
-            match (*self.injector).get(from, into, ptr::from_ref(self).cast(), false) {
-                Got::Here => {}
-                Got::Unfinished(get) => Far::finish_get(get, into.0, into.1),
-                Got::NotStarted | Got::NotMarkedAnew => return None,
-            }
-            Some(value.assume_init())
+            let (origin, finish) = (ptr::from_ref(self).cast(), |get| Far::finish_get(get, into.0, into.1));
+            (*self.injector).get(from, into, origin, finish).then(|| value.assume_init())
         }
     }
 
@@ -127,8 +123,6 @@ impl Far {
     ///
     /// # Safety
     /// As it was started, into this place.
-    #[cold]
-    #[inline(never)]
     unsafe fn finish_get(get: Unfinished, into: *mut u8, bytes: usize) {
         // SAFETY: `get` has named itself, and the channel and the world of what was started are there as long
         // as the array; the caller vouches for the place.

@@ -10,14 +10,13 @@ use crate::Pe;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
-use pelago_fabric::inject::{Got, Left, Unfinished};
+use pelago_fabric::inject::{Left, Noted, Unfinished};
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
     Amo, Atomic, AtomicKind, Bell, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net,
     NetInject, Provider, Put, Remote, Status, Token,
 };
-use std::ptr::null;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -355,18 +354,15 @@ impl Channel {
         from: (Pe, usize),
         (into, bytes): (*mut u8, usize),
     ) -> bool {
+        // SAFETY: these are what it was injected with.
+        let finish = |get| unsafe { self.finish_get(world, get, into, bytes) };
         // SAFETY: the caller vouches for all of it.
-        let get = || unsafe { injector.get(from, (into, bytes), null(), true) };
+        let get = || unsafe { injector.get_noted(from, (into, bytes), finish) };
         // Nothing but gets was started since the last one: if these are complete, this one is alone.
-        let got = match get() {
-            Got::NotMarkedAnew if self.is_quiet() => get(),
-            got => got,
-        };
-        if let Got::Unfinished(get) = got {
-            // SAFETY: these are what it was injected with.
-            unsafe { self.finish_get(world, get, into, bytes) };
+        match get() {
+            Noted::NotMarkedAnew => self.is_quiet() && get() == Noted::Here,
+            noted => noted == Noted::Here,
         }
-        matches!(got, Got::Here | Got::Unfinished(_))
     }
 
     /// Starts a get; without a tracker, completes it.

@@ -13,7 +13,7 @@ use crate::restricted;
 use crate::segment::Part;
 use crate::tracker::Tracker;
 use crate::view::{View, Way};
-use pelago_fabric::inject::{Got, Injected, Kept, Refused, Unfinished};
+use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -250,24 +250,25 @@ impl<T: Element> View<'_, T> {
         let (into, origin) = ((value.as_mut_ptr().cast(), size_of::<T>()), ptr::from_ref(self).cast());
         // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
         // at the same offset. The value is there until this returns, and this thread may wait.
-        match unsafe { self.injector.get((pe, offset_bytes), into, origin, false) } {
-            Got::Here => {}
-            Got::Unfinished(get) => Self::g_finish(get, &mut value),
+        let is_here =
+            unsafe { self.injector.get((pe, offset_bytes), into, origin, |get| Self::g_finish(get, into.0)) };
+        if !is_here {
             // SAFETY: the promises are the same.
-            Got::NotStarted | Got::NotMarkedAnew => return unsafe { self.g_far_noted(pe, index) },
+            return unsafe { self.g_far_noted(pe, index) };
         }
         // SAFETY: the get is complete, and has written the value.
         Ok(unsafe { value.assume_init() })
     }
 
     /// Brings a get of one element to its end.
-    #[cold]
-    #[inline(never)]
-    fn g_finish(get: Unfinished, value: &mut MaybeUninit<T>) {
-        // SAFETY: the origin is the view of this call, as `g_far` has said, which has promised the rest.
+    ///
+    /// # Safety
+    /// It is one of `g_far`, into this place.
+    unsafe fn g_finish(get: Unfinished, into: *mut u8) {
+        // SAFETY: the origin is the view of that call; the caller vouches for the rest.
         unsafe {
             let view = &*get.origin.cast::<Self>();
-            view.net_channel().finish_get(view.world(), get, value.as_mut_ptr().cast(), size_of::<T>());
+            view.net_channel().finish_get(view.world(), get, into, size_of::<T>());
         }
     }
 

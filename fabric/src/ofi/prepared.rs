@@ -158,17 +158,23 @@ impl Prepared {
         }
     }
 
-    /// Starts a put of a value where each PE has told how its memory is reached.
+    /// Starts a put of a value where each PE has told how its memory is reached. The arguments stand as in
+    /// `View::p`, so that the other way need not move them.
     ///
     /// # Safety
     /// As [`Inject::put_word`].
     #[cold]
     #[inline(never)]
-    unsafe fn put_as_told<T: Copy>(this: *mut Prepared, pe: Pe, offset_bytes: usize, value: T) -> bool {
+    unsafe fn put_as_told<T: Copy>(
+        this: *mut Prepared,
+        pe: Pe,
+        put: *mut Message,
+        value: T,
+        offset_bytes: usize,
+    ) -> bool {
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
         // rest.
         unsafe {
-            let put = &raw mut (*this).words[size_of::<T>().trailing_zeros() as usize];
             Prepared::aim(this, put, pe, offset_bytes);
             (&raw mut (*this).value).cast::<T>().write(value);
             fi_writemsg((*this).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
@@ -213,10 +219,10 @@ impl Inject for Prepared {
         // rest.
         unsafe {
             let address = *(&(*all).addresses).get_unchecked(pe);
-            if address == TOLD {
-                return Prepared::put_as_told(all, pe, offset_bytes, value);
-            }
             let put = &raw mut (*all).words[size_of::<T>().trailing_zeros() as usize];
+            if address == TOLD {
+                return Prepared::put_as_told(all, pe, put, value, offset_bytes);
+            }
             (*put).message.addr = address;
             (*put).remote.addr = offset_bytes as u64;
             (&raw mut (*all).value).cast::<T>().write(value);
