@@ -330,10 +330,14 @@ impl<I: Inject> Injector<I> {
         inside.gets += 1;
         self.has_looked.store(true, Ordering::Relaxed);
         // SAFETY: the endpoint is open, as above.
-        let is_here = unsafe { inside.own.as_ref().unwrap_unchecked().gets() } >= inside.awaited_gets;
+        let gets = unsafe { inside.own.as_ref().unwrap_unchecked().gets() };
+        if gets < inside.awaited_gets {
+            inside.looks_left -= 1;
+            return self.look_on(inside, false, finish);
+        }
         inside.looks_left -= 1;
-        if !is_here || inside.looks_left == 0 || !self.unquiet.end_alone() {
-            self.look_on(inside, is_here, finish);
+        if inside.looks_left == 0 || !self.unquiet.end_alone() {
+            self.look_on(inside, true, finish);
         }
     }
 

@@ -14,6 +14,8 @@ use std::ptr::null;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Hot {
+    /// How PEs that are not mapped are reached.
+    pub(crate) far: Far,
     /// PEs that the fast path may look up in `parts`.
     pub(crate) limit: usize,
     /// The start of this PE's heap.
@@ -26,8 +28,6 @@ pub(crate) struct Hot {
     /// `bytes` if plain loads from this PE's heap see whatever arrives there; 0 if a load needs a check, or
     /// progress over the net before it.
     pub(crate) looked_at_bytes: usize,
-    /// How PEs that are not mapped are reached.
-    pub(crate) far: Far,
 }
 
 // SAFETY: addresses of memory that is made for being shared, and of a table that is never changed.

@@ -28,21 +28,31 @@ pub(crate) unsafe fn p<T: Copy>(call: Call, ctx: Ctx, dest: *mut T, value: T, pe
         let place = word!(
             ctx, dest, pe,
             else p_cold(dest, value, pe, ctx, call),
-            far p_far(dest, value, pe, ctx, call)
+            far match ctx {
+                Ctx::DEFAULT => p_far_default(dest, value, pe, call),
+                _ => p_far(dest, value, pe, ctx, call),
+            }
         );
         copy::store(place.cast(), value)
     }
 }
 
-/// A put to a PE that is not mapped; PE and address are right.
+/// A put of the default context to a PE that is not mapped; PE and address are right.
 #[cold]
 #[inline(never)]
+unsafe fn p_far_default<T: Copy>(dest: *mut T, value: T, pe: c_int, call: Call) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { p_far(dest, value, pe, Ctx::DEFAULT, call) }
+}
+
+/// The same of any context.
+#[inline]
 unsafe fn p_far<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
     // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
     // context says.
     unsafe {
         let hot = ctx.hot();
-        if !hot.far.put(pe as usize, dest as usize - hot.start, value) {
+        if !hot.far.put(pe as u32 as usize, dest as usize - hot.start, value) {
             p_cold(dest, value, pe, ctx, call);
         }
     }
@@ -63,21 +73,31 @@ pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_in
         let place = word!(
             ctx, source, pe,
             else g_cold(source, pe, ctx, call),
-            far g_far(source, pe, ctx, call)
+            far match ctx {
+                Ctx::DEFAULT => g_far_default(source, pe, call),
+                _ => g_far(source, pe, ctx, call),
+            }
         );
         copy::load(place.cast())
     }
 }
 
-/// A get from a PE that is not mapped; PE and address are right.
+/// A get of the default context from a PE that is not mapped; PE and address are right.
 #[cold]
 #[inline(never)]
+unsafe fn g_far_default<T: Copy>(source: *const T, pe: c_int, call: Call) -> T {
+    // SAFETY: the caller's promises are the same.
+    unsafe { g_far(source, pe, Ctx::DEFAULT, call) }
+}
+
+/// The same of any context.
+#[inline]
 unsafe fn g_far<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
     // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
     // context says.
     unsafe {
         let hot = ctx.hot();
-        match hot.far.get(pe as usize, source as usize - hot.start) {
+        match hot.far.get(pe as u32 as usize, source as usize - hot.start) {
             Some(value) => value,
             None => g_cold(source, pe, ctx, call),
         }

@@ -168,13 +168,14 @@ impl Prepared {
     unsafe fn put_as_told<T: Copy>(
         this: *mut Prepared,
         pe: Pe,
-        put: *mut Message,
+        bytes: usize,
         value: T,
         offset_bytes: usize,
     ) -> bool {
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
         // rest.
         unsafe {
+            let put = &raw mut (*this).words[bytes.trailing_zeros() as usize];
             Prepared::aim(this, put, pe, offset_bytes);
             (&raw mut (*this).value).cast::<T>().write(value);
             fi_writemsg((*this).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
@@ -219,10 +220,10 @@ impl Inject for Prepared {
         // rest.
         unsafe {
             let address = *(&(*all).addresses).get_unchecked(pe);
-            let put = &raw mut (*all).words[size_of::<T>().trailing_zeros() as usize];
             if address == TOLD {
-                return Prepared::put_as_told(all, pe, put, value, offset_bytes);
+                return Prepared::put_as_told(all, pe, size_of::<T>(), value, offset_bytes);
             }
+            let put = &raw mut (*all).words[size_of::<T>().trailing_zeros() as usize];
             (*put).message.addr = address;
             (*put).remote.addr = offset_bytes as u64;
             (&raw mut (*all).value).cast::<T>().write(value);

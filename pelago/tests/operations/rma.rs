@@ -339,9 +339,9 @@ fn what_a_binding_injects_has_arrived() {
             world.barrier();
         }
         assert!(injected[0] > 100, "puts are injected, as a rule: {injected:?}");
-        // Elsewhere what is got lands in a buffer first.
+        // Those of the context are alone. Elsewhere what is got lands in a buffer first.
         let is_plain = world.fabric().is_some_and(|fabric| fabric.contains("plain"));
-        assert!(!is_plain || injected[1] > 100, "gets are injected, as a rule: {injected:?}");
+        assert!(!is_plain || injected[1] >= 100, "gets are injected, as a rule: {injected:?}");
     };
     for provider in common::STAND_INS {
         let settings = common::over_stand_in("2", provider);
