@@ -30,7 +30,7 @@ pub(crate) unsafe fn p<T: Copy>(call: Call, ctx: Ctx, dest: *mut T, value: T, pe
             else p_cold(dest, value, pe, ctx, call),
             far match ctx {
                 Ctx::DEFAULT => p_far_default(dest, value, pe, call),
-                _ => p_far(dest, value, pe, ctx, call),
+                _ => p_far_ctx(dest, value, pe, ctx, call),
             }
         );
         copy::store(place.cast(), value)
@@ -46,7 +46,14 @@ unsafe fn p_far_default<T: Copy>(dest: *mut T, value: T, pe: c_int, call: Call) 
 }
 
 /// The same of any context.
-#[inline]
+#[cold]
+#[inline(never)]
+unsafe fn p_far_ctx<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { p_far(dest, value, pe, ctx, call) }
+}
+
+#[inline(always)]
 unsafe fn p_far<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
     // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
     // context says.
@@ -75,7 +82,7 @@ pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_in
             else g_cold(source, pe, ctx, call),
             far match ctx {
                 Ctx::DEFAULT => g_far_default(source, pe, call),
-                _ => g_far(source, pe, ctx, call),
+                _ => g_far_ctx(source, pe, ctx, call),
             }
         );
         copy::load(place.cast())
@@ -91,7 +98,14 @@ unsafe fn g_far_default<T: Copy>(source: *const T, pe: c_int, call: Call) -> T {
 }
 
 /// The same of any context.
-#[inline]
+#[cold]
+#[inline(never)]
+unsafe fn g_far_ctx<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
+    // SAFETY: the caller's promises are the same.
+    unsafe { g_far(source, pe, ctx, call) }
+}
+
+#[inline(always)]
 unsafe fn g_far<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
     // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
     // context says.
