@@ -27,7 +27,7 @@ pub(crate) unsafe fn p<T: Copy>(call: Call, ctx: Ctx, dest: *mut T, value: T, pe
     unsafe {
         let place = word!(
             ctx, dest, pe,
-            else p_cold(dest, value, pe, ctx, call),
+            else p_cold(dest, value, pe, call, ctx),
             far match ctx {
                 Ctx::DEFAULT => p_far_default(dest, value, pe, call),
                 _ => p_far_ctx(dest, value, pe, ctx, call),
@@ -60,14 +60,15 @@ unsafe fn p_far<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call
     unsafe {
         let hot = ctx.hot();
         if !hot.far.put(pe as u32 as usize, dest as usize - hot.start, value) {
-            p_cold(dest, value, pe, ctx, call);
+            p_cold(dest, value, pe, call, ctx);
         }
     }
 }
 
+/// The context comes last, so that the functions above need not move the other arguments.
 #[cold]
 #[inline(never)]
-unsafe fn p_cold<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
+unsafe fn p_cold<T: Copy>(dest: *mut T, value: T, pe: c_int, call: Call, ctx: Ctx) {
     // SAFETY: the value is a local.
     unsafe { put_cold(dest.cast(), (&raw const value).cast(), size_of::<T>(), pe, ctx, call, Kind::Blocking) }
 }
@@ -79,7 +80,7 @@ pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_in
     unsafe {
         let place = word!(
             ctx, source, pe,
-            else g_cold(source, pe, ctx, call),
+            else g_cold(source, pe, call, ctx),
             far match ctx {
                 Ctx::DEFAULT => g_far_default(source, pe, call),
                 _ => g_far_ctx(source, pe, ctx, call),
@@ -113,14 +114,14 @@ unsafe fn g_far<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T
         let hot = ctx.hot();
         match hot.far.get(pe as u32 as usize, source as usize - hot.start) {
             Some(value) => value,
-            None => g_cold(source, pe, ctx, call),
+            None => g_cold(source, pe, call, ctx),
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn g_cold<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
+unsafe fn g_cold<T: Copy>(source: *const T, pe: c_int, call: Call, ctx: Ctx) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: the value is a local, which a blocking get fills.
     unsafe {
