@@ -368,6 +368,7 @@ macro_rules! providers {
 
         /// How the provider in use injects. Those that do not have no such value, so that nothing is left of
         /// the dispatch.
+        #[expect(clippy::large_enum_variant, reason = "all but one of them are without values")]
         pub enum NetInject {
             $(#[doc = concat!("That of [`Net::", stringify!($variant), "`].")]
             $variant(<$provider as Provider>::Inject)),+

@@ -219,7 +219,8 @@ impl Inject for Prepared {
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
         // rest.
         unsafe {
-            let address = *(&(*all).addresses).get_unchecked(pe);
+            let addresses: &[u64] = &(*all).addresses;
+            let address = *addresses.get_unchecked(pe);
             if address == TOLD {
                 return Prepared::put_as_told(all, pe, size_of::<T>(), value, offset_bytes);
             }
@@ -259,7 +260,8 @@ impl Inject for Prepared {
             (*get).slot.pe = pe;
             let message = &raw mut (*get).message;
             // There are gets only where all addresses are known.
-            (*message).message.addr = *(&(*all).addresses).get_unchecked(pe);
+            let addresses: &[u64] = &(*all).addresses;
+            (*message).message.addr = *addresses.get_unchecked(pe);
             (*message).remote.addr = offset_bytes as u64;
             Message::set_local(message, into, bytes);
             fi_readmsg((*all).endpoint.as_ptr(), &raw const (*message).message, 0) == 0
