@@ -1,8 +1,12 @@
 //! The contract of a provider, and the enum that dispatches to the one in use.
+//!
+//! What is moved is a value: a [`Put`], a [`Get`] or an [`Amo`], which says all of the operation. What a
+//! provider can start beside all its other calls, without their lock, it hands out as its [`Inject`].
 
-use crate::amo::{Atomic, AtomicKind};
-use crate::ofi::{PreparedGet, PreparedPut, Spot};
-use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Remote, Status, Token};
+use crate::amo::AtomicKind;
+use crate::operation::{Amo, Get, Put};
+use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Status};
+use std::pin::Pin;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -17,6 +21,13 @@ pub trait Provider {
     const NAME: &'static str;
     /// Whether what was started completes although nobody calls the provider.
     const MOVES_BY_ITSELF: bool = false;
+    /// How an endpoint injects; [`Never`] if it does not.
+    type Inject: Inject;
+
+    /// The provider in use, in words for reports: what of its own it is over, besides its name.
+    fn description(&self) -> String {
+        Self::NAME.to_owned()
+    }
 
     /// What this endpoint can do.
     fn limits(&self) -> Limits;
@@ -70,51 +81,29 @@ pub trait Provider {
     /// the same word. Where it does not, atomics are messages that the target's processor serves.
     fn executes(&self, kind: AtomicKind) -> bool;
 
-    /// Writes `bytes` bytes from `source` to `target` in `pe`'s memory. Up to [`Limits::inject_bytes`] the
-    /// source is reusable at return, whatever the status; beyond, once it is sent ([`Event::Sent`]) or
-    /// complete. A put may arrive in pieces, also one of a word: only atomics arrive in one piece for sure.
-    /// No order among puts, gets and atomics, not even to one place.
+    /// Writes to a PE's memory. A put may arrive in pieces, also one of a word: only atomics arrive in one
+    /// piece for sure. No order among puts, gets and atomics, not even to one place.
     ///
     /// # Safety
-    /// `source` is valid for reads for as long as said above; the target lies inside the region registered.
-    unsafe fn put(
-        &self,
-        pe: Pe,
-        source: *const u8,
-        bytes: usize,
-        target: Remote,
-        token: Option<Token>,
-    ) -> Status;
+    /// The source is valid for reads for as long as [`Put::source`] says; the target lies inside the region
+    /// registered.
+    unsafe fn put(&self, put: Put) -> Status;
 
-    /// Reads `bytes` bytes from `source` in `pe`'s memory to `target`, perhaps in pieces, as a put writes.
+    /// Reads from a PE's memory, perhaps in pieces, as a put writes.
     ///
     /// # Safety
-    /// `target` is valid for writes until the get is complete; the source lies inside the region registered.
-    unsafe fn get(
-        &self,
-        pe: Pe,
-        target: *mut u8,
-        bytes: usize,
-        source: Remote,
-        token: Option<Token>,
-    ) -> Status;
+    /// The target is valid for writes until the get is complete; the source lies inside the region
+    /// registered.
+    unsafe fn get(&self, get: Get) -> Status;
 
-    /// Executes an atomic on a word in `pe`'s memory; only of kinds that the fabric
-    /// [`executes`](Provider::executes). Unless `fetched` is null, the word's old value is written there,
-    /// as many bytes as the kind has; then it counts as a get, else as a put.
+    /// Executes an atomic on a word in a PE's memory; only of kinds that the fabric
+    /// [`executes`](Provider::executes).
     ///
     /// # Safety
     /// `fetched` is null, or aligned for its type (a complex number for one of its parts) and valid for
     /// writes until the operation is complete; the word lies inside the region registered, at a multiple of
     /// its size.
-    unsafe fn atomic(
-        &self,
-        pe: Pe,
-        word: Remote,
-        atomic: &Atomic,
-        fetched: *mut u8,
-        token: Option<Token>,
-    ) -> Status;
+    unsafe fn atomic(&self, amo: Amo) -> Status;
 
     /// Sends a message: 64 bits and a payload of at most [`Limits::message_bytes`]. The payload is reusable
     /// at return. Messages between two PEs arrive in the order sent, once; messages and puts are not ordered.
@@ -161,16 +150,9 @@ pub trait Provider {
         false
     }
 
-    /// A prepared put into the memory under `key`, if the provider has such a thing, and where that begins at
-    /// each PE. To be asked when all memory is registered and known; good as long as the endpoint.
-    fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
-        let _ = key;
-        None
-    }
-
-    /// A prepared get from the same memory, if it has the same key everywhere and the provider can write to
-    /// any memory of this process.
-    fn prepared_get(&self, key: Key) -> Option<PreparedGet> {
+    /// How this endpoint injects to the memory under `key`, if it does. To be asked once, when all memory is
+    /// registered and known; good as long as the endpoint.
+    fn inject(&self, key: Key) -> Option<Self::Inject> {
         let _ = key;
         None
     }
@@ -181,7 +163,88 @@ pub trait Provider {
     }
 }
 
-/// Writes the enum of all providers and its dispatch: one line a provider, one `match` a call.
+/// An endpoint's own form of what it starts beside all its other calls: puts whose source is free when the
+/// call returns, and short gets. One thread at a time uses it, the one that has the lock of the
+/// [`Injector`](crate::inject::Injector) around it; what it starts counts as any other operation of the
+/// endpoint when it is complete, and no event tells of it.
+pub trait Inject: Send {
+    /// Bytes of the longest put.
+    fn put_bytes(&self) -> usize;
+
+    /// Bytes of the longest get; 0 if it starts none.
+    fn get_bytes(&self) -> usize {
+        0
+    }
+
+    /// To be called once it lies where it is to stay, before anything is started.
+    fn settle(self: Pin<&mut Self>);
+
+    /// Starts a put of a value of 1, 2, 4 or 8 bytes. `false` if the provider does not take it now, or
+    /// refuses it: then nothing has begun, and [`refused`](Inject::refused) knows what it was.
+    ///
+    /// # Safety
+    /// It is settled, and the endpoint is open. There is such a PE, and the place lies inside the region.
+    unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool;
+
+    /// PE, offset and value of the last put of a value of so many bytes, which was not taken.
+    fn refused(&self, bytes: usize) -> (Pe, usize, [u8; 8]);
+
+    /// Starts a put of up to [`put_bytes`](Inject::put_bytes) bytes, as above.
+    ///
+    /// # Safety
+    /// As above; the source is valid for reads.
+    unsafe fn put(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool;
+
+    /// Starts a get of at most [`get_bytes`](Inject::get_bytes) bytes, as above.
+    ///
+    /// # Safety
+    /// As above; the target is valid for writes, and nothing else is started here, until the get is complete.
+    unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
+        let _ = (pe, offset_bytes, into, bytes);
+        false
+    }
+
+    /// PE and offset of the last get.
+    fn last_get(&self) -> (Pe, usize) {
+        (0, 0)
+    }
+
+    /// How many gets of the endpoint are complete; to ask makes progress. As long as operations that are no
+    /// gets are under way as well, it may be too many.
+    ///
+    /// # Safety
+    /// The endpoint is open.
+    unsafe fn gets(&self) -> u64 {
+        0
+    }
+}
+
+/// How providers inject that do not: there is no such value.
+pub enum Never {}
+
+impl Inject for Never {
+    fn put_bytes(&self) -> usize {
+        match *self {}
+    }
+
+    fn settle(self: Pin<&mut Self>) {
+        match *self.get_mut() {}
+    }
+
+    unsafe fn put_word<T: Copy>(&mut self, _: Pe, _: usize, _: T) -> bool {
+        match *self {}
+    }
+
+    fn refused(&self, _: usize) -> (Pe, usize, [u8; 8]) {
+        match *self {}
+    }
+
+    unsafe fn put(&mut self, _: Pe, _: usize, _: *const u8, _: usize) -> bool {
+        match *self {}
+    }
+}
+
+/// Writes the enums of all providers and their dispatch: one line a provider, one `match` a call.
 macro_rules! providers {
     ($($(#[$doc:meta])* $variant:ident($provider:ty)),+ $(,)?) => {
         /// The provider in use, chosen at run time.
@@ -205,6 +268,11 @@ macro_rules! providers {
 
         impl Provider for Net {
             const NAME: &'static str = "net";
+            type Inject = NetInject;
+
+            fn description(&self) -> String {
+                match self { $(Net::$variant(net) => net.description()),+ }
+            }
 
             fn limits(&self) -> Limits {
                 match self { $(Net::$variant(net) => net.limits()),+ }
@@ -238,27 +306,19 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.executes(kind)),+ }
             }
 
-            unsafe fn put(
-                &self, pe: Pe, source: *const u8, bytes: usize, target: Remote, token: Option<Token>,
-            ) -> Status {
+            unsafe fn put(&self, put: Put) -> Status {
                 // SAFETY: the caller keeps the contract, which is that of the provider in use.
-                match self { $(Net::$variant(net) => unsafe { net.put(pe, source, bytes, target, token) }),+ }
+                match self { $(Net::$variant(net) => unsafe { net.put(put) }),+ }
             }
 
-            unsafe fn get(
-                &self, pe: Pe, target: *mut u8, bytes: usize, source: Remote, token: Option<Token>,
-            ) -> Status {
+            unsafe fn get(&self, get: Get) -> Status {
                 // SAFETY: the caller keeps the contract, which is that of the provider in use.
-                match self { $(Net::$variant(net) => unsafe { net.get(pe, target, bytes, source, token) }),+ }
+                match self { $(Net::$variant(net) => unsafe { net.get(get) }),+ }
             }
 
-            unsafe fn atomic(
-                &self, pe: Pe, word: Remote, atomic: &Atomic, fetched: *mut u8, token: Option<Token>,
-            ) -> Status {
+            unsafe fn atomic(&self, amo: Amo) -> Status {
                 // SAFETY: the caller keeps the contract, which is that of the provider in use.
-                unsafe {
-                    match self { $(Net::$variant(net) => net.atomic(pe, word, atomic, fetched, token)),+ }
-                }
+                match self { $(Net::$variant(net) => unsafe { net.atomic(amo) }),+ }
             }
 
             fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
@@ -293,20 +353,80 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.may_sleep()),+ }
             }
 
-            fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
-                match self { $(Net::$variant(net) => net.prepared_put(key)),+ }
+            fn inject(&self, key: Key) -> Option<NetInject> {
+                match self { $(Net::$variant(net) => net.inject(key).map(NetInject::$variant)),+ }
             }
 
             fn keeps_messages_behind_puts(&self) -> bool {
                 match self { $(Net::$variant(net) => net.keeps_messages_behind_puts()),+ }
             }
 
-            fn prepared_get(&self, key: Key) -> Option<PreparedGet> {
-                match self { $(Net::$variant(net) => net.prepared_get(key)),+ }
-            }
-
             fn compute(&self, time: Duration) {
                 match self { $(Net::$variant(net) => net.compute(time)),+ }
+            }
+        }
+
+        /// How the provider in use injects. Those that do not have no such value, so that nothing is left of
+        /// the dispatch.
+        #[expect(clippy::large_enum_variant, reason = "all but one of them are without values")]
+        pub enum NetInject {
+            $(#[doc = concat!("That of [`Net::", stringify!($variant), "`].")]
+            $variant(<$provider as Provider>::Inject)),+
+        }
+
+        impl Inject for NetInject {
+            fn put_bytes(&self) -> usize {
+                match self { $(NetInject::$variant(own) => own.put_bytes()),+ }
+            }
+
+            fn get_bytes(&self) -> usize {
+                match self { $(NetInject::$variant(own) => own.get_bytes()),+ }
+            }
+
+            fn settle(self: Pin<&mut Self>) {
+                // SAFETY: nothing is moved out of it; its part stays where it is as long as it does.
+                unsafe {
+                    match self.get_unchecked_mut() {
+                        $(NetInject::$variant(own) => Pin::new_unchecked(own).settle()),+
+                    }
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
+                // SAFETY: the caller's promises are the same.
+                unsafe {
+                    match self { $(NetInject::$variant(own) => own.put_word(pe, offset_bytes, value)),+ }
+                }
+            }
+
+            fn refused(&self, bytes: usize) -> (Pe, usize, [u8; 8]) {
+                match self { $(NetInject::$variant(own) => own.refused(bytes)),+ }
+            }
+
+            unsafe fn put(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
+                // SAFETY: the caller's promises are the same.
+                unsafe {
+                    match self { $(NetInject::$variant(own) => own.put(pe, offset_bytes, source, bytes)),+ }
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
+                // SAFETY: the caller's promises are the same.
+                unsafe {
+                    match self { $(NetInject::$variant(own) => own.get(pe, offset_bytes, into, bytes)),+ }
+                }
+            }
+
+            fn last_get(&self) -> (Pe, usize) {
+                match self { $(NetInject::$variant(own) => own.last_get()),+ }
+            }
+
+            #[inline(always)]
+            unsafe fn gets(&self) -> u64 {
+                // SAFETY: the caller's promises are the same.
+                unsafe { match self { $(NetInject::$variant(own) => own.gets()),+ } }
             }
         }
     };

@@ -2,10 +2,12 @@
 //!
 //! [`Provider`] is the contract, modelled on the Scalable Fabric Interface: reliable connectionless
 //! endpoints, an address vector, memory regions with keys that the application chooses and offset addressing,
-//! completion counters, small puts whose source is free at return, atomics, and messages. It asks for no more
-//! than a partitioned global address space needs. An enum dispatches ([`Net`]), so there is neither `dyn` nor
-//! a type parameter through the layers above. `template.rs` is the smallest provider that keeps the contract;
-//! the suite in `tests/providers/conformance/mod.rs` runs every rule on every provider.
+//! completion counters, small puts whose source is free at return, atomics, and messages. Operations are
+//! values ([`Put`], [`Get`], [`Amo`]); a provider may [`Inject`] short ones beside its other calls
+//! ([`inject`]). It asks for no more than a partitioned global address space needs. An enum dispatches
+//! ([`Net`]), so there is neither `dyn` nor a type parameter through the layers above. `template.rs` is
+//! the smallest provider that keeps the contract; the suite in `tests/providers/conformance/mod.rs` runs
+//! every rule on every provider.
 //!
 //! This crate knows nothing of how processes become a job: a provider gives its address as bytes, and the
 //! caller carries it to the others.
@@ -17,7 +19,11 @@ mod contract;
 #[cfg(not(loom))]
 pub mod copy;
 #[cfg(not(loom))]
+pub mod inject;
+#[cfg(not(loom))]
 pub mod ofi;
+#[cfg(not(loom))]
+mod operation;
 #[cfg(not(loom))]
 pub mod secret;
 pub mod shm;
@@ -34,9 +40,9 @@ pub mod unquiet;
 #[cfg(not(loom))]
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
-pub use contract::{Net, Provider};
+pub use contract::{Inject, Net, NetInject, Never, Provider};
 #[cfg(not(loom))]
-pub use ofi::{PreparedGet, PreparedPut, Spot};
+pub use operation::{Amo, Completion, Get, Put};
 #[cfg(not(loom))]
 pub use secret::Secret;
 pub use types::{

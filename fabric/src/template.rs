@@ -1,11 +1,13 @@
 //! The smallest provider that keeps the contract: copy this file to begin a new one.
 //!
 //! PEs of one process, joined through a [`Hub`]. Puts and gets are queued and move in `progress`, as on a
-//! network: they answer `Pending`, and `Again` when the queue is full. Nothing here is fast.
+//! network: they answer `Pending`, and `Again` when the queue is full. Nothing here is fast. Nor is anything
+//! injected beside the other calls; `ofi/prepared.rs` shows how a provider does that.
 
 use crate::amo::{Atomic, AtomicKind, write_word};
-use crate::contract::Provider;
+use crate::contract::{Never, Provider};
 use crate::copy;
+use crate::operation::{Amo, Get, Put};
 use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -140,6 +142,7 @@ impl Template {
 
 impl Provider for Template {
     const NAME: &'static str = "template";
+    type Inject = Never;
 
     fn limits(&self) -> Limits {
         Limits { inject_bytes: INJECT_BYTES, message_bytes: 4096, transfer_bytes: usize::MAX }
@@ -184,14 +187,9 @@ impl Provider for Template {
         true
     }
 
-    unsafe fn put(
-        &self,
-        pe: Pe,
-        source: *const u8,
-        bytes: usize,
-        target: Remote,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn put(&self, put: Put) -> Status {
+        let Put { pe, target, source, bytes, completion } = put;
+        let token = completion.token();
         let kept = (bytes <= INJECT_BYTES).then(|| {
             // SAFETY: the caller vouches for the source at least until this call returns.
             unsafe { std::slice::from_raw_parts(source, bytes).to_vec() }
@@ -200,27 +198,17 @@ impl Provider for Template {
         self.enqueue(Transfer { pe, local, kept, bytes, remote: target, action, token })
     }
 
-    unsafe fn get(
-        &self,
-        pe: Pe,
-        target: *mut u8,
-        bytes: usize,
-        source: Remote,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn get(&self, get: Get) -> Status {
+        let Get { pe, source, target, bytes, completion } = get;
+        let token = completion.token();
         let action = Action::Get;
         self.enqueue(Transfer { pe, local: target, kept: None, bytes, remote: source, action, token })
     }
 
-    unsafe fn atomic(
-        &self,
-        pe: Pe,
-        word: Remote,
-        atomic: &Atomic,
-        fetched: *mut u8,
-        token: Option<Token>,
-    ) -> Status {
-        let (bytes, action) = (atomic.kind.bytes(), Action::Atomic(*atomic));
+    unsafe fn atomic(&self, amo: Amo) -> Status {
+        let Amo { pe, word, atomic, fetched, completion } = amo;
+        let token = completion.token();
+        let (bytes, action) = (atomic.kind.bytes(), Action::Atomic(atomic));
         self.enqueue(Transfer { pe, local: fetched, kept: None, bytes, remote: word, action, token })
     }
 

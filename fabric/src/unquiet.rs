@@ -1,18 +1,18 @@
 //! The mark of an endpoint: whether something was started there since all was last known to be complete.
 //!
-//! States of the word: 0, all that was started is complete; `BY_SHORTCUT` alone, something was started under
-//! the shortcut's lock; otherwise the channel has started something, once for each `ONE_BY_CHANNEL`, with
-//! `BY_CHANNEL` for the case that the count begins anew.
+//! States of the word: 0, all that was started is complete; `BY_INJECTION` alone, something was started under
+//! the injector's lock; otherwise another call has started something, once for each `ONE_CALL`, with
+//! `BY_CALL` for the case that the count begins anew.
 //!
 //! Invariant: who starts something has counted it and then marks, before the provider gets it. The mark goes
-//! back to 0 under the shortcut's lock only: by a quiet, which has the channel's lock as well and has found
-//! everything that was counted complete; or by who was alone from 0 on.
+//! back to 0 under the injector's lock only: by a quiet, which has the lock of the other calls as well and
+//! has found everything that was counted complete; or by who was alone from 0 on.
 
 use crate::sync::{AtomicU32, Ordering};
 
-const BY_SHORTCUT: u32 = 1;
-const BY_CHANNEL: u32 = 2;
-const ONE_BY_CHANNEL: u32 = 4;
+const BY_INJECTION: u32 = 1;
+const BY_CALL: u32 = 2;
+const ONE_CALL: u32 = 4;
 
 /// The mark.
 #[derive(Debug)]
@@ -30,28 +30,28 @@ impl Unquiet {
         &self.0
     }
 
-    /// Marks that something is started under the shortcut's lock.
+    /// Marks that something is started under the injector's lock.
     #[inline(always)]
-    pub fn by_shortcut(&self) {
-        self.0.fetch_or(BY_SHORTCUT, Ordering::Relaxed);
+    pub fn by_injection(&self) {
+        self.0.fetch_or(BY_INJECTION, Ordering::Relaxed);
     }
 
-    /// Marks that the channel starts something.
+    /// Marks that another call of the endpoint starts something.
     #[inline]
-    pub fn by_channel(&self) {
+    pub fn by_call(&self) {
         // SYNC POINT started: releases the count of what is started.
-        let before = self.0.fetch_add(ONE_BY_CHANNEL, Ordering::Release);
-        if before & BY_CHANNEL == 0 {
+        let before = self.0.fetch_add(ONE_CALL, Ordering::Release);
+        if before & BY_CALL == 0 {
             // Not 0, however many there are.
-            self.0.fetch_or(BY_CHANNEL, Ordering::Relaxed);
+            self.0.fetch_or(BY_CALL, Ordering::Relaxed);
         }
     }
 
-    /// Marks that something is started under the shortcut's lock, if nothing else is marked.
+    /// Marks that something is started under the injector's lock, if nothing else is marked.
     #[inline(always)]
     pub fn begin_alone(&self) -> bool {
         // SYNC POINT unquiet: acquires what has come to be known as complete.
-        self.0.compare_exchange(0, BY_SHORTCUT, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.0.compare_exchange(0, BY_INJECTION, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Takes that mark away, if nothing else was marked since. If so, all that the provider has completed
@@ -59,12 +59,12 @@ impl Unquiet {
     #[inline(always)]
     pub fn end_alone(&self) -> bool {
         // SYNC POINT unquiet: releases what has come to be known as complete.
-        self.0.compare_exchange(BY_SHORTCUT, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.0.compare_exchange(BY_INJECTION, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// What a mark becomes if the channel starts one thing, and nothing else is started.
-    pub fn after_one_by_channel(mark: u32) -> u32 {
-        mark.wrapping_add(ONE_BY_CHANNEL) | BY_CHANNEL
+    /// What a mark becomes if another call starts one thing, and nothing else is started.
+    pub fn after_one_call(mark: u32) -> u32 {
+        mark.wrapping_add(ONE_CALL) | BY_CALL
     }
 
     /// The mark as it is now: to be read before the counts.
@@ -86,22 +86,22 @@ mod tests {
 
     #[test]
     fn marks_stay_however_many_there_are() {
-        let unquiet = Unquiet(AtomicU32::new(u32::MAX - ONE_BY_CHANNEL + 1 + BY_CHANNEL));
-        unquiet.by_channel();
-        assert_eq!(unquiet.read(), BY_CHANNEL, "the count begins anew, the mark does not");
-        unquiet.by_channel();
-        unquiet.clear(BY_CHANNEL);
-        assert_eq!(unquiet.read(), BY_CHANNEL + ONE_BY_CHANNEL, "something was started meanwhile");
-        unquiet.clear(BY_CHANNEL + ONE_BY_CHANNEL);
+        let unquiet = Unquiet(AtomicU32::new(u32::MAX - ONE_CALL + 1 + BY_CALL));
+        unquiet.by_call();
+        assert_eq!(unquiet.read(), BY_CALL, "the count begins anew, the mark does not");
+        unquiet.by_call();
+        unquiet.clear(BY_CALL);
+        assert_eq!(unquiet.read(), BY_CALL + ONE_CALL, "something was started meanwhile");
+        unquiet.clear(BY_CALL + ONE_CALL);
         assert_eq!(unquiet.read(), 0);
     }
 
     #[test]
     fn one_by_the_channel_is_foreseen() {
-        for before in [0, BY_SHORTCUT, BY_CHANNEL, u32::MAX - ONE_BY_CHANNEL + 1 + BY_CHANNEL] {
+        for before in [0, BY_INJECTION, BY_CALL, u32::MAX - ONE_CALL + 1 + BY_CALL] {
             let unquiet = Unquiet(AtomicU32::new(before));
-            unquiet.by_channel();
-            assert_eq!(unquiet.read(), Unquiet::after_one_by_channel(before), "{before:#x}");
+            unquiet.by_call();
+            assert_eq!(unquiet.read(), Unquiet::after_one_call(before), "{before:#x}");
         }
     }
 
@@ -110,11 +110,11 @@ mod tests {
         let unquiet = Unquiet::default();
         assert!(unquiet.begin_alone() && !unquiet.begin_alone() && unquiet.end_alone());
         assert_eq!(unquiet.read(), 0);
-        unquiet.by_shortcut();
+        unquiet.by_injection();
         assert!(!unquiet.begin_alone(), "puts are under way");
         unquiet.clear(unquiet.read());
         assert!(unquiet.begin_alone());
-        unquiet.by_channel();
+        unquiet.by_call();
         assert!(!unquiet.end_alone(), "something else was started");
         assert_ne!(unquiet.read(), 0);
     }
@@ -138,7 +138,7 @@ mod models {
                 let (unquiet, started, complete) = (unquiet.clone(), started.clone(), complete.clone());
                 thread::spawn(move || {
                     started.fetch_add(1, Ordering::Relaxed);
-                    unquiet.by_channel();
+                    unquiet.by_call();
                     complete.fetch_add(1, Ordering::Release);
                 })
             };

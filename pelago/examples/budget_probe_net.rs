@@ -4,13 +4,23 @@
 #[path = "common/probe.rs"]
 mod probe;
 
-use pelago::{Symmetric, World};
+use pelago::{ContextKind, Symmetric, View, World};
 use probe::{probe, run};
 use std::hint::black_box;
 
 #[inline(never)]
 fn put_net(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
     array.p(pe, index, value)
+}
+
+#[inline(never)]
+fn put_context_net(view: &View<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
+    view.p(pe, index, value)
+}
+
+#[inline(never)]
+fn put_slice_net(array: &Symmetric<'_, u64>, pe: usize, source: &[u64]) -> pelago::Result<()> {
+    array.put(pe, 0, source)
 }
 
 #[inline(never)]
@@ -33,6 +43,8 @@ fn main() -> pelago::Result<()> {
     let fabric = world.fabric();
     assert!(fabric.as_ref().is_some_and(|name| name.contains("hollow")), "counted over {fabric:?}");
     let array = world.alloc::<u64>(64)?;
+    let context = world.context(ContextKind::Private)?;
+    let through = array.via(&context);
     let after_a_put = || {
         array.p(0, 6, 1)?;
         // The first one sees nothing but gets from here on, the second one that all is quiet.
@@ -42,6 +54,16 @@ fn main() -> pelago::Result<()> {
     };
     run(&[
         probe("put_net", put_net as _, Box::new(|| drop(black_box(put_net)(&array, 0, 5, 42)))),
+        probe(
+            "put_context_net",
+            put_context_net as _,
+            Box::new(|| drop(black_box(put_context_net)(&through, 0, 5, 42))),
+        ),
+        probe(
+            "put_slice_net",
+            put_slice_net as _,
+            Box::new(|| drop(black_box(put_slice_net)(&array, 0, &[1; 3]))),
+        ),
         // What was put before is complete after the first call, which is not counted.
         probe("quiet_net", quiet_net as _, Box::new(|| black_box(quiet_net)(&world))),
         // Alone, as all is quiet.

@@ -5,7 +5,8 @@
 //! * flags: every PE raises its own and looks at all others';
 //! * counter: the last to come lets all go, for more PEs than cores.
 //!
-//! Elsewhere, and with `PELAGO_BARRIER=dissemination`, it is the barrier of the team of all PEs (`coll`).
+//! Elsewhere, and with `PELAGO_BARRIER=dissemination`, it is the barrier of a team of all PEs (`coll`). That
+//! team has no other operations, so no collective operation of a program is taken for this barrier.
 
 use crate::Pe;
 use crate::wait::Awaited;
@@ -156,9 +157,10 @@ impl World {
     fn barrier_of_team(&self, round: u64) {
         let _within = Within::new(round);
         self.quiet();
+        let team = self.barrier_team.as_ref().expect("it was made where the barrier needs a team");
         match self.barrier.form.load(Ordering::Relaxed) {
-            DISSEMINATION_FORM => self.team.meet_by_dissemination(self),
-            _ => self.team.meet_slowly(self),
+            DISSEMINATION_FORM => team.meet_by_dissemination(self),
+            _ => team.meet_slowly(self),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::agree::Call;
 use crate::amo::{AtomicElement, comparing};
+use crate::channel::{Channel, Injector, Target};
 use crate::coll::direct::Direct;
 use crate::context::Context;
 use crate::element::Element;
@@ -25,11 +26,14 @@ pub use crate::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::join::Membership;
 pub use crate::run::run_with;
 pub use pelago_fabric::copy;
+use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 pub use pelago_fabric::sync::fence_after_update;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
 pub use pelago_fabric::threads::count as thread_count;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr::{self, null};
+use std::sync::Arc;
 
 /// What a binding's own fast path reads of an array. All of it is constant while the array lives.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +46,91 @@ pub struct Reach {
     pub own: *mut u8,
     /// Size of a part in bytes.
     pub bytes: usize,
+}
+
+/// What a fast path of one's own starts puts and gets by on PEs that are not mapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Far {
+    injector: *const Injector,
+    /// The channel that it is of, and the world; null if nothing is injected.
+    channel: *const Channel,
+    world: *const World,
+    /// Where the array begins in the region of each PE.
+    offset_bytes: usize,
+}
+
+impl Far {
+    /// Not to be used: where no PE is within the limit.
+    pub const NONE: Far = Far { injector: null(), channel: null(), world: null(), offset_bytes: 0 };
+
+    /// One that injects nothing.
+    pub fn closed(self, world: &World) -> Far {
+        Far { injector: &world.no_injector, ..self }
+    }
+
+    /// Puts a value to `offset_bytes` of the part on `pe`. The source is free at return, and the put is
+    /// complete after a quiet. `false` if nothing has begun: then the view's own methods are to be called.
+    ///
+    /// # Safety
+    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not mapped,
+    /// and the value lies in it.
+    #[inline(always)]
+    pub unsafe fn put<V: Copy>(&self, pe: Pe, offset_bytes: usize, value: V) -> bool {
+        let place = self.offset_bytes + offset_bytes;
+        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well.
+        unsafe {
+            match (*self.injector).put_word(pe, place, value, ptr::from_ref(self).cast()) {
+                Injected::Started => {}
+                Injected::NotStarted => return false,
+                Injected::Refused(kept) => Far::put_again(&*self.injector, kept, size_of::<V>()),
+            }
+        }
+        true
+    }
+
+    /// Puts a value of so many bytes that the provider did not take at once.
+    #[cold]
+    #[inline(never)]
+    fn put_again(injector: &Injector, kept: Kept, bytes: usize) {
+        let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
+        let target = Target { operation: "p", pe, offset_bytes };
+        // SAFETY: `put` has named itself, and the channel and the world of what was started are there as long
+        // as the array; without a tracker the source is free when this returns.
+        unsafe {
+            let Far { channel, world, .. } = *origin.cast::<Far>();
+            (*channel).put(&*world, target, value.as_ptr(), bytes, None);
+        }
+    }
+
+    /// Gets a value from `offset_bytes` of the part on `pe`. `None` if nothing has begun, as above.
+    ///
+    /// # Safety
+    /// As [`put`](Far::put). Any bytes are a value.
+    #[inline(always)]
+    pub unsafe fn get<V: Copy>(&self, pe: Pe, offset_bytes: usize) -> Option<V> {
+        let mut value = MaybeUninit::<V>::uninit();
+        let (from, into) =
+            ((pe, self.offset_bytes + offset_bytes), (value.as_mut_ptr().cast(), size_of::<V>()));
+        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well. The
+        // value is there until the get is complete.
+        unsafe {
+            let (origin, finish) = (ptr::from_ref(self).cast(), |get| Far::finish_get(get, into.0, into.1));
+            (*self.injector).get(from, into, origin, finish).then(|| value.assume_init())
+        }
+    }
+
+    /// Brings a get to its end.
+    ///
+    /// # Safety
+    /// As it was started, into this place.
+    unsafe fn finish_get(get: Unfinished, into: *mut u8, bytes: usize) {
+        // SAFETY: `get` has named itself, and the channel and the world of what was started are there as long
+        // as the array; the caller vouches for the place.
+        unsafe {
+            let Far { channel, world, .. } = *get.origin.cast::<Far>();
+            (*channel).finish_get(&*world, get, into, bytes);
+        }
+    }
 }
 
 /// So many bytes before the start of each part lies a word of 4 bytes that is not 0 while the PE sleeps until
@@ -57,6 +146,18 @@ impl<'w, T: Element> View<'w, T> {
             parts: self.place.table(),
             own: self.place.own().as_ptr().cast(),
             bytes: self.len() * size_of::<T>(),
+        }
+    }
+
+    /// What a fast path of one's own injects by, through the context that the array is seen through. PEs are
+    /// those of the job: nothing is injected to an array of a space.
+    pub fn far(&self) -> Far {
+        let channel = self.world().net.as_ref().map(|_| Arc::as_ptr(self.net_channel()));
+        Far {
+            injector: self.injector,
+            channel: channel.unwrap_or(null()),
+            world: self.world(),
+            offset_bytes: self.place.offset_bytes(),
         }
     }
 

@@ -1,22 +1,23 @@
 //! A sending side over the net: an endpoint of the provider, and the count of what was started there. The
 //! world has one, and each context one of its own, so that they complete apart.
 //!
-//! Invariant: what was started and is not complete is counted in `puts` or `followers`, or by the shortcut,
+//! Invariant: what was started and is not complete is counted in `puts` or `followers`, or by the injector,
 //! which keeps the count of gets as well, before it can complete; so when the provider's counters have caught
 //! up and there are no followers, everything is complete. The lock is held for single calls of the provider,
-//! never for longer.
+//! never for longer; what is injected takes none that is waited for.
 
 use crate::Pe;
-use crate::shortcut::Shortcut;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
+use pelago_fabric::inject::{Left, Noted, Unfinished};
+use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
-    Atomic, AtomicKind, Bell, Completions, Event, FabricResult, Key, Limits, Net, Provider, Remote, Status,
-    Token,
+    Amo, Atomic, AtomicKind, Bell, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net,
+    NetInject, Provider, Put, Remote, Status, Token,
 };
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The key under which every PE registers its heap.
@@ -26,6 +27,9 @@ pub(crate) const HEAP_KEY: Key = 0;
 const LOOKS_FOR_QUIET: u32 = 32;
 /// Of those, one in so many takes what has arrived.
 const LOOKS_PER_SERVICE: u32 = 8;
+
+/// What injects at a channel.
+pub(crate) type Injector = pelago_fabric::inject::Injector<NetInject>;
 
 /// A sending side over the net.
 pub(crate) struct Channel {
@@ -40,8 +44,8 @@ pub(crate) struct Channel {
     puts: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
-    /// The way past this channel for puts and gets of one element, and the mark of what was started.
-    shortcut: Shortcut,
+    /// Starts short puts and lone gets beside the lock, and has the mark of what was started.
+    injector: Injector,
     /// How often a thread that waits for quiet has looked.
     looks: AtomicU32,
     /// Threads of this PE that wait, and make progress meanwhile.
@@ -88,7 +92,24 @@ impl Target {
 }
 
 impl Channel {
-    pub(crate) fn new(net: Net, shortcut: Shortcut) -> Channel {
+    /// A channel over this net. It injects if the net moves by itself and can, and there is the record of the
+    /// job's failure, as there is not while operations are counted. That is in memory which the world
+    /// keeps for as long as the channel is used.
+    pub(crate) fn new(net: Net, failure: Option<&Failure>) -> Arc<Channel> {
+        let own = failure
+            .filter(|_| net.moves_by_itself())
+            .and_then(|failure| Some((net.inject(HEAP_KEY)?, failure)));
+        // SAFETY: the record stays while something is started, as the caller says.
+        let injector =
+            own.map_or_else(Injector::none, |(own, failure)| unsafe { Injector::new(own, failure) });
+        let channel = Arc::new(Channel::with(net, injector));
+        // SAFETY: the channel is not moved out of its `Arc`, which others get clones of; its injector is
+        // closed before the net goes, or goes with it.
+        unsafe { channel.injector.open() };
+        channel
+    }
+
+    fn with(net: Net, injector: Injector) -> Channel {
         let (limits, moves_by_itself) = (net.limits(), net.moves_by_itself());
         let keeps_messages_behind_puts = net.keeps_messages_behind_puts();
         Channel {
@@ -100,7 +121,7 @@ impl Channel {
             looks: AtomicU32::new(0),
             puts: AtomicU64::new(0),
             followers: AtomicU64::new(0),
-            shortcut,
+            injector,
             waiters: AtomicU32::new(0),
             quieting: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
@@ -151,7 +172,7 @@ impl Channel {
     /// Gives up what is under way: nothing that was started here touches a buffer any more.
     pub(crate) fn shut(&self) {
         self.is_shut.store(true, Ordering::Relaxed);
-        self.shortcut.close();
+        self.injector.close();
         self.lock().take();
     }
 
@@ -160,9 +181,9 @@ impl Channel {
         self.is_shut.load(Ordering::Relaxed)
     }
 
-    /// A further channel from the same PE.
-    pub(crate) fn context(&self) -> FabricResult<Channel> {
-        self.call(Provider::context).map(|net| Channel::new(net, Shortcut::none(self.shortcut.n_pes())))
+    /// A further channel from the same PE; see [`new`](Channel::new).
+    pub(crate) fn context(&self, failure: Option<&Failure>) -> FabricResult<Arc<Channel>> {
+        self.call(Provider::context).map(|net| Channel::new(net, failure))
     }
 
     pub(crate) fn executes(&self, kind: AtomicKind) -> bool {
@@ -171,13 +192,7 @@ impl Channel {
 
     /// What is used: a provider, and for libfabric its provider and domain. `None` once it is shut.
     pub(crate) fn fabric(&self) -> Option<String> {
-        self.lock().as_ref().map(|net| match net {
-            Net::Ofi(ofi) => {
-                let (provider, domain) = ofi.names();
-                format!("{} ({provider} on {domain})", net.name())
-            }
-            _ => net.name().to_owned(),
-        })
+        self.lock().as_ref().map(Provider::description)
     }
 
     pub(crate) fn virtual_time(&self) -> Option<Duration> {
@@ -222,17 +237,17 @@ impl Channel {
 
     /// Says that a thread of this PE makes progress.
     pub(crate) fn look(&self) {
-        self.shortcut.has_looked().store(true, Ordering::Relaxed);
+        self.injector.has_looked().store(true, Ordering::Relaxed);
     }
 
     /// Forgets that threads of this PE have made progress: the service thread takes over.
     pub(crate) fn forget_looks(&self) {
-        self.shortcut.has_looked().store(false, Ordering::Relaxed);
+        self.injector.has_looked().store(false, Ordering::Relaxed);
     }
 
     /// Whether a thread of this PE waits, or has made progress since this was last asked.
     pub(crate) fn has_looked(&self) -> bool {
-        self.shortcut.has_looked().swap(false, Ordering::Relaxed) || self.has_waiters()
+        self.injector.has_looked().swap(false, Ordering::Relaxed) || self.has_waiters()
     }
 
     /// Whether a thread of this PE waits.
@@ -278,8 +293,14 @@ impl Channel {
             let status = self.issue(world, target, |net| {
                 // SAFETY: the caller vouches for the source and the range.
                 unsafe {
-                    let source = source.add(skipped);
-                    net.put(target.pe, source, piece, target.remote(skipped), Some(tracker.token()))
+                    let (source, completion) = (source.add(skipped), Completion::Tracked(tracker.token()));
+                    net.put(Put {
+                        pe: target.pe,
+                        target: target.remote(skipped),
+                        source,
+                        bytes: piece,
+                        completion,
+                    })
                 }
             });
             if status == Status::Done {
@@ -294,15 +315,59 @@ impl Channel {
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads.
     unsafe fn put_injected(&self, world: &World, target: Target, source: *const u8, bytes: usize) {
-        if bytes == 0 {
+        // SAFETY: the caller vouches for the source and the range.
+        if bytes == 0 || unsafe { self.injector.put(target.pe, target.offset_bytes, source, bytes) } {
             return;
         }
         self.admit(world, target);
         self.started(&self.puts);
         world.tally.add(|counts| counts.net_puts += 1);
-        let remote = target.remote(0);
+        let (pe, completion) = (target.pe, Completion::Counted);
+        let put = Put { pe, target: target.remote(0), source, bytes, completion };
         // SAFETY: the caller vouches for the source and the range.
-        let _ = self.issue(world, target, |net| unsafe { net.put(target.pe, source, bytes, remote, None) });
+        let _ = self.issue(world, target, |net| unsafe { net.put(put) });
+    }
+
+    /// Brings a get to its end that was injected and is not there at once.
+    ///
+    /// # Safety
+    /// As it was injected; `into` and its length are those of then.
+    #[cold]
+    #[track_caller]
+    pub(crate) unsafe fn finish_get(&self, world: &World, get: Unfinished, into: *mut u8, bytes: usize) {
+        let Unfinished { pe, offset_bytes, left, .. } = get;
+        match left {
+            Left::Service => world.progress(),
+            Left::Quiet => self.quiet(world),
+            // SAFETY: the caller vouches for range and place; without a tracker it is complete at return.
+            Left::All => unsafe {
+                self.get(world, Target { operation: "get", pe, offset_bytes }, into, bytes, None);
+            },
+        }
+    }
+
+    /// Injects a get, if it can be; if so, it is complete at return.
+    ///
+    /// # Safety
+    /// The range lies in the heap, and the PE is reached over the net. `into` is valid for writes. This
+    /// thread may wait.
+    #[track_caller]
+    pub(crate) unsafe fn inject_get(
+        &self,
+        world: &World,
+        injector: &Injector,
+        from: (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+    ) -> bool {
+        // SAFETY: these are what it was injected with.
+        let finish = |get| unsafe { self.finish_get(world, get, into, bytes) };
+        // SAFETY: the caller vouches for all of it.
+        let get = || unsafe { injector.get_noted(from, (into, bytes), finish) };
+        // Nothing but gets was started since the last one: if these are complete, this one is alone.
+        match get() {
+            Noted::NotMarkedAnew => self.is_quiet() && get() == Noted::Here,
+            noted => noted == Noted::Here,
+        }
     }
 
     /// Starts a get; without a tracker, completes it.
@@ -326,14 +391,20 @@ impl Channel {
         };
         self.admit(world, source);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
-            self.started(self.shortcut.channel_gets());
+            self.started(self.injector.other_gets());
             world.tally.add(|counts| counts.net_gets += 1);
             tracker.begin(false);
             let status = self.issue(world, source, |net| {
                 // SAFETY: the caller vouches for the range and the place of the data.
                 unsafe {
-                    let into = into.add(skipped);
-                    net.get(source.pe, into, piece, source.remote(skipped), Some(tracker.token()))
+                    let (target, completion) = (into.add(skipped), Completion::Tracked(tracker.token()));
+                    net.get(Get {
+                        pe: source.pe,
+                        source: source.remote(skipped),
+                        target,
+                        bytes: piece,
+                        completion,
+                    })
                 }
             });
             if status == Status::Done {
@@ -354,12 +425,13 @@ impl Channel {
         words: usize,
         tracker: &Tracker,
     ) -> bool {
-        let gets = self.shortcut.channel_gets();
+        let gets = self.injector.other_gets();
         self.started(gets);
         tracker.begin(false);
-        let (remote, bytes, token) = (source.remote(0), words * size_of::<u64>(), Some(tracker.token()));
+        let (bytes, completion) = (words * size_of::<u64>(), Completion::Tracked(tracker.token()));
+        let (pe, source, target) = (source.pe, source.remote(0), into.cast());
         // SAFETY: the caller has checked that the remote words exist and that `into` stays valid.
-        let status = self.call(|net| unsafe { net.get(source.pe, into.cast(), bytes, remote, token) });
+        let status = self.call(|net| unsafe { net.get(Get { pe, source, target, bytes, completion }) });
         if status == Status::Again {
             gets.fetch_sub(1, Ordering::Relaxed);
         }
@@ -381,11 +453,12 @@ impl Channel {
         fetched: *mut u8,
         token: Option<Token>,
     ) -> Status {
-        let count = if fetched.is_null() { &self.puts } else { self.shortcut.channel_gets() };
+        let count = if fetched.is_null() { &self.puts } else { self.injector.other_gets() };
         self.started(count);
-        let word = target.remote(0);
+        let (word, atomic, completion) = (target.remote(0), *atomic, token.into());
+        let amo = Amo { pe: target.pe, word, atomic, fetched, completion };
         // SAFETY: the caller vouches for the word and the place of the result.
-        let status = self.call_if_open(|net| unsafe { net.atomic(target.pe, word, atomic, fetched, token) });
+        let status = self.call_if_open(|net| unsafe { net.atomic(amo) });
         let status = status.unwrap_or(Status::Again);
         if status == Status::Again {
             count.fetch_sub(1, Ordering::Relaxed);
@@ -411,7 +484,7 @@ impl Channel {
     /// Counts an operation before it can complete.
     fn started(&self, count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
-        self.shortcut.unquiet().by_channel();
+        self.injector.unquiet().by_call();
     }
 
     /// Whether what was started completes although nobody calls the provider.
@@ -425,9 +498,9 @@ impl Channel {
         self.keeps_messages_behind_puts
     }
 
-    /// The way past this channel for puts and gets of one element.
-    pub(crate) fn shortcut(&self) -> &Shortcut {
-        &self.shortcut
+    /// What starts short puts and lone gets beside the lock.
+    pub(crate) fn injector(&self) -> &Injector {
+        &self.injector
     }
 
     /// Such an operation is complete, or counted by the provider from now on.
@@ -450,17 +523,17 @@ impl Channel {
             return false;
         }
         // Before the channel's lock, which nobody else is to wait for meanwhile.
-        let mut stopped = self.shortcut.stop();
+        let mut stopped = self.injector.stop();
         stopped.leave_open(!self.is_quieting());
         self.call(|net| {
             // Not before both locks are held: what is issued by then was counted before. The mark first: if
             // it is the same when it is taken away, nothing was counted in between.
-            let mark = self.shortcut.unquiet().read();
-            let [puts, gets] = [&self.puts, self.shortcut.channel_gets()].map(|n| n.load(Ordering::Relaxed));
+            let mark = self.injector.unquiet().read();
+            let [puts, gets] = [&self.puts, self.injector.other_gets()].map(|n| n.load(Ordering::Relaxed));
             let started = Completions { puts: puts + stopped.puts(), gets: gets + stopped.gets() };
             let is_quiet = !self.has_followers() && net.has_completed(started);
             if is_quiet {
-                self.shortcut.unquiet().clear(mark);
+                self.injector.unquiet().clear(mark);
             }
             is_quiet
         })
@@ -468,7 +541,7 @@ impl Channel {
 
     /// Whether something was started here since the last quiet.
     pub(crate) fn is_marked(&self) -> bool {
-        self.shortcut.unquiet().read() != 0
+        self.injector.unquiet().read() != 0
     }
 
     /// Whether nothing was started here since all was known to be complete, and more can be.
@@ -494,8 +567,8 @@ impl Channel {
             world.progress();
             world.wait(Awaited::Quiet, || self.is_quiet());
         }
-        // The last look has left the shortcut closed.
-        self.shortcut.stop().leave_open(!self.is_quieting());
+        // The last look has left it closed.
+        self.injector.stop().leave_open(!self.is_quieting());
     }
 
     /// Looks for a while whether a net that moves by itself is quiet. Other PEs are served meanwhile, also by

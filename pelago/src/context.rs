@@ -64,7 +64,7 @@ impl World {
             Some(net) => {
                 let channel = match self.agenda.idle_channel() {
                     Some(channel) => channel,
-                    None => Arc::new(net.context()?),
+                    None => net.context((!self.tally.is_on()).then(|| &self.memory.header().failure))?,
                 };
                 self.agenda.add_context(&channel);
                 Some(channel)

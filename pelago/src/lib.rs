@@ -77,7 +77,6 @@ mod route;
 mod run;
 mod segment;
 mod service;
-mod shortcut;
 mod signal;
 mod space;
 mod spmd;

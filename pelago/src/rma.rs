@@ -1,20 +1,19 @@
 //! Remote memory access: put and get.
 //!
 //! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
-//! says what is wrong, counts the operation, or takes it to the net. Before it, a put or a get of one element
-//! tries the shortcut over the net.
+//! says what is wrong, counts the operation, or takes it to the net. Before it, a put of one element or a
+//! short get over the net is injected if it can be.
 
 use crate::Pe;
-use crate::channel::Target;
+use crate::channel::{Injector, Target};
 use crate::counters::Counters;
 use crate::element::Element;
 use crate::error::Result;
 use crate::restricted;
 use crate::segment::Part;
-use crate::shortcut::{Got, Kept, Outcome, Refused, Shortcut};
 use crate::tracker::Tracker;
 use crate::view::{View, Way};
-use pelago_fabric::PreparedPut;
+use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -105,48 +104,28 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     unsafe fn p_far(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        if !PreparedPut::is_for::<T>() {
-            return self.p_checked(pe, index, value);
-        }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
-        let shortcut = self.shortcut;
+        let injector = self.injector;
         // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
         // at the same offset.
-        match unsafe { shortcut.put(pe, offset_bytes, value, ptr::from_ref(self).cast()) } {
-            Outcome::Started => Ok(()),
-            Outcome::NotStarted => self.p_checked(pe, index, value),
-            Outcome::Refused(kept) => Self::p_again(shortcut, kept),
-            Outcome::Elsewhere => self.p_elsewhere(pe, index, value),
-        }
-    }
-
-    /// Puts one element to a PE whose memory has a key of its own.
-    #[inline(never)]
-    fn p_elsewhere(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        let spot = match self.shortcut.peer(pe) {
-            None => return self.p_checked(pe, index, value),
-            Some(spot) => spot,
-        };
-        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
-        // SAFETY: `p` has checked the index, and the spot is the PE's.
-        match unsafe { self.shortcut.put_to(spot, offset_bytes, value, ptr::from_ref(self).cast()) } {
-            Outcome::Started => Ok(()),
-            Outcome::Refused(kept) => Self::p_again(self.shortcut, kept),
-            Outcome::NotStarted | Outcome::Elsewhere => self.p_checked(pe, index, value),
+        match unsafe { injector.put_word(pe, offset_bytes, value, ptr::from_ref(self).cast()) } {
+            Injected::Started => Ok(()),
+            Injected::NotStarted => self.p_checked(pe, index, value),
+            Injected::Refused(kept) => Self::p_again(injector, kept),
         }
     }
 
     /// Puts one element that the provider did not take at once.
     #[cold]
     #[inline(never)]
-    fn p_again(shortcut: &Shortcut, kept: Kept) -> Result<()> {
-        let Refused { origin, pe, offset_bytes, value } = shortcut.refused(kept, size_of::<T>());
+    fn p_again(injector: &Injector, kept: Kept) -> Result<()> {
+        let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, size_of::<T>());
         // SAFETY: the origin is the view of this call, as `p_far` has said.
         let view = unsafe { &*origin.cast::<Self>() };
         let target = Target { operation: "p", pe, offset_bytes };
         // SAFETY: there is such a PE, and `p` has checked the index; without a tracker the source is
         // free when this returns.
-        unsafe { view.world().net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
+        unsafe { view.net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
         Ok(())
     }
 
@@ -263,6 +242,43 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     unsafe fn g_far(&self, pe: Pe, index: usize) -> Result<T> {
+        if !restricted::may_wait() {
+            return self.g_checked(pe, index);
+        }
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        let mut value = MaybeUninit::<T>::uninit();
+        let (into, origin) = ((value.as_mut_ptr().cast(), size_of::<T>()), ptr::from_ref(self).cast());
+        // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
+        // at the same offset. The value is there until this returns, and this thread may wait.
+        let is_here =
+            unsafe { self.injector.get((pe, offset_bytes), into, origin, |get| Self::g_finish(get, into.0)) };
+        if !is_here {
+            // SAFETY: the promises are the same.
+            return unsafe { self.g_far_noted(pe, index) };
+        }
+        // SAFETY: the get is complete, and has written the value.
+        Ok(unsafe { value.assume_init() })
+    }
+
+    /// Brings a get of one element to its end.
+    ///
+    /// # Safety
+    /// It is one of `g_far`, into this place.
+    unsafe fn g_finish(get: Unfinished, into: *mut u8) {
+        // SAFETY: the origin is the view of that call; the caller vouches for the rest.
+        unsafe {
+            let view = &*get.origin.cast::<Self>();
+            view.net_channel().finish_get(view.world(), get, into, size_of::<T>());
+        }
+    }
+
+    /// Gets one element over the net, when it is noted that it was not alone.
+    ///
+    /// # Safety
+    /// As `g_far`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn g_far_noted(&self, pe: Pe, index: usize) -> Result<T> {
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: the caller has promised that the PE and the element exist. The value is valid for writes
         // until this returns.
@@ -274,34 +290,19 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Gets so many bytes by the shortcut; `false` if they have to come another way.
+    /// Injects a get of so many bytes; `false` if they have to come another way.
     ///
     /// # Safety
     /// There is such a member; the elements are in the array; `into` is valid for writes until this returns.
-    #[inline(always)]
     unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
-        if !restricted::may_wait() {
-            return false;
-        }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
         // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
         // at the same offset. This function returns when the data are there, and this thread may wait.
-        let get = || unsafe { self.shortcut.get(pe, offset_bytes, into, bytes) };
-        let got = match get() {
-            Got::NotMarkedAnew if self.world().net_channel().is_quiet() => get(),
-            got => got,
-        };
-        // First of all, as it is the most frequent.
-        if got == Got::Here {
-            return true;
-        }
-        match got {
-            Got::Here => {}
-            Got::HereAndDue => self.world().progress(),
-            Got::UnderWay => self.world().net_channel().quiet(self.world()),
-            Got::NotStarted | Got::NotMarkedAnew => return false,
-        }
-        true
+        restricted::may_wait()
+            && unsafe {
+                let (world, from) = (self.world(), (pe, offset_bytes));
+                self.net_channel().inject_get(world, self.injector, from, (into, bytes))
+            }
     }
 
     #[cold]

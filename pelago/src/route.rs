@@ -68,11 +68,6 @@ impl Routes {
         }
     }
 
-    /// The number of PEs of the job.
-    pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     /// The node of a PE.
     pub(crate) fn node(&self, pe: Pe) -> u32 {
         self.nodes[pe]

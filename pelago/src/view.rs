@@ -5,7 +5,7 @@
 //! exclusive phase.
 
 use crate::Pe;
-use crate::channel::{Channel, Target};
+use crate::channel::{Channel, Injector, Target};
 use crate::coll::schedule::Rank;
 use crate::context::Context;
 use crate::element::Element;
@@ -13,7 +13,6 @@ use crate::error::{ErrorKind, Result};
 use crate::local::Local;
 use crate::realm::Realm;
 use crate::segment::{Part, Place};
-use crate::shortcut::Shortcut;
 use crate::symmetric::Usage;
 use crate::world::World;
 use pelago_fabric::shm::doorbell::Cause;
@@ -34,8 +33,8 @@ pub struct View<'a, T: Element> {
     usage: Arc<Usage>,
     /// Where operations over the net start; the world's own channel if `None`.
     channel: Option<&'a Arc<Channel>>,
-    /// The short way of puts of one element; one that leads nowhere if they may not take it.
-    pub(crate) shortcut: &'a Shortcut,
+    /// Injects puts of one element and lone gets; closed if the view may not.
+    pub(crate) injector: &'a Injector,
     /// In an exclusive phase, or after one that has not ended here.
     is_closed: bool,
     pub(crate) place: Place<T>,
@@ -51,8 +50,8 @@ pub(crate) enum Way<'a, T: Element> {
 
 impl<'a, T: Element> View<'a, T> {
     pub(crate) fn new(world: &'a World, realm: &'a Realm, place: Place<T>, usage: Arc<Usage>) -> View<'a, T> {
-        let shortcut = &world.no_shortcut;
-        let mut view = View { world, realm, usage, channel: None, shortcut, is_closed: false, place };
+        let injector = &world.no_injector;
+        let mut view = View { world, realm, usage, channel: None, injector, is_closed: false, place };
         view.open(place.limit);
         view
     }
@@ -61,15 +60,15 @@ impl<'a, T: Element> View<'a, T> {
     /// again.
     pub(crate) fn close(&mut self) -> usize {
         self.is_closed = true;
-        self.shortcut = &self.world.no_shortcut;
+        self.injector = &self.world.no_injector;
         std::mem::replace(&mut self.place.limit, 0)
     }
 
     /// Lets operations happen; `limit` is what `close` has returned.
     pub(crate) fn open(&mut self, limit: usize) {
         self.is_closed = false;
-        if self.realm.is_world() && self.channel.is_none() {
-            self.shortcut = self.world.shortcut();
+        if self.realm.is_world() {
+            self.injector = self.own_injector();
         }
         self.place.limit = limit;
     }
@@ -82,8 +81,8 @@ impl<'a, T: Element> View<'a, T> {
     /// This view with another place in the same memory.
     pub(crate) fn with_place<U: Element>(&self, place: Place<U>) -> View<'a, U> {
         let (world, realm, usage) = (self.world, self.realm, Arc::clone(&self.usage));
-        let (channel, shortcut, is_closed) = (self.channel, self.shortcut, self.is_closed);
-        View { world, realm, usage, channel, shortcut, is_closed, place }
+        let (channel, injector, is_closed) = (self.channel, self.injector, self.is_closed);
+        View { world, realm, usage, channel, injector, is_closed, place }
     }
 
     /// Elements on each PE.
@@ -119,7 +118,11 @@ impl<'a, T: Element> View<'a, T> {
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
         assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());
-        View { channel: context.channel(), shortcut: &self.world.no_shortcut, ..self.with_place(self.place) }
+        let mut view = View { channel: context.channel(), ..self.with_place(self.place) };
+        if !view.is_closed && view.realm.is_world() {
+            view.injector = view.own_injector();
+        }
+        view
     }
 
     /// The part in this PE's own memory, which other PEs may access at the same time.
@@ -147,8 +150,18 @@ impl<'a, T: Element> View<'a, T> {
         if let Some(part) = unsafe { self.place.mapped(rank) } {
             return Way::Mapped(part);
         }
-        let channel = self.channel.unwrap_or_else(|| self.world.net_channel());
-        Way::Net(channel, Target { operation, pe, offset_bytes: self.region_offset(rank, index) })
+        Way::Net(self.net_channel(), Target { operation, pe, offset_bytes: self.region_offset(rank, index) })
+    }
+
+    /// Where operations over the net start.
+    pub(crate) fn net_channel(&self) -> &'a Arc<Channel> {
+        self.channel.unwrap_or_else(|| self.world.net_channel())
+    }
+
+    /// What injects where operations over the net start.
+    fn own_injector(&self) -> &'a Injector {
+        let channel = self.channel.or(self.world.net.as_ref());
+        channel.map_or(&self.world.no_injector, |channel| channel.injector())
     }
 
     /// Whether the parts of all members are mapped.

@@ -9,7 +9,7 @@ use crate::affinity::Affinity;
 use crate::agree::Call;
 use crate::am::hub::Hub;
 use crate::barrier::Barrier;
-use crate::channel::{Channel, HEAP_KEY};
+use crate::channel::{Channel, Injector};
 use crate::coll::engine::Collectives;
 use crate::counters::{Counters, Tally};
 use crate::departure::Departures;
@@ -28,15 +28,13 @@ use crate::realm::Realm;
 use crate::route::Routes;
 use crate::segment::{Memory, RESERVED_BYTES};
 use crate::service::Service;
-use crate::shortcut::Shortcut;
 use crate::stall::Stall;
 use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
 use crate::tracker::Trackers;
 use crate::wait::{Awaited, Patience};
 use crate::watch::Watch;
-use pelago_boot::{Settings, cpus};
-use pelago_fabric::Net;
+use pelago_boot::{BarrierKind, Settings, cpus};
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::mem::ManuallyDrop;
@@ -102,13 +100,16 @@ pub struct Core {
     pub(crate) pool: Mutex<Heap>,
     /// The team of all PEs.
     pub(crate) team: Arc<TeamCore>,
+    /// The same PEs with memory of their own, where the barrier of all PEs needs a team: so it is never taken
+    /// for a collective operation of the team of all PEs.
+    pub(crate) barrier_team: Option<Arc<TeamCore>>,
     pub(crate) collectives: Collectives,
     pub(crate) routes: Routes,
     pub(crate) muster: Muster,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
-    /// What stands for the short way of puts where there is none.
-    pub(crate) no_shortcut: Shortcut,
+    /// What injects where nothing is injected: never open.
+    pub(crate) no_injector: Injector,
     /// After the channel that writes its answers.
     pub(crate) watch: Watch,
     /// Likewise.
@@ -283,11 +284,6 @@ impl World {
         self.tally.read()
     }
 
-    /// The short way of puts of one element over the net.
-    pub(crate) fn shortcut(&self) -> &Shortcut {
-        self.net.as_ref().map_or(&self.no_shortcut, |net| net.shortcut())
-    }
-
     /// The node of a PE, from 0.
     pub(crate) fn node(&self, pe: Pe) -> u32 {
         self.routes.node(pe)
@@ -317,14 +313,15 @@ impl World {
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, &routes, tally.is_on());
-        let net = net.map(|net| channel_over(net, !tally.is_on(), &routes, &memory));
+        let failure = &memory.header().failure;
+        let net = net.map(|net| Channel::new(net, (!tally.is_on()).then_some(failure)));
         let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
         let is_simulated = net.as_ref().is_some_and(|net| net.virtual_time().is_some());
         // Whoever asks whether this PE is there is answered while it computes.
         let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
         let mark = match &net {
             None => Mark::Never,
-            Some(net) if net.moves_by_itself() => Mark::Word(net.shortcut().unquiet().word()),
+            Some(net) if net.moves_by_itself() => Mark::Word(net.injector().unquiet().word()),
             Some(_) => Mark::Always,
         };
         // SAFETY: the words lie in the segment and in the channel, both of which the world keeps.
@@ -333,8 +330,14 @@ impl World {
         last_words::forget_errors(is_alone_in_process(job.as_ref()));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
         let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
-        let team = TeamCore::world(&memory, &mut pool, (me, n_pes), (settings.sync_memory, net.is_some()))?;
-        let team = Arc::new(team.on_nodes(|pe| routes.node(pe)));
+        let mut team_of_all = || {
+            let how = (settings.sync_memory, net.is_some());
+            let team = TeamCore::world(&memory, &mut pool, (me, n_pes), how)?;
+            Ok::<_, crate::Error>(Arc::new(team.on_nodes(|pe| routes.node(pe))))
+        };
+        let team = team_of_all()?;
+        let has_barrier_team = net.is_some() || settings.barrier == BarrierKind::Dissemination;
+        let barrier_team = if has_barrier_team { Some(team_of_all()?) } else { None };
         let core = Core {
             me,
             n_pes,
@@ -348,11 +351,12 @@ impl World {
             realm: Realm::world(me, n_pes, heap),
             pool: Mutex::new(pool),
             team,
+            barrier_team,
             collectives: Collectives::new(settings)?,
             routes,
             muster: Muster::default(),
             net,
-            no_shortcut: Shortcut::none(n_pes),
+            no_injector: Injector::none(),
             // Elsewhere nobody is silent but by the program's fault.
             watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
             stall: Stall::new(!is_simulated, placement.pids, settings),
@@ -380,8 +384,10 @@ impl World {
         self.spread(settings.spread);
         let (meets_at_counter, is_plain) = self.manners(self.n_pes);
         let core = self.own_core();
-        let team = Arc::get_mut(&mut core.team).expect("the team of all PEs is shared with nobody yet");
-        team.tune(meets_at_counter, is_plain);
+        for team in [Some(&mut core.team), core.barrier_team.as_mut()].into_iter().flatten() {
+            let team = Arc::get_mut(team).expect("the team of all PEs is shared with nobody yet");
+            team.tune(meets_at_counter, is_plain);
+        }
         if self.net.is_some() {
             self.muster(Point::Join, Awaited::Join);
         }
@@ -548,19 +554,6 @@ impl World {
 /// Whether a process has one PE.
 fn is_alone_in_process(membership: Option<&Membership>) -> bool {
     membership.is_some_and(|of| of.job.pes_per_process() == 1)
-}
-
-/// The channel of the world over this net. Operations that are counted do not take the shortcut.
-fn channel_over(net: Net, may_shorten: bool, routes: &Routes, memory: &Memory) -> Arc<Channel> {
-    let shortcut = if net.moves_by_itself() && may_shorten {
-        Shortcut::prepare(&net, HEAP_KEY, routes, &memory.header().failure)
-    } else {
-        Shortcut::none(routes.len())
-    };
-    let channel = Arc::new(Channel::new(net, shortcut));
-    // SAFETY: the channel is not moved out of its `Arc`, which others get clones of.
-    unsafe { channel.shortcut().open() };
-    channel
 }
 
 /// Payload of the panic of a PE (as a thread) that gives up because another one failed.

@@ -145,7 +145,11 @@ impl Library {
         });
         if let Some(members) = &members {
             let limit = if hot.limit == 0 { 0 } else { n_pes };
-            hot = Hot { limit, parts: members.parts.as_ptr(), ..hot };
+            // What injects knows PEs by their numbers in the job: here everything takes the cold functions.
+            let far = if limit == 0 { hot.far } else { hot.far.closed(self.world) };
+            hot = Hot { limit, parts: members.parts.as_ptr(), far, ..hot };
+        } else {
+            hot.far = self.heap.via(&stream).far();
         }
         let context = Context { stream, team: handle, members, n_pes, counts: Counts::default() };
         let ctx = CONTEXTS.insert(hot, context).map(Ctx)?;

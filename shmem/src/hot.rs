@@ -7,12 +7,15 @@
 
 use crate::abi::{Ctx, c_int};
 use pelago::World;
+use pelago::binding::Far;
 use std::ptr::null;
 
 /// Where the symmetric heap lies, for the PEs of one context.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Hot {
+    /// How PEs that are not mapped are reached.
+    pub(crate) far: Far,
     /// PEs that the fast path may look up in `parts`.
     pub(crate) limit: usize,
     /// The start of this PE's heap.
@@ -40,7 +43,8 @@ impl Hot {
     }
 
     /// Nobody is reached.
-    pub(crate) const CLOSED: Hot = Hot { limit: 0, start: 0, bytes: 0, parts: null(), looked_at_bytes: 0 };
+    pub(crate) const CLOSED: Hot =
+        Hot { limit: 0, start: 0, bytes: 0, parts: null(), looked_at_bytes: 0, far: Far::NONE };
 }
 
 /// The default context. The section is known to `statics/sections.rs`: where this library is linked into the
@@ -93,10 +97,13 @@ impl Ctx {
 }
 
 /// Where a symmetric address of this PE leads on another PE, if the fast path may go there: the start of that
-/// PE's heap, the offset in it, and what else the context says; else `$cold` is what the calling function
-/// answers.
+/// PE's heap, the offset in it, and what else the context says; else the calling function returns `$cold`, or
+/// `$far` if PE and address are right and the PE is not mapped.
 macro_rules! reach {
-    ($ctx:expr, $address:expr, $pe:expr, else $cold:expr) => {{
+    ($ctx:expr, $address:expr, $pe:expr, else $cold:expr) => {
+        reach!($ctx, $address, $pe, else $cold, far $cold)
+    };
+    ($ctx:expr, $address:expr, $pe:expr, else $cold:expr, far $far:expr) => {{
         let hot = $ctx.hot();
         let (offset, pe) = (($address as usize).wrapping_sub(hot.start), $pe as u32 as usize);
         // Three tests, not one of all: joined, they cost more instructions.
@@ -109,7 +116,7 @@ macro_rules! reach {
         // The table has an entry for each PE below the limit.
         let part = *hot.parts.add(pe);
         if part.is_null() {
-            return $cold;
+            return $far;
         }
         (part, offset, hot)
     }};
@@ -117,8 +124,8 @@ macro_rules! reach {
 
 /// Where an object of at most 16 bytes lies on another PE.
 macro_rules! word {
-    ($ctx:expr, $address:expr, $pe:expr, else $cold:expr) => {{
-        let (part, offset, _) = reach!($ctx, $address, $pe, else $cold);
+    ($ctx:expr, $address:expr, $pe:expr, else $cold:expr, far $far:expr) => {{
+        let (part, offset, _) = reach!($ctx, $address, $pe, else $cold, far $far);
         part.add(offset)
     }};
 }

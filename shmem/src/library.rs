@@ -96,7 +96,9 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let counts = Counts::default();
     let library = Library { world, groups, statics, blocks, counts, thread_level, align_bytes, heap, checks };
     let (start, parts) = (reach.own as usize, reach.parts);
-    let hot = Hot { limit, start, bytes: usable, parts, looked_at_bytes };
+    // All that it names is the world's, which outlives the library.
+    let far = library.heap.far();
+    let hot = Hot { limit, start, bytes: usable, parts, looked_at_bytes, far };
     let plain: *const World = if limit > 0 { world } else { null() };
     let attention = match &library.checks {
         None => world.attention().map(|word| word.cast()),

@@ -1,7 +1,8 @@
 //! Remote memory access (OpenSHMEM 1.6, 9.6 and 9.7): put, get, p, g, and the non-blocking forms.
 //!
 //! Between PEs that map each other the non-blocking forms are complete at return, so they are the blocking
-//! ones. Everything that the fast path does not let pass comes to `put_cold` or `get_cold`.
+//! ones. A single element of a PE that is not mapped is put and got by what injects there, if nothing
+//! stands in the way. Everything else comes to `put_cold` or `get_cold`.
 
 use crate::abi::{Ctx, c_int, size_t};
 use crate::check::User;
@@ -24,14 +25,50 @@ pub(crate) enum Kind {
 pub(crate) unsafe fn p<T: Copy>(call: Call, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
     // SAFETY: the handle and the address are what the standard asks for; `word` checks PE and range.
     unsafe {
-        let place = word!(ctx, dest, pe, else p_cold(dest, value, pe, ctx, call));
+        let place = word!(
+            ctx, dest, pe,
+            else p_cold(dest, value, pe, call, ctx),
+            far match ctx {
+                Ctx::DEFAULT => p_far_default(dest, value, pe, call),
+                _ => p_far_ctx(dest, value, pe, ctx, call),
+            }
+        );
         copy::store(place.cast(), value)
     }
 }
 
+/// A put of the default context to a PE that is not mapped; PE and address are right.
 #[cold]
 #[inline(never)]
-unsafe fn p_cold<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
+unsafe fn p_far_default<T: Copy>(dest: *mut T, value: T, pe: c_int, call: Call) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { p_far(dest, value, pe, Ctx::DEFAULT, call) }
+}
+
+/// The same of any context.
+#[cold]
+#[inline(never)]
+unsafe fn p_far_ctx<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
+    // SAFETY: the caller's promises are the same.
+    unsafe { p_far(dest, value, pe, ctx, call) }
+}
+
+#[inline(always)]
+unsafe fn p_far<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
+    // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
+    // context says.
+    unsafe {
+        let hot = ctx.hot();
+        if !hot.far.put(pe as u32 as usize, dest as usize - hot.start, value) {
+            p_cold(dest, value, pe, call, ctx);
+        }
+    }
+}
+
+/// The context comes last, so that the functions above need not move the other arguments.
+#[cold]
+#[inline(never)]
+unsafe fn p_cold<T: Copy>(dest: *mut T, value: T, pe: c_int, call: Call, ctx: Ctx) {
     // SAFETY: the value is a local.
     unsafe { put_cold(dest.cast(), (&raw const value).cast(), size_of::<T>(), pe, ctx, call, Kind::Blocking) }
 }
@@ -41,14 +78,50 @@ unsafe fn p_cold<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Cal
 pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_int) -> T {
     // SAFETY: the handle and the address are what the standard asks for; `word` checks PE and range.
     unsafe {
-        let place = word!(ctx, source, pe, else g_cold(source, pe, ctx, call));
+        let place = word!(
+            ctx, source, pe,
+            else g_cold(source, pe, call, ctx),
+            far match ctx {
+                Ctx::DEFAULT => g_far_default(source, pe, call),
+                _ => g_far_ctx(source, pe, ctx, call),
+            }
+        );
         copy::load(place.cast())
+    }
+}
+
+/// A get of the default context from a PE that is not mapped; PE and address are right.
+#[cold]
+#[inline(never)]
+unsafe fn g_far_default<T: Copy>(source: *const T, pe: c_int, call: Call) -> T {
+    // SAFETY: the caller's promises are the same.
+    unsafe { g_far(source, pe, Ctx::DEFAULT, call) }
+}
+
+/// The same of any context.
+#[cold]
+#[inline(never)]
+unsafe fn g_far_ctx<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
+    // SAFETY: the caller's promises are the same.
+    unsafe { g_far(source, pe, ctx, call) }
+}
+
+#[inline(always)]
+unsafe fn g_far<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
+    // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
+    // context says.
+    unsafe {
+        let hot = ctx.hot();
+        match hot.far.get(pe as u32 as usize, source as usize - hot.start) {
+            Some(value) => value,
+            None => g_cold(source, pe, call, ctx),
+        }
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn g_cold<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
+unsafe fn g_cold<T: Copy>(source: *const T, pe: c_int, call: Call, ctx: Ctx) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: the value is a local, which a blocking get fills.
     unsafe {
@@ -63,8 +136,9 @@ pub(crate) unsafe fn put<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
-        let (part, offset) = run!(ctx, dest, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, dest, nelems, each, pe, else {
+            put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking)
+        });
         put_run(part, offset, source.cast(), bytes)
     }
 }
@@ -82,8 +156,9 @@ pub(crate) unsafe fn put_nbi<T>(
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
-        let (part, offset) = run!(ctx, dest, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, dest, nelems, each, pe, else {
+            put_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking)
+        });
         put_run(part, offset, source.cast(), bytes)
     }
 }
@@ -94,8 +169,9 @@ pub(crate) unsafe fn get<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking);
-        let (part, offset) = run!(ctx, source, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, source, nelems, each, pe, else {
+            get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Blocking)
+        });
         get_run(dest.cast(), part, offset, bytes)
     }
 }
@@ -113,8 +189,9 @@ pub(crate) unsafe fn get_nbi<T>(
     let (each, bytes) = (size_of::<T>(), nelems.saturating_mul(size_of::<T>()));
     // SAFETY: the handle and the addresses are what the standard asks for; `run` checks PE and range.
     unsafe {
-        let cold = || get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking);
-        let (part, offset) = run!(ctx, source, nelems, each, pe, else cold());
+        let (part, offset) = run!(ctx, source, nelems, each, pe, else {
+            get_cold(dest.cast(), source.cast(), bytes, pe, ctx, call, Kind::Nonblocking)
+        });
         get_run(dest.cast(), part, offset, bytes)
     }
 }

@@ -10,7 +10,7 @@
 
 mod tracer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -67,14 +67,45 @@ const SHMEM_BUDGETS: [Budget; 11] = [
     Budget { probe: "pshmem_long_broadcast", instructions: 180, what: "the same on another team" },
 ];
 
-/// The same over a net, at one PE that reaches its own memory through the provider `hollow` of the stand-in
-/// for libfabric (`fabric/examples/ofi_stand_in/hollow.rs`); the probes stand in
+/// Between PEs of one node in a job of two nodes: what it costs in a job of one node; the probes stand in
+/// `pelago/examples/budget_probe_nodes.rs`.
+const NODES_BUDGETS: [Budget; 5] = [
+    Budget { probe: "put_checked", instructions: 11, what: "put of one element, PE and index checked" },
+    Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
+    Budget { probe: "fetch_add_checked", instructions: 14, what: "atomic, PE and index checked" },
+    Budget { probe: "fetch_add_bound", instructions: 8, what: "atomic through a handle bound to a PE" },
+    Budget { probe: "quiet", instructions: 12, what: "quiet with nothing outstanding" },
+];
+
+/// The same for the OpenSHMEM library.
+const SHMEM_NODES_BUDGETS: [Budget; 7] = [
+    Budget { probe: "shmem_int_p", instructions: 13, what: "put of one element, default checks" },
+    Budget { probe: "shmem_int_g", instructions: 13, what: "get of one element" },
+    Budget { probe: "shmem_long_atomic_fetch_add", instructions: 19, what: "atomic, alignment checked" },
+    Budget { probe: "shmem_putmem", instructions: 25, what: "put of 8 bytes" },
+    Budget { probe: "shmem_getmem", instructions: 25, what: "get of 8 bytes" },
+    Budget { probe: "shmem_quiet", instructions: 12, what: "quiet with nothing outstanding" },
+    Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
+];
+
+/// Over a net, at one PE that reaches its own memory through the provider `hollow` of the stand-in for
+/// libfabric (`fabric/examples/ofi_stand_in/hollow.rs`); the probes stand in
 /// `pelago/examples/budget_probe_net.rs`.
-const NET_BUDGETS: [Budget; 4] = [
+const NET_BUDGETS: [Budget; 6] = [
     Budget {
         probe: "put_net",
         instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
         what: "put of one element over libfabric, 6 in its fi_writemsg",
+    },
+    Budget {
+        probe: "put_context_net",
+        instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
+        what: "the same through a context",
+    },
+    Budget {
+        probe: "put_slice_net",
+        instructions: 280,
+        what: "put of three elements over libfabric, injected, all checked",
     },
     Budget { probe: "quiet_net", instructions: 12, what: "quiet with nothing outstanding, over libfabric" },
     Budget {
@@ -89,8 +120,27 @@ const NET_BUDGETS: [Budget; 4] = [
     },
 ];
 
+/// The same for the OpenSHMEM library.
+const SHMEM_NET_BUDGETS: [Budget; 4] = [
+    Budget {
+        probe: "shmem_int_p",
+        instructions: 60 + HOLLOW_WRITE_INSTRUCTIONS,
+        what: "put of one element over libfabric, 6 in its fi_writemsg",
+    },
+    Budget {
+        probe: "shmem_int_g",
+        instructions: 80 + HOLLOW_READ_INSTRUCTIONS,
+        what: "get of one element, 8 in fi_readmsg and fi_cntr_read",
+    },
+    Budget { probe: "shmem_quiet", instructions: 12, what: "quiet with nothing outstanding" },
+    Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
+];
+
 /// Instructions of the function of the hollow library that a put calls, `fi_writemsg`.
 const HOLLOW_WRITE_INSTRUCTIONS: u64 = 6;
+
+/// The same of those that a get calls, `fi_readmsg` and `fi_cntr_read`.
+const HOLLOW_READ_INSTRUCTIONS: u64 = 8;
 
 /// Seconds of real time that the probe program may take, preparation included.
 const DEADLINE_SECONDS: u32 = 60;
@@ -127,10 +177,21 @@ enum Verdict {
 /// budget or is missing.
 pub fn run(json: bool) -> Result<()> {
     let built = build(&PROBES)?;
-    let on_node = Command::new(built.example("budget_probe")?);
-    let mut rows = judge(&BUDGETS, &tracer::count(on_node, DEADLINE_SECONDS)?);
-    rows.extend(judge(&NET_BUDGETS, &tracer::count(net_probes(&built)?, DEADLINE_SECONDS)?));
-    rows.extend(judge(&SHMEM_BUDGETS, &tracer::count(Command::new(shmem_probes()?), DEADLINE_SECONDS)?));
+    let (in_c, in_rust) = (shmem_probes()?, built.example("budget_probe")?);
+    let alone = |program: Command| tracer::count(program, DEADLINE_SECONDS);
+    let mut rows = judge("", &BUDGETS, &alone(Command::new(in_rust))?);
+    rows.extend(judge("", &SHMEM_BUDGETS, &alone(Command::new(&in_c))?));
+    rows.extend(judge("", &NET_BUDGETS, &alone(over_net(&built, &built.example("budget_probe_net")?)?)?));
+    let far = over_net(&built, &in_c)?;
+    rows.extend(judge(" (far PE)", &SHMEM_NET_BUDGETS, &alone(far)?));
+    let near = " (two nodes)";
+    if has_libfabric() {
+        let rust = built.example("budget_probe_nodes")?;
+        rows.extend(judge(near, &NODES_BUDGETS, &in_two_nodes(&built, &rust)?));
+        rows.extend(judge(near, &SHMEM_NODES_BUDGETS, &in_two_nodes(&built, &in_c)?));
+    } else {
+        eprintln!("budget: there is no libfabric here, so nothing was counted in a job of two nodes");
+    }
     if json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
@@ -144,14 +205,17 @@ pub fn run(json: bool) -> Result<()> {
 
 /// The packages and examples that the probes need, built in one call with the library that is installed: its
 /// dependencies then have the same features for all of them, and are compiled once.
-const PROBES: [&str; 8] = [
+const PROBES: [&str; 11] = [
     "--release",
     "--lib",
     "--package=pelago",
     "--package=pelago-fabric",
     "--package=pelago-shmem",
+    "--package=pelago-boot",
     "--example=budget_probe",
     "--example=budget_probe_net",
+    "--example=budget_probe_nodes",
+    "--example=launch",
     "--example=ofi_stand_in",
 ];
 
@@ -179,12 +243,38 @@ impl Built {
     }
 }
 
-/// The probes over a net, which open the stand-in instead of libfabric.
-fn net_probes(built: &Built) -> Result<Command> {
-    let mut program = Command::new(built.example("budget_probe_net")?);
+/// A program of probes over a net, which opens the stand-in instead of libfabric.
+fn over_net(built: &Built, program: &Path) -> Result<Command> {
+    let mut program = Command::new(program);
     program.env("PELAGO_ROUTE", "net").env("PELAGO_FABRIC", "ofi");
     program.env("PELAGO_OFI_LIBRARY", built.example("ofi_stand_in")?).env("PELAGO_OFI_PROVIDER", "hollow");
+    // What it would wait for never arrives.
+    program.env("BUDGET_COLLECTIVES", "no");
     Ok(program)
+}
+
+/// Counts the probes of a program in a job of two nodes, as which the halves of this machine count.
+fn in_two_nodes(built: &Built, program: &Path) -> Result<Vec<Count>> {
+    let folder = metadata()?.target_directory.join("budget");
+    let probes = folder.join(format!("probes-{}", std::process::id()));
+    let mut launcher = Command::new(built.example("launch")?);
+    launcher.arg(JOB_PES).arg(program).env("PELAGO_SIM_NODES", "2");
+    launcher.env("PELAGO_FABRIC", "ofi").env("PELAGO_OFI_PROVIDER", "tcp").env("PELAGO_OFI_INTERFACE", "lo");
+    launcher.env("BUDGET_COLLECTIVES", "no");
+    let counts = tracer::count_in_job(launcher, &probes, DEADLINE_SECONDS);
+    let _ = std::fs::remove_file(probes);
+    counts
+}
+
+/// PEs of such a job: two of one node, and one of the other.
+const JOB_PES: &str = "3";
+
+/// Whether the system finds libfabric, which nodes are between.
+fn has_libfabric() -> bool {
+    // SAFETY: the name is a string of C; what the library does when it is loaded is its own affair, as in any
+    // program that it is linked to.
+    let library = unsafe { libc::dlopen(c"libfabric.so.1".as_ptr(), libc::RTLD_LAZY) };
+    !library.is_null()
 }
 
 /// Installs the OpenSHMEM library and builds its probes; the path of the program.
@@ -203,8 +293,8 @@ fn shmem_probes() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A row for each budget, then one for each probe that has none.
-fn judge(budgets: &[Budget], counts: &[Count]) -> Vec<Row> {
+/// A row for each budget, then one for each probe that has none; `place` is added to their names.
+fn judge(place: &str, budgets: &[Budget], counts: &[Count]) -> Vec<Row> {
     let with_budget = budgets.iter().map(|budget| {
         let count = counts.iter().find(|count| count.probe == budget.probe);
         let counted = count.map(|count| count.instructions);
@@ -213,12 +303,12 @@ fn judge(budgets: &[Budget], counts: &[Count]) -> Vec<Row> {
             Some(counted) if counted > budget.instructions => Verdict::Over,
             Some(_) => Verdict::Within,
         };
-        let (name, what) = (budget.probe.to_string(), budget.what);
+        let (name, what) = (format!("{}{place}", budget.probe), budget.what);
         Row { name, counted, budget: Some(budget.instructions), verdict, what }
     });
     let without = counts.iter().filter(|count| budgets.iter().all(|budget| budget.probe != count.probe));
     let without = without.map(|count| Row {
-        name: count.probe.clone(),
+        name: format!("{}{place}", count.probe),
         counted: Some(count.instructions),
         budget: None,
         verdict: Verdict::NoBudget,
@@ -260,7 +350,7 @@ mod tests {
             .iter()
             .map(|(probe, instructions)| Count { probe: probe.to_string(), instructions: *instructions })
             .collect();
-        judge(&TWO, &counts)
+        judge("", &TWO, &counts)
     }
 
     fn verdicts(counts: &[(&str, u64)]) -> Vec<Verdict> {

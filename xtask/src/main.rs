@@ -1,6 +1,6 @@
 //! `cargo xtask`: what a developer runs besides cargo. `test` is the whole quick tier, `tidy` checks the
-//! style, `budget` counts the instructions of the hot operations, `install` installs the OpenSHMEM library,
-//! `compare` measures us beside others.
+//! style, `budget` counts the instructions of the hot operations, `lines` the lines of code, `install`
+//! installs the OpenSHMEM library, `compare` measures us beside others.
 //!
 //! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and
 //! needs nothing beyond Rust and gcc; only `test --full` and `compare` ask for more, and say what.
@@ -10,6 +10,7 @@ mod budget;
 mod compare;
 mod header;
 mod install;
+mod lines;
 mod soak;
 mod step;
 mod test;
@@ -75,6 +76,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Count the lines of code of each crate and folder, without comments, blank lines and tests
+    Lines {
+        /// Print one JSON array instead of the table
+        #[arg(long)]
+        json: bool,
+    },
     /// Install the OpenSHMEM library, its compiler wrappers and the launcher
     Install(install::Install),
     /// Write the header files of the OpenSHMEM library, or print the names of its functions
@@ -98,6 +105,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Tsan => tsan::run(),
         Command::Budget { json } => budget::run(json),
+        Command::Lines { json } => lines::run(json),
         Command::Install(install) => install.run(),
         Command::Header { folder } => header::run(folder.as_deref()),
         Command::Compare { subject } => subject.run(),

@@ -7,7 +7,7 @@ mod arrow;
 mod atomics;
 mod comment;
 mod length;
-mod lexer;
+pub mod lexer;
 mod mark;
 mod name;
 mod ratchet;

@@ -1,10 +1,11 @@
-//! Puts of a word and gets that are prepared: PE, place and value are all that is filled in when one is
-//! started.
+//! How an endpoint of libfabric injects: messages that are prepared, in which PE, place and value are all
+//! that is filled in when one is started.
 //!
 //! Source: `fi_rma(3)`. Invariant: once settled, the messages point to parts of the same value.
 
 use super::slots::{Kind, Slot};
 use super::sys::*;
+use crate::contract::Inject;
 use crate::sync::{AtomicU64, Ordering};
 use crate::types::{Key, Pe};
 use std::marker::PhantomPinned;
@@ -12,25 +13,49 @@ use std::pin::Pin;
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
-/// A put of a word of 1, 2, 4 or 8 bytes.
-pub struct PreparedPut {
+/// In the place of an address: the PE's memory has a key of its own, or begins elsewhere than at 0.
+const TOLD: u64 = u64::MAX;
+/// How libfabric is to take puts: their source is free at return, and they count once they are delivered.
+const INJECTED: u64 = FI_INJECT | FI_DELIVERY_COMPLETE;
+
+/// The messages of an endpoint to one region.
+pub struct Prepared {
     endpoint: NonNull<fid_ep>,
-    /// By the binary logarithm of the word's bytes.
-    messages: [Message; 4],
+    /// The address of each PE, if the memory of all has the same key and begins at 0; else `TOLD`.
+    addresses: Box<[u64]>,
+    /// How the memory of each PE is reached.
+    spots: Box<[Spot]>,
+    put_bytes: usize,
+    /// Puts of a value, by the binary logarithm of its bytes.
+    words: [Message; 4],
+    /// A put from where the data lie.
+    run: Message,
     /// Where the value lies while libfabric takes it.
     value: u64,
+    get: Option<Get>,
     _pinned: PhantomPinned,
 }
 
 /// Where registered memory begins, as the provider addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub(super) struct Spot {
     /// Of the PE.
-    pub address: u64,
+    pub(super) address: u64,
     /// Of the memory.
-    pub key: u64,
+    pub(super) key: u64,
     /// Of the first byte.
-    pub start: u64,
+    pub(super) start: u64,
+}
+
+/// A get, one at a time. The endpoint's count of gets is what tells that it is complete.
+struct Get {
+    message: Message,
+    counter: NonNull<fid_cntr>,
+    /// Atomics that are in that counter and are no gets here.
+    fetched_in_vain: Arc<AtomicU64>,
+    bytes: usize,
+    /// The get as libfabric knows it.
+    slot: Slot,
 }
 
 struct Message {
@@ -67,150 +92,192 @@ impl Message {
             (*this).message.rma_iov = &raw const (*this).remote;
         }
     }
+
+    /// The data lie here, so many bytes.
+    ///
+    /// # Safety
+    /// The message is there.
+    #[inline(always)]
+    unsafe fn set_local(this: *mut Message, start: *mut u8, bytes: usize) {
+        // SAFETY: the caller vouches for it.
+        unsafe {
+            (*this).remote.len = bytes;
+            (*this).local.iov_base = start.cast();
+            (*this).local.iov_len = bytes;
+        }
+    }
 }
 
-// SAFETY: the endpoint is used by any thread, as `FI_THREAD_SAFE` was asked for; all else is plain memory.
-unsafe impl Send for PreparedPut {}
+// SAFETY: endpoint and counter are used by any thread, as `FI_THREAD_SAFE` was asked for; all else is plain
+// memory.
+unsafe impl Send for Prepared {}
 
-impl PreparedPut {
-    /// Puts through an endpoint to memory that every peer has registered under a key.
-    pub(super) fn new(endpoint: NonNull<fid_ep>, key: Key) -> PreparedPut {
-        let messages = [1, 2, 4, 8].map(|bytes| Message::new(key, bytes));
-        PreparedPut { endpoint, messages, value: 0, _pinned: PhantomPinned }
+impl Prepared {
+    /// Puts of up to so many bytes through an endpoint to the memory that each PE has at its spot.
+    pub(super) fn new(endpoint: NonNull<fid_ep>, spots: Box<[Spot]>, put_bytes: usize) -> Prepared {
+        let key = spots[0].key;
+        let is_common = spots.iter().all(|spot| spot.key == key && spot.start == 0);
+        let address = |spot: &Spot| if is_common { spot.address } else { TOLD };
+        Prepared {
+            endpoint,
+            addresses: spots.iter().map(address).collect(),
+            spots,
+            put_bytes,
+            words: [1, 2, 4, 8].map(|bytes| Message::new(key, bytes)),
+            run: Message::new(key, 0),
+            value: 0,
+            get: None,
+            _pinned: PhantomPinned,
+        }
     }
 
-    /// To be called once it lies where it is to stay, before anything is started.
-    pub fn settle(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of it.
-        let all = unsafe { &raw mut *self.get_unchecked_mut() };
-        for i in 0..4 {
-            // SAFETY: the parts of a value that is there; the pointers are good for as long as it stays.
-            unsafe {
-                let put = &raw mut (*all).messages[i];
+    /// Gets as well, of up to so many bytes, with the endpoint's counter of them; if all memory has one key.
+    pub(super) fn with_gets(
+        mut self,
+        counter: NonNull<fid_cntr>,
+        fetched_in_vain: Arc<AtomicU64>,
+        bytes: usize,
+    ) -> Prepared {
+        let (message, slot) = (Message::new(self.spots[0].key, 0), Slot::new(u32::MAX, Kind::Get, 0, None));
+        let is_common = self.addresses[0] != TOLD;
+        self.get = is_common.then_some(Get { message, counter, fetched_in_vain, bytes, slot });
+        self
+    }
+
+    /// Lets a message reach a place at a PE.
+    ///
+    /// # Safety
+    /// The message is one of these, and there is such a PE.
+    unsafe fn aim(this: *mut Prepared, message: *mut Message, pe: Pe, offset_bytes: usize) {
+        // SAFETY: the caller vouches for message and PE.
+        unsafe {
+            let Spot { address, key, start } = (&(*this).spots)[pe];
+            (*message).message.addr = address;
+            (*message).remote.key = key;
+            (*message).remote.addr = start + offset_bytes as u64;
+        }
+    }
+
+    /// Starts a put of a value where each PE has told how its memory is reached. The arguments stand as in
+    /// `View::p`, so that the other way need not move them.
+    ///
+    /// # Safety
+    /// As [`Inject::put_word`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_as_told<T: Copy>(
+        this: *mut Prepared,
+        pe: Pe,
+        bytes: usize,
+        value: T,
+        offset_bytes: usize,
+    ) -> bool {
+        // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
+        // rest.
+        unsafe {
+            let put = &raw mut (*this).words[bytes.trailing_zeros() as usize];
+            Prepared::aim(this, put, pe, offset_bytes);
+            (&raw mut (*this).value).cast::<T>().write(value);
+            fi_writemsg((*this).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
+        }
+    }
+}
+
+impl Inject for Prepared {
+    fn put_bytes(&self) -> usize {
+        self.put_bytes
+    }
+
+    fn get_bytes(&self) -> usize {
+        self.get.as_ref().map_or(0, |get| get.bytes)
+    }
+
+    fn settle(self: Pin<&mut Self>) {
+        // SAFETY: nothing is moved out of it; these are the parts of a value that is there, and the pointers
+        // are good for as long as it stays.
+        unsafe {
+            let all = &raw mut *self.get_unchecked_mut();
+            for i in 0..4 {
+                let put = &raw mut (*all).words[i];
                 (*put).local.iov_base = (&raw mut (*all).value).cast();
                 Message::settle(put);
+            }
+            Message::settle(&raw mut (*all).run);
+            if let Some(get) = &mut (*all).get {
+                let get = &raw mut *get;
+                (*get).message.message.context = (&raw mut (*get).slot).cast();
+                Message::settle(&raw mut (*get).message);
             }
         }
     }
 
-    /// Whether a put of an element of this type can be prepared.
-    pub const fn is_for<T>() -> bool {
-        matches!(size_of::<T>(), 1 | 2 | 4 | 8)
-    }
-
-    /// Starts a put of a value of 1, 2, 4 or 8 bytes, whose source is free at return; it counts as any other
-    /// when it is complete. `false` if libfabric does not take it now, or refuses it: then nothing has begun.
-    ///
-    /// # Safety
-    /// It is settled, and the endpoint is open. The address and, if it is not the one that all peers have,
-    /// the key are of a spot that [`prepared_put`](crate::Provider::prepared_put) gave, and the place, from
-    /// the spot's start on, lies inside the region registered.
     #[inline(always)]
-    pub unsafe fn start<T: Copy>(&mut self, address: u64, key: Option<u64>, place: u64, value: T) -> bool {
-        if !PreparedPut::is_for::<T>() {
-            return false;
-        }
+    unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
+        debug_assert!(matches!(size_of::<T>(), 1 | 2 | 4 | 8), "a put of a word");
         // Through pointers, as what the message points to is not to be borrowed.
         let all = &raw mut *self;
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
         // rest.
         unsafe {
-            let put = &raw mut (*all).messages[size_of::<T>().trailing_zeros() as usize];
-            (*put).message.addr = address;
-            (*put).remote.addr = place;
-            if let Some(key) = key {
-                (*put).remote.key = key;
+            let addresses: &[u64] = &(*all).addresses;
+            let address = *addresses.get_unchecked(pe);
+            if address == TOLD {
+                return Prepared::put_as_told(all, pe, size_of::<T>(), value, offset_bytes);
             }
+            let put = &raw mut (*all).words[size_of::<T>().trailing_zeros() as usize];
+            (*put).message.addr = address;
+            (*put).remote.addr = offset_bytes as u64;
             (&raw mut (*all).value).cast::<T>().write(value);
-            let message = &raw const (*put).message;
-            fi_writemsg((*all).endpoint.as_ptr(), message, FI_INJECT | FI_DELIVERY_COMPLETE) == 0
+            fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
         }
     }
 
-    /// What the last put of so many bytes, that was not taken, was to do: address, place and value.
-    pub fn last(&self, bytes: usize) -> (u64, u64, [u8; 8]) {
-        let put = &self.messages[bytes.trailing_zeros() as usize];
-        (put.message.addr, put.remote.addr, self.value.to_ne_bytes())
-    }
-}
-
-/// A get, one at a time. The endpoint's count of gets is what tells that it is complete.
-pub struct PreparedGet {
-    endpoint: NonNull<fid_ep>,
-    counter: NonNull<fid_cntr>,
-    /// Atomics that are in that counter and are no gets here.
-    fetched_in_vain: Arc<AtomicU64>,
-    message: Message,
-    /// The get as libfabric knows it.
-    slot: Slot,
-    _pinned: PhantomPinned,
-}
-
-// SAFETY: endpoint and counter are used by any thread, as `FI_THREAD_SAFE` was asked for; all else is plain
-// memory.
-unsafe impl Send for PreparedGet {}
-
-impl PreparedGet {
-    /// Gets through an endpoint, with its counter of them, from memory that every peer has registered under a
-    /// key.
-    pub(super) fn new(
-        endpoint: NonNull<fid_ep>,
-        counter: NonNull<fid_cntr>,
-        fetched_in_vain: Arc<AtomicU64>,
-        key: Key,
-    ) -> PreparedGet {
-        let (message, slot) = (Message::new(key, 0), Slot::new(u32::MAX, Kind::Get, 0, None));
-        PreparedGet { endpoint, counter, fetched_in_vain, message, slot, _pinned: PhantomPinned }
+    fn refused(&self, bytes: usize) -> (Pe, usize, [u8; 8]) {
+        let put = &self.words[bytes.trailing_zeros() as usize];
+        let is_it = |spot: &Spot| spot.address == put.message.addr;
+        let pe = self.spots.iter().position(is_it).expect("it was one of these");
+        let offset_bytes = (put.remote.addr - self.spots[pe].start) as usize;
+        (pe, offset_bytes, self.value.to_ne_bytes())
     }
 
-    /// To be called once it lies where it is to stay, before anything is started.
-    pub fn settle(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of it; the pointers are good for as long as it stays.
-        unsafe {
-            let all = &raw mut *self.get_unchecked_mut();
-            (*all).message.message.context = (&raw mut (*all).slot).cast();
-            Message::settle(&raw mut (*all).message);
-        }
-    }
-
-    /// Starts a get of so many bytes, at most the limit of a transfer; it counts as any other when it is
-    /// complete. `false` if libfabric does not take it now, or refuses it: then nothing has begun.
-    ///
-    /// # Safety
-    /// It is settled, and the endpoint is open. The address is that of a PE's spot, and the place, from the
-    /// spot's start on, lies inside the region registered. `into` is valid for writes, and nothing else is
-    /// started here, until the get is complete.
-    #[inline(always)]
-    pub unsafe fn start(
-        &mut self,
-        (pe, address): (Pe, u64),
-        place: u64,
-        into: *mut u8,
-        bytes: usize,
-    ) -> bool {
-        // Through pointers, as what the message points to is not to be borrowed.
+    unsafe fn put(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         let all = &raw mut *self;
-        // SAFETY: the caller vouches for all of it.
+        // SAFETY: the caller vouches for all of it; an injected source is free at return.
         unsafe {
-            (*all).slot.pe = pe;
-            let get = &raw mut (*all).message;
-            (*get).message.addr = address;
-            (*get).remote.addr = place;
-            (*get).remote.len = bytes;
-            (*get).local.iov_base = into.cast();
-            (*get).local.iov_len = bytes;
-            fi_readmsg((*all).endpoint.as_ptr(), &raw const (*get).message, 0) == 0
+            let put = &raw mut (*all).run;
+            Prepared::aim(all, put, pe, offset_bytes);
+            Message::set_local(put, source.cast_mut(), bytes);
+            fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
         }
     }
 
-    /// How many gets of the endpoint are complete; to ask makes progress. As long as operations that are no
-    /// gets are under way as well, it may be too many.
-    ///
-    /// # Safety
-    /// The endpoint is open.
     #[inline(always)]
-    pub unsafe fn completed(&self) -> u64 {
-        // SAFETY: the counter is open as long as the endpoint.
-        unsafe { fi_cntr_read(self.counter.as_ptr()) - self.fetched_in_vain.load(Ordering::Relaxed) }
+    unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
+        let all = &raw mut *self;
+        // SAFETY: the caller vouches for all of it, and asks for no get where there is none.
+        unsafe {
+            let get = &raw mut *(*all).get.as_mut().unwrap_unchecked();
+            (*get).slot.pe = pe;
+            let message = &raw mut (*get).message;
+            // There are gets only where all addresses are known.
+            let addresses: &[u64] = &(*all).addresses;
+            (*message).message.addr = *addresses.get_unchecked(pe);
+            (*message).remote.addr = offset_bytes as u64;
+            Message::set_local(message, into, bytes);
+            fi_readmsg((*all).endpoint.as_ptr(), &raw const (*message).message, 0) == 0
+        }
+    }
+
+    fn last_get(&self) -> (Pe, usize) {
+        self.get.as_ref().map_or((0, 0), |get| (get.slot.pe, get.message.remote.addr as usize))
+    }
+
+    #[inline(always)]
+    unsafe fn gets(&self) -> u64 {
+        // SAFETY: the counter is open as long as the endpoint, and the caller asks after a get.
+        unsafe {
+            let get = self.get.as_ref().unwrap_unchecked();
+            fi_cntr_read(get.counter.as_ptr()) - get.fetched_in_vain.load(Ordering::Relaxed)
+        }
     }
 }

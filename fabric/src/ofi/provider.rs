@@ -12,13 +12,14 @@ use super::atomic::{datatype, operation};
 use super::domain::{Choice, Domain};
 use super::endpoint::{BATCH, Completion, Endpoint, Of, RECEIVES, Transfer, list_of};
 use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
-use super::prepared::{PreparedGet, PreparedPut, Spot};
+use super::prepared::Prepared;
 use super::region::{Loan, Memory};
 use super::remote::{self, Peers};
 use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
-use crate::amo::{Atomic, AtomicKind, AtomicOp};
+use crate::amo::{AtomicKind, AtomicOp};
 use crate::contract::Provider;
+use crate::operation::{Amo, Get, Put};
 use crate::secret::Secret;
 use crate::sync::{AtomicU64, Ordering};
 use crate::types::{
@@ -75,12 +76,6 @@ impl Ofi {
         let inbox = Some(Inbox::open(&endpoint, &mut slots)?);
         let memory = Memory::new(&domain);
         Ok(Ofi::new((me, n_pes), endpoint, slots, inbox, (Arc::default(), memory)))
-    }
-
-    /// Provider and domain in use, as libfabric names them.
-    pub fn names(&self) -> (&str, &str) {
-        let offer = &self.endpoint.domain.offer;
-        (&offer.provider, &offer.domain)
     }
 
     /// The provider, and what it leaves to its users: all PEs of a job have to have these alike.
@@ -306,6 +301,12 @@ impl Ofi {
 impl Provider for Ofi {
     const NAME: &'static str = "ofi";
     const MOVES_BY_ITSELF: bool = true;
+    type Inject = Prepared;
+
+    fn description(&self) -> String {
+        let offer = &self.endpoint.domain.offer;
+        format!("{} ({} on {})", Ofi::NAME, offer.provider, offer.domain)
+    }
 
     fn limits(&self) -> Limits {
         let transfer_bytes = self.endpoint.domain.offer.transfer_bytes;
@@ -356,14 +357,9 @@ impl Provider for Ofi {
         self.endpoint.domain.kinds(|| self.endpoint.executed_kinds()) >> kind as u32 & 1 != 0
     }
 
-    unsafe fn put(
-        &self,
-        pe: Pe,
-        source: *const u8,
-        bytes: usize,
-        target: Remote,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn put(&self, put: Put) -> Status {
+        let Put { pe, target, source, bytes, completion } = put;
+        let token = completion.token();
         if bytes <= self.inject_bytes() {
             let slot = match token {
                 None => None,
@@ -396,14 +392,9 @@ impl Provider for Ofi {
         }
     }
 
-    unsafe fn get(
-        &self,
-        pe: Pe,
-        target: *mut u8,
-        bytes: usize,
-        source: Remote,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn get(&self, get: Get) -> Status {
+        let Get { pe, source, target, bytes, completion } = get;
+        let token = completion.token();
         let taken = match self.bounces(target, bytes) {
             true => self.slots.borrow_mut().take_with_buffer(Kind::Get, pe, token),
             false => self.take(Kind::Get, pe, token),
@@ -420,14 +411,9 @@ impl Provider for Ofi {
         self.status(code, Some(slot), Kind::Get, pe)
     }
 
-    unsafe fn atomic(
-        &self,
-        pe: Pe,
-        word: Remote,
-        atomic: &Atomic,
-        fetched: *mut u8,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn atomic(&self, amo: Amo) -> Status {
+        let Amo { pe, word, atomic, fetched, completion } = amo;
+        let token = completion.token();
         let Some(mut slot) = self.take(Kind::Atomic, pe, token) else { return Status::Again };
         let context = slot.as_ptr().cast();
         // What only fetches, or compares, needs a place for the old value; if nobody wants it, it is the
@@ -570,18 +556,17 @@ impl Provider for Ofi {
         self.endpoint.may_sleep()
     }
 
-    fn prepared_put(&self, key: Key) -> Option<(PreparedPut, Box<[Spot]>)> {
-        let is_possible = self.inject_bytes() >= size_of::<u64>();
-        let spots = is_possible.then(|| self.peers.spots(key))?;
-        let key = spots.first()?.key;
-        Some((PreparedPut::new(self.endpoint.ep, key), spots))
-    }
-
-    fn prepared_get(&self, key: Key) -> Option<PreparedGet> {
-        let (endpoint, gets) = (self.endpoint.ep, self.endpoint.gets);
-        let is_possible = self.memory.is_free() && !self.endpoint.domain.offer.wants_telling();
-        let key = self.endpoint.domain.wire_key(key);
-        is_possible.then(|| PreparedGet::new(endpoint, gets, Arc::clone(&self.fetched_in_vain), key))
+    fn inject(&self, key: Key) -> Option<Prepared> {
+        let put_bytes = self.inject_bytes();
+        let spots = (put_bytes >= size_of::<u64>()).then(|| self.peers.spots(key))?;
+        let is_empty = spots.is_empty();
+        let prepared = (!is_empty).then(|| Prepared::new(self.endpoint.ep, spots, put_bytes))?;
+        // A get of its own writes where it is told, by a key that is known without being told.
+        if !self.memory.is_free() || self.endpoint.domain.offer.wants_telling() {
+            return Some(prepared);
+        }
+        let (gets, vain) = (self.endpoint.gets, Arc::clone(&self.fetched_in_vain));
+        Some(prepared.with_gets(gets, vain, self.endpoint.domain.offer.transfer_bytes))
     }
 
     fn completions(&self) -> Completions {

@@ -5,11 +5,12 @@ use super::doorbell::Cause;
 use super::handout::{Handout, fetch, nonce_of};
 use super::ring::{Envelope, Payload};
 use super::segment::{Layout, Segment};
-use crate::amo::{Atomic, AtomicKind, write_word};
-use crate::contract::Provider;
+use crate::amo::{AtomicKind, write_word};
+use crate::contract::{Never, Provider};
 use crate::copy;
+use crate::operation::{Amo, Get, Put};
 use crate::sync::{Ordering, fence};
-use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
+use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -168,6 +169,7 @@ impl Shm {
 
 impl Provider for Shm {
     const NAME: &'static str = "shm";
+    type Inject = Never;
 
     fn limits(&self) -> Limits {
         let message_bytes = self.segment().inbox(self.me).message_bytes();
@@ -224,14 +226,8 @@ impl Provider for Shm {
         true
     }
 
-    unsafe fn put(
-        &self,
-        pe: Pe,
-        source: *const u8,
-        bytes: usize,
-        target: Remote,
-        _token: Option<Token>,
-    ) -> Status {
+    unsafe fn put(&self, put: Put) -> Status {
+        let Put { pe, target, source, bytes, .. } = put;
         // SAFETY: the caller vouches for the source; the target is mapped; private and shared memory are
         // apart.
         unsafe { copy::transfer(self.address_of(pe, target, bytes), source, bytes) };
@@ -239,14 +235,8 @@ impl Provider for Shm {
         Status::Done
     }
 
-    unsafe fn get(
-        &self,
-        pe: Pe,
-        target: *mut u8,
-        bytes: usize,
-        source: Remote,
-        _token: Option<Token>,
-    ) -> Status {
+    unsafe fn get(&self, get: Get) -> Status {
+        let Get { pe, source, target, bytes, .. } = get;
         // SAFETY: the caller vouches for the target; the source is mapped; private and shared memory are
         // apart.
         unsafe { copy::transfer(target, self.address_of(pe, source, bytes), bytes) };
@@ -254,14 +244,8 @@ impl Provider for Shm {
         Status::Done
     }
 
-    unsafe fn atomic(
-        &self,
-        pe: Pe,
-        word: Remote,
-        atomic: &Atomic,
-        fetched: *mut u8,
-        _token: Option<Token>,
-    ) -> Status {
+    unsafe fn atomic(&self, amo: Amo) -> Status {
+        let Amo { pe, word, atomic, fetched, .. } = amo;
         let bytes = atomic.kind.bytes();
         // SAFETY: the word is mapped and, as the caller has promised, aligned.
         let old = unsafe { atomic.execute(self.address_of(pe, word, bytes)) };

@@ -7,8 +7,9 @@ use super::engine::{Action, Finished, Letter, Local, Op, PortId, Region, Standin
 use super::network::read;
 use super::params::SimParams;
 use super::scheduler::{Engine, Guard};
-use crate::amo::{Atomic, AtomicKind};
-use crate::contract::Provider;
+use crate::amo::AtomicKind;
+use crate::contract::{Never, Provider};
+use crate::operation::{Amo, Get, Put};
 use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -197,6 +198,7 @@ impl Drop for Sim {
 
 impl Provider for Sim {
     const NAME: &'static str = "sim";
+    type Inject = Never;
 
     fn limits(&self) -> Limits {
         self.limits
@@ -231,14 +233,9 @@ impl Provider for Sim {
         self.executes_atomics
     }
 
-    unsafe fn put(
-        &self,
-        pe: Pe,
-        source: *const u8,
-        bytes: usize,
-        target: Remote,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn put(&self, put: Put) -> Status {
+        let Put { pe, target, source, bytes, completion } = put;
+        let token = completion.token();
         self.start(|| {
             let mut op = self.op(pe, Action::Put, source.cast_mut(), (target, bytes), token);
             if bytes <= self.limits.inject_bytes {
@@ -251,27 +248,17 @@ impl Provider for Sim {
         })
     }
 
-    unsafe fn get(
-        &self,
-        pe: Pe,
-        target: *mut u8,
-        bytes: usize,
-        source: Remote,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn get(&self, get: Get) -> Status {
+        let Get { pe, source, target, bytes, completion } = get;
+        let token = completion.token();
         self.start(|| self.op(pe, Action::Get, target, (source, bytes), token))
     }
 
-    unsafe fn atomic(
-        &self,
-        pe: Pe,
-        word: Remote,
-        atomic: &Atomic,
-        fetched: *mut u8,
-        token: Option<Token>,
-    ) -> Status {
+    unsafe fn atomic(&self, amo: Amo) -> Status {
+        let Amo { pe, word, atomic, fetched, completion } = amo;
+        let token = completion.token();
         assert!(self.executes_atomics, "PE {}: this fabric executes no atomics", self.me);
-        self.start(|| self.op(pe, Action::Atomic(*atomic), fetched, (word, atomic.kind.bytes()), token))
+        self.start(|| self.op(pe, Action::Atomic(atomic), fetched, (word, atomic.kind.bytes()), token))
     }
 
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {

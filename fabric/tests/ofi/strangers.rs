@@ -6,7 +6,7 @@ use crate::stand_in::side::{Context, Options, Side, There, Told, descriptor};
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::ofi::{Choice, Ofi};
-use pelago_fabric::{Event, Key, Provider, Remote, Secret, Status};
+use pelago_fabric::{Completion, Event, Key, Provider, Put, Remote, Secret, Status};
 use std::ptr::{NonNull, null_mut};
 
 const KEY: Key = 0;
@@ -138,7 +138,15 @@ fn the_members_of_another_job_reach_nothing() {
         other[1].connect(&mut |pe| Ok(addresses[pe].clone())).unwrap();
         let (value, target) = (9_u64, Remote { key: KEY, offset_bytes: 0 });
         // SAFETY: a source of 8 bytes is injected; the target is not in the region, which is what is tested.
-        let started = unsafe { other[1].put(0, (&raw const value).cast(), 8, target, None) };
+        let started = unsafe {
+            other[1].put(Put {
+                pe: 0,
+                source: (&raw const value).cast(),
+                bytes: 8,
+                target,
+                completion: Completion::Counted,
+            })
+        };
         assert_eq!(started, Status::Pending);
         let failed = (0..ROUNDS).find_map(|_| {
             let failed = other[1].progress(&mut |_| ()).err();

@@ -5,7 +5,10 @@
 
 use pelago_fabric::sim::{Loss, Sim, SimParams};
 use pelago_fabric::sync::{AtomicU64, Ordering};
-use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Event, FabricError, Pe, Provider, Remote, Status, Token};
+use pelago_fabric::{
+    Amo, Atomic, AtomicKind, AtomicOp, Completion, Event, FabricError, Get, Pe, Provider, Put, Remote,
+    Status, Token,
+};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +49,9 @@ impl Member<'_> {
         let target = Remote { key: 0, offset_bytes: index * 8 };
         let (start, bytes) = (source.as_ptr().cast(), source.len() * 8);
         // SAFETY: the callers keep their sources until completion; the range lies in the region.
-        while unsafe { self.net.put(pe, start, bytes, target, token) } == Status::Again {
+        while unsafe { self.net.put(Put { pe, source: start, bytes, target, completion: token.into() }) }
+            == Status::Again
+        {
             self.look();
         }
     }
@@ -266,7 +271,15 @@ fn a_get_and_an_atomic_take_the_time_of_the_formula() {
         let start = member.now();
         let remote = Remote { key: 0, offset_bytes: 0 };
         // SAFETY: the target outlives the wait for completion; the source lies in the region.
-        let status = unsafe { member.net.get(1, target.as_mut_ptr().cast(), 800, remote, None) };
+        let status = unsafe {
+            member.net.get(Get {
+                pe: 1,
+                target: target.as_mut_ptr().cast(),
+                bytes: 800,
+                source: remote,
+                completion: Completion::Counted,
+            })
+        };
         assert_eq!(status, Status::Pending);
         member.complete(0, 1);
         assert_eq!(member.now() - start, ns(100 + (1000 + 10) + (1000 + 10 + 800) + 20));
@@ -275,7 +288,15 @@ fn a_get_and_an_atomic_take_the_time_of_the_formula() {
         let start = member.now();
         let add = Atomic { kind: AtomicKind::U32, op: AtomicOp::Add, operand: 3, compare: 0 };
         // SAFETY: the place for the old value outlives the wait; the word lies in the region.
-        let status = unsafe { member.net.atomic(1, remote, &add, target.as_mut_ptr().cast(), None) };
+        let status = unsafe {
+            member.net.atomic(Amo {
+                pe: 1,
+                word: remote,
+                atomic: add,
+                fetched: target.as_mut_ptr().cast(),
+                completion: Completion::Counted,
+            })
+        };
         assert_eq!(status, Status::Pending);
         member.complete(0, 2);
         assert_eq!(member.now() - start, ns(100 + (1000 + 14) + (1000 + 14) + 20));
@@ -369,7 +390,15 @@ fn inside_a_node_a_put_takes_the_local_times() {
             let (start, before) = (member.now(), member.net.completions().gets);
             let remote = Remote { key: 0, offset_bytes: 0 };
             // SAFETY: the target outlives the wait for completion; the source lies in the region.
-            let status = unsafe { member.net.get(of, target.as_mut_ptr().cast(), 800, remote, None) };
+            let status = unsafe {
+                member.net.get(Get {
+                    pe: of,
+                    target: target.as_mut_ptr().cast(),
+                    bytes: 800,
+                    source: remote,
+                    completion: Completion::Counted,
+                })
+            };
             assert_eq!(status, Status::Pending);
             member.complete(0, before + 1);
             assert_eq!(member.now() - start, ns(expected), "a get from PE {of}");
@@ -576,7 +605,16 @@ fn a_lost_peer_surfaces_once_at_each_endpoint() {
             let target = Remote { key: 0, offset_bytes: 0 };
             for _ in 0..100 {
                 // SAFETY: a word is injected, and lies in the region.
-                while unsafe { member.net.put(2, [1u64].as_ptr().cast(), 8, target, None) } == Status::Again {
+                while unsafe {
+                    member.net.put(Put {
+                        pe: 2,
+                        source: [1u64].as_ptr().cast(),
+                        bytes: 8,
+                        target,
+                        completion: Completion::Counted,
+                    })
+                } == Status::Again
+                {
                     look(&mut errors);
                 }
             }
@@ -612,7 +650,16 @@ fn what_is_injected_arrives_after_its_endpoint_is_gone() {
                 let context = member.net.context().unwrap();
                 let target = Remote { key: 0, offset_bytes: 0 };
                 // SAFETY: a word is injected, and lies in the region.
-                while unsafe { context.put(1, [5u64].as_ptr().cast(), 8, target, None) } == Status::Again {}
+                while unsafe {
+                    context.put(Put {
+                        pe: 1,
+                        source: [5u64].as_ptr().cast(),
+                        bytes: 8,
+                        target,
+                        completion: Completion::Counted,
+                    })
+                } == Status::Again
+                {}
             } else {
                 member.until(|| member.word(0) == 5);
                 assert!(params.chaos || member.word(100) == 0, "memory was read after it had gone");
@@ -636,8 +683,15 @@ fn two_threads_of_a_pe_share_its_turns() {
                     for _ in 0..100 {
                         let word = [5u64];
                         // SAFETY: a word is injected, and lies in the region.
-                        while unsafe { context.put(1, word.as_ptr().cast(), 8, target, None) }
-                            == Status::Again
+                        while unsafe {
+                            context.put(Put {
+                                pe: 1,
+                                source: word.as_ptr().cast(),
+                                bytes: 8,
+                                target,
+                                completion: Completion::Counted,
+                            })
+                        } == Status::Again
                         {
                             context.progress(&mut |_| ()).unwrap();
                         }

@@ -10,8 +10,10 @@ use super::shape::{Blocks, Operation, Shape};
 use super::span::Operand;
 use super::sync_memory::Plan;
 use super::table::find;
+use crate::barrier::within;
 use crate::error::{ErrorKind, Result};
 use crate::restricted;
+use crate::stall;
 use crate::symmetric::Usage;
 use crate::team::{Team, TeamCore};
 use crate::wait::Awaited;
@@ -406,7 +408,14 @@ impl World {
         if !progress.is_done() {
             restricted::forbid(self, operation);
             let awaited = Awaited::member(operation, None);
-            self.wait_for_members(awaited, || progress.is_done(), || progress.awaits());
+            let needed = stall::Needed::begin();
+            let awaits = || {
+                let pe = progress.awaits();
+                // Of other operations the calls are compared before they start, if they are compared at all.
+                needed.note(pe.filter(|_| within() != 0));
+                pe
+            };
+            self.wait_for_members(awaited, || progress.is_done(), awaits);
         }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use threads::{Resting, before_job, join_job, others_are_bystanders};
 use self::gather::Looker;
 use self::record::{Need, Snapshot};
 use crate::Pe;
+use crate::barrier::ALL_PES;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::Settings;
@@ -251,12 +252,13 @@ impl<'w> Long<'w> {
     }
 
     /// The event without which the wait cannot end. Of a collective operation it is known as long as its
-    /// calls are compared: each member then waits in the call itself.
+    /// calls are compared: each member then waits in the call itself. So it is in a barrier of all PEs, whose
+    /// team has no other operations.
     fn need(&self) -> Need {
         match self.awaited {
             Awaited::Barrier { pe: Some(pe), .. } => Need::Of(pe),
             Awaited::Barrier { pe: None, round } => Need::All { round },
-            Awaited::Collective { pe, .. } if call::is_compared() => {
+            Awaited::Collective { operation, pe } if call::is_compared() || operation == ALL_PES => {
                 pe.or_else(|| NEEDED.get()).map_or(Need::Unknown, Need::Of)
             }
             _ => Need::Unknown,

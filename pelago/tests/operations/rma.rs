@@ -2,7 +2,7 @@
 
 use crate::common;
 use pelago::prelude::*;
-use pelago::{ErrorKind, Spmd};
+use pelago::{ContextKind, ErrorKind, Spmd};
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
@@ -305,6 +305,43 @@ fn what_is_quiet_has_arrived() {
             }
             world.barrier();
         }
+    };
+    for provider in common::STAND_INS {
+        let settings = common::over_stand_in("2", provider);
+        pelago::testing::expect_success(&pelago::try_processes!(2, settings, body));
+    }
+}
+
+/// What a fast path of a binding injects is there, and what it gets so is what lies there.
+#[test]
+fn what_a_binding_injects_has_arrived() {
+    let body = |world: &World| {
+        let (array, right) = (world.alloc_zeroed::<u64>(8).unwrap(), 1 - world.my_pe());
+        let context = world.context(ContextKind::Private).unwrap();
+        let through = array.via(&context);
+        let mut injected = [0; 2];
+        for round in 1..=200_u64 {
+            let (view, index) = if round.is_multiple_of(2) { (&*array, 1) } else { (&through, 5) };
+            let far = view.far();
+            // SAFETY: the array is there, and the element lies in the part of the other PE, over the net.
+            let is_put = unsafe { far.put(right, 8 * index, round as u32) };
+            injected[0] += u32::from(is_put);
+            if !is_put {
+                view.p(right, index, round).unwrap();
+            }
+            context.quiet();
+            world.barrier();
+            assert_eq!(array.local().get(index), round);
+            // SAFETY: the array is there, and the element lies in the part of the other PE, over the net.
+            let got = unsafe { far.get::<u64>(right, 8 * index) };
+            injected[1] += u32::from(got.is_some());
+            assert_eq!(got.unwrap_or_else(|| view.g(right, index).unwrap()), round);
+            world.barrier();
+        }
+        assert!(injected[0] > 100, "puts are injected, as a rule: {injected:?}");
+        // Those of the context are alone. Elsewhere what is got lands in a buffer first.
+        let is_plain = world.fabric().is_some_and(|fabric| fabric.contains("plain"));
+        assert!(!is_plain || injected[1] >= 100, "gets are injected, as a rule: {injected:?}");
     };
     for provider in common::STAND_INS {
         let settings = common::over_stand_in("2", provider);

@@ -341,7 +341,7 @@ fn who_gets_again_and_again_answers(world: &World) {
                 done.p(1, 0, round)?;
                 world.quiet();
             } else {
-                // From here on nothing is under way, so gets may take the shortcut.
+                // From here on nothing is under way, so gets may be injected.
                 world.quiet();
                 while done.g(1, 0)? < round {
                     if is_load {

@@ -16,13 +16,22 @@
 //! repeat prefix counts as one, although it is stepped once an iteration. Addresses are those of the
 //! running process, so that address randomisation does not matter. `examples/counted.rs` is a model.
 //!
+//! # A probe program that is one PE of a job
+//! The launcher is started, and not traced. One PE writes the lines to the file that `BUDGET_FILE` names,
+//! under another name first, with the line `process PID` before them; then it waits until it is traced
+//! (`TracerPid` in `/proc/self/status`), and goes on with 2.
+//!
 //! Invariant: a count is returned only if every step of the protocol was seen; all else is an error that
 //! says what was awaited. The probe program never outlives the tracer.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
@@ -41,6 +50,47 @@ pub fn count(program: Command, deadline_seconds: u32) -> Result<Vec<Count>> {
     let mut tracee = Tracee::start(program, deadline_seconds)?;
     tracee.run_to_int3().context("waiting for the opening int3 of the first probe")?;
     let probes = parse_probes(&tracee.output()?)?;
+    count_probes(&tracee, probes)
+}
+
+/// Starts a job whose launcher is `launcher`, and counts the probes of the PE that leaves them in the file
+/// `probes`, which is not there before. Fails as [`count`] does.
+pub fn count_in_job(mut launcher: Command, probes: &Path, deadline_seconds: u32) -> Result<Vec<Count>> {
+    launcher.env("BUDGET_FILE", probes).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = launcher.spawn().context("cannot start the launcher of the job")?;
+    let deadline = Instant::now() + Duration::from_secs(deadline_seconds.into());
+    let text = match wait_for_file(&mut child, probes, deadline) {
+        Ok(text) => text,
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+    };
+    let pid = text.lines().find_map(|line| line.strip_prefix("process ")?.parse().ok());
+    let tracee = Tracee::attach(child, pid.context("the job's PE names no process")?, deadline)?;
+    tracee.run_to_int3().context("waiting for the opening int3 of the first probe")?;
+    count_probes(&tracee, parse_probes(&text)?)
+}
+
+/// Waits for the file in which a PE leaves its probes.
+fn wait_for_file(launcher: &mut Child, path: &Path, deadline: Instant) -> Result<String> {
+    loop {
+        match std::fs::read_to_string(path) {
+            Ok(text) => return Ok(text),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error)?,
+            Err(_) => {}
+        }
+        if let Some(status) = launcher.try_wait()? {
+            bail!("the job ended with {status} before a PE of it had probes");
+        }
+        ensure!(Instant::now() < deadline, "no PE of the job had probes before the deadline");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Counts the probes of a program that has just executed the first `int3`, up to its end.
+fn count_probes(tracee: &Tracee, probes: Vec<(String, u64)>) -> Result<Vec<Count>> {
     let mut counts = Vec::new();
     for (index, (probe, entry)) in probes.into_iter().enumerate() {
         if index > 0 {
@@ -73,7 +123,12 @@ fn parse_probes(output: &str) -> Result<Vec<(String, u64)>> {
 
 /// A probe program, stopped whenever no method runs; killed when dropped.
 struct Tracee {
+    /// The program, or the launcher of its job.
     child: Child,
+    pid: libc::pid_t,
+    /// Of a program that has no alarm of its own.
+    deadline: Option<Instant>,
+    has_ended: Cell<bool>,
 }
 
 impl Tracee {
@@ -86,13 +141,28 @@ impl Tracee {
             program.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context(
                 "cannot start the probe program under ptrace (a sandbox may have to allow ptrace)",
             )?;
-        let tracee = Tracee { child };
+        let pid = child.id() as libc::pid_t;
+        let tracee = Tracee { child, pid, deadline: None, has_ended: Cell::new(false) };
         match tracee.wait()? {
             Stop::Signal(libc::SIGTRAP) => {}
             other => bail!("the probe program {other:?} before its first instruction"),
         }
         tracee.request(libc::PTRACE_SETOPTIONS, 0, libc::PTRACE_O_EXITKILL as usize)?;
         Ok(tracee)
+    }
+
+    /// Traces a process of the launcher's, its first thread alone, and stops it.
+    fn attach(launcher: Child, pid: libc::pid_t, deadline: Instant) -> Result<Tracee> {
+        let (deadline, has_ended) = (Some(deadline), Cell::new(false));
+        let tracee = Tracee { child: launcher, pid, deadline, has_ended };
+        tracee
+            .request(libc::PTRACE_SEIZE, 0, libc::PTRACE_O_EXITKILL as usize)
+            .context("cannot trace a PE of the job (a sandbox may have to allow ptrace)")?;
+        tracee.request(libc::PTRACE_INTERRUPT, 0, 0)?;
+        match tracee.wait()? {
+            Stop::Signal(_) => Ok(tracee),
+            other => bail!("the probe program {other:?} before it was traced"),
+        }
     }
 
     /// What the program has printed so far.
@@ -188,7 +258,7 @@ impl Tracee {
         // SAFETY: __errno_location points to the errno of this thread, which lives as long as the thread.
         unsafe { *libc::__errno_location() = 0 };
         // SAFETY: reading a word of the stopped child touches no memory of this process.
-        let word = unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.pid(), address as usize, 0) };
+        let word = unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.pid, address as usize, 0) };
         let error = io::Error::last_os_error();
         ensure!(error.raw_os_error() == Some(0), "cannot read the program at {address:#x}: {error}");
         Ok(word as u8)
@@ -204,7 +274,7 @@ impl Tracee {
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<()> {
         // SAFETY: the child is ours and stopped; of the requests made here only PTRACE_GETREGS writes to
         // this process, and its caller passes a whole user_regs_struct that it owns.
-        let outcome = unsafe { libc::ptrace(request, self.pid(), address, data) };
+        let outcome = unsafe { libc::ptrace(request, self.pid, address, data) };
         ensure!(outcome == 0, "ptrace request {request} failed: {}", io::Error::last_os_error());
         Ok(())
     }
@@ -212,11 +282,23 @@ impl Tracee {
     /// Waits for the next stop or the end of the program, which the alarm bounds.
     fn wait(&self) -> Result<Stop> {
         let mut status = 0;
-        // SAFETY: `status` is an integer of ours that lives through the call.
-        while unsafe { libc::waitpid(self.pid(), &raw mut status, 0) } < 0 {
-            let error = io::Error::last_os_error();
-            ensure!(error.kind() == io::ErrorKind::Interrupted, "cannot wait for the probe program: {error}");
+        let flags = if self.deadline.is_some() { libc::WNOHANG } else { 0 };
+        loop {
+            // SAFETY: `status` is an integer of ours that lives through the call.
+            match unsafe { libc::waitpid(self.pid, &raw mut status, flags) } {
+                0 if self.deadline.is_some_and(|deadline| Instant::now() > deadline) => {
+                    bail!("the probe program reached its deadline")
+                }
+                0 => thread::yield_now(),
+                pid if pid > 0 => break,
+                _ => {
+                    let error = io::Error::last_os_error();
+                    let is_interrupted = error.kind() == io::ErrorKind::Interrupted;
+                    ensure!(is_interrupted, "cannot wait for the probe program: {error}");
+                }
+            }
         }
+        self.has_ended.set(libc::WIFEXITED(status) || libc::WIFSIGNALED(status));
         if libc::WIFEXITED(status) {
             return Ok(Stop::Exited(libc::WEXITSTATUS(status)));
         }
@@ -228,16 +310,16 @@ impl Tracee {
             signal => Ok(Stop::Signal(signal)),
         }
     }
-
-    fn pid(&self) -> libc::pid_t {
-        self.child.id() as libc::pid_t
-    }
 }
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // Neither fails in a way that matters: a child that ended already is what is wanted.
-        let _ = self.child.kill();
+        // Neither fails in a way that matters: a program that ended already is what is wanted. A PE that is
+        // killed takes its job along.
+        if !self.has_ended.get() {
+            // SAFETY: the process is traced and was not seen to end, so its number is no other's yet.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        }
         let _ = self.child.wait();
     }
 }

@@ -1,7 +1,7 @@
 //! Rules of atomics, for the kinds that a provider's fabric executes.
 
 use super::{Fabric, Harness, KEY};
-use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completions, Pe, Provider, Remote};
+use pelago_fabric::{Amo, Atomic, AtomicKind, AtomicOp, Completion, Completions, Pe, Provider, Remote};
 
 /// Where the word under test lies, between two neighbours.
 const WORD_BYTES_FROM_START: usize = 72;
@@ -20,7 +20,15 @@ impl<P: Provider> Fabric<P> {
         let (endpoint, word) = (&self.endpoints[from], Remote { key: KEY, offset_bytes });
         let before = endpoint.completions();
         // SAFETY: the place outlives the wait below; the word lies in the region and is aligned.
-        self.accepted(|| unsafe { endpoint.atomic(to, word, atomic, place, None) });
+        self.accepted(|| unsafe {
+            endpoint.atomic(Amo {
+                pe: to,
+                word,
+                atomic: *atomic,
+                fetched: place,
+                completion: Completion::Counted,
+            })
+        });
         let expected =
             Completions { puts: before.puts + u64::from(!fetching), gets: before.gets + u64::from(fetching) };
         self.until(|| endpoint.completions() == expected, "an atomic to complete, as a get if it fetches");
@@ -91,9 +99,25 @@ pub(super) fn no_update_of_several_pes_is_lost<H: Harness>() {
         for (pe, endpoint) in fabric.endpoints.iter().enumerate() {
             let place = places[round * 3 + pe];
             // SAFETY: the places outlive the wait below; the word lies in the region and is aligned.
-            fabric.accepted(|| unsafe { endpoint.atomic(0, word, &add, place, None) });
+            fabric.accepted(|| unsafe {
+                endpoint.atomic(Amo {
+                    pe: 0,
+                    word,
+                    atomic: add,
+                    fetched: place,
+                    completion: Completion::Counted,
+                })
+            });
             // SAFETY: nothing is fetched; the word lies in the region and is aligned.
-            fabric.accepted(|| unsafe { endpoint.atomic(0, word, &add, std::ptr::null_mut(), None) });
+            fabric.accepted(|| unsafe {
+                endpoint.atomic(Amo {
+                    pe: 0,
+                    word,
+                    atomic: add,
+                    fetched: std::ptr::null_mut(),
+                    completion: Completion::Counted,
+                })
+            });
         }
     }
     let all = Completions { puts: ROUNDS as u64, gets: ROUNDS as u64 };

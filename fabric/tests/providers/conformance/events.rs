@@ -1,8 +1,12 @@
 //! Rules of tokens, of contexts and of rest.
 
 use super::{Fabric, Harness, KEY, pattern};
-use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completions, Event, Provider, Remote, Status, Token};
+use pelago_fabric::{
+    Amo, Atomic, AtomicKind, AtomicOp, Completion, Completions, Event, Get, Inject, Provider, Put, Remote,
+    Status, Token,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 /// Calls until the answer is not `Again`, and hands the answer back.
@@ -23,31 +27,33 @@ pub(super) fn each_token_comes_back_as_promised<H: Harness>() {
     let limit = endpoint.limits().inject_bytes;
     let add = Atomic { kind: AtomicKind::U32, op: AtomicOp::Add, operand: 1, compare: 0 };
     let remote = Remote { key: KEY, offset_bytes: 128 };
+    let put = |bytes, completion| Put { pe: 1, target: remote, source: source.as_ptr(), bytes, completion };
     // What each operation of PE 0 is to be told: whether Sent, whether Done.
     let mut expected = Vec::new();
     for round in 0..12 {
         for bytes in [0, 8, limit.min(40_000), limit.saturating_add(1).min(50_000), 50_000] {
-            let token = Some(expected.len() as Token);
-            let start = source.as_ptr();
+            let put = put(bytes, Completion::Tracked(expected.len() as Token));
             // SAFETY: the source outlives the wait below; the range lies in the region.
-            let status = accept(&fabric, || unsafe { endpoint.put(1, start, bytes, remote, token) });
+            let status = accept(&fabric, || unsafe { endpoint.put(put) });
             let pending = status == Status::Pending;
             expected.push((pending && bytes > limit, pending));
         }
-        let token = Some(expected.len() as Token);
+        let completion = Completion::Tracked(expected.len() as Token);
+        let get = Get { pe: 1, source: remote, target: place, bytes: 8 * round, completion };
         // SAFETY: the target outlives the wait below; the range lies in the region.
-        let status = accept(&fabric, || unsafe { endpoint.get(1, place, 8 * round, remote, token) });
+        let status = accept(&fabric, || unsafe { endpoint.get(get) });
         expected.push((false, status == Status::Pending));
         for fetched in [place, std::ptr::null_mut()] {
             if endpoint.executes(AtomicKind::U32) {
-                let token = Some(expected.len() as Token);
+                let completion = Completion::Tracked(expected.len() as Token);
+                let amo = Amo { pe: 1, word: remote, atomic: add, fetched, completion };
                 // SAFETY: the place outlives the wait below; the word lies in the region and is aligned.
-                let status = accept(&fabric, || unsafe { endpoint.atomic(1, remote, &add, fetched, token) });
+                let status = accept(&fabric, || unsafe { endpoint.atomic(amo) });
                 expected.push((false, status == Status::Pending));
             }
         }
         // SAFETY: the source outlives the wait below; the range lies in the region.
-        fabric.accepted(|| unsafe { endpoint.put(1, source.as_ptr(), 50_000, remote, None) });
+        fabric.accepted(|| unsafe { endpoint.put(put(50_000, Completion::Counted)) });
     }
     let all = (expected.len() + 12) as u64;
     let count = || endpoint.completions().puts + endpoint.completions().gets;
@@ -71,7 +77,15 @@ pub(super) fn what_is_sent_may_change<H: Harness>() {
         let remote = Remote { key: KEY, offset_bytes: round * 40_000 };
         let (start, before) = (source.as_ptr(), endpoint.completions().puts);
         // SAFETY: the source outlives the waits below, and changes after the provider has said so.
-        let status = accept(&fabric, || unsafe { endpoint.put(1, start, 40_000, remote, Some(3)) });
+        let status = accept(&fabric, || unsafe {
+            endpoint.put(Put {
+                pe: 1,
+                source: start,
+                bytes: 40_000,
+                target: remote,
+                completion: Completion::Tracked(3),
+            })
+        });
         let free = || status == Status::Done || fabric.told.borrow().iter().any(|told| told.1 == 3);
         fabric.until(free, "the put to be sent");
         fabric.told.take();
@@ -84,77 +98,90 @@ pub(super) fn what_is_sent_may_change<H: Harness>() {
     }
 }
 
-pub(super) fn a_prepared_put_is_a_put<H: Harness>() {
+/// What an endpoint injects by, settled; none if it does not.
+fn injecting<P: Provider>(endpoint: &P) -> Option<Pin<Box<P::Inject>>> {
+    let Some(inject) = endpoint.inject(KEY) else {
+        assert_ne!(P::NAME, "ofi", "libfabric can inject");
+        return None;
+    };
+    let mut inject = Box::pin(inject);
+    inject.as_mut().settle();
+    Some(inject)
+}
+
+pub(super) fn an_injected_put_is_a_put<H: Harness>() {
     let fabric = H::open(3);
     let endpoint = &fabric.endpoints[0];
-    let Some((prepared, spots)) = endpoint.prepared_put(KEY) else {
-        assert_ne!(H::Endpoint::NAME, "ofi", "libfabric can prepare puts");
-        return;
-    };
-    let mut prepared = Box::pin(prepared);
-    prepared.as_mut().settle();
+    let Some(mut inject) = injecting(endpoint) else { return };
     // SAFETY: it is not moved out of its box.
-    let prepared = unsafe { prepared.as_mut().get_unchecked_mut() };
+    let inject = unsafe { inject.as_mut().get_unchecked_mut() };
     let mut expected = [1, 2].map(|pe| fabric.region(pe));
     for round in 0..100 {
-        let (pe, bytes, before) = (1 + round % 2, 1 << (round % 4), endpoint.completions().puts);
+        let lengths = [1, 2, 4, 8, inject.put_bytes()];
+        let (pe, bytes, before) = (1 + round % 2, lengths[round % 5], endpoint.completions().puts);
         let (offset, value) = (8 * (7 * round % 64), 0x0102_0304_0506_0708_u64 * (1 + round as u64 % 30));
-        let spot = spots[pe];
-        let place = spot.start + offset as u64;
+        let mut source = pattern(bytes, round as u8);
+        if round % 5 < 4 {
+            source.copy_from_slice(&value.to_le_bytes()[..bytes]);
+        }
         let mut start = || {
-            let (address, key) = (spot.address, Some(spot.key));
             // SAFETY: it is settled, and the endpoint open; the place lies in the region.
             let is_started = unsafe {
-                match bytes {
-                    1 => prepared.start(address, key, place, value as u8),
-                    2 => prepared.start(address, key, place, value as u16),
-                    4 => prepared.start(address, key, place, value as u32),
-                    _ => prepared.start(address, key, place, value),
+                match round % 5 {
+                    0 => inject.put_word(pe, offset, value as u8),
+                    1 => inject.put_word(pe, offset, value as u16),
+                    2 => inject.put_word(pe, offset, value as u32),
+                    3 => inject.put_word(pe, offset, value),
+                    _ => inject.put(pe, offset, source.as_ptr(), bytes),
                 }
             };
             if is_started { Status::Pending } else { Status::Again }
         };
         assert_eq!(accept(&fabric, &mut start), Status::Pending);
-        fabric.until(|| endpoint.completions().puts == before + 1, "a prepared put to complete");
-        expected[pe - 1][offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        expected[pe - 1][offset..offset + bytes].copy_from_slice(&source);
+        source.fill(0xEE);
+        fabric.until(|| endpoint.completions().puts == before + 1, "an injected put to complete");
         assert!([1, 2].map(|pe| fabric.region(pe)) == expected, "round {round}");
+        if round % 5 < 4 {
+            let (to, at, last) = inject.refused(bytes);
+            assert_eq!((to, at, &last[..bytes]), (pe, offset, &value.to_le_bytes()[..bytes]), "it is known");
+        }
     }
     fabric.stays_quiet();
     assert!(fabric.told.take().is_empty(), "it has no token");
 }
 
-pub(super) fn a_prepared_get_is_a_get<H: Harness>() {
+pub(super) fn an_injected_get_is_a_get<H: Harness>() {
     let fabric = H::open(3);
     let endpoint = &fabric.endpoints[0];
-    let (Some(get), Some((_, spots))) = (endpoint.prepared_get(KEY), endpoint.prepared_put(KEY)) else {
-        return;
-    };
-    let mut get = Box::pin(get);
-    get.as_mut().settle();
+    let Some(mut inject) = injecting(endpoint) else { return };
     // SAFETY: it is not moved out of its box.
-    let get = unsafe { get.as_mut().get_unchecked_mut() };
+    let inject = unsafe { inject.as_mut().get_unchecked_mut() };
+    if inject.get_bytes() < 4096 {
+        return;
+    }
     let [mut back, mut vain] = [[0; 4096]; 2];
     for round in 0..100 {
         let (pe, bytes, before) = (1 + round % 2, [1, 8, 24, 4096][round % 4], endpoint.completions().gets);
-        let (offset_bytes, spot) = (8 * (7 * round % 64), spots[pe]);
-        let (place, into) = (spot.start + offset_bytes as u64, back.as_mut_ptr());
+        let (offset_bytes, into) = (8 * (7 * round % 64), back.as_mut_ptr());
         if round % 3 == 0 {
             // Another one that counts.
-            let remote = Remote { key: KEY, offset_bytes };
+            let source = Remote { key: KEY, offset_bytes };
+            let (target, completion) = (vain.as_mut_ptr(), Completion::Counted);
             // SAFETY: its target outlives the wait below; the range lies in the region.
-            fabric.accepted(|| unsafe { endpoint.get(pe, vain.as_mut_ptr(), bytes, remote, None) });
+            fabric.accepted(|| unsafe { endpoint.get(Get { pe, source, target, bytes, completion }) });
             fabric.until(|| endpoint.completions().gets == before + 1, "a get to complete");
         }
         let gets = before + 1 + u64::from(round % 3 == 0);
         let mut start = || {
             // SAFETY: it is settled, and the endpoint open; the place lies in the region, and the target
             // outlives the wait below.
-            let is_started = unsafe { get.start((pe, spot.address), place, into, bytes) };
+            let is_started = unsafe { inject.get(pe, offset_bytes, into, bytes) };
             if is_started { Status::Pending } else { Status::Again }
         };
         assert_eq!(accept(&fabric, &mut start), Status::Pending);
         // SAFETY: the fabric keeps the endpoint open.
-        fabric.until(|| unsafe { get.completed() } == gets, "a prepared get to complete");
+        fabric.until(|| unsafe { inject.gets() } == gets, "an injected get to complete");
         assert_eq!(endpoint.completions().gets, gets);
         assert!(back[..bytes] == fabric.region(pe)[offset_bytes..offset_bytes + bytes], "round {round}");
     }
@@ -176,7 +203,9 @@ pub(super) fn messages_stay_behind_puts<H: Harness>() {
         let (remote, start) = (Remote { key: KEY, offset_bytes: at }, source.as_ptr());
         let before = endpoint.completions().puts;
         // SAFETY: the source outlives the wait below; the range lies in the region.
-        fabric.accepted(|| unsafe { endpoint.put(1, start, bytes, remote, None) });
+        fabric.accepted(|| unsafe {
+            endpoint.put(Put { pe: 1, source: start, bytes, target: remote, completion: Completion::Counted })
+        });
         fabric.accepted(|| endpoint.send(1, round as u64, b"behind"));
         let mut arrived = (0..fabric.rounds).map(|_| fabric.progress_all());
         let arrived = arrived.find(|arrived| !arrived.is_empty()).expect("the message arrives");
@@ -242,7 +271,15 @@ pub(super) fn contexts_complete_apart<H: Harness>() {
         let mut status = Status::Again;
         for _ in 0..fabric.rounds {
             // SAFETY: the source outlives the waits below; the range lies in the region.
-            status = unsafe { context.put(1, source.as_ptr(), 1000, remote, Some(token)) };
+            status = unsafe {
+                context.put(Put {
+                    pe: 1,
+                    source: source.as_ptr(),
+                    bytes: 1000,
+                    target: remote,
+                    completion: Completion::Tracked(token),
+                })
+            };
             if status != Status::Again {
                 break;
             }

@@ -11,14 +11,16 @@ mod events;
 use crate::stand_in;
 use atomics::{every_atomic_does_what_the_model_says, no_update_of_several_pes_is_lost};
 use events::{
-    a_prepared_get_is_a_get, a_prepared_put_is_a_put, a_rest_returns, contexts_complete_apart,
+    a_rest_returns, an_injected_get_is_a_get, an_injected_put_is_a_put, contexts_complete_apart,
     each_token_comes_back_as_promised, messages_stay_behind_puts, the_bell_rings, what_is_sent_may_change,
 };
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::sim::{Sim, SimParams};
 use pelago_fabric::template::Template;
-use pelago_fabric::{Event, FabricResult, Key, Net, Pe, Provider, Remote, Secret, Status, Token};
+use pelago_fabric::{
+    Completion, Event, FabricResult, Get, Key, Net, Pe, Provider, Put, Remote, Secret, Status, Token,
+};
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -110,7 +112,13 @@ impl<P: Provider> Fabric<P> {
         let before = self.endpoints[from].completions().puts;
         // SAFETY: the source lives until the loop below has seen completion; tests stay inside the region.
         self.accepted(|| unsafe {
-            self.endpoints[from].put(to, source.as_ptr(), source.len(), remote, None)
+            self.endpoints[from].put(Put {
+                pe: to,
+                source: source.as_ptr(),
+                bytes: source.len(),
+                target: remote,
+                completion: Completion::Counted,
+            })
         });
         self.until(|| self.endpoints[from].completions().puts == before + 1, "a put to complete");
     }
@@ -121,7 +129,15 @@ impl<P: Provider> Fabric<P> {
         let before = self.endpoints[me].completions().gets;
         let address = target.as_mut_ptr();
         // SAFETY: the target lives until the loop below has seen completion; tests stay inside the region.
-        self.accepted(|| unsafe { self.endpoints[me].get(from, address, bytes, remote, None) });
+        self.accepted(|| unsafe {
+            self.endpoints[me].get(Get {
+                pe: from,
+                target: address,
+                bytes,
+                source: remote,
+                completion: Completion::Counted,
+            })
+        });
         self.until(|| self.endpoints[me].completions().gets == before + 1, "a get to complete");
         target
     }
@@ -298,7 +314,7 @@ fn ofi_fabric(n_pes: usize, choice: &Choice) -> Fabric<Ofi> {
 fn stand_in_fabric(n_pes: usize, provider: &str) -> Fabric<Ofi> {
     let (library, providers) = (Some(stand_in::library()), vec![provider.to_owned()]);
     let fabric = ofi_fabric(n_pes, &Choice { library, providers, ..Choice::default() });
-    assert!(fabric.endpoints.iter().all(|endpoint| endpoint.names().0 == provider));
+    assert!(fabric.endpoints.iter().all(|endpoint| endpoint.description().contains(provider)));
     fabric
 }
 
@@ -354,7 +370,15 @@ fn injected_sources_are_free_at_return<H: Harness>() {
     let remote = Remote { key: KEY, offset_bytes: 8 };
     let before = fabric.endpoints[0].completions().puts;
     // SAFETY: up to the inject size the source need only live until return.
-    fabric.accepted(|| unsafe { fabric.endpoints[0].put(1, source.as_ptr(), bytes, remote, None) });
+    fabric.accepted(|| unsafe {
+        fabric.endpoints[0].put(Put {
+            pe: 1,
+            source: source.as_ptr(),
+            bytes,
+            target: remote,
+            completion: Completion::Counted,
+        })
+    });
     source.fill(0);
     fabric.until(|| fabric.endpoints[0].completions().puts == before + 1, "the put to complete");
     assert_eq!(fabric.get(0, 1, bytes, 8), pattern(bytes, 3));
@@ -369,9 +393,25 @@ fn every_operation_completes_exactly_once<H: Harness>() {
         let remote = Remote { key: KEY, offset_bytes: i * 16 };
         // SAFETY: source and target outlive the loop that waits for completion; both ranges lie in the
         // region.
-        fabric.accepted(|| unsafe { endpoint.put(1, source.as_ptr(), 100_000, remote, None) });
+        fabric.accepted(|| unsafe {
+            endpoint.put(Put {
+                pe: 1,
+                source: source.as_ptr(),
+                bytes: 100_000,
+                target: remote,
+                completion: Completion::Counted,
+            })
+        });
         // SAFETY: source and target outlive the loop that waits for completion; the range lies in the region.
-        fabric.accepted(|| unsafe { endpoint.get(1, address, 1000, remote, None) });
+        fabric.accepted(|| unsafe {
+            endpoint.get(Get {
+                pe: 1,
+                target: address,
+                bytes: 1000,
+                source: remote,
+                completion: Completion::Counted,
+            })
+        });
     }
     fabric
         .until(|| endpoint.completions().puts >= 50 && endpoint.completions().gets >= 50, "100 completions");
@@ -388,7 +428,15 @@ fn what_was_answered_again_has_not_happened<H: Harness>() {
     for (i, source) in sources.iter().enumerate() {
         let remote = Remote { key: KEY, offset_bytes: i * 512 };
         // SAFETY: the sources outlive the wait below; the range lies in the region.
-        let status = unsafe { fabric.endpoints[0].put(1, source.as_ptr(), 512, remote, None) };
+        let status = unsafe {
+            fabric.endpoints[0].put(Put {
+                pe: 1,
+                source: source.as_ptr(),
+                bytes: 512,
+                target: remote,
+                completion: Completion::Counted,
+            })
+        };
         accepted[i] = status != Status::Again;
     }
     let expected = accepted.iter().filter(|&&yes| yes).count() as u64;
@@ -504,7 +552,15 @@ fn a_key_names_one_region<H: Harness>() {
     let before = fabric.endpoints[0].completions().puts;
     let remote = Remote { key: KEY + 1, offset_bytes: 5 };
     // SAFETY: a static source; the range lies in the second region.
-    fabric.accepted(|| unsafe { fabric.endpoints[0].put(0, b"second".as_ptr(), 6, remote, None) });
+    fabric.accepted(|| unsafe {
+        fabric.endpoints[0].put(Put {
+            pe: 0,
+            source: b"second".as_ptr(),
+            bytes: 6,
+            target: remote,
+            completion: Completion::Counted,
+        })
+    });
     fabric.until(|| fabric.endpoints[0].completions().puts == before + 1, "the put to complete");
     assert_eq!(fabric.get(0, 0, 6, (1 << 20) + 5), b"second");
 }
@@ -559,8 +615,8 @@ macro_rules! conformance {
             no_update_of_several_pes_is_lost
             each_token_comes_back_as_promised
             what_is_sent_may_change
-            a_prepared_put_is_a_put
-            a_prepared_get_is_a_get
+            an_injected_put_is_a_put
+            an_injected_get_is_a_get
             messages_stay_behind_puts
             the_bell_rings
             contexts_complete_apart

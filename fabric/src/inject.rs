@@ -1,0 +1,649 @@
+//! Injected operations: puts whose source is free when the call returns and of which only quiet knows when
+//! they are complete, and short gets that are alone. They are started beside all other calls of the
+//! endpoint, and wait for no lock; what is out of the ordinary goes by the endpoint's other calls.
+//!
+//! Invariant: what is injected is counted, and the mark set, under the lock and before it can be complete; so
+//! whoever has the lock knows of all that was. A get is injected only if nothing else is under way.
+
+use crate::contract::Inject;
+use crate::shm::segment::Failure;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::trylock::{Taken, TryLock};
+use crate::types::Pe;
+use crate::unquiet::Unquiet;
+use std::pin::Pin;
+use std::ptr::null;
+
+/// Looks, each about a round of the provider's progress, after which a get is left to the next quiet.
+const LOOKS: u32 = 64;
+/// Longer gets are not injected.
+const SHORT_BYTES: usize = 4096;
+/// Looks after which it is time to serve other PEs.
+const LOOKS_PER_SERVICE: u32 = 128;
+
+/// What injects at an endpoint; closed for ever where the provider does not.
+pub struct Injector<I> {
+    /// Of the job; read while it is open only.
+    failure: *const Failure,
+    unquiet: Unquiet,
+    /// Bytes of the longest put that is injected; 0 if none is.
+    put_bytes: usize,
+    /// Bytes of the longest get that is injected; 0 if none is.
+    get_bytes: usize,
+    /// Gets, and atomics that fetch, that were started by the endpoint's other calls.
+    other_gets: AtomicU64,
+    /// Whether a thread of this PE has made progress since somebody asked.
+    has_looked: AtomicBool,
+    inside: TryLock<Inside<I>>,
+}
+
+// SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Sync`.
+unsafe impl<I: Inject> Sync for Injector<I> {}
+// SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Send`.
+unsafe impl<I: Inject> Send for Injector<I> {}
+
+/// The provider's part, and how much was injected.
+struct Inside<I> {
+    puts: u64,
+    gets: u64,
+    /// What the count of gets is when the last one is complete.
+    awaited_gets: u64,
+    own: Option<I>,
+    /// For ever: nothing is dropped, as a get that was given up may still be under way.
+    is_closed: bool,
+    /// Where the last put of a word or get comes from, for the case that it is not done with it.
+    origin: *const (),
+    /// Looks that are left until other PEs are to be served.
+    looks_left: u32,
+    /// The puts and the mark as they are at the next get that is not injected, if nothing but this one is
+    /// started until then.
+    at_next_get: (u64, u32),
+}
+
+impl<I: Inject> Inside<I> {
+    /// What is left of the last get.
+    fn unfinished(&self, left: Left) -> Unfinished {
+        let (pe, offset_bytes) = self.own.as_ref().map_or((0, 0), I::last_get);
+        Unfinished { origin: self.origin, pe, offset_bytes, left }
+    }
+}
+
+/// What became of a put of a word.
+#[must_use]
+pub enum Injected {
+    /// It is started, and the source is free.
+    Started,
+    /// It is not, and goes by the endpoint's other calls.
+    NotStarted,
+    /// The same, and nothing else can be injected before [`Injector::refused`] was asked what it was.
+    Refused(Kept),
+}
+
+/// What became of a get that was noted.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// It is there.
+    Here,
+    /// It has not begun, and goes by the endpoint's other calls.
+    NotStarted,
+    /// The same, because something was started since the last quiet, but only gets since the last get: they
+    /// will be injected if the endpoint is quiet now.
+    NotMarkedAnew,
+}
+
+/// A get that is not there yet, or has more to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// What [`Injector::get`] was given.
+    pub origin: *const (),
+    /// Its target.
+    pub pe: Pe,
+    /// The place there, in bytes from the start of the region.
+    pub offset_bytes: usize,
+    /// What is left to do.
+    pub left: Left,
+}
+
+/// What is left to do for a get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// To serve other PEs, which wait for it: the data are there.
+    Service,
+    /// To wait: the data are there when the endpoint is quiet.
+    Quiet,
+    /// All: the provider has not taken it.
+    All,
+}
+
+/// The lock, which is kept.
+pub struct Kept(());
+
+/// A put of a word that the provider did not take.
+pub struct Refused {
+    /// What [`Injector::put_word`] was given.
+    pub origin: *const (),
+    /// Its target.
+    pub pe: Pe,
+    /// The place there, in bytes from the start of the region.
+    pub offset_bytes: usize,
+    /// The value, from the first byte on.
+    pub value: [u8; 8],
+}
+
+impl<I: Inject> Injector<I> {
+    /// One that injects nothing. It only keeps the mark.
+    pub fn none() -> Injector<I> {
+        Injector::with(None, null())
+    }
+
+    /// One that injects by the provider's own form, to be opened where it is to stay, while the job has not
+    /// failed.
+    ///
+    /// # Safety
+    /// The record of the failure is there whenever something is started.
+    pub unsafe fn new(own: I, failure: &Failure) -> Injector<I> {
+        Injector::with(Some(own), failure)
+    }
+
+    fn with(own: Option<I>, failure: *const Failure) -> Injector<I> {
+        let bytes = |of: fn(&I) -> usize| own.as_ref().map_or(0, of);
+        Injector {
+            failure,
+            unquiet: Unquiet::default(),
+            put_bytes: bytes(I::put_bytes),
+            get_bytes: bytes(I::get_bytes).min(SHORT_BYTES),
+            other_gets: AtomicU64::new(0),
+            has_looked: AtomicBool::new(false),
+            inside: TryLock::closed(Inside {
+                puts: 0,
+                gets: 0,
+                awaited_gets: 0,
+                own,
+                is_closed: false,
+                origin: null(),
+                looks_left: LOOKS_PER_SERVICE,
+                at_next_get: (0, 0),
+            }),
+        }
+    }
+
+    /// Opens it, if there is something to inject by.
+    ///
+    /// # Safety
+    /// It is not moved any more, and the endpoint is open until [`close`](Injector::close).
+    pub unsafe fn open(&self) {
+        let mut inside = self.inside.wait();
+        if let Some(own) = &mut inside.own {
+            // SAFETY: the caller has promised that it stays.
+            unsafe { Pin::new_unchecked(own) }.settle();
+            inside.leave_open(true);
+        }
+    }
+
+    #[inline(always)]
+    fn has_failed(&self) -> bool {
+        // SAFETY: what is open has a record, which is there while something is started.
+        unsafe { (*self.failure).is_recorded() }
+    }
+
+    /// The lock, if it is free, this is open, and the job has not failed.
+    #[inline(always)]
+    fn enter(&self) -> Option<Taken<'_, Inside<I>>> {
+        self.inside.enter().filter(|_| !self.has_failed())
+    }
+
+    /// Puts a value, if it has 1, 2, 4 or 8 bytes and nothing stands in the way. `origin` comes back if
+    /// the provider refuses it.
+    ///
+    /// # Safety
+    /// There is such a PE, which is reached over the net, and the value lies inside the region there.
+    #[inline(always)]
+    pub unsafe fn put_word<T: Copy>(
+        &self,
+        pe: Pe,
+        offset_bytes: usize,
+        value: T,
+        origin: *const (),
+    ) -> Injected {
+        if !matches!(size_of::<T>(), 1 | 2 | 4 | 8) {
+            return Injected::NotStarted;
+        }
+        let Some(mut inside) = self.enter() else { return Injected::NotStarted };
+        self.unquiet.by_injection();
+        inside.puts += 1;
+        inside.origin = origin;
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for the
+        // rest.
+        if unsafe { inside.own.as_mut().unwrap_unchecked().put_word(pe, offset_bytes, value) } {
+            return Injected::Started;
+        }
+        // It stays taken until `refused` has read what is there.
+        std::mem::forget(inside);
+        Injected::Refused(Kept(()))
+    }
+
+    /// What the put was, of so many bytes, when the answer was [`Injected::Refused`].
+    #[cold]
+    pub fn refused(&self, _kept: Kept, bytes: usize) -> Refused {
+        // SAFETY: who has been told to keep the lock has it, and says so once.
+        let mut inside = unsafe { self.inside.kept() };
+        inside.puts -= 1;
+        let own = inside.own.as_ref().expect("a put was started, as one was refused");
+        let (origin, (pe, offset_bytes, value)) = (inside.origin, own.refused(bytes));
+        Refused { origin, pe, offset_bytes, value }
+    }
+
+    /// Puts a few bytes, if nothing stands in the way: `false` if they go by the endpoint's other calls.
+    ///
+    /// # Safety
+    /// As [`put_word`](Injector::put_word); the source is valid for reads.
+    pub unsafe fn put(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
+        if bytes > self.put_bytes {
+            return false;
+        }
+        let Some(mut inside) = self.enter() else { return false };
+        self.unquiet.by_injection();
+        inside.puts += 1;
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for source
+        // and place.
+        let is_taken = unsafe { inside.own.as_mut().unwrap_unchecked().put(pe, offset_bytes, source, bytes) };
+        inside.puts -= u64::from(!is_taken);
+        is_taken
+    }
+
+    /// Gets a few bytes, at least one, if nothing stands in the way, and nothing was started since the last
+    /// quiet: then the provider's count alone says when they are there. `finish` is called, with `origin`, if
+    /// something is left to do. `false` if nothing has begun.
+    ///
+    /// # Safety
+    /// There is such a PE, which is reached over the net, and the bytes lie inside the region there. `into`
+    /// is valid for writes until they are there. This thread may wait.
+    #[inline(always)]
+    pub unsafe fn get(
+        &self,
+        from: (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+        origin: *const (),
+        finish: impl FnOnce(Unfinished),
+    ) -> bool {
+        if bytes.wrapping_sub(1) >= self.get_bytes {
+            return false;
+        }
+        let Some(inside) = self.enter() else { return false };
+        if !self.unquiet.begin_alone() {
+            return false;
+        }
+        // SAFETY: the caller's promises are the same, and it is alone.
+        unsafe { self.get_alone(inside, from, (into, bytes), origin, finish) };
+        true
+    }
+
+    /// The same, but it is known at the next such get that this one was not alone.
+    ///
+    /// # Safety
+    /// As [`get`](Injector::get).
+    pub unsafe fn get_noted(
+        &self,
+        from: (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+        finish: impl FnOnce(Unfinished),
+    ) -> Noted {
+        if bytes.wrapping_sub(1) >= self.get_bytes {
+            return Noted::NotStarted;
+        }
+        let Some(mut inside) = self.enter() else { return Noted::NotStarted };
+        if !self.unquiet.begin_alone() {
+            let (mark, expected) = (self.unquiet.read(), inside.at_next_get);
+            inside.at_next_get = (inside.puts, Unquiet::after_one_call(mark));
+            let is_expected = expected == (inside.puts, mark);
+            return if is_expected { Noted::NotMarkedAnew } else { Noted::NotStarted };
+        }
+        // SAFETY: the caller's promises are the same, and it is alone.
+        unsafe { self.get_alone(inside, from, (into, bytes), null(), finish) };
+        Noted::Here
+    }
+
+    /// A get when nothing else is under way. Nothing but `self` is kept over the provider's calls: what may
+    /// be left to do is with those who have the lock.
+    ///
+    /// # Safety
+    /// As [`get`](Injector::get); the mark is set, by this thread alone.
+    #[inline(always)]
+    unsafe fn get_alone(
+        &self,
+        mut inside: Taken<'_, Inside<I>>,
+        (pe, offset_bytes): (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+        origin: *const (),
+        finish: impl FnOnce(Unfinished),
+    ) {
+        inside.origin = origin;
+        // What was counted before the mark was 0 is complete. Whoever counts now marks next, before it starts
+        // anything: it is found out below, or has this one left to a quiet.
+        inside.awaited_gets = self.other_gets.load(Ordering::Relaxed) + inside.gets + 1;
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for the
+        // rest. The lock is let go only when it is complete, or with the mark, which keeps others out.
+        if !unsafe { inside.own.as_mut().unwrap_unchecked().get(pe, offset_bytes, into, bytes) } {
+            return self.get_refused(inside, finish);
+        }
+        inside.gets += 1;
+        self.has_looked.store(true, Ordering::Relaxed);
+        // SAFETY: the endpoint is open, as above.
+        let gets = unsafe { inside.own.as_ref().unwrap_unchecked().gets() };
+        if gets < inside.awaited_gets {
+            inside.looks_left -= 1;
+            return self.look_on(inside, false, finish);
+        }
+        inside.looks_left -= 1;
+        if inside.looks_left == 0 || !self.unquiet.end_alone() {
+            self.look_on(inside, true, finish);
+        }
+    }
+
+    /// A get that the provider has not taken.
+    #[cold]
+    #[inline(never)]
+    fn get_refused(&self, inside: Taken<'_, Inside<I>>, finish: impl FnOnce(Unfinished)) {
+        self.unquiet.end_alone();
+        let unfinished = inside.unfinished(Left::All);
+        drop(inside);
+        finish(unfinished);
+    }
+
+    /// Looks on whether a get is there that was not there at once, takes account of the looks, or sees that
+    /// it was not alone.
+    #[cold]
+    #[inline(never)]
+    fn look_on(&self, mut inside: Taken<'_, Inside<I>>, is_here: bool, finish: impl FnOnce(Unfinished)) {
+        let own = inside.own.as_ref().expect("a get was started");
+        // SAFETY: the endpoint is open until `close`, which waits for the lock.
+        let is_awaited = || unsafe { own.gets() } < inside.awaited_gets;
+        let looks = if is_here { 0 } else { (1..LOOKS).take_while(|_| is_awaited()).count() as u32 };
+        let is_there = looks < LOOKS - 1;
+        let is_due = is_there && inside.looks_left <= looks;
+        inside.looks_left = match (is_there, is_due) {
+            (false, _) => inside.looks_left.max(1),
+            (true, true) => LOOKS_PER_SERVICE,
+            (true, false) => inside.looks_left - looks,
+        };
+        let left = match is_there && self.unquiet.end_alone() {
+            true if !is_due => return,
+            true => Left::Service,
+            false => Left::Quiet,
+        };
+        let unfinished = inside.unfinished(left);
+        drop(inside);
+        finish(unfinished);
+    }
+
+    /// Whether something was started since the last quiet; whoever starts something by the endpoint's other
+    /// calls marks it.
+    pub fn unquiet(&self) -> &Unquiet {
+        &self.unquiet
+    }
+
+    /// Gets, and atomics that fetch, that were started by the endpoint's other calls.
+    pub fn other_gets(&self) -> &AtomicU64 {
+        &self.other_gets
+    }
+
+    /// Whether a thread of this PE has made progress, here or elsewhere, since somebody asked.
+    pub fn has_looked(&self) -> &AtomicBool {
+        &self.has_looked
+    }
+
+    /// Keeps everybody from injecting until the answer is dropped.
+    pub fn stop(&self) -> Stopped<'_, I> {
+        Stopped { inside: self.inside.wait() }
+    }
+
+    /// Closes it for ever: the endpoint may be closed afterwards.
+    pub fn close(&self) {
+        self.inside.wait().is_closed = true;
+    }
+}
+
+/// An injector that nobody can use now.
+pub struct Stopped<'a, I> {
+    inside: Taken<'a, Inside<I>>,
+}
+
+impl<I> Stopped<'_, I> {
+    /// How many puts were injected.
+    pub fn puts(&self) -> u64 {
+        self.inside.puts
+    }
+
+    /// How many gets were injected.
+    pub fn gets(&self) -> u64 {
+        self.inside.gets
+    }
+
+    /// Says whether it can be used afterwards, if there is something to inject by.
+    pub fn leave_open(&mut self, is_open: bool) {
+        let exists = self.inside.own.is_some() && !self.inside.is_closed;
+        self.inside.leave_open(exists && is_open);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::AtomicU32;
+    use std::mem::MaybeUninit;
+    use std::sync::Arc;
+
+    /// What a provider does, as far as it matters here.
+    #[derive(Default)]
+    struct Script {
+        /// Calls that are refused, from now on.
+        refusals: AtomicU32,
+        /// Gets that are complete.
+        gets: AtomicU64,
+        /// Gets that are complete as soon as they are started.
+        at_once: AtomicU32,
+    }
+
+    struct Scripted {
+        script: Arc<Script>,
+        last: (Pe, usize, [u8; 8]),
+    }
+
+    impl Scripted {
+        fn takes(&self) -> bool {
+            let less = |n: u32| n.checked_sub(1);
+            self.script.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err()
+        }
+    }
+
+    impl Inject for Scripted {
+        fn put_bytes(&self) -> usize {
+            16
+        }
+
+        fn get_bytes(&self) -> usize {
+            1 << 20
+        }
+
+        fn settle(self: Pin<&mut Self>) {}
+
+        unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
+            let mut word = [0; 8];
+            // SAFETY: a word has at most 8 bytes.
+            unsafe { word.as_mut_ptr().cast::<T>().write_unaligned(value) };
+            self.last = (pe, offset_bytes, word);
+            self.takes()
+        }
+
+        fn refused(&self, _bytes: usize) -> (Pe, usize, [u8; 8]) {
+            self.last
+        }
+
+        unsafe fn put(&mut self, _pe: Pe, _offset_bytes: usize, _source: *const u8, _bytes: usize) -> bool {
+            self.takes()
+        }
+
+        fn last_get(&self) -> (Pe, usize) {
+            (1, 8)
+        }
+
+        unsafe fn get(&mut self, _pe: Pe, _offset_bytes: usize, _into: *mut u8, _bytes: usize) -> bool {
+            let takes = self.takes();
+            let is_at_once = self.script.at_once.load(Ordering::Relaxed) > 0;
+            self.script.gets.fetch_add(u64::from(takes && is_at_once), Ordering::Relaxed);
+            takes
+        }
+
+        unsafe fn gets(&self) -> u64 {
+            self.script.gets.load(Ordering::Relaxed)
+        }
+    }
+
+    /// An open injector, its script, and the record of the job's failure.
+    fn opened() -> (Injector<Scripted>, Arc<Script>, Box<Failure>) {
+        let script = Arc::new(Script::default());
+        script.at_once.store(1, Ordering::Relaxed);
+        // SAFETY: the record consists of atomics, for which zero is a value.
+        let failure: Box<Failure> = Box::new(unsafe { MaybeUninit::zeroed().assume_init() });
+        let own = Scripted { script: Arc::clone(&script), last: (0, 0, [0; 8]) };
+        // SAFETY: the record is returned with the injector, which is used while it is there, and whose own
+        // part bears with being moved.
+        let injector = unsafe {
+            let injector = Injector::new(own, &failure);
+            injector.open();
+            injector
+        };
+        (injector, script, failure)
+    }
+
+    fn put(injector: &Injector<Scripted>) -> Injected {
+        // SAFETY: the script touches no memory.
+        unsafe { injector.put_word(3, 40, 0x0102_u16, std::ptr::dangling()) }
+    }
+
+    /// What became of a get, and what is left to do.
+    fn get(injector: &Injector<Scripted>) -> (Noted, Option<Left>) {
+        let mut left = None;
+        // SAFETY: the script touches no memory.
+        let noted = unsafe {
+            injector.get_noted((1, 8), (std::ptr::dangling_mut(), 8), |unfinished| {
+                assert_eq!((unfinished.pe, unfinished.offset_bytes), (1, 8));
+                left = Some(unfinished.left);
+            })
+        };
+        (noted, left)
+    }
+
+    const HERE: (Noted, Option<Left>) = (Noted::Here, None);
+    const NOT_STARTED: (Noted, Option<Left>) = (Noted::NotStarted, None);
+
+    /// As a quiet that finds all complete.
+    fn clear(injector: &Injector<Scripted>) {
+        let mark = injector.unquiet().read();
+        injector.unquiet().clear(mark);
+    }
+
+    #[test]
+    fn what_is_refused_comes_back_and_does_not_count() {
+        let (injector, script, _failure) = opened();
+        assert!(matches!(put(&injector), Injected::Started));
+        script.refusals.store(2, Ordering::Relaxed);
+        let Injected::Refused(kept) = put(&injector) else { panic!("the provider has refused") };
+        assert!(matches!(put(&injector), Injected::NotStarted), "the lock is kept");
+        let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, 2);
+        assert_eq!((origin, pe, offset_bytes), (std::ptr::dangling(), 3, 40));
+        assert_eq!(value[..2], 0x0102_u16.to_ne_bytes());
+        // SAFETY: the script touches no memory.
+        assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 5) }, "refused as well");
+        // SAFETY: the script touches no memory.
+        assert!(unsafe { injector.put(0, 0, std::ptr::dangling(), 16) });
+        // SAFETY: the script touches no memory.
+        assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 17) }, "it is too long");
+        let stopped = injector.stop();
+        assert_eq!((stopped.puts(), stopped.gets()), (2, 0));
+        assert_ne!(injector.unquiet().read(), 0, "something was started");
+    }
+
+    #[test]
+    fn nothing_is_injected_where_something_stands_in_the_way() {
+        let (injector, _script, failure) = opened();
+        // SAFETY: the script touches no memory.
+        let of_16_bytes = unsafe { injector.put_word(0, 0, [0_u64; 2], null()) };
+        assert!(matches!(of_16_bytes, Injected::NotStarted), "that is no word");
+        injector.stop().leave_open(false);
+        assert!(matches!(put(&injector), Injected::NotStarted), "it is closed for now");
+        injector.stop().leave_open(true);
+        assert!(matches!(put(&injector), Injected::Started));
+        failure.record(7, "on purpose");
+        assert!(matches!(put(&injector), Injected::NotStarted), "the job has failed");
+        assert_eq!(get(&injector), NOT_STARTED);
+        assert_eq!(injector.stop().puts(), 1, "and the lock was let go");
+        let none = Injector::<Scripted>::none();
+        none.stop().leave_open(true);
+        assert!(matches!(put(&none), Injected::NotStarted), "there is nothing to inject by");
+    }
+
+    #[test]
+    fn closed_is_for_ever() {
+        let (injector, _script, _failure) = opened();
+        injector.close();
+        injector.stop().leave_open(true);
+        assert!(matches!(put(&injector), Injected::NotStarted));
+    }
+
+    #[test]
+    fn a_get_is_injected_only_if_it_is_alone() {
+        let (injector, script, _failure) = opened();
+        assert_eq!(get(&injector), HERE);
+        assert_eq!(injector.unquiet().read(), 0, "it leaves no mark");
+        let _ = put(&injector);
+        // SAFETY: the script touches no memory.
+        let unnoted = unsafe {
+            injector.get((1, 8), (std::ptr::dangling_mut(), 8), null(), |_| panic!("nothing has begun"))
+        };
+        assert!(!unnoted, "a put is under way, and nothing is noted");
+        assert_eq!(get(&injector), NOT_STARTED, "a put is under way");
+        injector.other_gets().fetch_add(1, Ordering::Relaxed);
+        injector.unquiet().by_call();
+        script.gets.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(
+            get(&injector),
+            (Noted::NotMarkedAnew, None),
+            "nothing but the get above was started since"
+        );
+        clear(&injector);
+        assert_eq!(get(&injector), HERE);
+        let mut stopped = injector.stop();
+        assert_eq!(stopped.gets(), 2);
+        stopped.leave_open(true);
+        drop(stopped);
+        script.refusals.store(1, Ordering::Relaxed);
+        assert_eq!(get(&injector), (Noted::Here, Some(Left::All)), "the provider has refused");
+        assert_eq!(injector.unquiet().read(), 0, "and the mark is gone");
+    }
+
+    #[test]
+    fn a_get_that_is_not_soon_there_is_left_to_a_quiet() {
+        let (injector, script, _failure) = opened();
+        script.at_once.store(0, Ordering::Relaxed);
+        assert_eq!(get(&injector), (Noted::Here, Some(Left::Quiet)));
+        assert_ne!(injector.unquiet().read(), 0, "the mark keeps others out");
+        assert_eq!(get(&injector), NOT_STARTED);
+        script.gets.store(1, Ordering::Relaxed);
+        script.at_once.store(1, Ordering::Relaxed);
+        clear(&injector);
+        assert_eq!(get(&injector), HERE);
+    }
+
+    #[test]
+    fn other_pes_are_served_now_and_then() {
+        let (injector, _script, _failure) = opened();
+        for _ in 0..3 {
+            for look in 1..LOOKS_PER_SERVICE {
+                assert_eq!(get(&injector), HERE, "look {look}");
+            }
+            assert_eq!(get(&injector), (Noted::Here, Some(Left::Service)));
+        }
+    }
+}

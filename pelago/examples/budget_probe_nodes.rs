@@ -1,0 +1,80 @@
+//! The functions whose instructions `cargo xtask budget` counts in a job of two nodes, between PEs of the
+//! same node: they are to cost what they cost in a job of one.
+
+#[path = "common/probe.rs"]
+mod probe;
+
+use pelago::{On, Symmetric, World};
+use probe::{probe, run};
+use std::hint::black_box;
+
+#[inline(never)]
+fn put_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
+    array.p(pe, index, value)
+}
+
+#[inline(never)]
+fn get_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, into: &mut u64) -> pelago::Result<()> {
+    *into = array.g(pe, index)?;
+    Ok(())
+}
+
+#[inline(never)]
+fn put_bound(on: &On<'_, u64>, index: usize, value: u64) -> pelago::Result<()> {
+    on.p(index, value)
+}
+
+#[inline(never)]
+fn fetch_add_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<u64> {
+    array.fetch_add(pe, index, value)
+}
+
+#[inline(never)]
+fn fetch_add_bound(on: &On<'_, u64>, index: usize, value: u64) -> pelago::Result<u64> {
+    on.fetch_add(index, value)
+}
+
+#[inline(never)]
+fn quiet(world: &World) {
+    world.quiet();
+}
+
+fn main() -> pelago::Result<()> {
+    let world = World::init()?;
+    let array = world.alloc_zeroed::<u64>(64)?;
+    let me = world.my_pe();
+    if me != 0 {
+        return Ok(());
+    }
+    let is_near = |&pe: &usize| pe != me && array.ptr(pe).is_some();
+    let near = (0..world.n_pes()).find(is_near).expect("another PE of this node is mapped");
+    let is_far = |pe: usize| array.ptr(pe).is_none();
+    assert!((0..world.n_pes()).any(is_far), "a PE of another node is not");
+    let on = array.on(near)?;
+    world.quiet();
+    run(&[
+        probe(
+            "put_checked",
+            put_checked as _,
+            Box::new(|| drop(black_box(put_checked)(&array, near, 5, 42))),
+        ),
+        probe(
+            "get_checked",
+            get_checked as _,
+            Box::new(|| drop(black_box(get_checked)(&array, near, 5, &mut 0))),
+        ),
+        probe("put_bound", put_bound as _, Box::new(|| drop(black_box(put_bound)(&on, 5, 42)))),
+        probe(
+            "fetch_add_checked",
+            fetch_add_checked as _,
+            Box::new(|| drop(black_box(fetch_add_checked)(&array, near, 5, 42))),
+        ),
+        probe(
+            "fetch_add_bound",
+            fetch_add_bound as _,
+            Box::new(|| drop(black_box(fetch_add_bound)(&on, 5, 42))),
+        ),
+        probe("quiet", quiet as _, Box::new(|| black_box(quiet)(&world))),
+    ]);
+    Ok(())
+}
