@@ -195,6 +195,8 @@ fn net_messages_to(world: &World, to: Option<usize>) -> u64 {
     });
     let sent = world.team().serve(handlers, |am| {
         let before = world.counters();
+        // The answers to others are counted from here on as well.
+        am.barrier()?;
         if let Some(to) = to {
             for _ in 0..200 {
                 am.short(to, take, &[1])?;
