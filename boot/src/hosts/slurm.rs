@@ -11,8 +11,7 @@ const NODES: &str = "SLURM_JOB_NODELIST";
 const TASKS: &str = "SLURM_TASKS_PER_NODE";
 
 /// The hosts that Slurm has allocated, with a slot for each of its tasks; `None` outside of an allocation,
-/// and in one of this host alone, which `this_host` names (`SLURMD_NODENAME`). Variables are looked up through
-/// `lookup`.
+/// and in one of this host alone (`SLURMD_NODENAME`). Variables are looked up through `lookup`.
 ///
 /// # Errors
 /// [`HostsError::Slurm`]: a variable that is not as Slurm's manual has it.

@@ -103,8 +103,8 @@ impl Failure {
                 format!("{name} exited with status {status} after {it} had left the job")
             }
             Cause::Signal(signal) => {
-                let (name, hint) = (signal_name(*signal), limit_of(*signal));
-                format!("{name} (pid {pid}) {was} killed by signal {signal} ({name}){hint}")
+                let (what, hint) = (signal_name(*signal), limit_of(*signal));
+                format!("{name} (pid {pid}) {was} killed by signal {signal} ({what}){hint}")
             }
             Cause::NotFinalized => {
                 format!(
