@@ -180,6 +180,11 @@ impl Child {
         }
     }
 
+    /// Whether the agent of its host has still to say what it does.
+    pub(super) fn is_unseen(&self) -> bool {
+        matches!(&self.place, Place::There(remote) if remote.is_running && remote.state.is_none())
+    }
+
     /// What the system shows of it; `None` if its host has not said so.
     pub(super) fn state(&self) -> Option<ProcessState> {
         match &self.place {

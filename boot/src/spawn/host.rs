@@ -26,8 +26,9 @@ use super::{LaunchError, Machines, RemoteShell};
 
 /// How much of the words of a remote shell is kept for the message about its failure.
 const WORDS_MAX_BYTES: usize = 4 << 10;
-/// How long a remote shell may take to end when its agent has nothing left to do.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a remote shell may take to end when its agent has nothing left to do, and again when it was sent
+/// a signal.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// How long the end of the remote shell is waited for, to tell its status, when its stream has ended.
 pub(super) const STATUS_LIMIT: Duration = Duration::from_secs(1);
 /// Variables of Slurm that would shape the step of an agent.
@@ -214,10 +215,18 @@ impl Host {
         self.standing = Standing::Over;
     }
 
-    /// Ends the way to the agent, and the remote shell.
+    /// Ends the way to the agent. Where there is none yet, only a signal ends the remote shell.
     pub(super) fn break_off(&mut self, poller: &Poller) {
+        if self.standing == Standing::Called {
+            self.end_shell();
+        }
         self.dismiss(poller);
+    }
+
+    fn end_shell(&self) {
         self.process.signal(Signal::TERM);
+        // What is stopped hears it too.
+        self.process.signal(Signal::CONT);
     }
 
     /// Takes note of the end of the remote shell, if it has ended.
@@ -238,9 +247,17 @@ impl Host {
     }
 
     /// Waits for the end of a remote shell whose agent is dismissed, for a bounded time.
-    pub(super) fn take_leave(&mut self, deadline: Instant) {
+    pub(super) fn take_leave(&mut self, since: Instant) {
         // Nobody waits for room here any more.
         (self.from, self.complaints) = (None, None);
+        self.wait_until(since + FAREWELL);
+        if self.process.is_running() {
+            self.end_shell();
+            self.wait_until(since + 2 * FAREWELL);
+        }
+    }
+
+    fn wait_until(&mut self, deadline: Instant) {
         while self.process.is_running() {
             let left = deadline.saturating_duration_since(Instant::now());
             let mut fds = [PollFd::new(&self.process, PollFlags::IN)];
@@ -249,11 +266,6 @@ impl Host {
                 return;
             }
         }
-    }
-
-    /// When [`Host::take_leave`] has lasted long enough.
-    pub(super) fn farewell_ends_at() -> Instant {
-        Instant::now() + FAREWELL
     }
 
     /// Why the way to the host has ended, and what to do.

@@ -233,8 +233,7 @@ impl<'a> Supervisor<'a> {
     /// Says what the PEs do, if all processes have answered that were asked, or it is time.
     fn finish_inquiry(&mut self) {
         let Some(inquiry) = &self.inquiry else { return };
-        let is_asked = |process: &usize| self.children[*process].is_asked;
-        let mut asked = (0..self.children.len()).filter(is_asked);
+        let mut asked = self.children.iter().filter(|child| child.is_asked || child.is_unseen());
         if asked.next().is_some() && Instant::now() < inquiry.deadline() {
             return;
         }

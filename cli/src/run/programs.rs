@@ -98,7 +98,7 @@ mod tests {
     fn programs_are_taken_apart() {
         assert_eq!(of("a x y", ":").unwrap(), ["9 a x y"]);
         assert_eq!(of("a x : -n 2 b -n 3", ":").unwrap(), ["9 a x", "2 b -n 3"]);
-        assert_eq!(of("a : -n2 --env A=1 b : -n 1 c -x", ":").unwrap(), ["9 a", "2 A=1 b", "1 c -x"]);
+        assert_eq!(of("a : -n 2 --env A=1 b : -n 1 c -x", ":").unwrap(), ["9 a", "2 A=1 b", "1 c -x"]);
         assert_eq!(of("a : / -n 2 b x:y", "/").unwrap(), ["9 a :", "2 b x:y"]);
     }
 

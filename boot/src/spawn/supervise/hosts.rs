@@ -167,6 +167,7 @@ impl Supervisor<'_> {
             Frame::Killed(process, signal) => self.end_of(host, process, End::Signal(signal))?,
             Frame::State(process, state) => {
                 self.started(host, process)?.state = Some(ProcessState::of_number(state).ok_or(Garbage)?);
+                self.finish_inquiry();
             }
             _ => return Err(Garbage),
         }
@@ -359,7 +360,7 @@ impl Supervisor<'_> {
     /// Dismisses the agents of a job that is over, and waits for the end of the remote shells.
     pub(super) fn dismiss_hosts(&mut self) {
         self.hosts.iter_mut().for_each(|host| host.dismiss(&self.poller));
-        let deadline = Host::farewell_ends_at();
-        self.hosts.iter_mut().for_each(|host| host.take_leave(deadline));
+        let since = Instant::now();
+        self.hosts.iter_mut().for_each(|host| host.take_leave(since));
     }
 }
