@@ -1,5 +1,5 @@
-//! Jobs of several hosts under `pelago run`. The hosts are all this machine, reached by a stand-in for ssh that
-//! runs the command with an environment of its own; what else two hosts have, `namespaces` tests.
+//! Jobs of several hosts under `pelago run`. The hosts are all this machine, reached by a stand-in for ssh
+//! that runs the command with an environment of its own; what else two hosts have, `namespaces` tests.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

@@ -26,6 +26,8 @@ use crate::process::ProcessState;
 const READS: usize = 16;
 /// So often a host is asked whether it is there, within the time in which it must be heard.
 const QUESTIONS: u32 = 4;
+/// Slurm says so where it binds nothing, when it is told to bind nothing.
+const IDLE_COMPLAINT: &str = "cluster configuration lacks support for cpu binding";
 /// How long a launcher that is about to be stopped tries to tell the agents.
 const STOP_LIMIT: Duration = Duration::from_millis(500);
 
@@ -226,7 +228,8 @@ impl Supervisor<'_> {
 
     fn pass_complaint(&mut self, host: usize, words: &[u8]) {
         let (text, name) = (String::from_utf8_lossy(words), &self.hosts[host].name);
-        let lines: String = text.lines().map(|line| format!("{name}: {line}\n")).collect();
+        let lines = text.lines().filter(|line| !line.ends_with(IDLE_COMPLAINT));
+        let lines: String = lines.map(|line| format!("{name}: {line}\n")).collect();
         if !lines.is_empty() {
             self.outlets.say(&lines, &self.poller);
         }
