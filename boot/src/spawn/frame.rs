@@ -230,6 +230,12 @@ impl Mail {
         queue.extend(payload);
     }
 
+    /// All that waits, as it travels.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.0.borrow().iter().copied().collect()
+    }
+
     /// Sends bytes in as many frames as they need.
     pub(super) fn send_bytes(&self, bytes: &[u8], frame: impl Fn(Vec<u8>) -> Frame) {
         bytes.chunks(PAYLOAD_MAX_BYTES).for_each(|chunk| self.send(&frame(chunk.to_vec())));
@@ -476,7 +482,7 @@ mod tests {
     fn bytes_of(frames: &[Frame]) -> Vec<u8> {
         let mail = Mail::default();
         frames.iter().for_each(|frame| mail.send(frame));
-        mail.0.borrow().iter().copied().collect()
+        mail.bytes()
     }
 
     #[test]

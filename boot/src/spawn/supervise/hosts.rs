@@ -62,27 +62,32 @@ impl Supervisor<'_> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => break,
             }
-            if self.hosts[host].standing == Standing::Called && !self.greet(host) {
-                continue;
-            }
-            loop {
-                if self.hosts[host].standing == Standing::Over {
-                    return;
-                }
-                let taken = match self.hosts[host].frames.pop() {
-                    Ok(None) => break,
-                    Ok(Some(frame)) => self.take(host, frame),
-                    Err(Garbage) => Err(Garbage),
-                };
-                if taken == Err(Garbage) {
-                    self.lose(
-                        host,
-                        "what came from it is not what an agent of Pelago sends; see what writes there",
-                    );
-                }
+            self.unpack(host);
+            if self.hosts[host].standing == Standing::Over {
+                return;
             }
         }
         self.check_host(host);
+    }
+
+    /// Takes what has arrived from a host as a whole.
+    fn unpack(&mut self, host: usize) {
+        if self.hosts[host].standing == Standing::Called && !self.greet(host) {
+            return;
+        }
+        while self.hosts[host].standing != Standing::Over {
+            let taken = match self.hosts[host].frames.pop() {
+                Ok(None) => return,
+                Ok(Some(frame)) => self.take(host, frame),
+                Err(Garbage) => Err(Garbage),
+            };
+            if taken == Err(Garbage) {
+                self.lose(
+                    host,
+                    "what came from it is not what an agent of Pelago sends; see what writes there",
+                );
+            }
+        }
     }
 
     /// Whether the agent of a host is there. When all are, they are told what to start.
@@ -365,5 +370,63 @@ impl Supervisor<'_> {
         self.hosts.iter_mut().for_each(|host| host.dismiss(&self.poller));
         let since = Instant::now();
         self.hosts.iter_mut().for_each(|host| host.take_leave(since));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::frame::Mail;
+    use super::super::super::plan::Plan;
+    use super::super::super::signals::Signals;
+    use super::super::super::{JobSpec, RemoteShell};
+    use super::*;
+    use crate::env::Settings;
+    use crate::fuzzing;
+    use crate::hosts::hosts_of_list;
+
+    /// What an agent of two processes may send, from the greeting on.
+    fn conversations() -> Vec<Vec<u8>> {
+        let of = |frames: &[Frame]| {
+            let mail = Mail::default();
+            mail.greet();
+            [Frame::Started(0, 70), Frame::Started(1, 71)]
+                .iter()
+                .chain(frames)
+                .for_each(|frame| mail.send(frame));
+            mail.bytes()
+        };
+        let init = b"cmd=init pmi_version=1 pmi_subversion=1\ncmd=hears\ncmd=barrier_in\n";
+        vec![
+            of(&[Frame::Stdout(0, b"half".to_vec()), Frame::Stdout(0, Vec::new()), Frame::Exited(0, 3)]),
+            of(&[Frame::Pmi(1, init.to_vec()), Frame::Pmi(1, Vec::new()), Frame::Killed(1, 9), Frame::Alive]),
+            of(&[Frame::Stderr(1, vec![b'x'; 200]), Frame::State(1, 1), Frame::Deaf(0)]),
+            of(&[Frame::Taken(0, Which::Stdin, 9), Frame::InputClosed(0), Frame::Exited(1, 0)]),
+            of(&[Frame::Refused(1, "no".to_owned())]),
+            of(&[Frame::Pmi(0, b"cmd=abort exitcode=7 pe=9\n".to_vec()), Frame::Pause, Frame::Finish(1)]),
+        ]
+    }
+
+    #[test]
+    fn fuzz_what_agents_send() {
+        let shell = RemoteShell::Command(["sleep", "1000"].map(Into::into).to_vec());
+        let machines = Machines { hosts: hosts_of_list("0:2,1:2").unwrap(), shell, agent: Vec::new() };
+        let spec = JobSpec { machines: Some(machines), capture: true, ..JobSpec::new(4, "/bin/true") };
+        let (mut lost, mut asked) = (0, 0);
+        fuzzing::fuzz_with(100, &conversations(), |input| {
+            let plan = Plan::new(&spec, Settings::default()).unwrap();
+            let mut job = Supervisor::start(&spec, plan, Signals::block(true).unwrap()).unwrap();
+            let (head, tail) = input.split_at(input.len() / 3);
+            for piece in [head, tail] {
+                job.hosts[0].frames.push(piece);
+                job.unpack(0);
+                job.inquire("the test asks".to_owned());
+                job.check_deadlines();
+            }
+            lost += usize::from(job.hosts[0].standing == Standing::Over);
+            asked += usize::from(job.inquiry.is_some());
+            assert_eq!(job.hosts[1].processes, 2..4);
+            let _ = job.report();
+        });
+        assert!(lost > 0 && asked > 0, "{lost} hosts were lost, {asked} answers are due");
     }
 }
