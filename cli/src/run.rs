@@ -56,8 +56,7 @@ pub struct Run {
     /// Set a variable in every PE; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
-    /// The word that stands between the programs of a job; with another one than `:` that is an argument like
-    /// any other
+    /// The word that separates the programs of a job; with another word `:` is an argument like any other
     #[arg(long, value_name = "WORD", default_value = ":")]
     separator: OsString,
     /// A path, a name in PATH, or the name of a built-in application (see `pelago app`); and its arguments.
