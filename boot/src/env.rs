@@ -294,6 +294,9 @@ settings! {
     pmix_library: Option<String> = parse::auto_text, "PELAGO_PMIX_LIBRARY", "auto", User,
         accepts "auto, or the path of a libpmix.so.2",
         help "library that speaks to mpirun and srun --mpi=pmix; auto: the one that the system finds";
+    launch_agent: Option<String> = parse::text, "PELAGO_LAUNCH_AGENT", "", User,
+        accepts "a command and its options with spaces between, such as ssh -p 2222",
+        help "what `pelago run` reaches other hosts by, in place of ssh; the host and a command follow it";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
         help "set by tests of several processes: which body this process runs";

@@ -11,6 +11,7 @@ mod error;
 #[cfg(test)]
 #[path = "../tests/common/fuzzing.rs"]
 mod fuzzing;
+mod hosts;
 mod job;
 mod locality;
 mod pmi;
@@ -26,6 +27,7 @@ pub use env::{
     Settings, SyncMemoryKind, settings_table,
 };
 pub use error::BootError;
+pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm};
 pub use job::{Job, Launcher, Notifier};
 pub use locality::{
     address_space_bytes, cores, cpus, machine_id, memory_available_bytes, memory_total_bytes, node_id,
@@ -35,4 +37,7 @@ pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
 pub use print::{print, tell};
 pub use process::{ProcessState, process_state};
-pub use spawn::{Captured, Cause, Failure, JobReport, JobSpec, LaunchError, launch, resolve};
+pub use spawn::{
+    AgentError, Captured, Cause, Failure, JobReport, JobSpec, LaunchError, Machines, Program, RemoteShell,
+    agent, launch, resolve,
+};

@@ -15,6 +15,20 @@ pub enum ProcessState {
     Gone,
 }
 
+impl ProcessState {
+    const ALL: [Self; 4] = [Self::Running, Self::Stopped, Self::Traced, Self::Gone];
+
+    /// A number for the way between an agent and its launcher.
+    pub(crate) fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The state of this number.
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
 /// The state of a process.
 pub fn process_state(pid: u32) -> ProcessState {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return ProcessState::Gone };

@@ -3,6 +3,7 @@
 //! Invariant: a subcommand is one file, which holds its arguments and its help. Bad input is refused before
 //! anything starts, with one message on standard error and exit status 2.
 
+mod agent;
 mod app;
 mod bench;
 mod coll;
@@ -42,6 +43,7 @@ Examples:
   pelago run -n 4 hello              four PEs of a built-in application
   pelago run -n 2 ft --class W       the NAS FT benchmark on two PEs
   pelago run -n 4 ./my-program       four PEs of a program of yours
+  pelago run --hosts a:2,b:2 hello   two PEs on each of two hosts, started over ssh
   mpiexec.hydra -n 4 pelago app ft   the same application under another launcher, or mpirun
   pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
@@ -52,6 +54,8 @@ Examples:
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
+    #[command(hide = true)]
+    Agent(agent::Agent),
     App(app::App),
     Sim(sim::Sim),
     Bench(bench::Bench),
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
     let cli = parse(std::env::args_os().collect()).unwrap_or_else(|error| refuse(&error));
     let (name, outcome) = match cli.command {
         Command::Run(run) => ("run", run.execute()),
+        Command::Agent(agent) => ("agent", agent.execute()),
         Command::App(app) => ("app", app.execute()),
         Command::Sim(sim) => ("sim", sim.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
@@ -118,6 +123,8 @@ mod tests {
         let lines = [
             "run -n 4 --bind --tag-output --timeout 1.5 ./program a b",
             "run -n 8 --pes-per-process 4 ft --class W --json",
+            "run --hosts a:2,b:2 --launch-agent x --agent-path y ./a : -n 2 --env A=b ./b",
+            "run -n 4 --hostfile f --separator / ./a / -n 1 ./b :",
             "app ft --class A --variant all",
             "app qtc --help",
             "app gups --updates 1000",

@@ -1,16 +1,21 @@
-//! `pelago run`: starts a job on this machine and watches over it.
+//! `pelago run`: starts a job, on this machine or on several, and watches over it.
+
+mod hosts;
+mod programs;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
-use clap::Args;
+use anyhow::{Context, anyhow};
+use clap::{Args, CommandFactory};
 use pelago::coll::select::forced;
 use pelago::coll::tuning::{self, Rules};
 use pelago_apps::nearest;
-use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Settings, launch, tell};
+use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Program, Settings, launch, tell};
 
+use self::hosts::Hosts;
+use self::programs::{parts, start_of};
 use crate::app;
 
 /// The setting that names algorithms, which the launcher does not know but the PEs do.
@@ -19,21 +24,27 @@ const COLL: &str = "PELAGO_COLL";
 /// The setting that says how many PEs a process has.
 const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
 
-/// Start N PEs of a program, or of a built-in application, on this machine
+/// Start N PEs of a program, or of a built-in application, on this machine or on several
 ///
 /// The first PE that dies ends the job, and its reason is reported. Ctrl-C ends all. The exit status is that
 /// of the PE which died, 128 + the signal that killed it, 124 after the time-out, else 0. SIGUSR2 to this
 /// command prints what each PE does: what it waits for, or that it computes, is stopped or in a debugger.
+///
+/// Other hosts are reached over ssh, or by another command. On each, this command is started as an agent,
+/// which talks with it over standard input and output alone. PEs there get the environment, the settings and
+/// the working directory of this command. In an allocation of Slurm the hosts are those of the allocation.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
     /// Number of PEs, each a process unless --pes-per-process says otherwise
     #[arg(short, value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
-    n: usize,
+    n: Option<usize>,
     /// PEs of each process, as threads of it; the number of PEs is a multiple of it (PELAGO_PES_PER_PROCESS)
     #[arg(long, value_name = "P", value_parser = pes_of_a_process, allow_negative_numbers = true)]
     pes_per_process: Option<usize>,
-    /// Keep PE i on the i-th processor this command may use
+    #[command(flatten)]
+    hosts: Hosts,
+    /// Keep PE i of a host on the i-th processor this command may use there
     #[arg(long)]
     bind: bool,
     /// Put the number of the PE before every line that a PE writes, or the numbers of all PEs of its process
@@ -45,7 +56,11 @@ pub struct Run {
     /// Set a variable in every PE; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
-    /// A path, a name in PATH, or the name of a built-in application (see `pelago app`); and its arguments
+    /// The word that separates the programs of a job; with another word `:` is an argument like any other
+    #[arg(long, value_name = "WORD", default_value = ":")]
+    separator: OsString,
+    /// A path, a name in PATH, or the name of a built-in application (see `pelago app`); and its arguments.
+    /// Further programs of the job follow, each as `: -n N PROGRAM ARGS`
     #[arg(value_name = "PROGRAM ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -58,7 +73,13 @@ Examples:
   pelago run -n 4 --env PELAGO_HEAP_SIZE=2g ./mine
   pelago run -n 8 --timeout 60 ./mine           ended after a minute at the latest
   pelago run -n 8 --pes-per-process 4 ft        two processes with four PEs each, as threads; a program of
-                                                yours does it by pelago::run in place of World::init";
+                                                yours does it by pelago::run in place of World::init
+  pelago run -n 1 ./master x : -n 3 ./worker y  two programs in one job: PE 0, and PEs 1 to 3
+  pelago run -n 1 --separator / ./mine :        here the colon is an argument
+  pelago run --hosts a:2,b:2 ./mine             PEs 0 and 1 on host a, 2 and 3 on b, over ssh
+  pelago run -n 6 --hostfile hosts ./mine       six PEs on the hosts of a file, filled in its order
+  pelago run --hosts a:2,b:2 --launch-agent \"ssh -p 2222\" --agent-path /opt/bin/pelago ./mine
+  salloc -N 2 -n 8 pelago run -n 8 ./mine       on the hosts of the allocation, by srun";
 
 impl Run {
     /// Starts the job; gives its exit status.
@@ -76,24 +97,22 @@ impl Run {
     }
 
     fn spec(self) -> anyhow::Result<JobSpec> {
-        let named = self.words.split_first().filter(|(program, _)| !program.is_empty());
-        let (program, args) = named.context("no program was named")?;
-        if program.to_str().is_some_and(|word| word.starts_with('-')) {
-            bail!(
-                "there is no option {}; {}",
-                program.display(),
-                option_suggestion(&program.to_string_lossy())
-            );
-        }
-        let built_in = program.to_str().is_some_and(app::exists);
-        let (program, args) = if built_in {
-            if let Some(bad) = args.iter().find(|word| word.to_str().is_none()) {
-                bail!("the argument {bad:?} of {} is not UTF-8", program.display());
-            }
-            let this = std::env::current_exe().context("finding the path of this command")?;
-            (this, [&["app".into(), program.clone()], args].concat())
-        } else {
-            (program.into(), args.to_vec())
+        let machines = self.hosts.machines()?;
+        let mut parts = parts(self.n, self.words, &self.separator)?.into_iter();
+        let first = parts.next().context("no program was named")?;
+        let (program, args) = start_of(&first.words)?;
+        let then = parts.map(|part| {
+            let (program, args) = start_of(&part.words)?;
+            let env = part.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+            Ok(Program { n: part.n.unwrap_or(1), program: program.into(), args, env })
+        });
+        let then = then.collect::<anyhow::Result<Vec<_>>>()?;
+        let others = then.iter().map(|program| program.n).sum();
+        let n = match (first.n, &machines) {
+            (Some(n), _) => n,
+            // The slots that other programs leave; with none left there are too few.
+            (None, Some(machines)) => hosts::slots(machines).saturating_sub(others).max(1),
+            (None, None) => refuse_without_a_number(),
         };
         let of_pes = |variable| {
             let given = self.env.iter().rev().find(|(key, _)| key == variable);
@@ -104,8 +123,18 @@ impl Run {
         let each = self.pes_per_process.map(|each| (PES_PER_PROCESS.to_owned(), each.to_string()));
         let env = self.env.into_iter().chain(each).map(|(key, value)| (key.into(), value.into())).collect();
         let (bind, tag_output, timeout) = (self.bind, self.tag_output, self.timeout);
-        Ok(JobSpec { args, env, bind, tag_output, timeout, ..JobSpec::new(self.n, program) })
+        Ok(JobSpec { args, env, then, machines, bind, tag_output, timeout, ..JobSpec::new(n, program) })
     }
+}
+
+/// Says that the number of PEs is missing, as the parser does of what is required always.
+fn refuse_without_a_number() -> ! {
+    let mut command = crate::Cli::command();
+    command.build();
+    let command = command.find_subcommand_mut("run").expect("this is that subcommand");
+    let kind = clap::error::ErrorKind::MissingRequiredArgument;
+    let text = "the following required arguments were not provided:\n  -n <N>  (or --hosts, or --hostfile)";
+    crate::refuse(&command.error(kind, text))
 }
 
 /// Help for somebody who typed an option that does not exist: the parser takes it for the program.

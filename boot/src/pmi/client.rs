@@ -369,7 +369,7 @@ mod tests {
             pes.push(thread::spawn(move || body(pe, Client::join(theirs.into(), LIMIT).unwrap())));
         }
         drop(lines);
-        let mut server = Server::new(size);
+        let mut server = Server::of_one_node(size);
         let (mut events, mut answers) = (Vec::new(), Vec::new());
         for (pe, line) in incoming {
             events.push(server.handle(pe, &line, &mut answers));

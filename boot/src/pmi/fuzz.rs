@@ -26,7 +26,7 @@ const REQUESTS: [&str; 12] = [
 #[test]
 fn fuzz_the_servers_side() {
     fuzzing::fuzz(&REQUESTS, |input| {
-        let (mut server, mut lines, mut answers) = (Server::new(3), Lines::default(), Vec::new());
+        let (mut server, mut lines, mut answers) = (Server::of_one_node(3), Lines::default(), Vec::new());
         let joined = server.handle(0, REQUESTS[0].trim(), &mut answers);
         let mut dice = fuzzing::Dice(input.len() as u64);
         if lines.push(input) {

@@ -28,9 +28,15 @@ pub(crate) fn nodes(text: &str, size: usize) -> Option<Vec<usize>> {
     Some(once.cycle().take(size).collect())
 }
 
-/// The mapping of a job of `size` processes on one node.
-pub(crate) fn one_node(size: usize) -> String {
-    format!("(vector,(0,1,{size}))")
+/// The mapping of a job with so many processes on each node, in the order of their ranks.
+pub(crate) fn of_nodes(counts: &[usize]) -> String {
+    let mut text = "(vector".to_owned();
+    let mut first = 0;
+    for run in counts.chunk_by(|a, b| a == b) {
+        text += &format!(",({first},{},{})", run.len(), run[0]);
+        first += run.len();
+    }
+    text + ")"
 }
 
 #[cfg(test)]
@@ -44,7 +50,15 @@ mod tests {
         assert_eq!(nodes("(vector,(0,2,1))", 5), Some(vec![0, 1, 0, 1, 0]));
         assert_eq!(nodes("(vector,(0,1,8))", 3), Some(vec![0, 0, 0]));
         assert_eq!(nodes("(vector,(4,1,1),(0,1,0),(2,1,1))", 2), Some(vec![4, 2]));
-        assert_eq!(nodes(&one_node(3), 3), Some(vec![0, 0, 0]));
+        assert_eq!(nodes(&of_nodes(&[3]), 3), Some(vec![0, 0, 0]));
+    }
+
+    #[test]
+    fn mappings_are_short_and_are_read_back() {
+        assert_eq!(of_nodes(&[4]), "(vector,(0,1,4))");
+        assert_eq!(of_nodes(&[2, 2, 1]), "(vector,(0,2,2),(2,1,1))");
+        assert_eq!(nodes(&of_nodes(&[2, 2, 1]), 5), Some(vec![0, 0, 1, 1, 2]));
+        assert_eq!(nodes(&of_nodes(&[1, 3, 3]), 7), Some(vec![0, 1, 1, 1, 2, 2, 2]));
     }
 
     #[test]

@@ -61,19 +61,23 @@ pub(crate) struct Server {
     barriers: u64,
     waiting: usize,
     values: HashMap<String, String>,
+    /// The program of each PE, by its number.
+    program_of: Vec<usize>,
 }
 
 impl Server {
-    /// A server of `size` PEs that share this node.
-    pub(crate) fn new(size: usize) -> Self {
-        let values = HashMap::from([(MAPPING_KEY.to_owned(), mapping::one_node(size))]);
-        Self {
-            stages: vec![Stage::Outside; size],
-            missed: vec![false; size],
-            barriers: 0,
-            waiting: 0,
-            values,
-        }
+    /// A server of PEs with these programs, of which each node has so many.
+    pub(crate) fn new(program_of: Vec<usize>, of_nodes: &[usize]) -> Self {
+        let values = HashMap::from([(MAPPING_KEY.to_owned(), mapping::of_nodes(of_nodes))]);
+        let size = program_of.len();
+        let (stages, missed) = (vec![Stage::Outside; size], vec![false; size]);
+        Self { stages, missed, barriers: 0, waiting: 0, values, program_of }
+    }
+
+    /// A server of `size` PEs of one program on one node.
+    #[cfg(test)]
+    pub(crate) fn of_one_node(size: usize) -> Self {
+        Self::new(vec![0; size], &[size])
     }
 
     pub(crate) fn stage(&self, pe: usize) -> Stage {
@@ -135,7 +139,7 @@ impl Server {
                 Message::new("finalize_ack").with("rc", 0)
             }
             "get_maxes" => with_limits(Message::new("maxes").with("rc", 0)),
-            "get_appnum" => Message::new("appnum").with("rc", 0).with("appnum", 0),
+            "get_appnum" => Message::new("appnum").with("rc", 0).with("appnum", self.program_of[pe]),
             "get_universe_size" => {
                 Message::new("universe_size").with("rc", 0).with("size", self.stages.len())
             }
@@ -209,7 +213,7 @@ mod tests {
     }
 
     fn joined(size: usize) -> Server {
-        let mut server = Server::new(size);
+        let mut server = Server::of_one_node(size);
         for pe in 0..size {
             assert_eq!(event(&mut server, pe, "cmd=init pmi_version=1 pmi_subversion=1"), Event::Joined);
         }
@@ -229,6 +233,15 @@ mod tests {
             "cmd=get_result rc=0 value=(vector,(0,1,3))"
         );
         assert_eq!(answer("cmd=get_ranks2hosts"), "cmd=get_ranks2hosts_result rc=-1 msg=unknown_command");
+    }
+
+    #[test]
+    fn programs_and_nodes_are_told() {
+        let mut server = Server::new(vec![0, 0, 1], &[1, 2]);
+        assert_eq!(event(&mut server, 2, "cmd=init pmi_version=1 pmi_subversion=1"), Event::Joined);
+        assert_eq!(ask(&mut server, 2, "cmd=get_appnum")[0].1, "cmd=appnum rc=0 appnum=1");
+        let mapping = ask(&mut server, 2, "cmd=get kvsname=pelago key=PMI_process_mapping").remove(0).1;
+        assert_eq!(mapping, "cmd=get_result rc=0 value=(vector,(0,1,1),(1,1,2))");
     }
 
     #[test]
@@ -264,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_barrier_waits_for_those_who_have_not_joined() {
-        let mut server = Server::new(2);
+        let mut server = Server::of_one_node(2);
         assert_eq!(event(&mut server, 0, "cmd=init pmi_version=1 pmi_subversion=1"), Event::Joined);
         assert_eq!(ask(&mut server, 0, "cmd=barrier_in"), []);
         assert_eq!(server.stage(0), Stage::InBarrier);
@@ -306,7 +319,7 @@ mod tests {
 
     #[test]
     fn lines_out_of_place_are_broken() {
-        let mut server = Server::new(2);
+        let mut server = Server::of_one_node(2);
         for line in ["cmd=barrier_in", "cmd=put kvsname=pelago key=a value=1", "hello", "", "mcmd=spawn"] {
             assert_eq!(event(&mut server, 0, line), Event::Broken, "{line} before init");
         }

@@ -1,6 +1,7 @@
 //! Checks before a start: can the program be run, and can the machine take so many PEs.
 
 use std::env;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -19,15 +20,19 @@ const FDS_BESIDES: u64 = 64;
 /// # Errors
 /// [`LaunchError::NotFound`] and [`LaunchError::NotRunnable`].
 pub fn resolve(program: &Path) -> Result<PathBuf, LaunchError> {
+    resolve_in(program, &env::var_os("PATH").unwrap_or_default())
+}
+
+/// As [`resolve`], with another `PATH`.
+pub(super) fn resolve_in(program: &Path, folders: &OsStr) -> Result<PathBuf, LaunchError> {
     if program.as_os_str().as_bytes().contains(&b'/') {
         return runnable(program).map(|()| program.to_owned());
     }
-    let folders = env::var_os("PATH").unwrap_or_default();
     let mut found = LaunchError::NotFound { program: program.to_owned(), searched: true };
     if program.as_os_str().is_empty() {
         return Err(found);
     }
-    for candidate in env::split_paths(&folders).map(|folder| folder.join(program)) {
+    for candidate in env::split_paths(folders).map(|folder| folder.join(program)) {
         match runnable(&candidate) {
             Ok(()) => return Ok(candidate),
             // A later folder may hold one that runs; if none does, this says more than "not found".
@@ -56,35 +61,61 @@ fn runnable(program: &Path) -> Result<(), LaunchError> {
 
 /// Refuses a number of PEs that cannot work, and makes room for their descriptors.
 pub(super) fn limits(spec: &JobSpec, pes_per_process: usize) -> Result<(), LaunchError> {
-    let n = spec.n;
-    let too_many = |why| Err(LaunchError::TooManyPes { n, why });
-    if n == 0 {
+    let numbers = || std::iter::once(spec.n).chain(spec.then.iter().map(|program| program.n));
+    if numbers().any(|n| n == 0) {
         return Err(LaunchError::NoPes);
     }
-    if n > PES_MAX {
-        return too_many(format!("the most is {PES_MAX}"));
+    let n = numbers().fold(0_usize, usize::saturating_add);
+    let (hosts, is_here) = (spec.machines.as_ref().map_or(0, |it| it.hosts.len()), spec.machines.is_none());
+    let too_many = |why| Err(LaunchError::TooManyPes { n, why });
+    let most = if is_here { PES_MAX } else { PES_MAX.saturating_mul(hosts) };
+    if n > most {
+        return too_many(format!("the most is {most}"));
     }
-    if !n.is_multiple_of(pes_per_process) {
+    if let Some(n) = numbers().find(|n| !n.is_multiple_of(pes_per_process)) {
         return Err(LaunchError::Uneven { n, each: pes_per_process });
     }
     if let (Some(limit), false) = (getrlimit(Resource::Nproc).current, rustix::process::geteuid().is_root())
+        && is_here
         && n as u64 > limit
     {
         return too_many(format!("you may have {limit} processes (ulimit -u)"));
     }
-    // A socket and a handle for each process, and two pipes where output passes through the launcher.
-    let each = if spec.capture || spec.tag_output { 4 } else { 2 };
-    let wanted = (n / pes_per_process) as u64 * each + FDS_BESIDES;
+    let has_pipes = spec.capture || spec.tag_output;
+    let wanted = if is_here { descriptors(n / pes_per_process, has_pipes) } else { descriptors(hosts, true) };
+    make_room(wanted).map_err(|error| match error {
+        NoRoom::Limit(limit) => LaunchError::TooManyPes {
+            n,
+            why: format!("{wanted} open files are needed and {limit} allowed (ulimit -Hn)"),
+        },
+        NoRoom::Refused(reason) => LaunchError::System { what: "raising the limit of open files", reason },
+    })
+}
+
+/// The descriptors for so many processes: a socket and a handle for each, and pipes where output passes.
+pub(super) fn descriptors(processes: usize, has_pipes: bool) -> u64 {
+    processes as u64 * if has_pipes { 4 } else { 2 } + FDS_BESIDES
+}
+
+/// Why there is no room for descriptors.
+pub(super) enum NoRoom {
+    /// The limit of the system.
+    Limit(u64),
+    /// The system has refused to raise it.
+    Refused(std::io::Error),
+}
+
+/// Makes room for descriptors.
+pub(super) fn make_room(wanted: u64) -> Result<(), NoRoom> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|limit| limit >= wanted) {
         return Ok(());
     }
-    if maximum.is_some_and(|limit| limit < wanted) {
-        let limit = maximum.unwrap_or(0);
-        return too_many(format!("{wanted} open files are needed and {limit} allowed (ulimit -Hn)"));
+    if let Some(limit) = maximum.filter(|limit| *limit < wanted) {
+        return Err(NoRoom::Limit(limit));
     }
-    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
-        .map_err(LaunchError::system("raising the limit of open files"))
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    raised.map_err(|error| NoRoom::Refused(error.into()))
 }
 
 #[cfg(test)]

@@ -1,45 +1,34 @@
-//! A process with its PEs, one or several: its start, its end, and how it is killed.
+//! A process of the job, as the launcher deals with it: one of this machine, or one that the agent of another
+//! host has started.
 //!
-//! Invariant: it is a process group of its own, and is reaped only after the rest of its group has been
-//! killed, so that the number of the group cannot have been given to somebody else. It dies with the thread
-//! that started it.
+//! Invariant: what is asked of a process of another host goes into the mail of the host, in order, and is
+//! never waited for.
 
-use std::io::{self, PipeReader};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use rustix::process::Signal;
 
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group, pidfd_open,
-    pidfd_send_signal, set_parent_process_death_signal, waitid,
-};
-use rustix::thread::{CpuSet, sched_setaffinity};
-
-use super::JobSpec;
-use super::output::{Stream, Target};
-use super::pes::Pes;
-use super::signals::restore;
+use super::frame::{Frame, Mail};
+use super::output::Stream;
+use super::process::Process;
 use crate::pmi::wire::Lines;
-use crate::writer::Outlet;
+use crate::process::{ProcessState, process_state};
 
-/// How a process ended.
+/// The outcome of sending a line to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Exit(i32),
-    Signal(i32),
+pub(super) enum Told {
+    Yes,
+    /// It has died, or closed its end.
+    Gone,
+    /// It does not read what it is sent.
+    Full,
 }
 
-/// A process that was started.
+/// A process of the job.
 pub(super) struct Child {
-    pid: Pid,
-    handle: OwnedFd,
-    reaped: bool,
-    /// Our end of its PMI socket, until it closes its own.
-    pub(super) socket: Option<OwnedFd>,
+    place: Place,
+    /// What it has said by PMI-1, and not yet as a whole line.
     pub(super) lines: Lines,
     pub(super) stdout: Option<Stream>,
     pub(super) stderr: Option<Stream>,
@@ -50,98 +39,100 @@ pub(super) struct Child {
     pub(super) is_asked: bool,
 }
 
-/// What the start of every process of a job has in common.
-pub(super) struct Starter<'a> {
-    pub(super) spec: &'a JobSpec,
-    pub(super) pes_per_process: usize,
-    pub(super) program: &'a Path,
-    /// The signal mask that the processes get.
-    pub(super) mask: libc::sigset_t,
-    /// The processors to bind to, in the order of the PEs, if those are bound.
-    pub(super) cpus: Vec<usize>,
+enum Place {
+    Here(Process),
+    There(Remote),
 }
 
-impl Starter<'_> {
-    /// Starts a process, with `input` as its standard input.
-    pub(super) fn start(&self, process: usize, input: Stdio) -> io::Result<Child> {
-        let kind = SocketFlags::CLOEXEC;
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, kind, None)?;
-        let mut command = Command::new(self.program);
-        command.arg0(&self.spec.program).args(&self.spec.args).stdin(input).process_group(0);
-        if self.spec.bind {
-            command.env("PELAGO_BIND", "on");
-        }
-        command.envs(self.spec.env.iter().map(|(key, value)| (key, value)));
-        let size = (self.spec.n / self.pes_per_process).to_string();
-        let (rank, fd) = (process.to_string(), theirs.as_raw_fd().to_string());
-        command.env("PMI_FD", fd).env("PMI_RANK", &rank).env("PMI_SIZE", &size);
-        command.env("MPI_LOCALRANKID", &rank).env("MPI_LOCALNRANKS", &size);
-        let (stdout, stderr) = self.redirect(&mut command, process)?;
-        self.prepare(&mut command, process, theirs);
-        let child = command.spawn()?;
-        let pid = Pid::from_raw(child.id().cast_signed()).ok_or(rustix::io::Errno::CHILD)?;
-        // The process is a zombie at worst: nobody but us reaps it, so its number is still its own.
-        let handle = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
-            let _ = kill_process_group(pid, Signal::KILL);
-            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
-        })?;
-        let (socket, lines, note) = (Some(ours), Lines::default(), None);
-        let (hears, is_asked) = (false, false);
-        Ok(Child { pid, handle, reaped: false, socket, lines, stdout, stderr, note, hears, is_asked })
-    }
-
-    fn redirect(
-        &self,
-        command: &mut Command,
-        process: usize,
-    ) -> io::Result<(Option<Stream>, Option<Stream>)> {
-        let pes = Pes::of_process(process, self.pes_per_process);
-        let (out, err) = match (self.spec.capture, self.spec.tag_output) {
-            (true, _) => (Target::Report, Target::Report),
-            (false, true) => (Target::Outlet(Outlet::Stdout), Target::Outlet(Outlet::Stderr)),
-            (false, false) => return Ok((None, None)),
-        };
-        let pipe = |target| -> io::Result<(Stream, Stdio)> {
-            let (reader, writer): (PipeReader, _) = io::pipe()?;
-            Ok((Stream::new(reader, target, &pes)?, writer.into()))
-        };
-        let ((stdout, out), (stderr, err)) = (pipe(out)?, pipe(err)?);
-        command.stdout(out).stderr(err);
-        Ok((Some(stdout), Some(stderr)))
-    }
-
-    /// Arranges what happens in the new process before it becomes the program.
-    fn prepare(&self, command: &mut Command, process: usize, theirs: OwnedFd) {
-        let launcher = getpid();
-        let mask = self.mask;
-        let processors = (!self.cpus.is_empty()).then(|| {
-            let mut set = CpuSet::new();
-            let pes = (0..self.pes_per_process).map(|i| process * self.pes_per_process + i);
-            pes.for_each(|pe| set.set(self.cpus[pe % self.cpus.len()]));
-            set
-        });
-        let steps = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            if getppid() != Some(launcher) {
-                // The launcher died before the line above took hold.
-                return Err(rustix::io::Errno::SRCH.into());
-            }
-            if let Some(set) = &processors {
-                sched_setaffinity(None, set)?;
-            }
-            fcntl_setfd(&theirs, FdFlags::empty())?;
-            restore(&mask);
-            Ok(())
-        };
-        // SAFETY: between fork and exec the closure makes system calls only: it does not allocate, lock or
-        // panic.
-        unsafe { command.pre_exec(steps) };
-    }
+/// A process that the agent of another host has started, or is to start.
+pub(super) struct Remote {
+    pub(super) mail: Mail,
+    /// The number of the process in the job.
+    pub(super) process: usize,
+    /// The number of the host.
+    pub(super) host: usize,
+    /// Its number on its host; 0 before it has been started.
+    pub(super) pid: i32,
+    pub(super) is_running: bool,
+    /// Whether its PMI socket is open.
+    pub(super) speaks: bool,
+    /// What it does, if its agent has said so since it was asked.
+    pub(super) state: Option<ProcessState>,
 }
 
 impl Child {
+    /// A process of this machine.
+    pub(super) fn here(process: Process, streams: (Option<Stream>, Option<Stream>)) -> Self {
+        Self::of(Place::Here(process), streams)
+    }
+
+    /// A process of another host.
+    pub(super) fn there(remote: Remote, streams: (Option<Stream>, Option<Stream>)) -> Self {
+        Self::of(Place::There(remote), streams)
+    }
+
+    fn of(place: Place, (stdout, stderr): (Option<Stream>, Option<Stream>)) -> Self {
+        let (lines, note) = (Lines::default(), None);
+        Self { place, lines, stdout, stderr, note, hears: false, is_asked: false }
+    }
+
+    /// The process, if it is one of this machine.
+    pub(super) fn process(&mut self) -> Option<&mut Process> {
+        match &mut self.place {
+            Place::Here(process) => Some(process),
+            Place::There(_) => None,
+        }
+    }
+
+    /// The process, if it is one of another host.
+    pub(super) fn remote(&mut self) -> Option<&mut Remote> {
+        match &mut self.place {
+            Place::Here(_) => None,
+            Place::There(remote) => Some(remote),
+        }
+    }
+
+    /// The host that it runs on, if that is another.
+    pub(super) fn host(&self) -> Option<usize> {
+        match &self.place {
+            Place::Here(_) => None,
+            Place::There(remote) => Some(remote.host),
+        }
+    }
+
+    /// Its number on its machine.
     pub(super) fn pid(&self) -> i32 {
-        self.pid.as_raw_pid()
+        match &self.place {
+            Place::Here(process) => process.pid(),
+            Place::There(remote) => remote.pid,
+        }
+    }
+
+    /// Its PMI socket, if it is a process of this machine and has not closed its end.
+    pub(super) fn socket(&self) -> Option<&OwnedFd> {
+        match &self.place {
+            Place::Here(process) => process.socket.as_ref(),
+            Place::There(_) => None,
+        }
+    }
+
+    /// Sends it a line of PMI-1.
+    pub(super) fn tell(&self, line: &str) -> Told {
+        match &self.place {
+            Place::Here(Process { socket: None, .. }) => Told::Gone,
+            Place::Here(Process { socket: Some(socket), .. }) => {
+                match send(socket, line.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                    Ok(count) if count == line.len() => Told::Yes,
+                    Err(Errno::PIPE | Errno::CONNRESET) => Told::Gone,
+                    _ => Told::Full,
+                }
+            }
+            Place::There(remote) if !remote.speaks => Told::Gone,
+            Place::There(remote) => {
+                remote.mail.send_bytes(line.as_bytes(), |bytes| Frame::Pmi(remote.process, bytes));
+                Told::Yes
+            }
+        }
     }
 
     /// Its two streams, as far as they are still open.
@@ -149,56 +140,59 @@ impl Child {
         [&mut self.stdout, &mut self.stderr].into_iter().flatten()
     }
 
+    /// Whether it runs, or is still to be started.
     pub(super) fn is_running(&self) -> bool {
-        !self.reaped
+        match &self.place {
+            Place::Here(process) => process.is_running(),
+            Place::There(remote) => remote.is_running,
+        }
     }
 
     /// Sends a signal to the process and to whatever else is in its group.
     pub(super) fn signal(&self, signal: Signal) {
-        if !self.reaped {
-            // The group may be empty, if the process has made one of its own; then the process itself is
-            // still meant.
-            let _ = kill_process_group(self.pid, signal);
-            let _ = pidfd_send_signal(&self.handle, signal);
+        match &self.place {
+            Place::Here(process) => process.signal(signal),
+            Place::There(remote) if remote.is_running => {
+                remote.mail.send(&Frame::Signal(remote.process, signal.as_raw()));
+            }
+            Place::There(_) => {}
         }
     }
 
-    /// Gives the process up; for one that the kernel cannot kill.
+    /// Gives the process up: nobody can end it, or its host is lost.
     pub(super) fn abandon(&mut self) {
-        self.reaped = true;
-    }
-
-    /// If the process has ended: kills what is left of its group, and says how it ended. Does not wait.
-    pub(super) fn reap(&mut self) -> Option<End> {
-        self.reap_with(WaitIdOptions::NOHANG)
-    }
-
-    fn reap_with(&mut self, waiting: WaitIdOptions) -> Option<End> {
-        let which = || WaitId::PidFd(self.handle.as_fd());
-        let status = waitid(which(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | waiting).ok()??;
-        let _ = kill_process_group(self.pid, Signal::KILL);
-        let _ = waitid(which(), WaitIdOptions::EXITED);
-        self.reaped = true;
-        match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Some(End::Exit(code)),
-            (None, Some(signal)) => Some(End::Signal(signal)),
-            (None, None) => None,
+        match &mut self.place {
+            Place::Here(process) => process.abandon(),
+            Place::There(remote) => {
+                (remote.is_running, remote.speaks) = (false, false);
+                (self.stdout, self.stderr) = (None, None);
+            }
         }
     }
-}
 
-impl AsFd for Child {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.handle.as_fd()
+    /// Asks the agent of another host what the process does; of one of this machine it is known.
+    pub(super) fn look(&mut self) {
+        if let Place::There(remote) = &mut self.place {
+            remote.state = None;
+            if remote.is_running {
+                remote.mail.send(&Frame::State(remote.process, 0));
+            }
+        }
     }
-}
 
-impl Drop for Child {
-    /// A process does not outlive its launcher, also where the launcher gives up half way.
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        if !self.reaped {
-            self.reap_with(WaitIdOptions::empty());
+    /// Whether the agent of its host has still to say what it does.
+    pub(super) fn is_unseen(&self) -> bool {
+        matches!(&self.place, Place::There(remote) if remote.is_running && remote.state.is_none())
+    }
+
+    /// What the system shows of it; `None` if its host has not said so.
+    pub(super) fn state(&self) -> Option<ProcessState> {
+        match &self.place {
+            _ if !self.is_running() => Some(ProcessState::Gone),
+            Place::Here(process) => {
+                u32::try_from(process.pid()).map_or(Some(ProcessState::Gone), |pid| Some(process_state(pid)))
+            }
+            Place::There(remote) => remote.state,
         }
     }
 }

@@ -7,8 +7,9 @@
 use std::time::{Duration, Instant};
 
 use super::pes::Pes;
+use super::report::Name;
 use crate::pmi::server::Stage;
-use crate::process::{ProcessState, process_state};
+use crate::process::ProcessState;
 
 /// How long processes may take for their answers.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
@@ -25,7 +26,10 @@ pub(super) struct Inquiry {
 pub(super) struct Known {
     pub(super) pes: Pes,
     pub(super) pid: i32,
-    pub(super) is_running: bool,
+    /// The host that it is on, if that is not this machine.
+    pub(super) host: Option<String>,
+    /// What the system shows of it; `None` if its host has not said so.
+    pub(super) state: Option<ProcessState>,
     pub(super) stage: Stage,
 }
 
@@ -57,26 +61,25 @@ impl Inquiry {
 
 impl Known {
     fn line(&self) -> String {
-        let (pes, pid) = (&self.pes, self.pid);
-        let (is, has) = (pes.verb("is", "are"), pes.verb("has", "have"));
-        let state = match u32::try_from(pid) {
-            Ok(pid) if self.is_running => process_state(pid),
-            _ => ProcessState::Gone,
-        };
-        match (state, self.stage) {
-            (ProcessState::Stopped, _) => {
-                format!("{pes} {is} stopped by a signal (`kill -CONT {pid}` lets it go on)")
+        let (name, pid) = (Name { pes: &self.pes, host: self.host.as_deref() }, self.pid);
+        let (is, has) = (self.pes.verb("is", "are"), self.pes.verb("has", "have"));
+        match (self.state, self.stage) {
+            (None, _) => format!("{name} {has} not been heard of, as the agent of the host has not answered"),
+            (Some(ProcessState::Stopped), _) => {
+                format!("{name} {is} stopped by a signal (`kill -CONT {pid}` lets it go on)")
             }
-            (ProcessState::Traced, _) => format!("{pes} {is} in a debugger (pid {pid})"),
-            (ProcessState::Gone, _) => format!("{pes} {has} ended"),
-            (_, Stage::Outside) => format!("{pes} {has} not joined the job (pid {pid})"),
-            (_, Stage::Finalized) => format!("{pes} {has} left the job"),
+            (Some(ProcessState::Traced), _) => format!("{name} {is} in a debugger (pid {pid})"),
+            (Some(ProcessState::Gone), _) => format!("{name} {has} ended"),
+            (_, Stage::Outside) => format!("{name} {has} not joined the job (pid {pid})"),
+            (_, Stage::Finalized) => format!("{name} {has} left the job"),
             (_, Stage::InBarrier) => {
-                format!("{pes} {} for the other processes, as the job forms", pes.verb("waits", "wait"))
+                let waits = self.pes.verb("waits", "wait");
+                format!("{name} {waits} for the other processes, as the job forms")
             }
             _ => {
-                let (computes, waits) = (pes.verb("computes", "compute"), pes.verb("waits", "wait"));
-                format!("{pes} {computes}, or {waits} outside of the runtime (pid {pid})")
+                let (computes, waits) =
+                    (self.pes.verb("computes", "compute"), self.pes.verb("waits", "wait"));
+                format!("{name} {computes}, or {waits} outside of the runtime (pid {pid})")
             }
         }
     }

@@ -1,13 +1,15 @@
 //! Output of processes that passes through the launcher: kept for the report, or passed on in whole lines
-//! with the numbers of the process's PEs before each.
+//! with the numbers of the process's PEs before each, or, from other hosts, as it comes.
 //!
 //! Invariant: a read never waits, and neither does passing on: a writer that is full is given nothing, and
 //! the process waits at its pipe. A line that is longer than 64 KiB is cut.
 
-use std::io::{PipeReader, Read};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use super::frame::{Frame, Mail, WINDOW_BYTES, Which};
 use super::pes::Pes;
 use super::poller::{Poller, Source};
 use crate::writer::{Outlet, Writer};
@@ -52,14 +54,50 @@ pub(super) struct Outlets {
 /// One stream of one process.
 #[derive(Debug)]
 pub(super) struct Stream {
-    pipe: PipeReader,
+    supply: Supply,
     target: Target,
-    tag: String,
+    /// What is put before each line, if whole lines are passed on.
+    tag: Option<String>,
     held: Vec<u8>,
     /// How much is still to be read, if that is known.
     left_bytes: Option<u64>,
     /// Whether it waits for room in the writer.
     pub(super) is_paused: bool,
+}
+
+/// Where the bytes of a stream come from.
+#[derive(Debug)]
+enum Supply {
+    /// A process of this machine writes them into a pipe.
+    Pipe(PipeReader),
+    /// The agent of a host sends them.
+    Agent(Parcel),
+}
+
+/// Bytes that the agent of a host has sent, up to [`WINDOW_BYTES`]: it is told how many of them were taken.
+#[derive(Debug)]
+struct Parcel {
+    arrived: VecDeque<u8>,
+    is_closed: bool,
+    taken_bytes: usize,
+    mail: Mail,
+    process: usize,
+    which: Which,
+}
+
+impl Parcel {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        if self.arrived.is_empty() {
+            return if self.is_closed { Ok(0) } else { Err(ErrorKind::WouldBlock.into()) };
+        }
+        let count = self.arrived.read(bytes)?;
+        self.taken_bytes += count;
+        if self.taken_bytes >= WINDOW_BYTES / 4 && !self.is_closed {
+            let taken = std::mem::take(&mut self.taken_bytes);
+            self.mail.send(&Frame::Taken(self.process, self.which, taken as u32));
+        }
+        Ok(count)
+    }
 }
 
 impl Outlets {
@@ -134,10 +172,47 @@ impl Outlets {
 
 impl Stream {
     /// Takes the reading end of a pipe, and makes it one that does not wait.
-    pub(super) fn new(pipe: PipeReader, target: Target, pes: &Pes) -> std::io::Result<Self> {
+    pub(super) fn of_pipe(pipe: PipeReader, target: Target, pes: &Pes) -> std::io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        let (tag, held) = (format!("[{}] ", pes.numbers()), Vec::new());
-        Ok(Self { pipe, target, tag, held, left_bytes: None, is_paused: false })
+        Ok(Self::new(Supply::Pipe(pipe), target, Some(pes)))
+    }
+
+    /// A stream that the agent of a host sends; the lines of `tagged` PEs get their numbers.
+    pub(super) fn of_agent(
+        mail: &Mail,
+        process: usize,
+        which: Which,
+        target: Target,
+        tagged: Option<&Pes>,
+    ) -> Self {
+        let (arrived, mail) = (VecDeque::new(), mail.clone());
+        let parcel = Parcel { arrived, is_closed: false, taken_bytes: 0, mail, process, which };
+        Self::new(Supply::Agent(parcel), target, tagged)
+    }
+
+    fn new(supply: Supply, target: Target, tagged: Option<&Pes>) -> Self {
+        let (tag, held) = (tagged.map(|pes| format!("[{}] ", pes.numbers())), Vec::new());
+        Self { supply, target, tag, held, left_bytes: None, is_paused: false }
+    }
+
+    /// The pipe that it is read from, if there is one.
+    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        match &self.supply {
+            Supply::Pipe(pipe) => Some(pipe.as_fd()),
+            Supply::Agent(_) => None,
+        }
+    }
+
+    /// Takes what the agent of a host has sent, of which nothing is the end; false if it may not send that
+    /// much.
+    pub(super) fn arrive(&mut self, bytes: &[u8]) -> bool {
+        let Supply::Agent(parcel) = &mut self.supply else { return false };
+        let fits = !parcel.is_closed && parcel.arrived.len() + bytes.len() <= WINDOW_BYTES;
+        if fits {
+            parcel.is_closed |= bytes.is_empty();
+            parcel.arrived.extend(bytes);
+        }
+        fits
     }
 
     /// The destination of the stream.
@@ -156,14 +231,18 @@ impl Stream {
                 return Reading::Full;
             }
             let most = self.left_bytes.map_or(bytes.len(), |left| bytes.len().min(left as usize));
-            match self.pipe.read(&mut bytes[..most]) {
+            let read = match &mut self.supply {
+                Supply::Pipe(pipe) => pipe.read(&mut bytes[..most]),
+                Supply::Agent(parcel) => parcel.read(&mut bytes[..most]),
+            };
+            match read {
                 Ok(0) => return Reading::Ended,
                 Ok(count) => {
                     self.held.extend_from_slice(&bytes[..count]);
                     self.left_bytes = self.left_bytes.map(|left| left - count as u64);
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Reading::Open,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Reading::Open,
                 Err(_) => return Reading::Ended,
             }
             self.pass_on(writer, false);
@@ -174,7 +253,11 @@ impl Stream {
     /// From now on only what is in the pipe is read. If the pipe is still open, some process outside the job
     /// holds it; what that writes later is nobody's.
     pub(super) fn limit_to_present(&mut self) {
-        self.left_bytes = Some(rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0));
+        match &self.supply {
+            Supply::Pipe(pipe) => self.left_bytes = Some(rustix::io::ioctl_fionread(pipe).unwrap_or(0)),
+            Supply::Agent(parcel) if parcel.is_closed => {}
+            Supply::Agent(parcel) => parcel.mail.send(&Frame::Finish(parcel.process)),
+        }
     }
 
     /// Ends the stream, whose incomplete line passes on too; gives what was kept for the report.
@@ -185,15 +268,11 @@ impl Stream {
 
     /// Passes complete lines on, and the incomplete one too if it is the `last`.
     fn pass_on(&mut self, writer: Option<&Writer>, last: bool) {
-        if let Some(writer) = writer {
-            writer.push(&take_lines(&mut self.held, &self.tag, last));
+        match (writer, &self.tag) {
+            (Some(writer), Some(tag)) => writer.push(&take_lines(&mut self.held, tag, last)),
+            (Some(writer), None) => writer.push(&std::mem::take(&mut self.held)),
+            (None, _) => {}
         }
-    }
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
     }
 }
 
@@ -254,7 +333,7 @@ mod tests {
     #[test]
     fn a_stream_is_kept_to_its_end() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let mut stream = Stream::new(reader, Target::Report, &Pes::of_process(0, 1)).unwrap();
+        let mut stream = Stream::of_pipe(reader, Target::Report, &Pes::of_process(0, 1)).unwrap();
         assert_eq!(stream.read(None), Reading::Open);
         writer.write_all(b"half").unwrap();
         assert_eq!(stream.read(None), Reading::Open);
@@ -267,7 +346,7 @@ mod tests {
     #[test]
     fn a_pipe_that_stays_open_is_read_up_to_the_present() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let mut stream = Stream::new(reader, Target::Report, &Pes::of_process(0, 1)).unwrap();
+        let mut stream = Stream::of_pipe(reader, Target::Report, &Pes::of_process(0, 1)).unwrap();
         writer.write_all(b"of the job").unwrap();
         stream.limit_to_present();
         writer.write_all(b"of nobody").unwrap();

@@ -26,37 +26,53 @@ pub(super) enum Source {
     Stderr(usize),
     /// The end of a process.
     Exit(usize),
-    /// The terminal has input.
-    Terminal,
+    /// Standard input has something for PE 0.
+    Input,
     /// The standard input of PE 0 has room.
     Room,
+    /// The agent of a host has sent something.
+    Host(usize),
+    /// The way to the agent of a host has room.
+    HostRoom(usize),
+    /// The remote shell of a host has written to standard error.
+    Complaint(usize),
+    /// The remote shell of a host has ended.
+    ShellExit(usize),
 }
 
 impl Source {
     fn data(self) -> epoll::EventData {
-        let (kind, pe) = match self {
+        let (kind, number) = match self {
             Self::Signal => (0, 0),
-            Self::Pmi(pe) => (1, pe),
-            Self::Stdout(pe) => (2, pe),
-            Self::Stderr(pe) => (3, pe),
-            Self::Exit(pe) => (4, pe),
-            Self::Terminal => (5, 0),
+            Self::Pmi(process) => (1, process),
+            Self::Stdout(process) => (2, process),
+            Self::Stderr(process) => (3, process),
+            Self::Exit(process) => (4, process),
+            Self::Input => (5, 0),
             Self::Room => (6, 0),
             Self::Outlet => (7, 0),
+            Self::Host(host) => (8, host),
+            Self::HostRoom(host) => (9, host),
+            Self::Complaint(host) => (10, host),
+            Self::ShellExit(host) => (11, host),
         };
-        epoll::EventData::new_u64(kind << 32 | pe as u64)
+        epoll::EventData::new_u64(kind << 32 | number as u64)
     }
 
     fn of(data: epoll::EventData) -> Self {
-        let (kind, pe) = (data.u64() >> 32, (data.u64() & 0xffff_ffff) as usize);
+        let (kind, number) = (data.u64() >> 32, (data.u64() & 0xffff_ffff) as usize);
         match kind {
             0 => Self::Signal,
-            1 => Self::Pmi(pe),
-            2 => Self::Stdout(pe),
-            3 => Self::Stderr(pe),
-            4 => Self::Exit(pe),
-            5 => Self::Terminal,
+            1 => Self::Pmi(number),
+            2 => Self::Stdout(number),
+            3 => Self::Stderr(number),
+            4 => Self::Exit(number),
+            5 => Self::Input,
             6 => Self::Room,
+            8 => Self::Host(number),
+            9 => Self::HostRoom(number),
+            10 => Self::Complaint(number),
+            11 => Self::ShellExit(number),
             _ => Self::Outlet,
         }
     }
@@ -71,6 +87,11 @@ pub(super) struct Poller {
 impl Poller {
     pub(super) fn new() -> Result<Self> {
         Ok(Self { fd: epoll::create(epoll::CreateFlags::CLOEXEC)?, events: Vec::with_capacity(256) })
+    }
+
+    /// What becomes readable when something happens.
+    pub(super) fn bell(&self) -> &OwnedFd {
+        &self.fd
     }
 
     /// Watches for input, and the end of it.

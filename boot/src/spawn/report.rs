@@ -1,5 +1,6 @@
 //! Report: how a job ended, in words and as an exit status.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::pes::{Pes, ranges};
@@ -21,6 +22,10 @@ pub enum Cause {
     NotJoined,
     /// These PEs did not join within `PELAGO_INIT_TIMEOUT` of the first one that did.
     Missing(Vec<usize>),
+    /// A PE could not be started by the agent of its host.
+    NotStarted,
+    /// This host cannot be reached, or the connection to its agent was lost.
+    Host(String),
     /// A PE asked for the end of the job with this status, not 0.
     Abort(i32),
     /// A PE sent something on PMI_FD that is not PMI-1.
@@ -37,6 +42,21 @@ pub enum Cause {
     OutputClosed,
     /// The reader of the launcher's output took nothing more, so what was left was given up.
     OutputGivenUp,
+}
+
+/// PEs of a process, and the host that they are on, if that is not this machine.
+pub(super) struct Name<'a> {
+    pub(super) pes: &'a Pes,
+    pub(super) host: Option<&'a str>,
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host {
+            Some(host) => write!(f, "{} on host {host}", self.pes),
+            None => self.pes.fmt(f),
+        }
+    }
 }
 
 /// One reason, with its words.
@@ -74,38 +94,41 @@ pub struct JobReport {
 
 impl Failure {
     /// Puts the words together.
-    pub(super) fn of(pes: &Pes, pid: i32, cause: Cause, note: Option<String>) -> Self {
+    pub(super) fn of(name: &Name<'_>, pid: i32, cause: Cause, note: Option<String>) -> Self {
+        let pes = name.pes;
         let (it, was, has) = (pes.verb("it", "they"), pes.verb("was", "were"), pes.verb("has", "have"));
         let mut text = match &cause {
-            Cause::Exit(status) => format!("{pes} exited with status {status}"),
+            Cause::Exit(status) => format!("{name} exited with status {status}"),
             Cause::ExitAfterLeaving(status) => {
-                format!("{pes} exited with status {status} after {it} had left the job")
+                format!("{name} exited with status {status} after {it} had left the job")
             }
             Cause::Signal(signal) => {
-                let (name, hint) = (signal_name(*signal), limit_of(*signal));
-                format!("{pes} (pid {pid}) {was} killed by signal {signal} ({name}){hint}")
+                let (what, hint) = (signal_name(*signal), limit_of(*signal));
+                format!("{name} (pid {pid}) {was} killed by signal {signal} ({what}){hint}")
             }
             Cause::NotFinalized => {
                 format!(
-                    "{pes} exited with status 0 before {it} had left the job, which others may still be in"
+                    "{name} exited with status 0 before {it} had left the job, which others may still be in"
                 )
             }
             Cause::NotJoined => {
-                format!("{pes} exited with status 0 without joining the job that other PEs have joined")
+                format!("{name} exited with status 0 without joining the job that other PEs have joined")
             }
-            Cause::Abort(status) => format!("{pes} aborted the job with status {status}"),
+            Cause::Abort(status) => format!("{name} aborted the job with status {status}"),
             Cause::Protocol => {
-                format!("{pes} (pid {pid}) {} not speak PMI-1 on PMI_FD", pes.verb("does", "do"))
+                format!("{name} (pid {pid}) {} not speak PMI-1 on PMI_FD", pes.verb("does", "do"))
             }
             Cause::Unkillable => {
-                format!("{pes} (pid {pid}) {has} not ended although {it} {was} killed; see ps")
+                format!("{name} (pid {pid}) {has} not ended although {it} {was} killed; see ps")
             }
+            Cause::NotStarted => format!("{name} could not be started"),
             Cause::Missing(_)
+            | Cause::Host(_)
             | Cause::Timeout
             | Cause::Interrupted(_)
             | Cause::Output
             | Cause::OutputClosed
-            | Cause::OutputGivenUp => pes.to_string(),
+            | Cause::OutputGivenUp => name.to_string(),
         };
         if let Some(note) = &note {
             text += ": ";
@@ -124,6 +147,12 @@ impl Failure {
             limit.as_secs_f64()
         );
         Self { pe: None, cause: Cause::Missing(pes), note: None, text }
+    }
+
+    /// A host that cannot be reached, or is lost.
+    pub(super) fn host(host: &str, why: &str) -> Self {
+        let text = format!("host {host}: {why}");
+        Self { pe: None, cause: Cause::Host(host.to_owned()), note: None, text }
     }
 
     /// The time-out of the job.
@@ -171,6 +200,8 @@ impl Failure {
             Cause::NotFinalized
             | Cause::NotJoined
             | Cause::Missing(_)
+            | Cause::Host(_)
+            | Cause::NotStarted
             | Cause::Protocol
             | Cause::Unkillable
             | Cause::Output
@@ -208,7 +239,8 @@ mod tests {
     #[test]
     fn words_for_each_cause() {
         let of = |process, each, cause, note: Option<&str>| {
-            Failure::of(&Pes::of_process(process, each), 77, cause, note.map(str::to_owned)).text
+            let (pes, note) = (Pes::of_process(process, each), note.map(str::to_owned));
+            Failure::of(&Name { pes: &pes, host: None }, 77, cause, note).text
         };
         let text = |cause, note: Option<&str>| of(3, 1, cause, note);
         let killed = of(1, 4, Cause::Signal(9), None);
@@ -230,7 +262,8 @@ mod tests {
 
     #[test]
     fn a_failure_is_never_a_success() {
-        let status = |cause| Failure::of(&Pes::of_process(0, 1), 1, cause, None).status();
+        let pes = Pes::of_process(0, 1);
+        let status = |cause| Failure::of(&Name { pes: &pes, host: None }, 1, cause, None).status();
         assert_eq!(status(Cause::Exit(101)), 101);
         assert_eq!(status(Cause::ExitAfterLeaving(2)), 2);
         assert_eq!(status(Cause::Abort(256)), 1);

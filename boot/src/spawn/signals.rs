@@ -17,6 +17,9 @@ const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// The signal that asks what each PE does.
 pub(super) const ASKING: i32 = libc::SIGUSR2;
 
+/// The signal by which a terminal stops a command.
+pub(super) const STOPPING: i32 = libc::SIGTSTP;
+
 /// Holds the signals back while it lives.
 pub(super) struct Signals {
     fd: OwnedFd,
@@ -24,8 +27,10 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub(super) fn block() -> io::Result<Self> {
-        let taken = ENDING.into_iter().filter(|signal| !is_ignored(*signal)).chain([ASKING]);
+    /// Blocks them; also the one of Ctrl-Z, if that is wanted.
+    pub(super) fn block(takes_stop: bool) -> io::Result<Self> {
+        let ignorable = ENDING.into_iter().chain(takes_stop.then_some(STOPPING));
+        let taken = ignorable.filter(|signal| !is_ignored(*signal)).chain([ASKING]);
         let taken = set_of(taken);
         let mut blocked = taken;
         let mut before = set_of([]);

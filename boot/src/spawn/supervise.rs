@@ -10,25 +10,28 @@
 //! (SIGKILL)
 //! ```
 
+mod hosts;
+
 use std::io::IsTerminal;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, recv};
 use rustix::process::Signal;
 
-use super::child::{Child, End, Starter};
+use super::child::{Child, Told};
+use super::host::Host;
 use super::input::Input;
 use super::inquiry::{Inquiry, Known};
-use super::output::{Outlets, Reading, Stream};
+use super::output::{Outlets, Reading, Stream, Target};
 use super::pes::Pes;
+use super::plan::Plan;
 use super::poller::{Poller, Source};
-use super::report::{Captured, Cause, Failure, JobReport};
-use super::signals::{ASKING, Signals};
+use super::process::{End, Starter};
+use super::report::{Captured, Cause, Failure, JobReport, Name};
+use super::signals::{ASKING, STOPPING, Signals};
 use super::{JobSpec, LaunchError};
-use crate::env::Settings;
 use crate::locality::cpus;
 use crate::pmi::REPORT;
 use crate::pmi::server::{Event, Server, Stage};
@@ -54,8 +57,11 @@ enum Ending {
 /// A job under way.
 pub(super) struct Supervisor<'a> {
     spec: &'a JobSpec,
+    plan: Plan,
     pes_per_process: usize,
     children: Vec<Child>,
+    /// The hosts that processes run on, if not on this machine.
+    hosts: Vec<Host>,
     server: Server,
     poller: Poller,
     input: Option<Input>,
@@ -80,36 +86,34 @@ pub(super) struct Supervisor<'a> {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts all processes. If one cannot be started, those before it are ended again.
-    pub(super) fn start(
-        spec: &'a JobSpec,
-        settings: &Settings,
-        program: &Path,
-        signals: Signals,
-    ) -> Result<Self, LaunchError> {
-        let pes_per_process = settings.pes_per_process;
+    /// Starts all processes of this machine, or calls all hosts. If one cannot be started, those before it
+    /// are ended again.
+    pub(super) fn start(spec: &'a JobSpec, plan: Plan, signals: Signals) -> Result<Self, LaunchError> {
+        let pes_per_process = plan.settings.pes_per_process;
         let watch = LaunchError::system("watching the job (epoll)");
         let poller = Poller::new().and_then(|poller| {
             poller.add(Source::Signal, &signals)?;
             Ok(poller)
         });
         let poller = poller.map_err(watch)?;
-        let tagged = spec.tag_output && !spec.capture;
-        let outlets = Outlets::start(tagged, &poller).map_err(LaunchError::system("starting the output"))?;
-        let processes = spec.n / pes_per_process;
+        // From other hosts all output comes through here.
+        let passes = (spec.tag_output || spec.machines.is_some()) && !spec.capture;
+        let outlets = Outlets::start(passes, &poller).map_err(LaunchError::system("starting the output"))?;
+        let processes = plan.program_of.len();
         let mut job = Self {
             spec,
             pes_per_process,
             children: Vec::with_capacity(processes),
-            server: Server::new(processes),
+            hosts: Vec::new(),
+            server: Server::new(plan.program_of.clone(), &plan.processes_of_nodes()),
             poller,
             input: None,
             outlets,
             started: Instant::now(),
-            join_limit: settings.init_timeout,
+            join_limit: plan.settings.init_timeout,
             first_join: None,
             joined_count: 0,
-            stall_report: settings.stall_report,
+            stall_report: plan.settings.stall_report,
             meeting: None,
             inquiry: None,
             ending: Ending::No,
@@ -117,23 +121,59 @@ impl<'a> Supervisor<'a> {
             status: 0,
             failures: Vec::new(),
             output: vec![Captured::default(); processes],
+            plan,
             signals,
         };
-        let cpus = if spec.bind { cpus() } else { Vec::new() };
-        let mask = job.signals.mask_before();
-        let starter = Starter { spec, pes_per_process, program, mask, cpus };
-        for process in 0..processes {
-            let failed = |reason| {
-                let pe = Pes::of_process(process, pes_per_process).first();
-                let program = program.to_owned();
-                LaunchError::Start { pe, n: spec.n, program, reason }
-            };
-            let input = job.standard_input(process);
-            let child = input.and_then(|input| starter.start(process, input)).map_err(failed)?;
-            job.watch(process, &child).map_err(LaunchError::system("watching a process (epoll)"))?;
-            job.children.push(child);
+        match &spec.machines {
+            Some(machines) => job.call_hosts(machines)?,
+            None => job.start_here()?,
         }
         Ok(job)
+    }
+
+    /// Starts all processes on this machine.
+    fn start_here(&mut self) -> Result<(), LaunchError> {
+        let processes = self.plan.program_of.len();
+        let starter = Starter {
+            programs: self.plan.ready(),
+            size: processes,
+            here: 0..processes,
+            pes_per_process: self.pes_per_process,
+            without: Vec::new(),
+            pipes: self.spec.capture || self.spec.tag_output,
+            mask: self.signals.mask_before(),
+            cpus: if self.spec.bind { cpus() } else { Vec::new() },
+        };
+        for process in 0..processes {
+            let (pes, n, program) =
+                (self.pes(process), self.plan.n_pes(), self.plan.program(process).to_owned());
+            let failed = |reason| LaunchError::Start { pe: pes.first(), n, program, reason };
+            let started = self.standard_input(process).and_then(|input| {
+                let (started, pipes) = starter.start(process, self.plan.program_of[process], input)?;
+                let streams = match pipes {
+                    None => (None, None),
+                    Some((out, err)) => {
+                        let [to_out, to_err] = self.targets();
+                        let (out, err) =
+                            (Stream::of_pipe(out, to_out, &pes)?, Stream::of_pipe(err, to_err, &pes)?);
+                        (Some(out), Some(err))
+                    }
+                };
+                Ok(Child::here(started, streams))
+            });
+            let mut child = started.map_err(failed)?;
+            self.watch(process, &mut child).map_err(LaunchError::system("watching a process (epoll)"))?;
+            self.children.push(child);
+        }
+        Ok(())
+    }
+
+    /// Where the two streams of a process end up, if they pass through the launcher.
+    fn targets(&self) -> [Target; 2] {
+        match self.spec.capture {
+            true => [Target::Report; 2],
+            false => [Target::Outlet(Outlet::Stdout), Target::Outlet(Outlet::Stderr)],
+        }
     }
 
     /// Runs the job to its end.
@@ -149,8 +189,10 @@ impl<'a> Supervisor<'a> {
             }
             self.note_meeting();
             self.check_deadlines();
+            self.flush_hosts();
         }
         self.drain(found)?;
+        self.dismiss_hosts();
         Ok(self.report())
     }
 
@@ -171,11 +213,10 @@ impl<'a> Supervisor<'a> {
         self.inquiry = Some(Inquiry::new(reason, self.children.len()));
         let line = Message::new(REPORT).line();
         for child in &mut self.children {
-            let Some(socket) = child.socket.as_ref().filter(|_| child.hears && !child.is_asked) else {
-                continue;
-            };
-            let sent = send(socket, line.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
-            child.is_asked = sent == Ok(line.len());
+            child.look();
+            if child.hears && !child.is_asked {
+                child.is_asked = child.tell(&line) == Told::Yes;
+            }
         }
         self.finish_inquiry();
     }
@@ -192,15 +233,15 @@ impl<'a> Supervisor<'a> {
     /// Says what the PEs do, if all processes have answered that were asked, or it is time.
     fn finish_inquiry(&mut self) {
         let Some(inquiry) = &self.inquiry else { return };
-        let is_asked = |process: &usize| self.children[*process].is_asked;
-        let mut asked = (0..self.children.len()).filter(is_asked);
+        let mut asked = self.children.iter().filter(|child| child.is_asked || child.is_unseen());
         if asked.next().is_some() && Instant::now() < inquiry.deadline() {
             return;
         }
         let known = (0..self.children.len()).map(|process| Known {
             pes: self.pes(process),
             pid: self.children[process].pid(),
-            is_running: self.children[process].is_running(),
+            host: self.host_of(process).map(str::to_owned),
+            state: self.children[process].state(),
             stage: self.server.stage(process),
         });
         // Written at once, so that the words of a PE do not come between.
@@ -233,7 +274,8 @@ impl<'a> Supervisor<'a> {
             } else {
                 Some(self.outlets.patience_ends_at())
             };
-            let limit = limit.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = |at: Instant| at.saturating_duration_since(Instant::now());
+            let limit = limit.map(left);
             if self.is_hurried || (self.ending != Ending::No && limit.is_some_and(|limit| limit.is_zero())) {
                 self.outlets.give_up();
                 let failure = Failure::output_given_up();
@@ -241,10 +283,13 @@ impl<'a> Supervisor<'a> {
                 self.failures.push(failure);
                 return Ok(());
             }
+            self.flush_hosts();
+            let limit = [limit, self.hosts_at().map(left)].into_iter().flatten().min();
             self.poller
                 .wait(limit, &mut found)
                 .map_err(LaunchError::system("waiting for the output (epoll)"))?;
             found.drain(..).for_each(|source| self.handle(source));
+            self.check_hosts();
             if self.ending == Ending::No && self.timeout_at().is_some_and(|at| at <= Instant::now()) {
                 self.fail(Failure::timeout(self.spec.timeout.unwrap_or_default()));
                 self.outlets.begin_patience();
@@ -269,14 +314,18 @@ impl<'a> Supervisor<'a> {
         Ok(reader.into())
     }
 
-    fn watch(&self, process: usize, child: &Child) -> rustix::io::Result<()> {
-        self.poller.add(Source::Exit(process), child)?;
-        if let Some(socket) = &child.socket {
+    fn watch(&self, process: usize, child: &mut Child) -> rustix::io::Result<()> {
+        if let Some(started) = child.process() {
+            self.poller.add(Source::Exit(process), &*started)?;
+        }
+        if let Some(socket) = child.socket() {
             self.poller.add(Source::Pmi(process), socket)?;
         }
-        if let (Some(stdout), Some(stderr)) = (&child.stdout, &child.stderr) {
-            self.poller.add(Source::Stdout(process), stdout)?;
-            self.poller.add(Source::Stderr(process), stderr)?;
+        let sources = [(Source::Stdout(process), &child.stdout), (Source::Stderr(process), &child.stderr)];
+        for (source, stream) in sources {
+            if let Some(pipe) = stream.as_ref().and_then(Stream::pipe) {
+                self.poller.add(source, pipe)?;
+            }
         }
         Ok(())
     }
@@ -287,6 +336,7 @@ impl<'a> Supervisor<'a> {
                 while let Some(signal) = self.signals.take() {
                     match signal {
                         ASKING => self.inquire("SIGUSR2 asks".to_owned()),
+                        STOPPING => self.stop(),
                         _ => self.interrupt(signal),
                     }
                 }
@@ -295,7 +345,12 @@ impl<'a> Supervisor<'a> {
             Source::Pmi(process) => self.serve(process),
             Source::Stdout(process) | Source::Stderr(process) => self.pass_output(process, source),
             Source::Exit(process) => self.exit(process),
-            Source::Terminal | Source::Room => {
+            Source::Host(host) => self.hear_host(host),
+            // The mail is sent at the end of each round.
+            Source::HostRoom(_) => {}
+            Source::Complaint(host) => self.hear_complaint(host),
+            Source::ShellExit(host) => self.end_of_shell(host),
+            Source::Input | Source::Room => {
                 let step = if source == Source::Room { Input::write } else { Input::read };
                 if self.input.as_mut().is_some_and(|input| !step(input, &self.poller)) {
                     self.input = None;
@@ -333,12 +388,13 @@ impl<'a> Supervisor<'a> {
         let Some(stream) = stream else { return };
         let reading = stream.read(self.outlets.of(stream.target()));
         let pauses = reading == Reading::Full;
-        if pauses && !stream.is_paused {
-            self.poller.remove(&*stream);
+        let pipe = stream.pipe();
+        if let Some(pipe) = pipe.filter(|_| pauses && !stream.is_paused) {
+            self.poller.remove(pipe);
         }
         // A stream that cannot be watched again is closed.
         let resumes = stream.is_paused && reading == Reading::Open;
-        let lost = resumes && self.poller.add(source, &*stream).is_err();
+        let lost = pipe.is_some_and(|pipe| resumes && self.poller.add(source, pipe).is_err());
         stream.is_paused = pauses;
         if lost || reading == Reading::Ended {
             self.close_output(process, source);
@@ -352,27 +408,21 @@ impl<'a> Supervisor<'a> {
             _ => (child.stderr.take(), &mut kept.stderr),
         };
         if let Some(stream) = stream {
-            self.poller.remove(&stream);
+            stream.pipe().iter().for_each(|pipe| self.poller.remove(pipe));
             let writer = self.outlets.of(stream.target());
             *kept = String::from_utf8_lossy(&stream.finish(writer)).into_owned();
         }
     }
 
-    /// Answers what a process has sent.
+    /// Answers what a process of this machine has sent.
     fn serve(&mut self, process: usize) {
         let mut bytes = [0_u8; 4096];
         loop {
-            let child = &mut self.children[process];
-            let Some(socket) = &child.socket else { return };
+            let Some(socket) = self.children[process].socket() else { return };
             match recv(socket, &mut bytes, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
-                    let fits = child.lines.push(&bytes[..count]);
-                    while let Some(line) = self.children[process].lines.pop() {
-                        self.serve_line(process, &line);
-                    }
-                    if !fits {
-                        self.fail_process(process, Cause::Protocol, None);
+                    if !self.serve_bytes(process, &bytes[..count]) {
                         break;
                     }
                 }
@@ -381,9 +431,21 @@ impl<'a> Supervisor<'a> {
                 Err(_) => break,
             }
         }
-        if let Some(socket) = self.children[process].socket.take() {
+        if let Some(socket) = self.children[process].process().and_then(|process| process.socket.take()) {
             self.poller.remove(&socket);
         }
+    }
+
+    /// Answers these bytes of a process; false if they are not PMI-1.
+    fn serve_bytes(&mut self, process: usize, bytes: &[u8]) -> bool {
+        let fits = self.children[process].lines.push(bytes);
+        while let Some(line) = self.children[process].lines.pop() {
+            self.serve_line(process, &line);
+        }
+        if !fits {
+            self.fail_process(process, Cause::Protocol, None);
+        }
+        fits
     }
 
     fn serve_line(&mut self, process: usize, line: &str) {
@@ -403,14 +465,9 @@ impl<'a> Supervisor<'a> {
             Event::Broken => self.fail_process(process, Cause::Protocol, None),
         }
         for (to, answer) in answers {
-            let Some(socket) = &self.children[to].socket else { continue };
-            let line = answer.line();
-            match send(socket, line.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                Ok(count) if count == line.len() => {}
-                // It has died, and its end is about to be noticed.
-                Err(Errno::PIPE | Errno::CONNRESET) => {}
-                // Its socket is full: it asks and does not read the answers.
-                _ => self.fail_process(to, Cause::Protocol, None),
+            // If it is gone, its end is about to be noticed.
+            if self.children[to].tell(&answer.line()) == Told::Full {
+                self.fail_process(to, Cause::Protocol, None);
             }
         }
     }
@@ -430,8 +487,14 @@ impl<'a> Supervisor<'a> {
     fn exit(&mut self, process: usize) {
         // Its last words first: they may have come after the events of this round were collected.
         self.serve(process);
-        let Some(end) = self.children[process].reap() else { return };
-        self.poller.remove(&self.children[process]);
+        let Some(started) = self.children[process].process() else { return };
+        let Some(end) = started.reap() else { return };
+        self.poller.remove(&*started);
+        self.ended(process, end);
+    }
+
+    /// Judges how a process has ended.
+    fn ended(&mut self, process: usize, end: End) {
         if end == End::Signal(libc::SIGPIPE)
             && let Some(outlet) = outlet_without_reader()
         {
@@ -462,8 +525,18 @@ impl<'a> Supervisor<'a> {
 
     /// Fails because of some of the PEs of a process.
     fn fail_pes(&mut self, pes: &Pes, process: usize, cause: Cause, note: Option<String>) {
-        let pid = self.children[process].pid();
-        self.fail(Failure::of(pes, pid, cause, note));
+        let failure = self.failure(pes, process, cause, note);
+        self.fail(failure);
+    }
+
+    fn failure(&self, pes: &Pes, process: usize, cause: Cause, note: Option<String>) -> Failure {
+        let name = Name { pes, host: self.host_of(process) };
+        Failure::of(&name, self.children[process].pid(), cause, note)
+    }
+
+    /// The host of a process, if that is not this machine.
+    fn host_of(&self, process: usize) -> Option<&str> {
+        self.children[process].host().map(|host| &*self.hosts[host].name)
     }
 
     /// Records the first failure, and ends the job.
@@ -478,6 +551,7 @@ impl<'a> Supervisor<'a> {
     fn end(&mut self) {
         if self.ending == Ending::No {
             self.ending = Ending::Asked(Instant::now() + GRACE);
+            self.give_up_calls();
             self.signal_all(Signal::TERM);
         }
     }
@@ -494,11 +568,12 @@ impl<'a> Supervisor<'a> {
     /// When something is due even if nothing happens.
     fn deadline(&self) -> Option<Instant> {
         match self.ending {
-            Ending::Asked(at) | Ending::Killed(at) => Some(at),
+            Ending::Asked(at) | Ending::Killed(at) => [Some(at), self.hosts_at()].into_iter().flatten().min(),
             Ending::No => {
                 let inquiry = self.inquiry.as_ref().map(Inquiry::deadline);
                 let meeting = self.meeting.and_then(|(_, at)| at);
-                [self.timeout_at(), self.join_at(), inquiry, meeting].into_iter().flatten().min()
+                let own = [self.timeout_at(), self.join_at(), inquiry, meeting, self.hosts_at()];
+                own.into_iter().flatten().min()
             }
         }
     }
@@ -513,6 +588,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn check_deadlines(&mut self) {
+        self.check_hosts();
         let now = Instant::now();
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if due(self.inquiry.as_ref().map(Inquiry::deadline)) {
@@ -537,8 +613,7 @@ impl<'a> Supervisor<'a> {
             Ending::Killed(at) if at <= now => {
                 for process in 0..self.children.len() {
                     if self.children[process].is_running() {
-                        let pid = self.children[process].pid();
-                        let failure = Failure::of(&self.pes(process), pid, Cause::Unkillable, None);
+                        let failure = self.failure(&self.pes(process), process, Cause::Unkillable, None);
                         self.status = self.status.max(failure.status());
                         self.failures.push(failure);
                         self.children[process].abandon();

@@ -23,7 +23,9 @@ mod mpirun;
 mod namespaces;
 mod output;
 mod process;
+mod programs;
 mod qtc;
+mod several_hosts;
 mod sim;
 #[cfg(feature = "full")]
 mod slurm;

@@ -1,10 +1,10 @@
-//! Jobs of two hosts, two PEs on each, under MPICH's and Open MPI's launchers.
+//! Jobs of two hosts, two PEs on each, under MPICH's and Open MPI's launchers, and our own.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use pelago::World;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::hosts::{ADDRESSES, Hosts};
 use super::jobs::{assert_ft_json, assert_hello};
@@ -32,6 +32,14 @@ fn mpirun(hosts: &Hosts) -> Command {
     let mut command = hosts.command("mpirun.openmpi");
     command.args(["--allow-run-as-root", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", REMOTE]);
     command.args(["--host", &ADDRESSES.map(|address| format!("{address}:2")).join(","), "-n", "4"]);
+    command
+}
+
+/// Our own launcher, which starts what follows as it is.
+fn pelago_run(hosts: &Hosts) -> Command {
+    let mut command = hosts.command(env!("CARGO_BIN_EXE_pelago"));
+    command.args(["run", "--launch-agent", REMOTE]);
+    command.args(["--hosts", &ADDRESSES.map(|address| format!("{address}:2")).join(",")]);
     command
 }
 
@@ -94,15 +102,74 @@ fn mpirun_starts_a_job_on_two_hosts() {
 }
 
 #[test]
+fn pelago_run_starts_a_job_on_two_hosts() {
+    let hosts = Hosts::new();
+    assert_hello_and_ft(|| pelago_run(&hosts));
+    // Two PEs a process, and each process on its host.
+    let mut threads = pelago_run(&hosts);
+    threads.args(["--pes-per-process", "2", "--tag-output", "ft", "--class", "S", "--json"]);
+    let ended = Started::new(threads).settle();
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    assert_ft_json(ended.stdout.strip_prefix("[0-1] ").unwrap(), "S", 4);
+    assert_eq!(hosts.processes(), [""; 0]);
+}
+
+/// Each PE is in the network namespace of its host, and has the settings of the launcher.
+#[test]
+fn pelago_run_places_pes_on_their_hosts() {
+    let hosts = Hosts::new();
+    let line = "echo $PMI_RANK $PELAGO_SPINS $(ip -o -4 address show dev cable | grep -o '10.77.0.[12]/')";
+    let mut launcher = pelago_run(&hosts);
+    launcher.args(["sh", "-c", line]).env("PELAGO_SPINS", "9");
+    let ended = Started::new(launcher).settle();
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let mut lines: Vec<_> = ended.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0 9 10.77.0.1/", "1 9 10.77.0.1/", "2 9 10.77.0.2/", "3 9 10.77.0.2/"]);
+    hosts.assert_no_processes();
+}
+
+#[test]
+fn the_end_of_a_pe_an_agent_or_pelago_run_ends_all_on_two_hosts() {
+    let hosts = Hosts::new();
+    let named = |part: &str, ended: &Ended| {
+        assert!(ended.status != 0 && ended.stderr.contains(part), "{part}: {ended:?}");
+        assert!(!ended.stdout.contains("Verification"), "{ended:?}");
+        hosts.assert_no_processes();
+    };
+    let (pid, ended) = with_a_killed_pe(pelago_run(&hosts));
+    named(&format!("PE 2 on host {} (pid {pid}) was killed by signal 9", ADDRESSES[1]), &ended);
+    // The agent on the right host is the parent of PE 3.
+    let job = app(pelago_run(&hosts), &LONG);
+    let pe = job.pes_at_work(4)[3];
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pe.as_raw_nonzero())).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:\t")).unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(parent).unwrap(), Signal::KILL).unwrap();
+    named(&format!("host {}: the connection to its agent was lost", ADDRESSES[1]), &job.settle());
+    let job = app(pelago_run(&hosts), &LONG);
+    job.pes_at_work(4);
+    job.signal(Signal::INT);
+    named("the job was ended by signal 2 (SIGINT) to the launcher", &job.settle());
+    let job = app(pelago_run(&hosts), &LONG);
+    job.pes_at_work(4);
+    assert!(!job.kill().0.contains("Verification"));
+    hosts.assert_no_processes();
+}
+
+#[test]
 fn a_job_of_two_hosts_can_be_ended_by_a_pe() {
     let hosts = Hosts::new();
     let mut by_mpirun = mpirun(&hosts);
     by_mpirun.args(["-x", BODY]);
-    for launcher in [hydra(&hosts), by_mpirun] {
+    for launcher in [hydra(&hosts), by_mpirun, pelago_run(&hosts)] {
         let name = format!("{launcher:?}");
         let Ended { status, stdout, stderr } = aborting(launcher);
         let text = format!("{stdout}{stderr}");
-        assert!(status != 0 && text.contains("PE 2: the input is missing"), "{name}: {status}: {text}");
+        let named = [
+            "PE 2: the input is missing".to_owned(),
+            format!("PE 2 on host {} aborted the job with status 7: the input is missing", ADDRESSES[1]),
+        ];
+        assert!(status != 0 && named.iter().any(|it| text.contains(it)), "{name}: {status}: {text}");
     }
     assert_eq!(hosts.processes(), [""; 0]);
 }

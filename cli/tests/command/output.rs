@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process};
 
 use super::process::{LIMIT, handle_of, has_ended, pelago, pid_of, wait_until};
+use super::several_hosts::NEARBY;
 
 /// Two PEs, of which PE 0 writes for ever to the stream `$TO`, and PE 1 does what `line` says.
 fn chatter(options: &[&str], to: &str, line: &str) -> Command {
@@ -54,11 +55,13 @@ fn is_full(reader: &PipeReader) -> bool {
 
 /// The ways of a PE's output to a pipe that nobody reads: options, the stream of the PE, those of the
 /// launcher that lead to the pipe.
-const WAYS: [(&[&str], &str, &[&str]); 4] = [
+const WAYS: [(&[&str], &str, &[&str]); 6] = [
     (&["--tag-output"], "1", &["1"]),
     (&["--tag-output"], "2", &["2"]),
     (&["--tag-output"], "1", &["1", "2"]),
     (&[], "1", &["1", "2"]),
+    (&["--hosts", "a,b", "--launch-agent", NEARBY], "1", &["1", "2"]),
+    (&["--hosts", "a,b", "--launch-agent", NEARBY, "--tag-output"], "2", &["2"]),
 ];
 
 /// Fails unless every way of a PE's output, to a pipe that nobody reads, ends with this status. PE 1 runs
@@ -179,7 +182,8 @@ fn a_full_device_is_reported_however_short_the_job() {
 fn a_closed_pipe_ends_the_command_without_words() {
     let yes: &[&str] = &["run", "-n", "2", "yes"];
     let tagged: &[&str] = &["run", "-n", "2", "--tag-output", "yes"];
-    for args in PRINTING.into_iter().chain([yes, tagged]) {
+    let far: &[&str] = &["run", "--hosts", "a,b", "--launch-agent", NEARBY, "yes"];
+    for args in PRINTING.into_iter().chain([yes, tagged, far]) {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = pelago(args);

@@ -59,9 +59,14 @@ pub struct Ended {
 }
 
 impl Started {
-    pub fn new(mut command: Command) -> Self {
+    pub fn new(command: Command) -> Self {
+        Self::with_input(command, Stdio::null())
+    }
+
+    /// The same, with this standard input.
+    pub fn with_input(mut command: Command, input: Stdio) -> Self {
         let mark = new_mark();
-        command.env(MARKER, &mark).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env(MARKER, &mark).stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let handle = handle_of(&child);
         let (stdout, stderr) = (read(child.stdout.take().unwrap()), read(child.stderr.take().unwrap()));
@@ -96,9 +101,25 @@ impl Started {
     }
 
     /// The processes of the job that have a rank, by rank.
-    #[cfg(feature = "full")]
     pub fn pes(&self) -> BTreeMap<usize, Pid> {
         pes(&self.mark)
+    }
+
+    /// The agent of a host that `nearby.sh` reaches.
+    pub fn agent(&self, host: &str) -> Pid {
+        let is_it = |pid: &Pid| words(*pid).last().is_some_and(|word| word == "agent");
+        let is_there = |pid: &Pid| variable(*pid, "TEST_HOST").is_some_and(|found| found == host);
+        let mut found = Vec::new();
+        wait_until("the agent of a host", || {
+            found = marked(&self.mark).into_iter().filter(is_it).filter(is_there).collect();
+            found.len() == 1
+        });
+        found[0]
+    }
+
+    /// The processes of the command, its own among them.
+    pub fn processes(&self) -> Vec<Pid> {
+        marked(&self.mark)
     }
 
     /// Waits for the end of the command, at which every PE must have ended too.
@@ -108,7 +129,6 @@ impl Started {
     }
 
     /// As [`Started::end`], for a launcher that may end before the processes it has killed.
-    #[cfg(feature = "full")]
     pub fn settle(self) -> Ended {
         self.wait();
         wait_until("the processes of the job to end", || marked(&self.mark).is_empty());
@@ -219,8 +239,15 @@ fn pes(mark: &str) -> BTreeMap<usize, Pid> {
     marked(mark).into_iter().filter_map(ranked).collect()
 }
 
+/// The command line of a process; nothing if the process has ended.
+pub fn words(pid: Pid) -> Vec<String> {
+    let bytes = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
 /// A variable of a process; `None` too if the process has ended.
-fn variable(pid: Pid, name: &str) -> Option<String> {
+pub fn variable(pid: Pid, name: &str) -> Option<String> {
     let bytes = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let mut pairs = text.split('\0').filter_map(|pair| pair.split_once('='));

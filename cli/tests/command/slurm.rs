@@ -101,6 +101,33 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// `pelago run` within an allocation of four tasks.
+    fn assert_pelago_run_finds_the_hosts(&self, options: &[&str], words: &[&str]) {
+        let job = |words: &[&str], program: &[&str]| {
+            let mut command = self.command("salloc");
+            command.args(["--quiet"]).args(options).args([env!("CARGO_BIN_EXE_pelago"), "run"]);
+            command.args(words).args(program);
+            Started::new(command).settle()
+        };
+        let ended = job(words, &["hello"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{options:?}");
+        assert_hello(&ended.stdout, 4);
+        let line = "echo $SLURMD_NODENAME $PMI_RANK";
+        let ended = job(words, &["sh", "-c", line]);
+        let mut lines: Vec<_> = ended.stdout.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        let each = if options.contains(&"-N2") { 2 } else { 1 };
+        let expected: Vec<_> = (0..4).map(|pe| format!("n{} {pe}", 1 + pe / each)).collect();
+        assert_eq!((ended.status, lines), (0, expected), "{}", ended.stderr);
+        let ended = job(words, &["sh", "-c", "test $PMI_RANK = 3 && exit 9; exec sleep 1000"]);
+        let named = format!("PE 3 on host n{} exited with status 9", 1 + 3 / each);
+        assert!(ended.status == 9 && ended.stderr.contains(&named), "{ended:?}");
+        let ended = job(&["-n", "5"], &["hello"]);
+        assert!(ended.status == 2 && ended.stderr.contains("5 PEs do not fit into the 4 slots"), "{ended:?}");
+    }
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -157,6 +184,10 @@ fn srun_starts_jobs_of_several_nodes() {
         let ended = cluster.app_with(mpi, 2, 2, &["ft", "--class", "S", "--json"]);
         assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{mpi}, two PEs a process");
         assert_ft_json(&ended.stdout, "S", 4);
+    }
+    for (options, words) in [(&["-N2", "--ntasks-per-node=2"][..], &["-n", "4"][..]), (&["-N4", "-n4"], &[])]
+    {
+        cluster.assert_pelago_run_finds_the_hosts(options, words);
     }
     let Ended { status, stderr, .. } = cluster.app("none", 2, &["hello"]);
     assert!(status != 0 && stderr.contains("add --mpi=pmi2 or --mpi=pmix to srun"), "{status}: {stderr}");

@@ -4,9 +4,9 @@ set -u
 
 usage() {
     cat <<'END'
-Usage: oshrun -n N [OPTIONS] PROGRAM [ARGUMENTS]
+Usage: oshrun -n N [OPTIONS] PROGRAM [ARGUMENTS] [: -n N PROGRAM [ARGUMENTS]]...
 
-Starts N processes (PEs) of an OpenSHMEM program on this machine.
+Starts N processes (PEs) of an OpenSHMEM program, on this machine or on several (--hosts).
 
   -n N, -np N         number of PEs (also -c N, --np N)
   -x NAME[=VALUE]     set a variable in every PE (the environment is passed on anyway)
@@ -40,7 +40,7 @@ while [ "$count" -gt 0 ]; do
                 *=*) set -- "$@" --env "$2" ;;
             esac
             shift 2; count=$((count - 2)) ;;
-        --env | --timeout)
+        --env | --timeout | --pes-per-process | --hosts | --hostfile | --launch-agent | --agent-path | --separator)
             needs_value "$count" "$1"
             set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)) ;;
         --oversubscribe | --allow-run-as-root)
@@ -52,7 +52,14 @@ while [ "$count" -gt 0 ]; do
     esac
 done
 set -- "$@" --
+before=
 while [ "$count" -gt 0 ]; do
-    set -- "$@" "$1"; shift; count=$((count - 1))
+    word=$1
+    # The number of PEs of a further program.
+    case "$before $1" in
+        ": -np" | ": --np" | ": -c") word=-n ;;
+    esac
+    before=$1
+    set -- "$@" "$word"; shift; count=$((count - 1))
 done
 exec "$bin/pelago" run "$@"

@@ -1,0 +1,217 @@
+//! A process of this machine: its start, its end, and how it is killed.
+//!
+//! Invariant: it is a process group of its own, and is reaped only after the rest of its group has been
+//! killed, so that the number of the group cannot have been given to somebody else. It dies with the thread
+//! that started it.
+
+use std::ffi::OsString;
+use std::io::{self, PipeReader};
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group, pidfd_open,
+    pidfd_send_signal, set_parent_process_death_signal, waitid,
+};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::signals::restore;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Exit(i32),
+    Signal(i32),
+}
+
+/// A process that was started on this machine.
+pub(super) struct Process {
+    pid: Pid,
+    handle: OwnedFd,
+    reaped: bool,
+    /// Our end of its PMI socket, until it closes its own.
+    pub(super) socket: Option<OwnedFd>,
+}
+
+/// A program as it is started: found, with its words and variables.
+pub(super) struct Ready {
+    /// The file that runs.
+    pub(super) file: PathBuf,
+    /// Its name as it was asked for, and its arguments.
+    pub(super) name: OsString,
+    pub(super) args: Vec<OsString>,
+    /// Variables to set, beside those that this process has.
+    pub(super) env: Vec<(OsString, OsString)>,
+}
+
+/// What the start of every process of a job on this machine has in common.
+pub(super) struct Starter {
+    pub(super) programs: Vec<Ready>,
+    /// The number of processes of the job.
+    pub(super) size: usize,
+    /// Those of them that run here.
+    pub(super) here: Range<usize>,
+    pub(super) pes_per_process: usize,
+    /// Variables of this process that those do not get.
+    pub(super) without: Vec<OsString>,
+    /// Whether the output of the processes comes to this one.
+    pub(super) pipes: bool,
+    /// The signal mask that the processes get.
+    pub(super) mask: libc::sigset_t,
+    /// The processors to bind to, in the order of the PEs, if those are bound.
+    pub(super) cpus: Vec<usize>,
+}
+
+/// The ends of the pipes into which a process writes its standard output and its standard error.
+pub(super) type Pipes = (PipeReader, PipeReader);
+
+impl Starter {
+    /// Starts a process of one of the programs, with `input` as its standard input.
+    pub(super) fn start(
+        &self,
+        process: usize,
+        program: usize,
+        input: Stdio,
+    ) -> io::Result<(Process, Option<Pipes>)> {
+        let kind = SocketFlags::CLOEXEC;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, kind, None)?;
+        let ready = &self.programs[program];
+        let mut command = Command::new(&ready.file);
+        command.arg0(&ready.name).args(&ready.args).stdin(input).process_group(0);
+        for name in &self.without {
+            command.env_remove(name);
+        }
+        if !self.cpus.is_empty() {
+            command.env("PELAGO_BIND", "on");
+        }
+        command.envs(ready.env.iter().map(|(key, value)| (key, value)));
+        let (size, fd) = (self.size.to_string(), theirs.as_raw_fd().to_string());
+        command.env("PMI_FD", fd).env("PMI_RANK", process.to_string()).env("PMI_SIZE", size);
+        let (local, locals) = (process - self.here.start, self.here.len());
+        command.env("MPI_LOCALRANKID", local.to_string()).env("MPI_LOCALNRANKS", locals.to_string());
+        let pipes = if self.pipes {
+            let ((stdout, out), (stderr, err)) = (io::pipe()?, io::pipe()?);
+            command.stdout(out).stderr(err);
+            Some((stdout, stderr))
+        } else {
+            None
+        };
+        self.prepare(&mut command, local, theirs);
+        Ok((Process::start(&mut command, Some(ours))?, pipes))
+    }
+
+    /// Arranges what happens in the new process before it becomes the program.
+    fn prepare(&self, command: &mut Command, local: usize, theirs: OwnedFd) {
+        let mask = self.mask;
+        let processors = (!self.cpus.is_empty()).then(|| {
+            let mut set = CpuSet::new();
+            let pes = (0..self.pes_per_process).map(|i| local * self.pes_per_process + i);
+            pes.for_each(|pe| set.set(self.cpus[pe % self.cpus.len()]));
+            set
+        });
+        let steps = move || {
+            if let Some(set) = &processors {
+                sched_setaffinity(None, set)?;
+            }
+            fcntl_setfd(&theirs, FdFlags::empty())?;
+            restore(&mask);
+            Ok(())
+        };
+        die_with_parent(command, Signal::KILL);
+        // SAFETY: between fork and exec the closure makes system calls only: it does not allocate, lock or
+        // panic.
+        unsafe { command.pre_exec(steps) };
+    }
+}
+
+/// Lets the process that `command` starts get a signal when the thread that starts it has ended.
+pub(super) fn die_with_parent(command: &mut Command, signal: Signal) {
+    let parent = getpid();
+    let step = move || {
+        set_parent_process_death_signal(Some(signal))?;
+        if getppid() != Some(parent) {
+            // The parent died before the line above took hold.
+            return Err(rustix::io::Errno::SRCH.into());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only: it does not allocate, lock or panic.
+    unsafe { command.pre_exec(step) };
+}
+
+impl Process {
+    /// Starts a command that makes a process group of its own.
+    pub(super) fn start(command: &mut Command, socket: Option<OwnedFd>) -> io::Result<Self> {
+        let child = command.spawn()?;
+        let pid = Pid::from_raw(child.id().cast_signed()).ok_or(rustix::io::Errno::CHILD)?;
+        // The process is a zombie at worst: nobody but us reaps it, so its number is still its own.
+        let handle = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
+            let _ = kill_process_group(pid, Signal::KILL);
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
+        })?;
+        Ok(Self { pid, handle, reaped: false, socket })
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.pid.as_raw_pid()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        !self.reaped
+    }
+
+    /// Sends a signal to the process and to whatever else is in its group.
+    pub(super) fn signal(&self, signal: Signal) {
+        if !self.reaped {
+            // The group may be empty, if the process has made one of its own; then the process itself is
+            // still meant.
+            let _ = kill_process_group(self.pid, signal);
+            let _ = pidfd_send_signal(&self.handle, signal);
+        }
+    }
+
+    /// Gives the process up; for one that the kernel cannot kill.
+    pub(super) fn abandon(&mut self) {
+        self.reaped = true;
+    }
+
+    /// If the process has ended: kills what is left of its group, and says how it ended. Does not wait.
+    pub(super) fn reap(&mut self) -> Option<End> {
+        self.reap_with(WaitIdOptions::NOHANG)
+    }
+
+    fn reap_with(&mut self, waiting: WaitIdOptions) -> Option<End> {
+        let which = || WaitId::PidFd(self.handle.as_fd());
+        let status = waitid(which(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | waiting).ok()??;
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let _ = waitid(which(), WaitIdOptions::EXITED);
+        self.reaped = true;
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(End::Exit(code)),
+            (None, Some(signal)) => Some(End::Signal(signal)),
+            (None, None) => None,
+        }
+    }
+}
+
+impl AsFd for Process {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl Drop for Process {
+    /// A process does not outlive its launcher, also where the launcher gives up half way.
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        if !self.reaped {
+            self.reap_with(WaitIdOptions::empty());
+        }
+    }
+}

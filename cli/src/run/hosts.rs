@@ -1,0 +1,87 @@
+//! The hosts of `pelago run`: from its options, or from the allocation of Slurm that surrounds it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use pelago_boot::{HostSlots, Machines, RemoteShell, hosts_of_file, hosts_of_list, hosts_of_slurm, resolve};
+
+/// The setting that names the remote shell.
+const LAUNCH_AGENT: &str = "PELAGO_LAUNCH_AGENT";
+
+/// Where to start, and how to get there.
+#[derive(Args)]
+pub struct Hosts {
+    /// Hosts, each with the number of its PEs (1 without a number): a:2,b:2. They are filled in this order,
+    /// to the last slot if there is no -n
+    #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
+    hosts: Option<String>,
+    /// A file with a host a line: `a`, `a:2` or `a slots=2`; # begins a comment
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+    /// The command that reaches hosts, with its options, in place of ssh: it is given the host, then a
+    /// command to run there (PELAGO_LAUNCH_AGENT)
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    launch_agent: Option<String>,
+    /// Where pelago is on the hosts, if not at the path that this command has
+    #[arg(long, value_name = "PATH")]
+    agent_path: Option<OsString>,
+}
+
+impl Hosts {
+    /// The hosts to start on; `None` is this machine.
+    pub fn machines(&self) -> anyhow::Result<Option<Machines>> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let (hosts, is_slurm) = match (&self.hosts, &self.hostfile) {
+            (Some(list), _) => (Some(hosts_of_list(list)?), false),
+            (_, Some(file)) => (Some(hosts_of_file(file)?), false),
+            (None, None) => (hosts_of_slurm(variable)?, true),
+        };
+        let Some(hosts) = hosts else {
+            if self.agent_path.is_some() || self.launch_agent.is_some() {
+                bail!("--launch-agent and --agent-path are about hosts; name some by --hosts or --hostfile");
+            }
+            return Ok(None);
+        };
+        let given = self.launch_agent.clone().or_else(|| variable(LAUNCH_AGENT));
+        let shell = remote_shell(given.as_deref(), is_slurm)?;
+        let path = match &self.agent_path {
+            Some(path) => path.clone(),
+            None => std::env::current_exe().context("finding the path of this command")?.into(),
+        };
+        Ok(Some(Machines { hosts, shell, agent: vec![path, "agent".into()] }))
+    }
+}
+
+/// The remote shell: the command that was given, or the usual one.
+fn remote_shell(given: Option<&str>, is_slurm: bool) -> anyhow::Result<RemoteShell> {
+    Ok(match given.map(str::trim) {
+        Some("") => bail!("the command of --launch-agent is empty; it is one such as \"ssh -p 2222\""),
+        Some("ssh") => RemoteShell::Ssh,
+        Some("srun") => RemoteShell::Slurm,
+        Some(command) => RemoteShell::Command(command.split_whitespace().map(OsString::from).collect()),
+        None if is_slurm && resolve(Path::new("srun")).is_ok() => RemoteShell::Slurm,
+        None => RemoteShell::Ssh,
+    })
+}
+
+/// The PEs that fit onto hosts.
+pub fn slots(machines: &Machines) -> usize {
+    machines.hosts.iter().map(|HostSlots { slots, .. }| slots).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remote_shells() {
+        let command = |words: &[&str]| RemoteShell::Command(words.iter().map(OsString::from).collect());
+        assert_eq!(remote_shell(None, false).unwrap(), RemoteShell::Ssh);
+        assert_eq!(remote_shell(Some("ssh"), true).unwrap(), RemoteShell::Ssh);
+        assert_eq!(remote_shell(Some("srun"), false).unwrap(), RemoteShell::Slurm);
+        assert_eq!(remote_shell(Some(" ssh  -p 22 "), true).unwrap(), command(&["ssh", "-p", "22"]));
+        assert!(remote_shell(Some(" "), false).is_err());
+    }
+}
