@@ -12,7 +12,7 @@
 use crate::Pe;
 use crate::world::World;
 use pelago_boot::cpus;
-use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
 use rustix::thread::{CpuSet, gettid, sched_getcpu, sched_setaffinity};
 use std::time::Duration;
 
@@ -30,11 +30,24 @@ pub(crate) struct Affinity {
     /// When the next search may be, in nanoseconds since the world was joined, and the pause after it.
     next_nanoseconds: AtomicU64,
     pause_nanoseconds: AtomicU64,
+    /// Whether another thread has taken the core when this PE last gave it away.
+    is_shared: AtomicBool,
+}
+
+impl Affinity {
+    /// Whether other threads had work for the core when this PE last gave it away in a wait.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_shared(&self, is_shared: bool) {
+        self.is_shared.store(is_shared, Ordering::Relaxed);
+    }
 }
 
 impl World {
-    /// Moves this thread to the core that has the PE's number within the node, if the node has a core for
-    /// each of its PEs.
+    /// Moves this thread to the core that has the PE's number within the node, counted from the node's, if the
+    /// node has a core for each of its PEs.
     pub(crate) fn spread(&self, is_wanted: bool) {
         let near = self.memory.blocks().len();
         if !is_wanted || near < 2 || near > self.cores() {
@@ -45,7 +58,9 @@ impl World {
         self.memory.near_block(self.my_pe()).thread.store(own_thread(), Ordering::Relaxed);
         self.affinity.thread.store(own_thread(), Ordering::Relaxed);
         let cpus = cpus();
-        move_to(cpus[slot % cpus.len()], &cpus);
+        // Nodes that are taken for several on one machine do not all begin at the same core.
+        let number = slot + self.node(self.my_pe()) as usize;
+        move_to(cpus[number % cpus.len()], &cpus);
     }
 
     /// Moves this thread to another core, if it finds another PE of its node on this one. Called by waits
