@@ -3,7 +3,9 @@
 //! endpoint, and wait for no lock; what is out of the ordinary goes by the endpoint's other calls.
 //!
 //! Invariant: what is injected is counted, and the mark set, under the lock and before it can be complete; so
-//! whoever has the lock knows of all that was. A get is injected only if nothing else is under way.
+//! whoever has the lock knows of all that was. Messages of the runtime that a receiver waits for anyway are
+//! counted but not marked: the mark says whether a quiet has anything to wait for on behalf of the program. A
+//! get is injected only if nothing else is marked.
 
 use crate::contract::Inject;
 use crate::shm::segment::Failure;
@@ -239,11 +241,38 @@ impl<I: Inject> Injector<I> {
     /// # Safety
     /// As [`put_word`](Injector::put_word); the source is valid for reads.
     pub unsafe fn put(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.put_beside(pe, offset_bytes, source, bytes, || self.unquiet.by_injection()) }
+    }
+
+    /// As [`put`](Injector::put), without the mark: a quiet that finds no mark does not wait for it. For
+    /// messages of the runtime that a receiver waits for anyway.
+    ///
+    /// # Safety
+    /// As [`put`](Injector::put).
+    pub unsafe fn put_unmarked(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.put_beside(pe, offset_bytes, source, bytes, || ()) }
+    }
+
+    /// A put that is counted after `mark` was called, under the lock.
+    ///
+    /// # Safety
+    /// As [`put`](Injector::put).
+    #[inline(always)]
+    unsafe fn put_beside(
+        &self,
+        pe: Pe,
+        offset_bytes: usize,
+        source: *const u8,
+        bytes: usize,
+        mark: impl FnOnce(),
+    ) -> bool {
         if bytes > self.put_bytes {
             return false;
         }
         let Some(mut inside) = self.enter() else { return false };
-        self.unquiet.by_injection();
+        mark();
         inside.puts += 1;
         // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for source
         // and place.
@@ -563,6 +592,17 @@ mod tests {
         let stopped = injector.stop();
         assert_eq!((stopped.puts(), stopped.gets()), (2, 0));
         assert_ne!(injector.unquiet().read(), 0, "something was started");
+    }
+
+    #[test]
+    fn an_unmarked_put_counts_but_leaves_no_mark() {
+        let (injector, script, _failure) = opened();
+        // SAFETY: the script touches no memory.
+        let put_unmarked = || unsafe { injector.put_unmarked(0, 0, std::ptr::dangling(), 16) };
+        assert!(put_unmarked());
+        script.refusals.store(1, Ordering::Relaxed);
+        assert!(!put_unmarked(), "refused");
+        assert_eq!((injector.stop().puts(), injector.unquiet().read()), (1, 0));
     }
 
     #[test]

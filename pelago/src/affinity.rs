@@ -12,7 +12,7 @@
 use crate::Pe;
 use crate::world::World;
 use pelago_boot::cpus;
-use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use rustix::thread::{CpuSet, gettid, sched_getcpu, sched_setaffinity};
 use std::time::Duration;
 
@@ -30,24 +30,47 @@ pub(crate) struct Affinity {
     /// When the next search may be, in nanoseconds since the world was joined, and the pause after it.
     next_nanoseconds: AtomicU64,
     pause_nanoseconds: AtomicU64,
-    /// Whether another thread has taken the core when this PE last gave it away.
-    is_shared: AtomicBool,
+    /// Waits from now on that take the core for one that other threads have work for.
+    shared_waits: AtomicU32,
+}
+
+/// Waits that go by the last finding that the core is shared.
+const SHARED_WAITS: u32 = 64;
+
+/// What a wait takes the core for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Core {
+    /// This PE's alone.
+    Own,
+    /// One that other threads have work for.
+    Shared,
+    /// The same, but it is time to find out again.
+    Doubtful,
 }
 
 impl Affinity {
-    /// Whether other threads had work for the core when this PE last gave it away in a wait.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.is_shared.load(Ordering::Relaxed)
+    /// What the next wait takes the core for.
+    pub(crate) fn core(&self) -> Core {
+        match self.shared_waits.load(Ordering::Relaxed) {
+            0 => Core::Own,
+            1 => Core::Doubtful,
+            waits => {
+                self.shared_waits.store(waits - 1, Ordering::Relaxed);
+                Core::Shared
+            }
+        }
     }
 
+    /// Whether another thread has taken the core when this PE gave it away.
     pub(crate) fn note_shared(&self, is_shared: bool) {
-        self.is_shared.store(is_shared, Ordering::Relaxed);
+        let waits = if is_shared { SHARED_WAITS } else { self.shared_waits.load(Ordering::Relaxed) / 2 };
+        self.shared_waits.store(waits, Ordering::Relaxed);
     }
 }
 
 impl World {
-    /// Moves this thread to the core that has the PE's number within the node, counted from the node's, if the
-    /// node has a core for each of its PEs.
+    /// Moves this thread to the core that has the PE's number within the node, counted from the node's, if
+    /// the node has a core for each of its PEs.
     pub(crate) fn spread(&self, is_wanted: bool) {
         let near = self.memory.blocks().len();
         if !is_wanted || near < 2 || near > self.cores() {
@@ -146,6 +169,17 @@ fn core_in(stat: &str) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::spmd;
+
+    #[test]
+    fn a_shared_core_is_doubted_after_a_number_of_waits() {
+        let affinity = Affinity::default();
+        assert_eq!(affinity.core(), Core::Own);
+        affinity.note_shared(true);
+        let shared = (0..).take_while(|_| affinity.core() == Core::Shared).count();
+        assert_eq!((shared, affinity.core()), (SHARED_WAITS as usize - 1, Core::Doubtful));
+        affinity.note_shared(false);
+        assert_eq!(affinity.core(), Core::Own);
+    }
 
     #[test]
     fn a_shared_core_is_left_for_one_without_a_pe() {

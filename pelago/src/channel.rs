@@ -309,6 +309,21 @@ impl Channel {
         }
     }
 
+    /// Puts a message of the runtime that its receiver waits for. A quiet that finds nothing else under way
+    /// does not wait for it, if it was injected.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `source` is valid for reads.
+    #[track_caller]
+    pub(crate) unsafe fn put_message(&self, world: &World, target: Target, source: *const u8, bytes: usize) {
+        // SAFETY: the caller vouches for the source and the range.
+        unsafe {
+            if !self.injector.put_unmarked(target.pe, target.offset_bytes, source, bytes) {
+                self.put(world, target, source, bytes, None);
+            }
+        }
+    }
+
     /// Starts a put whose source is free as soon as the provider has accepted it: only quiet knows when it is
     /// complete.
     ///

@@ -2,10 +2,12 @@
 //!
 //! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. Two
 //! words, the *attention*, tell whether there is more to do: the number of the node's sleepers that wait for
-//! data and may have to be woken; and the mark of what was started over the net since the last quiet
-//! (the injector's mark). In a job without a net the mark is 0 for ever. Over a net that moves only in calls of the
-//! runtime it is 1 for ever, as a quiet moves it.
+//! data and may have to be woken; and the mark of what was started over the net since the last quiet (the
+//! injector's mark). In a job without a net the mark is 0 for ever. Over a net that moves only in calls of
+//! the runtime it is 1 for ever, as a quiet moves it.
 
+use crate::channel::Channel;
+use crate::segment::Memory;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
 
@@ -25,28 +27,18 @@ static ALWAYS: AtomicU32 = AtomicU32::new(1);
 /// The mark of a world without a net.
 static NEVER: AtomicU32 = AtomicU32::new(0);
 
-/// Where the mark of a world lies.
-pub(crate) enum Mark<'a> {
-    /// There is no net.
-    Never,
-    /// The net moves only in calls of the runtime.
-    Always,
-    /// This word is not 0 while something may be under way.
-    Word(&'a AtomicU32),
-}
-
 impl Attention {
-    /// For a world with this count of the node's sleepers that wait for data, and this mark.
+    /// For a world with this memory and this way to PEs that are not mapped.
     ///
     /// # Safety
-    /// The words outlive the result.
-    pub(crate) unsafe fn new(sleepers: &AtomicU32, mark: Mark<'_>) -> Attention {
-        let unquiet: *const AtomicU32 = match mark {
-            Mark::Never => &raw const NEVER,
-            Mark::Always => &raw const ALWAYS,
-            Mark::Word(word) => word,
+    /// The segment and the channel outlive the result.
+    pub(crate) unsafe fn of(memory: &Memory, net: Option<&Channel>) -> Attention {
+        let unquiet: *const AtomicU32 = match net {
+            None => &raw const NEVER,
+            Some(net) if net.moves_by_itself() => net.injector().unquiet().word(),
+            Some(_) => &raw const ALWAYS,
         };
-        Attention { sleepers, unquiet }
+        Attention { sleepers: memory.header().sleepers.for_data(), unquiet }
     }
 
     /// The two words: sleepers, and the mark.
@@ -56,7 +48,7 @@ impl Attention {
 
     #[inline(always)]
     fn is_needed(&self) -> bool {
-        // SAFETY: the caller of `new` has promised that the words are there.
+        // SAFETY: the caller of `of` has promised that the words are there.
         let [sleepers, unquiet] = unsafe { [&*self.sleepers, &*self.unquiet] };
         // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
         sleepers.load(Ordering::Relaxed) | unquiet.load(Ordering::Acquire) != 0
@@ -65,7 +57,7 @@ impl Attention {
     /// Whether something may be under way over the net.
     fn is_unquiet(&self) -> bool {
         // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
-        // SAFETY: the caller of `new` has promised that the word is there.
+        // SAFETY: the caller of `of` has promised that the word is there.
         unsafe { (*self.unquiet).load(Ordering::Acquire) != 0 }
     }
 }

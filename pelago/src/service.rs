@@ -36,6 +36,15 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// The longest sleep between two rounds.
 const SLEEP_BOUND: Duration = Duration::from_secs(1);
 
+/// When the service thread is to watch the network for a thread that sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// From now on: what the sleeper waits for may come over the network.
+    Watches,
+    /// After its nap, if it is in one: a PE of the same node brings about what the sleeper waits for.
+    MayNap,
+}
+
 /// A world's service thread, if it has one.
 #[derive(Default)]
 pub(crate) struct Service(Mutex<Option<Running>>);
@@ -128,13 +137,16 @@ impl World {
         true
     }
 
-    /// Whether the service thread takes what arrives over the net from now on, and wakes this PE's sleepers
-    /// then. It does so until a thread of this PE makes progress again.
-    pub(crate) fn is_guarded(&self, net: &Channel) -> bool {
+    /// Whether the service thread takes what arrives over the net, and wakes this PE's sleepers then. It does
+    /// so until a thread of this PE makes progress again.
+    pub(crate) fn is_guarded(&self, net: &Channel, guard: Guard) -> bool {
         let service = self.service();
         let Some(control) = service.as_ref().map(|running| &running.control).filter(|c| c.hears_all) else {
             return false;
         };
+        if guard == Guard::MayNap {
+            return true;
+        }
         net.forget_looks();
         // SYNC POINT guard: what has arrived before the thread went on guard, it has taken, and it has woken
         // the sleepers; this one announces itself before it looks again.

@@ -9,11 +9,13 @@
 //! what arrives, and wakes it.
 
 use crate::Pe;
+use crate::affinity::Core;
 use crate::agree;
 use crate::am::executor::BlockedHandlers;
 use crate::barrier::{ALL_PES, within};
 use crate::channel::Channel;
 use crate::restricted;
+use crate::service::Guard;
 use crate::stall::{self, Long};
 use crate::world::World;
 use pelago_boot::Settings;
@@ -43,8 +45,8 @@ const SPINS_BETWEEN_MAPPED: u32 = 64;
 const SPINS_BETWEEN: u32 = 8;
 /// How long a PE waits over a net before it sleeps, if nothing of its own is under way.
 const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
-/// A call of sched_yield that takes longer has given the core to another thread. One that has found none takes
-/// 0.5 us, one that has 2.8 us.
+/// A call of sched_yield that takes longer has given the core to another thread. One that has found none
+/// takes 0.5 us, one that has 2.8 us.
 const UNSHARED_REST: Duration = Duration::from_nanos(1500);
 /// Most looks between two rests.
 const STRIDE_MAX: u32 = 1024;
@@ -303,15 +305,22 @@ impl World {
         ready: &mut dyn FnMut() -> bool,
     ) {
         self.check_callback(awaited);
-        let mut waiting = net.waiting();
         let (mut looks, mut care, mut is_fresh) = (0u32, Care::default(), true);
         let is_near = awaited.pe().is_some_and(|pe| pe < self.n_pes() && self.memory.is_mapped(pe));
-        let (spins, mut between) = match (self.affinity.is_shared(), is_near) {
-            // Others have work for this core.
-            (true, _) => (1, 0),
-            (false, true) => (self.patience.net_spins, SPINS_BETWEEN_MAPPED),
-            (false, false) => (self.patience.net_spins, SPINS_BETWEEN),
+        let (spins, mut between) = match (self.affinity.core(), is_near) {
+            (Core::Own, true) => (self.patience.net_spins, SPINS_BETWEEN_MAPPED),
+            (Core::Own, false) => (self.patience.net_spins, SPINS_BETWEEN),
+            (Core::Shared, true) => {
+                // The PE that is awaited, or another one, has work for this core, and will ring.
+                care.look(self, awaited, 1, ready);
+                if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::MayNap) {
+                    return;
+                }
+                (1, 0)
+            }
+            (Core::Shared | Core::Doubtful, _) => (1, 0),
         };
+        let mut waiting = net.waiting();
         let mut rests = Rests::after(spins);
         loop {
             if std::mem::take(&mut is_fresh) && ready() {
@@ -330,7 +339,7 @@ impl World {
                 }
                 if care.since().elapsed() > self.patience.awake_over_net {
                     drop(waiting);
-                    if self.sleep_guarded(net, awaited, waiters, (&mut care, ready)) {
+                    if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::Watches) {
                         return;
                     }
                     waiting = net.waiting();
@@ -354,8 +363,8 @@ impl World {
         }
     }
 
-    /// Sleeps as long as nothing of this PE is under way and the service thread watches the network: whether
-    /// what is awaited has come.
+    /// Sleeps as long as nothing of this PE is under way and there is a service thread, which watches the
+    /// network: whether what is awaited has come.
     #[track_caller]
     fn sleep_guarded<'a>(
         &'a self,
@@ -363,9 +372,10 @@ impl World {
         awaited: Awaited,
         waiters: Option<&AtomicU32>,
         (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),
+        guard: Guard,
     ) -> bool {
         let mut sleeps = 0u32;
-        while self.is_all_quiet() && self.is_guarded(net) {
+        while self.is_all_quiet() && self.is_guarded(net, guard) {
             if self.is_busy() {
                 self.drive_all();
             }

@@ -22,7 +22,7 @@ use crate::kind::ObjectKind;
 use crate::last_words;
 use crate::muster::{Muster, Point};
 use crate::nodes::{self, Placement};
-use crate::order::{Attention, Mark};
+use crate::order::Attention;
 use crate::progress::Agenda;
 use crate::realm::Realm;
 use crate::route::Routes;
@@ -319,13 +319,8 @@ impl World {
         let is_simulated = net.as_ref().is_some_and(|net| net.virtual_time().is_some());
         // Whoever asks whether this PE is there is answered while it computes.
         let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
-        let mark = match &net {
-            None => Mark::Never,
-            Some(net) if net.moves_by_itself() => Mark::Word(net.injector().unquiet().word()),
-            Some(_) => Mark::Always,
-        };
         // SAFETY: the words lie in the segment and in the channel, both of which the world keeps.
-        let attention = unsafe { Attention::new(memory.header().sleepers.for_data(), mark) };
+        let attention = unsafe { Attention::of(&memory, net.as_deref()) };
         let n_here = memory.blocks().len();
         last_words::forget_errors(is_alone_in_process(job.as_ref()));
         let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());

@@ -94,7 +94,7 @@ impl Staging<'_> {
         let bytes = count * size_of::<u64>();
         // SYNC POINT staged: what this PE has done before is done when the receiver sees the words.
         // SAFETY: the buffer lies in the member's block; without a tracker the source is free at return.
-        unsafe { self.world.net_channel().put(self.world, target, words.as_ptr().cast(), bytes, None) };
+        unsafe { self.world.net_channel().put_message(self.world, target, words.as_ptr().cast(), bytes) };
     }
 
     /// Waits for a message in a buffer of this PE.
