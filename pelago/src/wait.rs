@@ -307,7 +307,9 @@ impl World {
         self.check_callback(awaited);
         let (mut looks, mut care, mut is_fresh) = (0u32, Care::default(), true);
         let is_near = awaited.pe().is_some_and(|pe| pe < self.n_pes() && self.memory.is_mapped(pe));
-        let (spins, mut between) = match (self.affinity.core(), is_near) {
+        // The calls of a simulated network must not depend on time.
+        let core = if net.moves_by_itself() { self.affinity.core() } else { Core::Own };
+        let (spins, mut between) = match (core, is_near) {
             (Core::Own, true) => (self.patience.net_spins, SPINS_BETWEEN_MAPPED),
             (Core::Own, false) => (self.patience.net_spins, SPINS_BETWEEN),
             (Core::Shared, true) => {
@@ -337,7 +339,7 @@ impl World {
                 if checks.is_multiple_of(CHECKS_PER_WATCH) {
                     self.watch(net, awaited, care.since());
                 }
-                if care.since().elapsed() > self.patience.awake_over_net {
+                if net.moves_by_itself() && care.since().elapsed() > self.patience.awake_over_net {
                     drop(waiting);
                     if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::Watches) {
                         return;
