@@ -1,4 +1,4 @@
-//! Starts so many PEs of a program on this machine, and ends as they do: the least launcher there can be.
+//! Starts a number of PEs of a program on this machine, and ends as they do: the smallest launcher.
 //!
 //! `launch N PROGRAM [ARGUMENTS]`
 

@@ -24,7 +24,7 @@ pub trait Provider {
     /// How an endpoint injects; [`Never`] if it does not.
     type Inject: Inject;
 
-    /// The provider in use, in words for reports: what of its own it is over, besides its name.
+    /// The provider in use, for reports: its name, and what it runs over.
     fn description(&self) -> String {
         Self::NAME.to_owned()
     }
@@ -186,7 +186,7 @@ pub trait Inject: Send {
     /// It is settled, and the endpoint is open. There is such a PE, and the place lies inside the region.
     unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool;
 
-    /// PE, offset and value of the last put of a value of so many bytes, which was not taken.
+    /// PE, offset and value of the last put of a value of `bytes` bytes, which was not taken.
     fn refused(&self, bytes: usize) -> (Pe, usize, [u8; 8]);
 
     /// Starts a put of up to [`put_bytes`](Inject::put_bytes) bytes, as above.

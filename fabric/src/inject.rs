@@ -215,7 +215,7 @@ impl<I: Inject> Injector<I> {
         self.unquiet.by_injection();
         inside.puts += 1;
         inside.origin = origin;
-        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for the
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller has promised the
         // rest.
         if unsafe { inside.own.as_mut().unwrap_unchecked().put_word(pe, offset_bytes, value) } {
             return Injected::Started;
@@ -225,10 +225,10 @@ impl<I: Inject> Injector<I> {
         Injected::Refused(Kept(()))
     }
 
-    /// What the put was, of so many bytes, when the answer was [`Injected::Refused`].
+    /// The put of `bytes` bytes for which [`Injected::Refused`] was returned.
     #[cold]
     pub fn refused(&self, _kept: Kept, bytes: usize) -> Refused {
-        // SAFETY: who has been told to keep the lock has it, and says so once.
+        // SAFETY: the caller was told to keep the lock; it has it, and calls this once.
         let mut inside = unsafe { self.inside.kept() };
         inside.puts -= 1;
         let own = inside.own.as_ref().expect("a put was started, as one was refused");
@@ -274,8 +274,8 @@ impl<I: Inject> Injector<I> {
         let Some(mut inside) = self.enter() else { return false };
         mark();
         inside.puts += 1;
-        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for source
-        // and place.
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller has promised
+        // source and place.
         let is_taken = unsafe { inside.own.as_mut().unwrap_unchecked().put(pe, offset_bytes, source, bytes) };
         inside.puts -= u64::from(!is_taken);
         is_taken
@@ -348,10 +348,10 @@ impl<I: Inject> Injector<I> {
         finish: impl FnOnce(Unfinished),
     ) {
         inside.origin = origin;
-        // What was counted before the mark was 0 is complete. Whoever counts now marks next, before it starts
-        // anything: it is found out below, or has this one left to a quiet.
+        // What was counted before the mark was 0 is complete. A thread that counts now marks next, before it
+        // starts anything: that is found out below, or this get is left to a quiet.
         inside.awaited_gets = self.other_gets.load(Ordering::Relaxed) + inside.gets + 1;
-        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller vouches for the
+        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller has promised the
         // rest. The lock is let go only when it is complete, or with the mark, which keeps others out.
         if !unsafe { inside.own.as_mut().unwrap_unchecked().get(pe, offset_bytes, into, bytes) } {
             return self.get_refused(inside, finish);

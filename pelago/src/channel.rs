@@ -276,10 +276,10 @@ impl Channel {
     ) {
         let Some(tracker) = tracker else {
             if bytes <= self.limits.inject_bytes.min(self.limits.transfer_bytes) {
-                // SAFETY: the caller vouches for source and range.
+                // SAFETY: the caller has promised source and range.
                 return unsafe { self.put_injected(world, target, source, bytes) };
             }
-            // SAFETY: the caller vouches for the range, and `track` does not return before it is sent.
+            // SAFETY: the caller has promised the range, and `track` does not return before it is sent.
             return world.track((target.operation, target.pe), Tracker::is_sent, |own| unsafe {
                 self.put(world, target, source, bytes, Some(own));
             });
@@ -291,7 +291,7 @@ impl Channel {
             let announces_sent = piece > self.limits.inject_bytes;
             tracker.begin(announces_sent);
             let status = self.issue(world, target, |net| {
-                // SAFETY: the caller vouches for the source and the range.
+                // SAFETY: the caller has promised source and range.
                 unsafe {
                     let (source, completion) = (source.add(skipped), Completion::Tracked(tracker.token()));
                     net.put(Put {
@@ -316,7 +316,7 @@ impl Channel {
     /// The range lies in the heap. `source` is valid for reads.
     #[track_caller]
     pub(crate) unsafe fn put_message(&self, world: &World, target: Target, source: *const u8, bytes: usize) {
-        // SAFETY: the caller vouches for the source and the range.
+        // SAFETY: the caller has promised source and range.
         unsafe {
             if !self.injector.put_unmarked(target.pe, target.offset_bytes, source, bytes) {
                 self.put(world, target, source, bytes, None);
@@ -330,7 +330,7 @@ impl Channel {
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads.
     unsafe fn put_injected(&self, world: &World, target: Target, source: *const u8, bytes: usize) {
-        // SAFETY: the caller vouches for the source and the range.
+        // SAFETY: the caller has promised source and range.
         if bytes == 0 || unsafe { self.injector.put(target.pe, target.offset_bytes, source, bytes) } {
             return;
         }
@@ -339,7 +339,7 @@ impl Channel {
         world.tally.add(|counts| counts.net_puts += 1);
         let (pe, completion) = (target.pe, Completion::Counted);
         let put = Put { pe, target: target.remote(0), source, bytes, completion };
-        // SAFETY: the caller vouches for the source and the range.
+        // SAFETY: the caller has promised source and range.
         let _ = self.issue(world, target, |net| unsafe { net.put(put) });
     }
 
@@ -354,7 +354,7 @@ impl Channel {
         match left {
             Left::Service => world.progress(),
             Left::Quiet => self.quiet(world),
-            // SAFETY: the caller vouches for range and place; without a tracker it is complete at return.
+            // SAFETY: the caller has promised range and place; without a tracker it is complete at return.
             Left::All => unsafe {
                 self.get(world, Target { operation: "get", pe, offset_bytes }, into, bytes, None);
             },
@@ -376,7 +376,7 @@ impl Channel {
     ) -> bool {
         // SAFETY: these are what it was injected with.
         let finish = |get| unsafe { self.finish_get(world, get, into, bytes) };
-        // SAFETY: the caller vouches for all of it.
+        // SAFETY: the caller has promised all of it.
         let get = || unsafe { injector.get_noted(from, (into, bytes), finish) };
         // Nothing but gets was started since the last one: if these are complete, this one is alone.
         match get() {
@@ -399,7 +399,7 @@ impl Channel {
         tracker: Option<&Tracker>,
     ) {
         let Some(tracker) = tracker else {
-            // SAFETY: the caller vouches for the range, and `track` does not return before it is complete.
+            // SAFETY: the caller has promised the range, and `track` does not return before it is complete.
             return world.track((source.operation, source.pe), Tracker::is_done, |own| unsafe {
                 self.get(world, source, into, bytes, Some(own));
             });
@@ -410,7 +410,7 @@ impl Channel {
             world.tally.add(|counts| counts.net_gets += 1);
             tracker.begin(false);
             let status = self.issue(world, source, |net| {
-                // SAFETY: the caller vouches for the range and the place of the data.
+                // SAFETY: the caller has promised the range and the place of the data.
                 unsafe {
                     let (target, completion) = (into.add(skipped), Completion::Tracked(tracker.token()));
                     net.get(Get {
@@ -472,7 +472,7 @@ impl Channel {
         self.started(count);
         let (word, atomic, completion) = (target.remote(0), *atomic, token.into());
         let amo = Amo { pe: target.pe, word, atomic, fetched, completion };
-        // SAFETY: the caller vouches for the word and the place of the result.
+        // SAFETY: the caller has promised the word and the place of the result.
         let status = self.call_if_open(|net| unsafe { net.atomic(amo) });
         let status = status.unwrap_or(Status::Again);
         if status == Status::Again {

@@ -28,7 +28,7 @@ pub(crate) fn nodes(text: &str, size: usize) -> Option<Vec<usize>> {
     Some(once.cycle().take(size).collect())
 }
 
-/// The mapping of a job with so many processes on each node, in the order of their ranks.
+/// The mapping of a job with these numbers of processes on the nodes, in the order of their ranks.
 pub(crate) fn of_nodes(counts: &[usize]) -> String {
     let mut text = "(vector".to_owned();
     let mut first = 0;

@@ -66,7 +66,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server of PEs with these programs, of which each node has so many.
+    /// A server of PEs with these programs, and these numbers of them on the nodes.
     pub(crate) fn new(program_of: Vec<usize>, of_nodes: &[usize]) -> Self {
         let values = HashMap::from([(MAPPING_KEY.to_owned(), mapping::of_nodes(of_nodes))]);
         let size = program_of.len();

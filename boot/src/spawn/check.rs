@@ -92,7 +92,7 @@ pub(super) fn limits(spec: &JobSpec, pes_per_process: usize) -> Result<(), Launc
     })
 }
 
-/// The descriptors for so many processes: a socket and a handle for each, and pipes where output passes.
+/// The descriptors for a number of processes: a socket and a handle for each, and pipes where output passes.
 pub(super) fn descriptors(processes: usize, has_pipes: bool) -> u64 {
     processes as u64 * if has_pipes { 4 } else { 2 } + FDS_BESIDES
 }

@@ -56,7 +56,7 @@ pub(super) enum Frame {
     Stdout(usize, Vec<u8>),
     /// To the launcher: bytes of standard error; none: it is at its end.
     Stderr(usize, Vec<u8>),
-    /// Both ways: so many bytes of a stream of the process have been taken, and there is room for more.
+    /// Both ways: this number of bytes of a stream of the process has been taken, and there is room for more.
     Taken(usize, Which, u32),
     /// To the agent: the process, and the rest of its group, is sent this signal.
     Signal(usize, i32),

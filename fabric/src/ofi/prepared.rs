@@ -93,7 +93,7 @@ impl Message {
         }
     }
 
-    /// The data lie here, so many bytes.
+    /// The data lie here, with this length in bytes.
     ///
     /// # Safety
     /// The message is there.
@@ -113,7 +113,7 @@ impl Message {
 unsafe impl Send for Prepared {}
 
 impl Prepared {
-    /// Puts of up to so many bytes through an endpoint to the memory that each PE has at its spot.
+    /// Puts of up to this number of bytes through an endpoint to the memory that each PE has at its spot.
     pub(super) fn new(endpoint: NonNull<fid_ep>, spots: Box<[Spot]>, put_bytes: usize) -> Prepared {
         let key = spots[0].key;
         let is_common = spots.iter().all(|spot| spot.key == key && spot.start == 0);
@@ -131,7 +131,8 @@ impl Prepared {
         }
     }
 
-    /// Gets as well, of up to so many bytes, with the endpoint's counter of them; if all memory has one key.
+    /// Gets as well, up to this number of bytes, with the endpoint's counter of them, if all memory has one
+    /// key.
     pub(super) fn with_gets(
         mut self,
         counter: NonNull<fid_cntr>,

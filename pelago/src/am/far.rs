@@ -28,7 +28,7 @@ pub(super) struct Far {
     /// Positions are numbers of requests.
     window: Window,
     sent: AtomicU64,
-    /// Of those sent, so many were executed, as far as is known.
+    /// The number of those sent that were executed, as far as is known.
     known: AtomicU64,
     /// Looks for room in vain since the last question, and questions since the last answer.
     looks: AtomicU32,
@@ -192,7 +192,7 @@ impl World {
     /// later, when nothing of the network is held. `None` if it makes no sense.
     pub(crate) fn note_active(&self, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
         let mut words = vec![0u64; payload.len().div_ceil(8)];
-        // SAFETY: the words have room for so many bytes.
+        // SAFETY: the words have room for the bytes of the payload.
         unsafe {
             words.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(payload.as_ptr(), payload.len());
         }
@@ -215,7 +215,7 @@ impl World {
         self.net_channel().try_remove_follower()
     }
 
-    /// Takes the word of a PE that it has executed so many requests of this one. `None` if it cannot have.
+    /// Takes note of how many requests of this PE another one has executed. `None` if it cannot have.
     pub(crate) fn note_executed(&self, from: Pe, executed: u64) -> Option<()> {
         let far = self.am.peers(self).of(from).far()?;
         if far.known.fetch_max(executed, Ordering::Relaxed) < executed {
@@ -238,7 +238,7 @@ impl World {
         Some(())
     }
 
-    /// Loses the next so many words that tell other PEs how many of their requests were executed. For tests.
+    /// Loses the next `count` words that tell other PEs how many of their requests were executed. For tests.
     #[doc(hidden)]
     pub fn lose_words_of_progress(&self, count: u32) {
         self.am.arrivals.losses.store(count, Ordering::Relaxed);

@@ -170,7 +170,7 @@ impl TwoLevel<'_> {
     unsafe fn staged(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
         let mut page = Page::new();
-        // SAFETY: the caller vouches for source and target; a page holds what is staged.
+        // SAFETY: the caller has promised source and target; a page holds what is staged.
         unsafe {
             match call.operation {
                 Operation::Barrier => self.sync(),
@@ -224,7 +224,7 @@ impl TwoLevel<'_> {
     unsafe fn staged_in_order(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
         let (mut page, mut all) = (Page::new(), Page::new());
-        // SAFETY: the caller vouches for source and target; a page holds the blocks of all ranks.
+        // SAFETY: the caller has promised source and target; a page holds the blocks of all ranks.
         unsafe {
             self.gather(source, &mut page, bytes);
             self.spread_to_all(&mut page, all.start(), n * bytes);
@@ -257,7 +257,7 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn reduce(&self, combiner: &Combiner, source: *const u8, page: &mut Page, bytes: usize) {
         let start = page.start();
-        // SAFETY: the caller vouches for the source; a page holds what is staged.
+        // SAFETY: the caller has promised the source; a page holds what is staged.
         unsafe {
             match self.has_mates() {
                 true => {
@@ -286,7 +286,7 @@ impl TwoLevel<'_> {
     unsafe fn gather(&self, source: *const u8, page: &mut Page, bytes: usize) {
         let (mut here, start) = (Page::new(), page.start());
         let blocks = here.start();
-        // SAFETY: the caller vouches for the source; a page holds what is staged.
+        // SAFETY: the caller has promised the source; a page holds what is staged.
         unsafe {
             match self.has_mates() {
                 true => self.node().gather(0, &|_| source.cast_mut(), &|_| blocks, bytes),
@@ -311,7 +311,7 @@ impl TwoLevel<'_> {
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
     unsafe fn spread_to_all(&self, page: &mut Page, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller vouches for the target.
+        // SAFETY: the caller has promised the target.
         unsafe { self.spread(0, page, target, bytes) };
         self.levels.have_met();
     }
@@ -323,7 +323,7 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn spread(&self, place: usize, page: &mut Page, target: *mut u8, bytes: usize) {
         let start = page.start();
-        // SAFETY: the caller vouches for the target; a page holds what is staged.
+        // SAFETY: the caller has promised the target; a page holds what is staged.
         unsafe {
             match self.has_mates() {
                 true => self.node().broadcast(place, &|_| start, &|_| target, bytes),
@@ -341,7 +341,7 @@ impl TwoLevel<'_> {
         if !self.is_home(root) {
             return;
         }
-        // SAFETY: the caller vouches for the root's target; a page holds what is staged.
+        // SAFETY: the caller has promised the root's target; a page holds what is staged.
         unsafe {
             match self.levels.groups.place(root) {
                 0 if self.levels.is_leader() => copy::transfer(target, page.start(), bytes),
@@ -370,14 +370,14 @@ impl TwoLevel<'_> {
             debug_assert!(begins, "all buffers are free after a meeting");
         }
         if self.team.my_rank() == root {
-            // SAFETY: the caller vouches for the root's source; a page holds what is staged.
+            // SAFETY: the caller has promised the root's source; a page holds what is staged.
             unsafe { copy::copy(page.start(), source, bytes) };
         }
         let place = self.place_of(root);
         if self.levels.node.my_rank() == place {
             self.staging().broadcast(root, page, bytes);
         }
-        // SAFETY: the caller vouches for the target.
+        // SAFETY: the caller has promised the target.
         unsafe { self.spread(place, page, target, bytes) };
     }
 
@@ -402,7 +402,7 @@ impl TwoLevel<'_> {
         let from = |place: usize| source.place(self.world, node, place);
         let into = |place: usize| target.place(self.world, node, place);
         let first = levels.groups.leader(levels.own) * bytes;
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller has promised all places.
         unsafe {
             match call.operation {
                 Operation::Broadcast => {
@@ -468,7 +468,7 @@ impl TwoLevel<'_> {
         self.node().sync();
         if me < parts {
             let (start, end) = range(me);
-            // SAFETY: the caller vouches for all places. Nobody else reads or writes this part of this
+            // SAFETY: the caller has promised all places. Nobody else reads or writes this part of this
             // member's source and target before the next meeting.
             unsafe {
                 let operands: Vec<_> =
@@ -482,7 +482,7 @@ impl TwoLevel<'_> {
         self.node().sync();
         for part in (0..parts).filter(|&part| part != me) {
             let (start, end) = range(part);
-            // SAFETY: the caller vouches for all places; each part was computed before this meeting.
+            // SAFETY: the caller has promised all places; each part was computed before this meeting.
             unsafe { copy::copy(target.own.add(start), into(part).add(start), end - start) };
         }
         self.node().sync();
@@ -513,7 +513,7 @@ impl TwoLevel<'_> {
             target_bases: bases,
             combiner: call.combiner.clone(),
         };
-        // SAFETY: the caller vouches for source and target, which have as many bytes as the shape says.
+        // SAFETY: the caller has promised source and target, which have as many bytes as the shape says.
         let progress: Arc<Progress> = unsafe {
             self.world.start_collective(self.team, self.operation, &plan, operands, call.usages())?
         };
@@ -563,7 +563,7 @@ impl TwoLevel<'_> {
 /// Both are valid for `bytes` bytes, and the same or apart.
 unsafe fn copy_apart(target: *mut u8, source: *const u8, bytes: usize) {
     if target.cast_const() != source {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller has promised both.
         unsafe { copy::copy(target, source, bytes) };
     }
 }
