@@ -12,6 +12,7 @@ use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering, fence};
 
 /// Where to look whether fence and quiet have more to do than to order stores.
+#[derive(Clone, Copy)]
 pub(crate) struct Attention {
     sleepers: *const AtomicU32,
     unquiet: *const AtomicU32,

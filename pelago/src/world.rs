@@ -80,6 +80,8 @@ use std::time::Instant;
 /// ```
 pub struct World {
     core: Arc<Core>,
+    /// Beside the core, so that fence and quiet reach it by one load less.
+    pub(crate) attention: Attention,
 }
 
 /// All of a world, in one place as long as it lives: its service thread has a share of it (`service.rs`).
@@ -90,7 +92,6 @@ pub struct Core {
     pub(crate) memory: Memory,
     pub(crate) patience: Patience,
     pub(crate) barrier: Barrier,
-    pub(crate) attention: Attention,
     pub(crate) tally: Tally,
     /// Number of the last agreement; held by the thread that makes a collective call.
     pub(crate) agreed: Mutex<u64>,
@@ -339,7 +340,6 @@ impl World {
             cores: 1,
             patience: Patience::new(n_here, 1, net.as_deref(), settings),
             barrier: Barrier::new(net.is_some()),
-            attention,
             memory,
             tally,
             agreed: Mutex::new(0),
@@ -366,7 +366,7 @@ impl World {
             job: Mutex::new(job),
             service: Service::default(),
         };
-        World { core: Arc::new(core) }.joined(n_here, settings)
+        World { core: Arc::new(core), attention }.joined(n_here, settings)
     }
 
     /// Meets the other PEs, and agrees with them.
@@ -401,7 +401,7 @@ impl World {
 
     /// The same world for its service thread.
     pub(crate) fn shared(&self) -> Shared {
-        Shared(ManuallyDrop::new(World { core: Arc::clone(&self.core) }))
+        Shared(ManuallyDrop::new(World { core: Arc::clone(&self.core), attention: self.attention }))
     }
 
     /// Ends this PE because its service thread has found that the job fails. Where PEs are threads, the
