@@ -43,6 +43,8 @@ const SPINS_BEFORE_NET: u32 = 40;
 /// Looks between two rounds of progress, if a PE that is mapped brings about what is awaited, or any other.
 const SPINS_BETWEEN_MAPPED: u32 = 64;
 const SPINS_BETWEEN: u32 = 8;
+/// On a core that others have work for: how often a PE that waits for one of its node yields before it sleeps.
+const YIELDS_BEFORE_SLEEP: u32 = 4;
 /// How long a PE waits over a net before it sleeps, if nothing of its own is under way.
 const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
 /// A call of sched_yield that takes longer has given the core to another thread. One that has found none
@@ -313,7 +315,10 @@ impl World {
             (Core::Own, true) => (self.patience.net_spins, SPINS_BETWEEN_MAPPED),
             (Core::Own, false) => (self.patience.net_spins, SPINS_BETWEEN),
             (Core::Shared, true) => {
-                // The PE that is awaited, or another one, has work for this core, and will ring.
+                // The PE that is awaited may have work for this core, and it will ring.
+                if has_come_soon(YIELDS_BEFORE_SLEEP, rustix::thread::sched_yield, ready) {
+                    return;
+                }
                 care.look(self, awaited, 1, ready);
                 if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::MayNap) {
                     return;
@@ -348,7 +353,7 @@ impl World {
                 }
             }
             if net.moves_by_itself() && looks < rests.next {
-                if has_come_soon(between, ready) {
+                if has_come_soon(between, spin_once, ready) {
                     return;
                 }
                 continue;
@@ -597,10 +602,10 @@ impl<'a> Care<'a> {
     }
 }
 
-/// Whether what is awaited comes within this number of looks.
-fn has_come_soon(looks: u32, ready: &mut dyn FnMut() -> bool) -> bool {
+/// Whether what is awaited comes within this number of looks, with a pause before each.
+fn has_come_soon(looks: u32, pause: fn(), ready: &mut dyn FnMut() -> bool) -> bool {
     (0..looks).any(|_| {
-        spin_once();
+        pause();
         ready()
     })
 }
