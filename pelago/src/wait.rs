@@ -43,7 +43,8 @@ const SPINS_BEFORE_NET: u32 = 40;
 /// Looks between two rounds of progress, if a PE that is mapped brings about what is awaited, or any other.
 const SPINS_BETWEEN_MAPPED: u32 = 64;
 const SPINS_BETWEEN: u32 = 8;
-/// On a core that others have work for: how often a PE that waits for one of its node yields before it sleeps.
+/// On a core that others have work for: how often a PE that waits for one of its node yields before it
+/// sleeps.
 const YIELDS_BEFORE_SLEEP: u32 = 4;
 /// How long a PE waits over a net before it sleeps, if nothing of its own is under way.
 const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
