@@ -1,6 +1,6 @@
 //! The contract of a provider, and the enum that dispatches to the one in use.
 //!
-//! What is moved is a value: a [`Put`], a [`Get`] or an [`Amo`], which says all of the operation. What a
+//! An operation is a value: a [`Put`], a [`Get`] or an [`Amo`], which says all of the operation. What a
 //! provider can start beside all its other calls, without their lock, it hands out as its [`Inject`].
 
 use crate::amo::AtomicKind;

@@ -23,7 +23,7 @@ const SHORT_BYTES: usize = 4096;
 /// Looks after which it is time to serve other PEs.
 const LOOKS_PER_SERVICE: u32 = 128;
 
-/// What injects at an endpoint; closed for ever where the provider does not.
+/// The injector of an endpoint; closed for ever where the provider does not.
 pub struct Injector<I> {
     /// Of the job; read while it is open only.
     failure: *const Failure,
@@ -48,7 +48,7 @@ unsafe impl<I: Inject> Send for Injector<I> {}
 struct Inside<I> {
     puts: u64,
     gets: u64,
-    /// What the count of gets is when the last one is complete.
+    /// The count of gets at which the last one is complete.
     awaited_gets: u64,
     own: Option<I>,
     /// For ever: nothing is dropped, as a get that was given up may still be under way.
@@ -63,14 +63,14 @@ struct Inside<I> {
 }
 
 impl<I: Inject> Inside<I> {
-    /// What is left of the last get.
+    /// The rest of the last get.
     fn unfinished(&self, left: Left) -> Unfinished {
         let (pe, offset_bytes) = self.own.as_ref().map_or((0, 0), I::last_get);
         Unfinished { origin: self.origin, pe, offset_bytes, left }
     }
 }
 
-/// What became of a put of a word.
+/// The outcome of a put of a word.
 #[must_use]
 pub enum Injected {
     /// It is started, and the source is free.
@@ -81,7 +81,7 @@ pub enum Injected {
     Refused(Kept),
 }
 
-/// What became of a get that was noted.
+/// The outcome of a get that was noted.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
@@ -97,17 +97,17 @@ pub enum Noted {
 /// A get that is not there yet, or has more to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
-    /// What [`Injector::get`] was given.
+    /// The `origin` of [`Injector::get`].
     pub origin: *const (),
     /// Its target.
     pub pe: Pe,
     /// The place there, in bytes from the start of the region.
     pub offset_bytes: usize,
-    /// What is left to do.
+    /// The steps that remain.
     pub left: Left,
 }
 
-/// What is left to do for a get.
+/// The steps that remain for a get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// To serve other PEs, which wait for it: the data are there.
@@ -123,7 +123,7 @@ pub struct Kept(());
 
 /// A put of a word that the provider did not take.
 pub struct Refused {
-    /// What [`Injector::put_word`] was given.
+    /// The `origin` of [`Injector::put_word`].
     pub origin: *const (),
     /// Its target.
     pub pe: Pe,
@@ -463,7 +463,7 @@ mod tests {
     use std::mem::MaybeUninit;
     use std::sync::Arc;
 
-    /// What a provider does, as far as it matters here.
+    /// The behaviour of a provider, as far as it matters here.
     #[derive(Default)]
     struct Script {
         /// Calls that are refused, from now on.
@@ -551,7 +551,7 @@ mod tests {
         unsafe { injector.put_word(3, 40, 0x0102_u16, std::ptr::dangling()) }
     }
 
-    /// What became of a get, and what is left to do.
+    /// The outcome of a get, and the steps that remain.
     fn get(injector: &Injector<Scripted>) -> (Noted, Option<Left>) {
         let mut left = None;
         // SAFETY: the script touches no memory.

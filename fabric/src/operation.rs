@@ -71,7 +71,7 @@ pub struct Amo {
     pub pe: Pe,
     /// The place of the word there.
     pub word: Remote,
-    /// What happens to it.
+    /// The operation.
     pub atomic: Atomic,
     /// The place of the word's old value, of as many bytes as the kind has; or null. With a place the
     /// operation counts as a get, else as a put.

@@ -62,7 +62,7 @@ impl Unquiet {
         self.0.compare_exchange(BY_INJECTION, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// What a mark becomes if another call starts one thing, and nothing else is started.
+    /// The mark after another call has started one operation, and nothing else is started.
     pub fn after_one_call(mark: u32) -> u32 {
         mark.wrapping_add(ONE_CALL) | BY_CALL
     }

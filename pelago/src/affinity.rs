@@ -21,7 +21,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(256);
 
-/// What a PE knows of the core that it runs on.
+/// The state of a PE concerning the core that it runs on.
 #[derive(Debug, Default)]
 pub(crate) struct Affinity {
     /// The thread that has joined, as the system numbers it. 0 if the PEs are more than the cores, or are to
@@ -37,7 +37,7 @@ pub(crate) struct Affinity {
 /// Waits that go by the last finding that the core is shared.
 const SHARED_WAITS: u32 = 64;
 
-/// What a wait takes the core for.
+/// How a wait sees the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Core {
     /// This PE's alone.
@@ -49,7 +49,7 @@ pub(crate) enum Core {
 }
 
 impl Affinity {
-    /// What the next wait takes the core for.
+    /// How the next wait sees the core.
     pub(crate) fn core(&self) -> Core {
         match self.shared_waits.load(Ordering::Relaxed) {
             0 => Core::Own,

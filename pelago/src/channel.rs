@@ -28,7 +28,7 @@ const LOOKS_FOR_QUIET: u32 = 32;
 /// Of those, one in so many takes what has arrived.
 const LOOKS_PER_SERVICE: u32 = 8;
 
-/// What injects at a channel.
+/// The injector of a channel.
 pub(crate) type Injector = pelago_fabric::inject::Injector<NetInject>;
 
 /// A sending side over the net.
@@ -513,7 +513,7 @@ impl Channel {
         self.keeps_messages_behind_puts
     }
 
-    /// What starts short puts and lone gets beside the lock.
+    /// It starts short puts and lone gets beside the lock.
     pub(crate) fn injector(&self) -> &Injector {
         &self.injector
     }

@@ -84,7 +84,7 @@ pub(crate) struct TeamCore {
     memory: BlockKind,
 }
 
-/// What a block has: the strategy of its slots, and whether it has staging buffers.
+/// The contents of a block: the strategy of its slots, and whether it has staging buffers.
 pub(crate) type BlockKind = (SyncMemoryKind, bool);
 
 /// Where the block of one member is mapped.

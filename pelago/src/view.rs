@@ -158,7 +158,7 @@ impl<'a, T: Element> View<'a, T> {
         self.channel.unwrap_or_else(|| self.world.net_channel())
     }
 
-    /// What injects where operations over the net start.
+    /// The injector of the channel where operations over the net start.
     fn own_injector(&self) -> &'a Injector {
         let channel = self.channel.or(self.world.net.as_ref());
         channel.map_or(&self.world.no_injector, |channel| channel.injector())

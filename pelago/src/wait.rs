@@ -577,7 +577,7 @@ impl World {
     }
 }
 
-/// What a wait that lasts looks after, from time to time.
+/// The checks that a long wait makes from time to time.
 #[derive(Default)]
 struct Care<'a> {
     since: Option<Instant>,

@@ -109,7 +109,7 @@ pub struct Core {
     pub(crate) muster: Muster,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Channel>>,
-    /// What injects where nothing is injected: never open.
+    /// The injector where nothing is injected: it is never open.
     pub(crate) no_injector: Injector,
     /// After the channel that writes its answers.
     pub(crate) watch: Watch,

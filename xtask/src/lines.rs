@@ -24,7 +24,7 @@ struct Row {
     lines: usize,
 }
 
-/// What was counted in a folder, and below it.
+/// The counts of a folder and of those below it.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     files: usize,
@@ -101,7 +101,7 @@ fn test_modules(path: &Path, names: &[String]) -> Vec<PathBuf> {
     names.iter().map(|name| folder.join(name)).collect()
 }
 
-/// What a file has.
+/// The counts of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Unit {
     lines: usize,

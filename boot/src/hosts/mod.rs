@@ -31,7 +31,7 @@ pub enum HostsError {
     List {
         /// The part.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
     /// A line of a host file.
@@ -43,7 +43,7 @@ pub enum HostsError {
         path: String,
         /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// A host file that cannot be read.
@@ -51,7 +51,7 @@ pub enum HostsError {
     File {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         reason: std::io::Error,
     },
     /// A host file without hosts.
@@ -64,7 +64,7 @@ pub enum HostsError {
         variable: &'static str,
         /// Its value.
         value: String,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
 }

@@ -43,12 +43,12 @@ pub enum AgentError {
     /// The system refused something that it needs.
     #[error("{what}: {reason}")]
     System {
-        /// What was refused.
+        /// The call that was refused.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         reason: io::Error,
     },
-    /// What comes in is not from a launcher.
+    /// The input does not come from a launcher.
     #[error("what came on standard input is not from a launcher of the same version")]
     Garbage,
     /// The launcher is gone, or silent, and processes were left.

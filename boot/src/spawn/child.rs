@@ -28,7 +28,7 @@ pub(super) enum Told {
 /// A process of the job.
 pub(super) struct Child {
     place: Place,
-    /// What it has said by PMI-1, and not yet as a whole line.
+    /// PMI-1 input that is not a whole line yet.
     pub(super) lines: Lines,
     pub(super) stdout: Option<Stream>,
     pub(super) stderr: Option<Stream>,
@@ -56,7 +56,7 @@ pub(super) struct Remote {
     pub(super) is_running: bool,
     /// Whether its PMI socket is open.
     pub(super) speaks: bool,
-    /// What it does, if its agent has said so since it was asked.
+    /// The state of the process, if its agent has reported it since it was asked.
     pub(super) state: Option<ProcessState>,
 }
 
@@ -185,7 +185,7 @@ impl Child {
         matches!(&self.place, Place::There(remote) if remote.is_running && remote.state.is_none())
     }
 
-    /// What the system shows of it; `None` if its host has not said so.
+    /// The state that the system shows; `None` if its host has not reported it.
     pub(super) fn state(&self) -> Option<ProcessState> {
         match &self.place {
             _ if !self.is_running() => Some(ProcessState::Gone),

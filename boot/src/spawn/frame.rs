@@ -28,10 +28,10 @@ const START_MAX_BYTES: usize = 64 << 20;
 /// So many bytes of a stream of a process may be on their way before the receiver has said that it has taken
 /// some.
 pub(super) const WINDOW_BYTES: usize = 64 << 10;
-/// What is written before the greeting (by the shell's start-up files) may have this length.
+/// The most bytes before the greeting, which start-up files of the shell may write.
 const NOISE_MAX_BYTES: usize = 64 << 10;
 
-/// What is sent in the place of a frame, or not sent, as this is what it looks like.
+/// Why the input is not a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Garbage;
 
@@ -302,7 +302,7 @@ impl Frames {
         }
     }
 
-    /// What has come in the place of the greeting, shortened.
+    /// The input in the place of the greeting, shortened.
     pub(super) fn noise(&self) -> String {
         let text = String::from_utf8_lossy(&self.held[self.done..]);
         let text = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });

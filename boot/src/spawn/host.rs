@@ -72,7 +72,7 @@ pub(super) struct Host {
     /// When its stream ended.
     pub(super) ended_at: Option<Instant>,
     pub(super) end: Option<End>,
-    /// What the remote shell wrote to standard error before the agent was there.
+    /// The standard error of the remote shell before the agent was there.
     pub(super) words: Vec<u8>,
     to: Option<PipeWriter>,
     waits_for_room: bool,
@@ -225,7 +225,7 @@ impl Host {
 
     fn end_shell(&self) {
         self.process.signal(Signal::TERM);
-        // What is stopped hears it too.
+        // A stopped process receives it too.
         self.process.signal(Signal::CONT);
     }
 

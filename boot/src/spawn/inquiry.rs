@@ -28,7 +28,7 @@ pub(super) struct Known {
     pub(super) pid: i32,
     /// The host that it is on, if that is not this machine.
     pub(super) host: Option<String>,
-    /// What the system shows of it; `None` if its host has not said so.
+    /// The state that the system shows; `None` if its host has not reported it.
     pub(super) state: Option<ProcessState>,
     pub(super) stage: Stage,
 }

@@ -208,7 +208,7 @@ pub enum LaunchError {
         host: String,
         /// The command.
         shell: String,
-        /// What the system said.
+        /// The error of the system.
         reason: std::io::Error,
     },
     /// A setting for the PEs is not valid.
@@ -223,7 +223,7 @@ pub enum LaunchError {
         n: usize,
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         reason: std::io::Error,
     },
     /// The system refused something that the launcher needs.
@@ -231,7 +231,7 @@ pub enum LaunchError {
     System {
         /// What was refused.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         reason: std::io::Error,
     },
 }

@@ -56,7 +56,7 @@ pub(super) struct Outlets {
 pub(super) struct Stream {
     supply: Supply,
     target: Target,
-    /// What is put before each line, if whole lines are passed on.
+    /// The tag before each line, if whole lines are passed on.
     tag: Option<String>,
     held: Vec<u8>,
     /// How much is still to be read, if that is known.

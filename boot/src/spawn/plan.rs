@@ -94,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// What the agent of a host has to know.
+    /// The settings of the agent of a host.
     pub(super) fn start(&self, host: usize, binds: bool) -> Start {
         let processes = self.hosts[host].1.clone();
         let own = std::env::current_exe().ok();

@@ -89,7 +89,7 @@ impl Poller {
         Ok(Self { fd: epoll::create(epoll::CreateFlags::CLOEXEC)?, events: Vec::with_capacity(256) })
     }
 
-    /// What becomes readable when something happens.
+    /// The descriptor that becomes readable when something happens.
     pub(super) fn bell(&self) -> &OwnedFd {
         &self.fd
     }

@@ -50,7 +50,7 @@ pub(super) struct Ready {
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
-/// What the start of every process of a job on this machine has in common.
+/// The settings that all processes of a job on this machine share.
 pub(super) struct Starter {
     pub(super) programs: Vec<Ready>,
     /// The number of processes of the job.

@@ -15,7 +15,7 @@ pub struct Part {
     pub words: Vec<OsString>,
 }
 
-/// What may stand before a further program.
+/// The options before a further program.
 #[derive(Args)]
 struct Further {
     /// Number of PEs
@@ -52,7 +52,7 @@ fn further(words: &[OsString]) -> Result<Part, String> {
     let command =
         Further::augment_args(clap::Command::new("run").no_binary_name(true).disable_help_flag(true));
     let parsed = command.try_get_matches_from(words).and_then(|matches| Further::from_arg_matches(&matches));
-    // What clap says begins by `error: ` and goes on with help that is not this command's.
+    // The message of clap begins with `error: ` and goes on with help that is not this command's.
     let parsed = parsed.map_err(|error| {
         let text = error.to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);

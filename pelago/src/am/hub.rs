@@ -27,7 +27,7 @@ pub(crate) struct Hub {
     peers: OnceLock<Peers>,
     pub(super) inboxes: [Mutex<Inbox>; 2],
     pub(super) executors: [Executor; 2],
-    /// What has come over the network.
+    /// Messages that have come over the network.
     pub(super) arrivals: Arrivals,
 }
 

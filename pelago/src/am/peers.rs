@@ -105,7 +105,7 @@ impl Peer {
         }
     }
 
-    /// What is known of it, if it is reached over the network.
+    /// Its state, if it is reached over the network.
     pub(super) fn far(&self) -> Option<&Far> {
         match &self.route {
             Route::Lane(_) => None,

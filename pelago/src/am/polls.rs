@@ -14,10 +14,10 @@ use pelago_fabric::sync::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 /// Polls from one round of progress to the next, where there is a network beside the rings.
 pub(super) const POLLS_PER_ROUND: i32 = 64;
 
-/// What stands for a stamp where there are no rings.
+/// The stamp where there are no rings.
 static NO_STAMP: AtomicU64 = AtomicU64::new(0);
 
-/// What a poll looks at.
+/// The words that a poll looks at.
 pub(super) struct Polls {
     /// Polls until the next round of progress; negative when it is due.
     left: AtomicI32,

@@ -10,7 +10,7 @@
 
 use pelago_fabric::sync::{AtomicI32, AtomicU64, Ordering};
 
-/// What this PE may have under way to one peer.
+/// The window of requests that this PE may have under way to one peer.
 pub(super) struct Window {
     /// Units of the half that are left; not above 0 when it is full. Threads of this PE may lose some to each
     /// other.

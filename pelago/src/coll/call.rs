@@ -82,12 +82,12 @@ impl<'a> Call<'a> {
         self.operands.is_some_and(|(target, source)| target.own == source.own && self.count > 0)
     }
 
-    /// What combines elements, of an operation that does.
+    /// The combiner of an operation that combines elements.
     pub(super) fn combiner(&self) -> &Combiner {
         self.combiner.as_ref().expect("an operation that combines has a combiner")
     }
 
-    /// What keeps the arrays from being reclaimed.
+    /// The usages that keep the arrays from being reclaimed.
     pub(super) fn usages(&self) -> [Option<Arc<Usage>>; 2] {
         let usage = |span: Operand<'_>| Some(Arc::clone(span.usage));
         self.operands.map_or([None, None], |(target, source)| [usage(target), usage(source)])

@@ -26,7 +26,7 @@ pub(super) enum Among {
     Places(usize),
 }
 
-/// What the plan of a call follows from, apart from the team and the settings.
+/// The key of a plan: all that it follows from, apart from the team and the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     among: Among,

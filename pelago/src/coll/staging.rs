@@ -24,7 +24,7 @@ use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
-/// What a message can carry, in bytes.
+/// The most data in a message, in bytes.
 pub(crate) const STAGED_BYTES: usize = 1024;
 /// Bytes of data of a word.
 const DATA_BYTES: usize = 4;

@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// From here on the members of a node lead a part of an all-reduce each.
 const SPLIT_BYTES: usize = 64 << 10;
 
-/// What a call does, with sizes in bytes.
+/// How a call is done, with sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// By a message in a staging buffer, which holds all of it.
@@ -521,7 +521,7 @@ impl TwoLevel<'_> {
         Ok(())
     }
 
-    /// What one member of each node does.
+    /// The part of one member of each node.
     fn shape_among(&self, call: &Call<'_>, in_place: bool) -> Shape {
         let groups = &self.levels.groups;
         let shape = Shape::new(call.operation, self.levels.own, groups.len(), call.count, call.element_bytes);

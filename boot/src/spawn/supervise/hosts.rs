@@ -275,7 +275,7 @@ impl Supervisor<'_> {
     fn abandon(&mut self, host: usize) {
         for process in self.hosts[host].processes.clone() {
             for source in [Source::Stdout(process), Source::Stderr(process)] {
-                // What has arrived is passed on.
+                // Output that has arrived is passed on.
                 self.pass_output(process, source);
                 self.close_output(process, source);
             }
@@ -384,7 +384,7 @@ mod tests {
     use crate::fuzzing;
     use crate::hosts::hosts_of_list;
 
-    /// What an agent of two processes may send, from the greeting on.
+    /// The frames that an agent of two processes may send, from the greeting on.
     fn conversations() -> Vec<Vec<u8>> {
         let of = |frames: &[Frame]| {
             let mail = Mail::default();
