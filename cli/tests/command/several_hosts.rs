@@ -132,7 +132,7 @@ fn pes_have_the_environment_and_the_settings_of_the_launcher() {
     let mut command = on("a,b", &["--env", "COLOUR=deep red", "--bind", "sh", "-c", line]);
     command.env("PELAGO_SPINS", "7").env("SSH_TTY", "mine").env("SLURMD_NODENAME", "mine");
     let ended = Started::new(command).end();
-    // A host keeps its own variables; the settings of the launcher's environment count.
+    // Variables that describe a host, such as SSH_TTY, do not travel; settings do.
     assert_eq!(
         (ended.status, ended.stdout.as_str()),
         (0, "7,,on,none,,deep red\n".repeat(2).as_str()),
