@@ -195,6 +195,16 @@ pub trait Inject: Send {
     /// As above; the source is valid for reads.
     unsafe fn put(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool;
 
+    /// As [`put`](Inject::put), for a message whose receiver waits for it: the put may count as complete when
+    /// it is on its way.
+    ///
+    /// # Safety
+    /// As [`put`](Inject::put).
+    unsafe fn put_message(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.put(pe, offset_bytes, source, bytes) }
+    }
+
     /// Starts a get of at most [`get_bytes`](Inject::get_bytes) bytes, as above.
     ///
     /// # Safety
@@ -408,6 +418,13 @@ macro_rules! providers {
                 // SAFETY: the caller's promises are the same.
                 unsafe {
                     match self { $(NetInject::$variant(own) => own.put(pe, offset_bytes, source, bytes)),+ }
+                }
+            }
+
+            unsafe fn put_message(&mut self, pe: Pe, place: usize, source: *const u8, bytes: usize) -> bool {
+                // SAFETY: the caller's promises are the same.
+                unsafe {
+                    match self { $(NetInject::$variant(own) => own.put_message(pe, place, source, bytes)),+ }
                 }
             }
 

@@ -242,41 +242,37 @@ impl<I: Inject> Injector<I> {
     /// As [`put_word`](Injector::put_word); the source is valid for reads.
     pub unsafe fn put(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
-        unsafe { self.put_beside(pe, offset_bytes, source, bytes, || self.unquiet.by_injection()) }
+        unsafe {
+            self.put_beside(bytes, |own| {
+                self.unquiet.by_injection();
+                own.put(pe, offset_bytes, source, bytes)
+            })
+        }
     }
 
-    /// As [`put`](Injector::put), without the mark: a quiet that finds no mark does not wait for it. For
-    /// messages of the runtime that a receiver waits for anyway.
+    /// As [`put`](Injector::put), for a message of the runtime that its receiver waits for. It leaves no
+    /// mark: a quiet that finds none does not wait for it, nor does any quiet learn when it is delivered.
     ///
     /// # Safety
     /// As [`put`](Injector::put).
-    pub unsafe fn put_unmarked(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
+    pub unsafe fn put_message(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
-        unsafe { self.put_beside(pe, offset_bytes, source, bytes, || ()) }
+        unsafe { self.put_beside(bytes, |own| own.put_message(pe, offset_bytes, source, bytes)) }
     }
 
-    /// A put that is counted after `mark` was called, under the lock.
+    /// A put that `start` begins under the lock, if nothing stands in the way.
     ///
     /// # Safety
-    /// As [`put`](Injector::put).
+    /// `start` may begin it.
     #[inline(always)]
-    unsafe fn put_beside(
-        &self,
-        pe: Pe,
-        offset_bytes: usize,
-        source: *const u8,
-        bytes: usize,
-        mark: impl FnOnce(),
-    ) -> bool {
+    unsafe fn put_beside(&self, bytes: usize, start: impl FnOnce(&mut I) -> bool) -> bool {
         if bytes > self.put_bytes {
             return false;
         }
         let Some(mut inside) = self.enter() else { return false };
-        mark();
         inside.puts += 1;
-        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller has promised
-        // source and place.
-        let is_taken = unsafe { inside.own.as_mut().unwrap_unchecked().put(pe, offset_bytes, source, bytes) };
+        // SAFETY: what is open is settled, and its endpoint open until `close`.
+        let is_taken = start(unsafe { inside.own.as_mut().unwrap_unchecked() });
         inside.puts -= u64::from(!is_taken);
         is_taken
     }
@@ -595,13 +591,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unmarked_put_counts_but_leaves_no_mark() {
+    fn a_message_counts_but_leaves_no_mark() {
         let (injector, script, _failure) = opened();
         // SAFETY: the script touches no memory.
-        let put_unmarked = || unsafe { injector.put_unmarked(0, 0, std::ptr::dangling(), 16) };
-        assert!(put_unmarked());
+        let put_message = || unsafe { injector.put_message(0, 0, std::ptr::dangling(), 16) };
+        assert!(put_message());
         script.refusals.store(1, Ordering::Relaxed);
-        assert!(!put_unmarked(), "refused");
+        assert!(!put_message(), "refused");
         assert_eq!((injector.stop().puts(), injector.unquiet().read()), (1, 0));
     }
 

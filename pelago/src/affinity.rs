@@ -1,9 +1,13 @@
-//! Where the PEs of a node run: each on a core of its own, where there are as many cores as PEs.
+//! Where the PEs of a machine run: each on a core of its own, where there are as many cores as PEs of the
+//! job. Where there are not, they run where the system puts them.
 //!
 //! The system often starts two PEs on one core while another core is idle. They then put each other to sleep
 //! by turns. At no moment can both run, so the system sees no reason to move one of them, and the job stays
-//! slow to its end. So each PE starts on the core that has its number within the node. A PE that waits, and
-//! finds its core shared, looks whether another PE of its node is there, and moves if so.
+//! slow to its end. So each PE starts on the core that has its number within the machine. A PE that waits,
+//! and finds its core shared, looks whether another PE of its node is there, and moves if so.
+//!
+//! Nodes may be on one machine: simulated ones, and network namespaces. Where their PEs are more than the
+//! cores, it is best if PEs that wake each other share a core, and the system sees to that by itself.
 //!
 //! Invariant: the affinity mask of a thread is the same before and after. A move narrows it for a moment, to
 //! cores that it has. So a mask that the user or the launcher has set is obeyed, and the system may move the
@@ -69,21 +73,19 @@ impl Affinity {
 }
 
 impl World {
-    /// Moves this thread to the core that has the PE's number within the node, counted from the node's, if
-    /// the node has a core for each of its PEs.
+    /// Moves this thread to the core that has the PE's number within the machine, if the machine has a core
+    /// for each of the job's PEs on it.
     pub(crate) fn spread(&self, is_wanted: bool) {
-        let near = self.memory.blocks().len();
-        if !is_wanted || near < 2 || near > self.cores() {
+        let (me, cpus) = (self.my_pe(), cpus());
+        let is_here = |&pe: &Pe| self.memory.is_mapped(pe) || self.pid_of(pe).is_some();
+        let here: Vec<Pe> = (0..self.n_pes()).filter(is_here).collect();
+        let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its own machine");
+        if !is_wanted || here.len() < 2 || here.len() > self.cores() {
             return;
         }
-        let slot = self.memory.near_pes().position(|pe| pe == self.my_pe());
-        let slot = slot.expect("a PE is on its own node");
-        self.memory.near_block(self.my_pe()).thread.store(own_thread(), Ordering::Relaxed);
+        self.memory.near_block(me).thread.store(own_thread(), Ordering::Relaxed);
         self.affinity.thread.store(own_thread(), Ordering::Relaxed);
-        let cpus = cpus();
-        // Nodes that are taken for several on one machine do not all begin at the same core.
-        let number = slot + self.node(self.my_pe()) as usize;
-        move_to(cpus[number % cpus.len()], &cpus);
+        move_to(cpus[slot % cpus.len()], &cpus);
     }
 
     /// Moves this thread to another core, if it finds another PE of its node on this one. Called by waits

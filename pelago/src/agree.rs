@@ -1,12 +1,13 @@
 //! Agreement: a collective call that all PEs must make with the same arguments, and that says so if they do
 //! not.
 //!
-//! Each PE publishes a notice of its call, passes a barrier, and compares all notices with its own. Two
-//! notices are used in turn: nobody publishes the next but one before everybody has passed the barrier of the
-//! next, and so has read this one.
+//! Each PE publishes a notice of its call and passes a barrier. On one node it then compares all notices with
+//! its own. On several nodes the barrier joins the votes of all ([`Vote`]), and notices are read only to find
+//! the PE that makes another call. Two notices are used in turn: nobody publishes the next but one before
+//! everybody has passed the barrier of the next, and so has read this one.
 //!
-//! The notice also carries which arrays the PE has dropped. An array's memory is reclaimed at the next
-//! agreement after the last PE has dropped it: dropping is local, needs no order, and never waits
+//! The notice, or the vote, also carries which arrays the PE has dropped. An array's memory is reclaimed at
+//! the next agreement after the last PE has dropped it: dropping is local, needs no order, and never waits
 //! (docs/decisions/0004).
 
 use crate::Pe;
@@ -17,6 +18,7 @@ use crate::kind::ObjectKind;
 use crate::route::Route;
 use crate::segment::Memory;
 use crate::upc::SemaphoreKind;
+use crate::vote::{VOTE_WORDS, Vote};
 use crate::world::World;
 use pelago_fabric::shm::segment::NOTICE_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
@@ -28,6 +30,8 @@ use std::sync::{MutexGuard, TryLockError};
 const CALL_WORDS: usize = 4;
 /// Words of the set of dropped arrays.
 pub(crate) const DROPPED_WORDS: usize = NOTICE_WORDS - CALL_WORDS;
+
+const _: () = assert!(1 + VOTE_WORDS <= NOTICE_WORDS);
 
 /// In the first word of a call: where the kind of its object begins.
 const KIND_SHIFT: u32 = 8;
@@ -255,16 +259,22 @@ impl World {
         }
         *last = sequence;
         publish(self.notice_here(self.my_pe(), sequence), sequence, call, &dropped);
-        {
+        let outcome = {
             let _waited = waiting_for(call, sequence);
-            self.barrier();
-        }
+            let outcome = self.barrier_voting(|| call.vote(sequence, &dropped));
+            outcome.filter(Vote::is_unanimous)
+        };
         let mut dropped_by_all = dropped;
-        for pe in 0..self.n_pes() {
-            let notice = self.notice_of(pe, sequence, &dropped);
-            self.compare(pe, &notice, sequence, call)?;
-            for (all, theirs) in dropped_by_all.iter_mut().zip(&notice[CALL_WORDS..]) {
-                *all &= theirs;
+        match outcome {
+            Some(vote) => dropped_by_all.copy_from_slice(vote.dropped()),
+            None => {
+                for pe in 0..self.n_pes() {
+                    let notice = self.notice_of(pe, sequence, &dropped);
+                    self.compare(pe, &notice, sequence, call)?;
+                    for (all, theirs) in dropped_by_all.iter_mut().zip(&notice[CALL_WORDS..]) {
+                        *all &= theirs;
+                    }
+                }
             }
         }
         let mut heap = self.realm.heap();
@@ -272,6 +282,37 @@ impl World {
             heap.free(offset_bytes);
         }
         Ok(())
+    }
+
+    /// The vote of a PE that is mapped here, which has come to the barrier of this agreement, or of another
+    /// call.
+    pub(crate) fn vote_of(&self, pe: Pe, sequence: u64) -> Vote {
+        let notice = self.notice_here(pe, sequence);
+        // SYNC POINT notice: acquires what the PE did before it published; see `publish`.
+        if notice[0].load(Ordering::Acquire) != sequence {
+            return Vote::VOID;
+        }
+        let words: [u64; NOTICE_WORDS] = std::array::from_fn(|i| notice[i].load(Ordering::Relaxed));
+        let (call, dropped) = words[1..].split_at(CALL_WORDS - 1);
+        let whole = "a notice has words for a call and a set";
+        Vote::of(sequence, call.try_into().expect(whole), dropped.try_into().expect(whole))
+    }
+
+    /// Lets the PEs of this node, which this one leads, know the outcome of an agreement. They see it when
+    /// this PE releases them from the barrier.
+    pub(crate) fn publish_outcome(&self, sequence: u64, outcome: &Vote) {
+        let words = self.memory.outcome(self.my_pe());
+        let values = std::iter::once(&sequence).chain(&outcome.0);
+        words.iter().zip(values).for_each(|(word, value)| word.store(*value, Ordering::Relaxed));
+    }
+
+    /// The outcome of an agreement that the leader of this node has published before it released this PE.
+    pub(crate) fn outcome_of(&self, leader: Pe, sequence: u64) -> Vote {
+        let [number, words @ ..] = self.memory.outcome(leader);
+        match number.load(Ordering::Relaxed) == sequence {
+            true => Vote(std::array::from_fn(|i| words[i].load(Ordering::Relaxed))),
+            false => Vote::VOID,
+        }
     }
 
     /// Where a PE publishes that is mapped here: where all others read it.

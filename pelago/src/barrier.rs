@@ -9,11 +9,14 @@
 //! team has no other operations, so no collective operation of a program is taken for this barrier.
 
 use crate::Pe;
+use crate::team::TeamCore;
+use crate::vote::Vote;
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_boot::BarrierKind;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// More PEs than this and looking at everybody's flag costs more than meeting at a counter.
 const FLAGS_PES_MAX: usize = 16;
@@ -102,9 +105,7 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn barrier(&self) {
-        let round = self.barrier.next_round();
-        self.barrier.round.store(round, Ordering::Relaxed);
-        self.tally.add(|counts| counts.barriers += 1);
+        let round = self.begin_barrier();
         match self.barrier.form.load(Ordering::Relaxed) {
             FLAGS_FORM => self.barrier_flags(round),
             COUNTER_FORM => self.barrier_counter(round),
@@ -116,6 +117,38 @@ impl World {
             )),
             _ => self.give_up("a barrier after this PE has failed"),
         }
+    }
+
+    /// A barrier in which the PEs vote: the votes of all, joined; `None` if it was one without votes.
+    #[track_caller]
+    pub(crate) fn barrier_voting(&self, vote: impl FnOnce() -> Vote) -> Option<Vote> {
+        if self.barrier.form.load(Ordering::Relaxed) != TEAM_FORM {
+            self.barrier();
+            return None;
+        }
+        let round = self.begin_barrier();
+        let _within = Within::new(round);
+        self.quiet();
+        let team = self.all_pes();
+        let outcome = team.vote_in_levels(self, round, vote());
+        if outcome.is_none() {
+            team.meet_slowly(self);
+        }
+        outcome
+    }
+
+    /// Counts a barrier: its number.
+    #[inline(always)]
+    fn begin_barrier(&self) -> u64 {
+        let round = self.barrier.next_round();
+        self.barrier.round.store(round, Ordering::Relaxed);
+        self.tally.add(|counts| counts.barriers += 1);
+        round
+    }
+
+    /// The team of all PEs whose barriers are those of the world.
+    fn all_pes(&self) -> &Arc<TeamCore> {
+        self.barrier_team.as_ref().expect("it was made where the barrier needs a team")
     }
 
     #[inline]
@@ -157,7 +190,7 @@ impl World {
     fn barrier_of_team(&self, round: u64) {
         let _within = Within::new(round);
         self.quiet();
-        let team = self.barrier_team.as_ref().expect("it was made where the barrier needs a team");
+        let team = self.all_pes();
         match self.barrier.form.load(Ordering::Relaxed) {
             DISSEMINATION_FORM => team.meet_by_dissemination(self),
             _ => team.meet_slowly(self),

@@ -318,7 +318,7 @@ impl Channel {
     pub(crate) unsafe fn put_message(&self, world: &World, target: Target, source: *const u8, bytes: usize) {
         // SAFETY: the caller has promised source and range.
         unsafe {
-            if !self.injector.put_unmarked(target.pe, target.offset_bytes, source, bytes) {
+            if !self.injector.put_message(target.pe, target.offset_bytes, source, bytes) {
                 self.put(world, target, source, bytes, None);
             }
         }

@@ -87,6 +87,7 @@ mod tracker;
 pub mod upc;
 mod view;
 mod vis;
+mod vote;
 mod wait;
 mod watch;
 mod world;

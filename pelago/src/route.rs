@@ -78,11 +78,6 @@ impl Routes {
         self.reach == Reach::All
     }
 
-    /// Whether PEs of a node map each other, and those of different nodes do not.
-    pub(crate) fn are_by_node(&self) -> bool {
-        self.reach == Reach::Nodes
-    }
-
     /// A number that is the same at the PEs that map each other, and only there.
     pub(crate) fn neighbourhood(&self) -> u64 {
         self.neighbourhood_of(self.me).into()

@@ -28,11 +28,13 @@ use std::sync::Arc;
 /// PEs that map each other they lie in the PEs' blocks: a page of each heap would cost the start of a large
 /// job too much.
 const NOTICES_OFFSET_BYTES: usize = 0;
+/// What a leader has learned in an agreement, for the PEs of its node: see `agree`.
+const OUTCOME_OFFSET_BYTES: usize = NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8;
 /// Bytes at the start of every heap that belong to the runtime.
 pub(crate) const RESERVED_BYTES: usize = 4096;
 
 /// What a PE says of itself to those who ask over the net: see `watch`.
-const STANDING_OFFSET_BYTES: usize = NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8;
+const STANDING_OFFSET_BYTES: usize = OUTCOME_OFFSET_BYTES + NOTICE_WORDS * 8;
 
 /// The record of the waits of a PE's threads: see `stall`. It is written in long waits only.
 const RECORD_OFFSET_BYTES: usize = (STANDING_OFFSET_BYTES + 8).next_multiple_of(64);
@@ -140,6 +142,11 @@ impl Memory {
     /// The notice of a PE of this node for an agreement, as the others read it over the net.
     pub(crate) fn net_notice(&self, me: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
         self.words(me, Memory::notice_offset_bytes(sequence))
+    }
+
+    /// The outcome of the last agreement in the heap of a PE of this node, which leads it.
+    pub(crate) fn outcome(&self, leader: Pe) -> &[AtomicU64; NOTICE_WORDS] {
+        self.words(leader, OUTCOME_OFFSET_BYTES)
     }
 
     /// Where what a PE says of itself lies in every heap, in bytes from its start.

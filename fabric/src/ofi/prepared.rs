@@ -159,6 +159,27 @@ impl Prepared {
         }
     }
 
+    /// Starts a put from where the data lie, with these flags, of which `FI_INJECT` is one.
+    ///
+    /// # Safety
+    /// As [`Inject::put`].
+    unsafe fn put_run(
+        &mut self,
+        pe: Pe,
+        offset_bytes: usize,
+        (source, bytes): (*const u8, usize),
+        flags: u64,
+    ) -> bool {
+        let all = &raw mut *self;
+        // SAFETY: the caller has promised all of it; an injected source is free at return.
+        unsafe {
+            let put = &raw mut (*all).run;
+            Prepared::aim(all, put, pe, offset_bytes);
+            Message::set_local(put, source.cast_mut(), bytes);
+            fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, flags) == 0
+        }
+    }
+
     /// Starts a put of a value where each PE has told how its memory is reached. The arguments stand as in
     /// `View::p`, so that the other way need not move them.
     ///
@@ -242,14 +263,14 @@ impl Inject for Prepared {
     }
 
     unsafe fn put(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
-        let all = &raw mut *self;
-        // SAFETY: the caller vouches for all of it; an injected source is free at return.
-        unsafe {
-            let put = &raw mut (*all).run;
-            Prepared::aim(all, put, pe, offset_bytes);
-            Message::set_local(put, source.cast_mut(), bytes);
-            fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
-        }
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.put_run(pe, offset_bytes, (source, bytes), INJECTED) }
+    }
+
+    // Without FI_DELIVERY_COMPLETE no answer travels back, which over tcp takes the receiver a system call.
+    unsafe fn put_message(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.put_run(pe, offset_bytes, (source, bytes), FI_INJECT) }
     }
 
     #[inline(always)]

@@ -44,11 +44,12 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// The hierarchy of a team; `None` if it has none: its members map each other, no PE maps another,
-    /// or they signal by arrays of slots, of which all members must take one for each operation.
+    /// The hierarchy of a team; `None` if it has none: its members map each other, or they signal by arrays
+    /// of slots, of which all members must take one for each operation. Where no PE maps another, each is a
+    /// node.
     pub(crate) fn of(team: &TeamCore, world: &World, kind: SyncMemoryKind) -> Option<Hierarchy> {
         let is_by_pairs = !matches!(kind, SyncMemoryKind::Additional | SyncMemoryKind::Barrier);
-        if team.is_mapped() || !is_by_pairs || !world.routes.are_by_node() {
+        if team.is_mapped() || !is_by_pairs {
             return None;
         }
         let members = team.members();

@@ -2,8 +2,8 @@
 //!
 //! A message is a run of words of 8 bytes. The lower half of each word has 4 bytes of data, the upper half
 //! the number of the operation, so a word shows by itself whether it has come: the network may deliver the
-//! words of a put in any order. The first word says how many agreements the sender has begun. Source: the
-//! protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
+//! words of a put in any order. The first word says how many agreements the sender has begun, and whether
+//! data follow. Source: the protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
 //!
 //! ```text
 //! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 257 words
@@ -20,6 +20,7 @@ use super::schedule::Rank;
 use crate::channel::Target;
 use crate::restricted;
 use crate::team::TeamCore;
+use crate::vote::{VOTE_BYTES, Vote};
 use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU64, Ordering};
@@ -47,6 +48,8 @@ const fn buffers(n: usize) -> usize {
 pub(crate) const fn bytes(n: usize) -> usize {
     (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES
 }
+
+const _: () = assert!(VOTE_BYTES <= STAGED_BYTES);
 
 /// Data of a message, and of what is computed from messages.
 #[repr(align(64))]
@@ -83,7 +86,8 @@ impl Staging<'_> {
         let count = 1 + data.len().div_ceil(DATA_BYTES);
         let stamp = stamp(number);
         words[..count].fill(stamp);
-        words[0] |= u64::from(self.team.agreed_last.load(Ordering::Relaxed) as u32);
+        words[0] |= self.team.agreed_last.load(Ordering::Relaxed) & AGREEMENTS;
+        words[0] |= if data.is_empty() { 0 } else { HAS_DATA };
         for (word, piece) in words[1..].iter_mut().zip(data.chunks(DATA_BYTES)) {
             let mut bytes = [0; DATA_BYTES];
             bytes[..piece.len()].copy_from_slice(piece);
@@ -160,29 +164,65 @@ impl Staging<'_> {
         bytes: usize,
         mut fold: impl FnMut(&mut Page, &mut Page, bool),
     ) {
-        let (groups, me) = (&self.levels.groups, self.levels.own);
         let number = self.levels.next_exchange();
+        let mut other = Page::new();
+        self.walk(number, |step, rank, buffer| match step {
+            Step::Give => self.send(rank, buffer, number, &own.0[..bytes]),
+            Step::Take => self.receive(rank, buffer, number, &mut own.0[..bytes]),
+            Step::Fold { is_left } => {
+                self.receive(rank, buffer, number, &mut other.0[..bytes]);
+                fold(own, &mut other, is_left);
+            }
+        });
+    }
+
+    /// Joins the votes of all leaders at all of them. Leaders that exchange nothing at this place have none.
+    #[track_caller]
+    pub(super) fn join_votes(&self, vote: &mut Vote) {
+        let number = self.levels.next_exchange();
+        self.walk(number, |step, rank, buffer| match step {
+            Step::Give => match vote.is_unanimous() {
+                true => self.send(rank, buffer, number, &vote.to_bytes()),
+                false => self.send(rank, buffer, number, &[]),
+            },
+            Step::Take => *vote = self.receive_vote(rank, buffer, number),
+            Step::Fold { .. } => vote.join(&self.receive_vote(rank, buffer, number)),
+        });
+    }
+
+    /// Waits for a vote, or the message of a leader that has none.
+    #[track_caller]
+    fn receive_vote(&self, from: Rank, buffer: usize, number: u64) -> Vote {
+        self.receive(from, buffer, number, &mut []);
+        if self.word(buffer, 0) & HAS_DATA == 0 {
+            return Vote::VOID;
+        }
+        let mut bytes = [0; VOTE_BYTES];
+        self.receive(from, buffer, number, &mut bytes);
+        Vote::from_bytes(&bytes)
+    }
+
+    /// The steps of a leader in an exchange, each with the rank of another leader and a buffer.
+    fn walk(&self, number: u64, mut step: impl FnMut(Step, Rank, usize)) {
+        let (groups, me) = (&self.levels.groups, self.levels.own);
         let pairing = Pairing::of(groups.len());
         let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
-        let mut other = Page::new();
         let Some(mine) = pairing.number(me) else {
             let to = groups.leader(me - 1);
-            self.send(to, set, number, &own.0[..bytes]);
-            return self.receive(to, set, number, &mut own.0[..bytes]);
+            step(Step::Give, to, set);
+            return step(Step::Take, to, set);
         };
         if pairing.is_doubled(mine) {
-            self.receive(groups.leader(me + 1), set, number, &mut other.0[..bytes]);
-            fold(own, &mut other, false);
+            step(Step::Fold { is_left: false }, groups.leader(me + 1), set);
         }
         for round in 0..pairing.rounds {
             let partner = mine ^ (1 << round);
             let (rank, buffer) = (groups.leader(pairing.rank(partner)), set + 1 + round);
-            self.send(rank, buffer, number, &own.0[..bytes]);
-            self.receive(rank, buffer, number, &mut other.0[..bytes]);
-            fold(own, &mut other, partner < mine);
+            step(Step::Give, rank, buffer);
+            step(Step::Fold { is_left: partner < mine }, rank, buffer);
         }
         if pairing.is_doubled(mine) {
-            self.send(groups.leader(me + 1), set, number, &own.0[..bytes]);
+            step(Step::Give, groups.leader(me + 1), set);
             self.world.progress();
         }
     }
@@ -229,7 +269,7 @@ impl TeamCore {
         let staging = Staging { world, team: self, levels, operation: "exchange" };
         let is_early = |buffer: usize, number: u64| {
             let word = staging.word(buffer, 0);
-            word & STAMP == stamp(number) && (word as u32) < mine as u32
+            word & STAMP == stamp(number) && word & AGREEMENTS < mine & AGREEMENTS
         };
         let (exchange, broadcast) = (levels.exchanges() + 1, levels.broadcasts() + 1);
         let sets = buffers(levels.block_ranks);
@@ -241,8 +281,21 @@ impl TeamCore {
     }
 }
 
+/// A step of an exchange.
+enum Step {
+    /// Sends what this leader has.
+    Give,
+    /// Takes what another one has in place of it.
+    Take,
+    /// Combines the two: whether the other one stands on the left.
+    Fold { is_left: bool },
+}
+
 /// The bits of a word that are its stamp.
 const STAMP: u64 = !0 << 32;
+/// In the first word: whether data follow, and the number of agreements, of which the lower bits are enough.
+const HAS_DATA: u64 = 1 << 31;
+const AGREEMENTS: u64 = HAS_DATA - 1;
 
 /// The upper half of the words of a message of that number, which begin with 1. It arrives last where a word
 /// arrives in pieces from its lower end on.

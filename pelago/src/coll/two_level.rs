@@ -24,6 +24,7 @@ use super::sync_memory::Plan;
 use crate::error::Result;
 use crate::restricted::{self, Callback};
 use crate::team::{Team, TeamCore};
+use crate::vote::Vote;
 use crate::world::World;
 use pelago_fabric::copy;
 use std::sync::Arc;
@@ -93,11 +94,22 @@ impl TeamCore {
     /// A meeting of the members in two levels; whether there are any.
     #[track_caller]
     pub(super) fn sync_in_levels(self: &Arc<Self>, world: &World) -> bool {
-        let Some(levels) = self.levels_for(world, &Call::barrier()) else { return false };
+        let levels = self.levels_for_barrier(world);
+        levels.inspect(|levels| levels.sync()).is_some()
+    }
+
+    /// The same, in which the PEs vote: `None` if no meeting was held, as there are no levels.
+    #[track_caller]
+    pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &World, sequence: u64, vote: Vote) -> Option<Vote> {
+        self.levels_for_barrier(world).map(|levels| levels.sync_voting(sequence, vote))
+    }
+
+    #[track_caller]
+    fn levels_for_barrier<'a>(self: &'a Arc<Self>, world: &'a World) -> Option<TwoLevel<'a>> {
+        let levels = self.levels_for(world, &Call::barrier())?;
         restricted::forbid(world, "barrier");
         levels.begins_call();
-        TwoLevel { world, team: self, levels, operation: "barrier" }.sync();
-        true
+        Some(TwoLevel { world, team: self, levels, operation: "barrier" })
     }
 }
 
@@ -160,6 +172,29 @@ impl TwoLevel<'_> {
             self.node().release_from(0);
         }
         self.levels.have_met();
+    }
+
+    /// Waits until all members have come: the votes of all, joined, of which this PE gives `vote`. If others
+    /// only meet, the outcome is void.
+    #[track_caller]
+    fn sync_voting(&self, sequence: u64, mut vote: Vote) -> Vote {
+        let members = self.levels.node.members();
+        if self.has_mates() {
+            self.node().finish_at(0);
+        }
+        if self.levels.is_leader() {
+            members.iter().skip(1).for_each(|pe| vote.join(&self.world.vote_of(pe, sequence)));
+            self.staging().join_votes(&mut vote);
+            self.world.publish_outcome(sequence, &vote);
+        }
+        if self.has_mates() {
+            self.node().release_from(0);
+        }
+        if !self.levels.is_leader() {
+            vote = self.world.outcome_of(members.pe(0), sequence);
+        }
+        self.levels.have_met();
+        vote
     }
 
     /// An operation whose data fit into staging buffers.
