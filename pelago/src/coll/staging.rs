@@ -166,28 +166,32 @@ impl Staging<'_> {
     ) {
         let number = self.levels.next_exchange();
         let mut other = Page::new();
-        self.walk(number, |step, rank, buffer| match step {
-            Step::Give => self.send(rank, buffer, number, &own.0[..bytes]),
-            Step::Take => self.receive(rank, buffer, number, &mut own.0[..bytes]),
-            Step::Fold { is_left } => {
-                self.receive(rank, buffer, number, &mut other.0[..bytes]);
-                fold(own, &mut other, is_left);
+        for (step, rank, buffer) in self.steps(number) {
+            match step {
+                Step::Give => self.send(rank, buffer, number, &own.0[..bytes]),
+                Step::Take => self.receive(rank, buffer, number, &mut own.0[..bytes]),
+                Step::Fold { is_left } => {
+                    self.receive(rank, buffer, number, &mut other.0[..bytes]);
+                    fold(own, &mut other, is_left);
+                }
+                Step::Flush => self.world.progress(),
             }
-        });
+        }
     }
 
     /// Joins the votes of all leaders at all of them. Leaders that exchange nothing at this place have none.
     #[track_caller]
     pub(super) fn join_votes(&self, vote: &mut Vote) {
         let number = self.levels.next_exchange();
-        self.walk(number, |step, rank, buffer| match step {
-            Step::Give => match vote.is_unanimous() {
-                true => self.send(rank, buffer, number, &vote.to_bytes()),
-                false => self.send(rank, buffer, number, &[]),
-            },
-            Step::Take => *vote = self.receive_vote(rank, buffer, number),
-            Step::Fold { .. } => vote.join(&self.receive_vote(rank, buffer, number)),
-        });
+        for (step, rank, buffer) in self.steps(number) {
+            match step {
+                Step::Give if vote.is_unanimous() => self.send(rank, buffer, number, &vote.to_bytes()),
+                Step::Give => self.send(rank, buffer, number, &[]),
+                Step::Take => *vote = self.receive_vote(rank, buffer, number),
+                Step::Fold { .. } => vote.join(&self.receive_vote(rank, buffer, number)),
+                Step::Flush => self.world.progress(),
+            }
+        }
     }
 
     /// Waits for a vote, or the message of a leader that has none.
@@ -202,29 +206,26 @@ impl Staging<'_> {
         Vote::from_bytes(&bytes)
     }
 
-    /// The steps of a leader in an exchange, each with the rank of another leader and a buffer.
-    fn walk(&self, number: u64, mut step: impl FnMut(Step, Rank, usize)) {
+    /// The steps of this leader in an exchange, each with the rank of another leader and a buffer.
+    fn steps(&self, number: u64) -> impl Iterator<Item = (Step, Rank, usize)> {
         let (groups, me) = (&self.levels.groups, self.levels.own);
         let pairing = Pairing::of(groups.len());
         let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
-        let Some(mine) = pairing.number(me) else {
-            let to = groups.leader(me - 1);
-            step(Step::Give, to, set);
-            return step(Step::Take, to, set);
-        };
-        if pairing.is_doubled(mine) {
-            step(Step::Fold { is_left: false }, groups.leader(me + 1), set);
-        }
-        for round in 0..pairing.rounds {
-            let partner = mine ^ (1 << round);
-            let (rank, buffer) = (groups.leader(pairing.rank(partner)), set + 1 + round);
-            step(Step::Give, rank, buffer);
-            step(Step::Fold { is_left: partner < mine }, rank, buffer);
-        }
-        if pairing.is_doubled(mine) {
-            step(Step::Give, groups.leader(me + 1), set);
-            self.world.progress();
-        }
+        let mine = pairing.number(me);
+        let aside = move || [Step::Give, Step::Take].map(|step| (step, groups.leader(me - 1), set));
+        let is_doubled = mine.is_some_and(|mine| pairing.is_doubled(mine));
+        let doubled = move |step| (step, groups.leader(me + 1), set);
+        let rounds = mine.into_iter().flat_map(move |mine| {
+            (0..pairing.rounds).flat_map(move |round| {
+                let partner = mine ^ (1 << round);
+                let (rank, buffer) = (groups.leader(pairing.rank(partner)), set + 1 + round);
+                [Step::Give, Step::Fold { is_left: partner < mine }].map(|step| (step, rank, buffer))
+            })
+        });
+        let first = is_doubled.then(|| doubled(Step::Fold { is_left: false }));
+        let last = is_doubled.then(|| [Step::Give, Step::Flush].map(doubled));
+        let aside = mine.is_none().then(aside).into_iter().flatten();
+        aside.chain(first).chain(rounds).chain(last.into_iter().flatten())
     }
 
     /// Brings the data of `root`, of `bytes` bytes, to the leaders of all nodes but its own. Its buffers are
@@ -282,6 +283,7 @@ impl TeamCore {
 }
 
 /// A step of an exchange.
+#[derive(Clone, Copy)]
 enum Step {
     /// Sends what this leader has.
     Give,
@@ -289,6 +291,8 @@ enum Step {
     Take,
     /// Combines the two: whether the other one stands on the left.
     Fold { is_left: bool },
+    /// Lets go what was sent last: nothing is awaited after it.
+    Flush,
 }
 
 /// The bits of a word that are its stamp.

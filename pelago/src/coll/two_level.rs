@@ -60,7 +60,6 @@ impl Team<'_> {
         let (world, team) = (self.world, &self.core);
         let levels = team.levels_for(world, call)?;
         let way = way(world, team, levels, call)?;
-        restricted::forbid(world, call.name());
         levels.begins_call();
         let operation = TwoLevel { world, team, levels, operation: call.name() };
         let Some((target, source)) = call.operands else {
@@ -82,10 +81,13 @@ impl Team<'_> {
 
 impl TeamCore {
     /// The hierarchy for a call, if it may be done in two levels.
+    #[track_caller]
     pub(super) fn levels_for(&self, world: &World, call: &Call<'_>) -> Option<&Hierarchy> {
         if self.is_mapped() || !world.collectives.prefers_direct() {
             return None;
         }
+        // A function of a reduction is called under the lock that the hierarchy is made with.
+        restricted::forbid(world, call.name());
         let levels = self.hierarchy(world)?;
         let is_wanted = || world.collectives.preferences().wants_levels(&call.shape(self));
         (matches!(call.blocks, Blocks::Equal) && is_wanted()).then_some(levels)
@@ -94,20 +96,21 @@ impl TeamCore {
     /// A meeting of the members in two levels; whether there are any.
     #[track_caller]
     pub(super) fn sync_in_levels(self: &Arc<Self>, world: &World) -> bool {
-        let levels = self.levels_for_barrier(world);
-        levels.inspect(|levels| levels.sync()).is_some()
+        let Some(levels) = self.levels_for_barrier(world) else { return false };
+        levels.sync();
+        true
     }
 
     /// The same, in which the PEs vote: `None` if no meeting was held, as there are no levels.
     #[track_caller]
     pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &World, sequence: u64, vote: Vote) -> Option<Vote> {
-        self.levels_for_barrier(world).map(|levels| levels.sync_voting(sequence, vote))
+        let levels = self.levels_for_barrier(world)?;
+        Some(levels.sync_voting(sequence, vote))
     }
 
     #[track_caller]
     fn levels_for_barrier<'a>(self: &'a Arc<Self>, world: &'a World) -> Option<TwoLevel<'a>> {
         let levels = self.levels_for(world, &Call::barrier())?;
-        restricted::forbid(world, "barrier");
         levels.begins_call();
         Some(TwoLevel { world, team: self, levels, operation: "barrier" })
     }
