@@ -468,6 +468,8 @@ mod tests {
         gets: AtomicU64,
         /// Gets that are complete as soon as they are started.
         at_once: AtomicU32,
+        /// Messages, which ask for no delivery.
+        messages: AtomicU32,
     }
 
     struct Scripted {
@@ -506,6 +508,11 @@ mod tests {
         }
 
         unsafe fn put(&mut self, _pe: Pe, _offset_bytes: usize, _source: *const u8, _bytes: usize) -> bool {
+            self.takes()
+        }
+
+        unsafe fn put_message(&mut self, _pe: Pe, _offset_bytes: usize, _: *const u8, _bytes: usize) -> bool {
+            self.script.messages.fetch_add(1, Ordering::Relaxed);
             self.takes()
         }
 
@@ -598,6 +605,7 @@ mod tests {
         assert!(put_message());
         script.refusals.store(1, Ordering::Relaxed);
         assert!(!put_message(), "refused");
+        assert_eq!(script.messages.load(Ordering::Relaxed), 2, "the provider is told that they are messages");
         assert_eq!((injector.stop().puts(), injector.unquiet().read()), (1, 0));
     }
 

@@ -184,6 +184,18 @@ mod tests {
     }
 
     #[test]
+    fn pes_take_cores_of_their_own_only_where_each_has_one() {
+        let cores = cpus().len();
+        for n in [2, cores + 1] {
+            let found = spmd(n, |world| world.affinity.thread.load(Ordering::Relaxed) != 0).unwrap();
+            assert!(
+                found.iter().all(|&is_moved| is_moved == (n <= cores)),
+                "{n} PEs, {cores} cores: {found:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_shared_core_is_left_for_one_without_a_pe() {
         let cpus = [0, 1, 4, 6];
         assert_eq!(another_core(1, &cpus, &[0, 4]), None, "no other PE is here");

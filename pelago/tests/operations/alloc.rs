@@ -10,6 +10,7 @@ everywhere! {
     dropping_in_any_order(4): dropping_in_any_order;
     exclusive_phases(4): exclusive_phases;
     random_sequences(3): random_sequences;
+    calls_that_differ_are_told(4): calls_that_differ_are_told;
 }
 
 /// Bytes before each array that are the runtime's.
@@ -324,6 +325,39 @@ fn a_barrier_does_not_agree_with_an_allocation() {
         world.alloc::<u8>(1).unwrap();
     })
     .unwrap();
+}
+
+/// Whoever makes another call, in whatever place of its node: all the others are told who and which, and the
+/// job goes on.
+fn calls_that_differ_are_told(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    for culprit in 0..n {
+        let is_it = me == culprit;
+        let theirs = if is_it { (culprit == 0) as usize } else { culprit };
+        let told = |text: String, theirs_calls: &str, mine_calls: &str| {
+            let calls = if is_it { mine_calls } else { theirs_calls };
+            assert!(text.contains(&format!("PE {theirs} calls {calls}")), "{text}");
+        };
+        let size = world.alloc::<u64>(if is_it { 2 } else { 1 }).map(drop).unwrap_err();
+        told(size.to_string(), "alloc(16 bytes", "alloc(8 bytes");
+        let kept = world.alloc_zeroed::<u64>(1).unwrap();
+        let call = match is_it {
+            true => world.reclaim().unwrap_err(),
+            false => world.alloc::<u64>(1).map(drop).unwrap_err(),
+        };
+        told(call.to_string(), "reclaim()", "alloc(8 bytes");
+        match is_it {
+            true => world.barrier(),
+            false => {
+                let met = world.alloc::<u64>(1).map(drop).unwrap_err();
+                told(met.to_string(), "something else (barrier?)", "");
+            }
+        }
+        kept.local().write(0, &[7]);
+        world.barrier();
+        assert_eq!(kept.g((me + 1) % n, 0).unwrap(), 7);
+        kept.free().unwrap();
+    }
 }
 
 #[test]
