@@ -31,7 +31,7 @@ const CALL_WORDS: usize = 4;
 /// Words of the set of dropped arrays.
 pub(crate) const DROPPED_WORDS: usize = NOTICE_WORDS - CALL_WORDS;
 
-const _: () = assert!(1 + VOTE_WORDS <= NOTICE_WORDS);
+const _: () = assert!(VOTE_WORDS < NOTICE_WORDS);
 
 /// In the first word of a call: where the kind of its object begins.
 const KIND_SHIFT: u32 = 8;
