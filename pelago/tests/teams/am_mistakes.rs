@@ -96,9 +96,9 @@ fn a_panic_in_serve_ends_a_job_of_processes() {
 fn wait_for_a_thread(world: &World, does: fn(&World)) {
     let mut handlers = Handlers::new();
     let sin = handlers.add("sinner", |_| {
-        std::thread::scope(|scope| {
-            scope.spawn(|| does(world));
-        });
+        // A scope that joins by itself would hide the words of a panic.
+        let outcome = std::thread::scope(|scope| scope.spawn(|| does(world)).join());
+        outcome.unwrap_or_else(|payload| std::panic::resume_unwind(payload));
     });
     let _ = world.team().serve(handlers, |am| {
         if world.my_pe() == 0 {
