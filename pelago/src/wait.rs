@@ -53,6 +53,8 @@ const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
 const UNSHARED_REST: Duration = Duration::from_nanos(1500);
 /// Most looks between two rests.
 const STRIDE_MAX: u32 = 1024;
+/// How long the last message of a PE that has left may be under way: it was not told of its delivery.
+const TIME_FOR_LAST_MESSAGE: Duration = Duration::from_secs(2);
 /// What a launcher may take to end the job after a PE has failed.
 const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
 
@@ -472,9 +474,19 @@ impl World {
 
     /// Fails if what is awaited can no longer come.
     #[track_caller]
-    fn check_hope(&self, awaited: Awaited, ready: &mut dyn FnMut() -> bool) {
+    fn check_hope(
+        &self,
+        awaited: Awaited,
+        left_since: &mut Option<Instant>,
+        ready: &mut dyn FnMut() -> bool,
+    ) {
         let me = self.my_pe();
         let has_left = |pe: Pe| self.has_left(pe);
+        let mut has_said_all = |pe: Pe| {
+            let is_far =
+                self.net.as_ref().is_some_and(|net| net.moves_by_itself()) && !self.memory.is_mapped(pe);
+            !is_far || left_since.get_or_insert_with(Instant::now).elapsed() > TIME_FOR_LAST_MESSAGE
+        };
         // In vain: for this PE, or because all others have left.
         let in_vain: Option<Option<Pe>> = match awaited {
             // Who leaves stays reachable until all have left.
@@ -482,7 +494,7 @@ impl World {
             Awaited::Join | Awaited::Leave => None,
             Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork | Awaited::Handlers => None,
             Awaited::Barrier { pe: Some(pe), .. } | Awaited::Collective { pe: Some(pe), .. } => {
-                has_left(pe).then_some(Some(pe))
+                (has_left(pe) && has_said_all(pe)).then_some(Some(pe))
             }
             Awaited::Barrier { pe: None, .. } => self.first_to_leave().map(Some),
             Awaited::Element { .. } | Awaited::Collective { pe: None, .. } => {
@@ -583,6 +595,8 @@ struct Care<'a> {
     since: Option<Instant>,
     long: Option<Long<'a>>,
     handlers: BlockedHandlers,
+    /// When the PE that is awaited was first seen to have left.
+    left_since: Option<Instant>,
 }
 
 impl<'a> Care<'a> {
@@ -598,7 +612,7 @@ impl<'a> Care<'a> {
         self.long.get_or_insert_with(|| Long::new(world, awaited, since)).tick();
         world.check_limit(awaited, since);
         world.check_job(awaited, looks);
-        world.check_hope(awaited, ready);
+        world.check_hope(awaited, &mut self.left_since, ready);
         self.handlers.look(world, || world.describe(awaited));
     }
 }
