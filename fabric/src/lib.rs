@@ -31,6 +31,8 @@ pub mod shm;
 pub mod sim;
 pub mod sync;
 #[cfg(not(loom))]
+pub mod tcp;
+#[cfg(not(loom))]
 pub mod template;
 pub mod threads;
 pub mod trylock;

@@ -1,0 +1,145 @@
+//! The format of an operation on the wire: a header of 32 bytes, and its data.
+//!
+//! ```text
+//! | kind 1 | version 1 | from 2 | to 2 | zero 2 | bytes 4 | acks 4 | word 8 | offset 8 | data |
+//! ```
+//! Numbers are in the order of bytes of the processor, as all processes of a job are one build on one kind of
+//! machine. `from` and `to` are numbers of PEs within their processes. `acks` is the number of puts and
+//! messages of the receiver that the sender has executed.
+
+/// Bytes of a header.
+pub(super) const HEADER_BYTES: usize = 32;
+/// The first version of frames.
+const VERSION: u8 = 1;
+
+/// The kind of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Writes its data to a region: key, offset.
+    Put = 1,
+    /// Asks for `bytes` bytes of a region: key, offset.
+    Get = 2,
+    /// Has the data for the oldest get or fetching atomic.
+    Reply = 3,
+    /// Executes an atomic on a word of a region, and asks for the old value: key, offset. The data are the
+    /// code of the atomic and two operands.
+    Fetch = 4,
+    /// The same without the old value.
+    Update = 5,
+    /// A message: 64 bits, and its data.
+    Message = 6,
+    /// Has the acknowledgement alone.
+    Ack = 7,
+    /// The last frame of a process that leaves.
+    Bye = 8,
+}
+
+impl Kind {
+    const ALL: [Kind; 8] = {
+        use Kind::*;
+        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye]
+    };
+
+    /// Whether the receiver acknowledges it.
+    pub(super) fn is_acknowledged(self) -> bool {
+        matches!(self, Kind::Put | Kind::Update | Kind::Message)
+    }
+}
+
+/// Bytes of the data of an atomic.
+pub(super) const ATOMIC_BYTES: usize = 24;
+
+/// The header of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) kind: Kind,
+    pub(super) from: u16,
+    pub(super) to: u16,
+    pub(super) bytes: u32,
+    pub(super) acks: u32,
+    /// The key of a region, or the 64 bits of a message.
+    pub(super) word: u64,
+    pub(super) offset: u64,
+}
+
+impl Header {
+    #[inline(always)]
+    pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = self.kind as u8;
+        bytes[1] = VERSION;
+        bytes[2..4].copy_from_slice(&self.from.to_ne_bytes());
+        bytes[4..6].copy_from_slice(&self.to.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&self.bytes.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&self.acks.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&self.word.to_ne_bytes());
+        bytes[24..].copy_from_slice(&self.offset.to_ne_bytes());
+        bytes
+    }
+
+    /// Reads a header. An error describes bytes that are none.
+    #[inline]
+    pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Header, String> {
+        let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let kind = Kind::ALL.get(usize::from(bytes[0]).wrapping_sub(1));
+        let Some(&kind) = kind.filter(|_| bytes[1] == VERSION && half(6) == 0) else {
+            return Err(format!("a frame of kind {}, version {}", bytes[0], bytes[1]));
+        };
+        let header = Header {
+            kind,
+            from: half(2),
+            to: half(4),
+            bytes: word(8),
+            acks: word(12),
+            word: long(16),
+            offset: long(24),
+        };
+        Ok(header)
+    }
+
+    /// The length of the data, in bytes.
+    #[inline]
+    pub(super) fn data_bytes(&self) -> usize {
+        match self.kind {
+            Kind::Put | Kind::Reply | Kind::Message => self.bytes as usize,
+            Kind::Fetch | Kind::Update => ATOMIC_BYTES,
+            Kind::Get | Kind::Ack | Kind::Bye => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn headers_are_read_as_they_were_written(
+            kind in 0..8_usize, from: u16, to: u16, bytes: u32, acks: u32, word: u64, offset: u64,
+        ) {
+            let header = Header { kind: Kind::ALL[kind], from, to, bytes, acks, word, offset };
+            prop_assert_eq!(Header::from_bytes(&header.to_bytes()), Ok(header));
+        }
+
+        #[test]
+        fn whatever_is_read_is_a_header_or_refused(bytes: [u8; HEADER_BYTES]) {
+            if let Ok(header) = Header::from_bytes(&bytes) {
+                prop_assert_eq!(header.to_bytes(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn other_kinds_versions_and_padding_are_refused() {
+        let header = Header { kind: Kind::Ack, from: 0, to: 0, bytes: 0, acks: 0, word: 0, offset: 0 };
+        for (place, value) in [(0, 0), (0, 9), (1, 0), (1, 2), (6, 1), (7, 1)] {
+            let mut bytes = header.to_bytes();
+            bytes[place] = value;
+            assert!(Header::from_bytes(&bytes).is_err(), "byte {place} is {value}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The provider `tcp`: puts, gets, atomics and messages over TCP connections, in Rust alone.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `provider` | the endpoint of a PE |
+//! | `domain` | the state that all endpoints of a process share |
+//! | `progress` | polling, acknowledgements, the end of connections |
+//! | `local_pe` | a PE of this process: its memory regions, its inbox |
+//! | `peer` | another process: the states of the connection to it |
+//! | `connect`, `accept` | how a connection is opened, on either side |
+//! | `handshake` | how two processes prove that they belong to the job |
+//! | `business_card` | the addresses of a process |
+//! | `send_queue` | frames to be sent, and operations that are not complete |
+//! | `receiver` | received bytes, cut into frames |
+//! | `serve` | execution of the frames that have arrived |
+//! | `completion_queue` | completion counters and events of an endpoint |
+//! | `frame` | the format of an operation on the wire |
+//! | `socket` | system calls |
+//!
+//! A connection joins two processes, not two PEs. It is opened when the first operation needs it. All frames
+//! between two processes travel on one connection, in the order in which the operations were started. A
+//! cumulative count acknowledges them. Every frame carries the count of the other direction; a frame of its
+//! own carries it if no other frame does.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+mod business_card;
+mod frame;
+mod handshake;
+mod socket;
+
+
+/// Locks a mutex, also after a panic of another thread: no lock is held while user code runs.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,191 @@
+//! The system's calls on sockets, none of which waits.
+
+use libc::{c_int, c_void};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// Connections that the system keeps until they are accepted.
+const BACKLOG: i32 = 1024;
+
+/// The outcome of a call that moves bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// So many bytes, at least one.
+    Bytes(usize),
+    /// None now.
+    Nothing,
+    /// None ever: the other side has closed.
+    End,
+}
+
+/// A part of the bytes that one call sends or receives.
+pub(super) fn part(start: *const u8, bytes: usize) -> libc::iovec {
+    libc::iovec { iov_base: start.cast_mut().cast::<c_void>(), iov_len: bytes }
+}
+
+fn moved(result: isize) -> io::Result<Moved> {
+    match result {
+        0 => Ok(Moved::End),
+        1.. => Ok(Moved::Bytes(result.unsigned_abs())),
+        _ => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(Moved::Nothing),
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(Moved::Nothing),
+            error => Err(error),
+        },
+    }
+}
+
+/// Sends what the parts say, or the first bytes of it.
+///
+/// # Safety
+/// The parts are valid for reads, and not all empty.
+pub(super) unsafe fn send(socket: RawFd, parts: &[libc::iovec]) -> io::Result<Moved> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the caller has promised the parts; a message of zeros has neither a name nor control data.
+    unsafe {
+        if let [only] = parts {
+            return moved(libc::send(socket, only.iov_base, only.iov_len, flags));
+        }
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = parts.as_ptr().cast_mut();
+        message.msg_iovlen = parts.len() as _;
+        moved(libc::sendmsg(socket, &raw const message, flags))
+    }
+}
+
+/// Receives into the parts, in their order.
+///
+/// # Safety
+/// The parts are valid for writes, and not all empty.
+pub(super) unsafe fn receive(socket: RawFd, parts: &mut [libc::iovec]) -> io::Result<Moved> {
+    // SAFETY: the caller has promised the parts; a message of zeros has neither a name nor control data.
+    unsafe {
+        if let [only] = parts {
+            return moved(libc::recv(socket, only.iov_base, only.iov_len, libc::MSG_DONTWAIT));
+        }
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = parts.as_mut_ptr();
+        message.msg_iovlen = parts.len() as _;
+        moved(libc::recvmsg(socket, &raw mut message, libc::MSG_DONTWAIT))
+    }
+}
+
+fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
+}
+
+fn family(address: &SocketAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
+/// A socket that listens at an address; with port 0, at one that the system chooses, which is told.
+pub(super) fn listen(address: SocketAddr) -> io::Result<(OwnedFd, u16)> {
+    let socket = open(family(&address))?;
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    let bound: SocketAddr = rustix::net::getsockname(&socket)?.try_into()?;
+    Ok((socket, bound.port()))
+}
+
+/// The next connection, if there is one.
+pub(super) fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    match rustix::net::accept_with(listener, flags) {
+        Ok(socket) => Ok(Some(socket)),
+        // It has gone before it was accepted.
+        Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Outstanding to connect.
+pub(super) fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = open(family(&address))?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why connecting has failed, if it has.
+pub(super) fn error_of(socket: &OwnedFd) -> io::Result<()> {
+    Ok(sockopt::socket_error(socket)??)
+}
+
+/// Switches Nagle's rule of the system off: the send queue gathers frames itself.
+pub(super) fn set_nodelay(socket: &OwnedFd) -> io::Result<()> {
+    Ok(sockopt::set_tcp_nodelay(socket, true)?)
+}
+
+/// What a poller watches of a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interest {
+    Input,
+    /// Room to send as well.
+    Both,
+}
+
+/// A set of descriptors, and which of them are ready.
+pub(super) struct Poller(OwnedFd);
+
+impl Poller {
+    pub(super) fn open() -> io::Result<Poller> {
+        Ok(Poller(epoll::create(epoll::CreateFlags::CLOEXEC)?))
+    }
+
+    pub(super) fn as_raw(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    /// Readable when a descriptor of the set is ready.
+    pub(super) fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
+    pub(super) fn add(&self, socket: RawFd, tag: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, socket, tag, interest)
+    }
+
+    pub(super) fn change(&self, socket: RawFd, tag: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, socket, tag, interest)
+    }
+
+    fn control(&self, operation: c_int, socket: RawFd, tag: u64, interest: Interest) -> io::Result<()> {
+        let events = match interest {
+            Interest::Input => libc::EPOLLIN,
+            Interest::Both => libc::EPOLLIN | libc::EPOLLOUT,
+        };
+        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: tag };
+        // SAFETY: the event is there; the system checks the descriptors.
+        let result = unsafe { libc::epoll_ctl(self.0.as_raw_fd(), operation, socket, &raw mut event) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The tags of descriptors that are ready now, as many as there is room for.
+    pub(super) fn ready<'a>(&self, room: &'a mut [u64; 32]) -> &'a [u64] {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 32];
+        // SAFETY: the events have so much room.
+        let count = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 32, 0) };
+        // An error is an interruption, as the descriptor is one of a poller.
+        let count = usize::try_from(count).unwrap_or(0);
+        for (tag, event) in room.iter_mut().zip(&events[..count]) {
+            *tag = event.u64;
+        }
+        &room[..count]
+    }
+}
+
+/// Shuts a connection down. The descriptor stays open.
+pub(super) fn shut_down(socket: RawFd) {
+    // SAFETY: the caller holds the descriptor open during this call.
+    let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+    let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+}
