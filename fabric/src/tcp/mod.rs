@@ -25,8 +25,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod business_card;
+mod completion_queue;
 mod frame;
 mod handshake;
+mod receiver;
+mod send_queue;
 mod socket;
 
 

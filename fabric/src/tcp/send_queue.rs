@@ -1,0 +1,346 @@
+//! The send queue of a connection: frames to be sent, and operations that are not complete.
+//!
+//! Small frames are gathered by Nagle's rule (RFC 896). The first one is sent at once. The following ones, as
+//! long as that one is not acknowledged, are sent together: with the next progress, or when they are
+//! [`BATCH_BYTES`] long. Large data are sent from the source, without a copy.
+//!
+//! Invariant: bytes are sent in the order in which frames were pushed. The peer executes and acknowledges
+//! puts and messages in the order in which they were started, and replies to gets and atomics in theirs. So a
+//! count says which puts are complete, and a reply belongs to the oldest operation that expects one.
+
+use super::completion_queue::{CompletionQueue, Entry};
+use super::frame::{HEADER_BYTES, Header, Kind};
+use super::socket::{self, Moved};
+use crate::amo::AtomicKind;
+use crate::copy;
+use crate::types::Token;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+/// A batch of this length is sent at once.
+const BATCH_BYTES: usize = 16 << 10;
+/// The longest data that are copied into a batch.
+pub(super) const GATHERED_BYTES: usize = 4 << 10;
+/// Limits of a full queue: bytes and pieces to be sent, and operations that are not complete.
+const UNSENT_BYTES_MAX: usize = 4 << 20;
+const UNSENT_PIECES_MAX: usize = 1 << 10;
+const OUTSTANDING_MAX: usize = 1 << 16;
+
+/// A part of the bytes to be sent.
+enum Piece {
+    /// A copy.
+    Copied { bytes: Vec<u8>, sent: usize },
+    /// Data at their source. If there is an owner, it gets an event when they are sent.
+    AtSource { start: *const u8, bytes: usize, owner: Option<(Arc<CompletionQueue>, Token)> },
+}
+
+/// Puts of one endpoint that were started one after another, or messages.
+struct Run {
+    /// The number of the last one.
+    last: u32,
+    count: u32,
+    /// `None` for messages.
+    completions: Option<Arc<CompletionQueue>>,
+    token: Option<Token>,
+}
+
+/// A get or a fetching atomic without a reply so far.
+pub(super) struct PendingReply {
+    pub(super) completions: Arc<CompletionQueue>,
+    pub(super) token: Option<Token>,
+    pub(super) target: *mut u8,
+    pub(super) bytes: usize,
+    /// The kind of the word, for an atomic.
+    pub(super) atomic: Option<AtomicKind>,
+}
+
+/// The data of a frame.
+#[derive(Clone, Copy)]
+pub(super) struct Data {
+    pub(super) start: *const u8,
+    pub(super) bytes: usize,
+}
+
+impl Data {
+    pub(super) const NONE: Data = Data { start: std::ptr::dangling(), bytes: 0 };
+}
+
+/// How data are kept that cannot be sent at once.
+pub(super) enum Source {
+    /// As a copy.
+    Copied,
+    /// At the source, which stays valid until they are sent. If there is an owner, it gets an event then.
+    Stays(Option<(Arc<CompletionQueue>, Token)>),
+}
+
+/// The send queue of a connection.
+#[derive(Default)]
+pub(super) struct SendQueue {
+    /// The socket, once the connection is proved.
+    pub(super) socket: Option<RawFd>,
+    pieces: VecDeque<Piece>,
+    /// Bytes of the copies in `pieces`.
+    copied_bytes: usize,
+    /// Gathered frames, which follow all pieces.
+    batch: Vec<u8>,
+    /// Bytes of the batch that are sent.
+    sent: usize,
+    /// Puts and messages that were started, and those that are acknowledged.
+    started: u32,
+    acknowledged: u32,
+    runs: VecDeque<Run>,
+    replies: VecDeque<PendingReply>,
+    /// Whether the peer is in the domain's list of those with unsent bytes.
+    pub(super) is_listed: bool,
+    /// Whether the poller watches for room to send.
+    pub(super) watches_room: bool,
+}
+
+// SAFETY: sources and targets are kept by the starter of the operation, and may be accessed from any thread.
+unsafe impl Send for SendQueue {}
+
+impl SendQueue {
+    /// Whether the queue takes no more frames now.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.runs.len() + self.replies.len() >= OUTSTANDING_MAX
+            || self.copied_bytes + self.batch.len() >= UNSENT_BYTES_MAX
+            || self.pieces.len() >= UNSENT_PIECES_MAX
+    }
+
+    /// Whether there are bytes to be sent.
+    #[inline]
+    pub(super) fn has_unsent(&self) -> bool {
+        self.sent < self.batch.len() || !self.pieces.is_empty()
+    }
+
+    /// Whether operations are not complete.
+    pub(super) fn has_outstanding(&self) -> bool {
+        self.started != self.acknowledged || !self.replies.is_empty()
+    }
+
+    /// Counts a put that is started, or, without a completion queue, a message.
+    #[inline]
+    pub(super) fn count(&mut self, completions: Option<&Arc<CompletionQueue>>, token: Option<Token>) {
+        self.started = self.started.wrapping_add(1);
+        if let Some(run) = self.runs.back_mut()
+            && token.is_none()
+            && run.token.is_none()
+            && run.completions.as_ref().map(Arc::as_ptr) == completions.map(Arc::as_ptr)
+        {
+            (run.last, run.count) = (self.started, run.count + 1);
+            return;
+        }
+        let completions = completions.cloned();
+        self.runs.push_back(Run { last: self.started, count: 1, completions, token });
+    }
+
+    /// Adds an operation that expects a reply.
+    pub(super) fn expect_reply(&mut self, reply: PendingReply) {
+        self.replies.push_back(reply);
+    }
+
+    /// Removes the oldest operation that expects a reply.
+    pub(super) fn pop_reply(&mut self) -> Option<PendingReply> {
+        self.replies.pop_front()
+    }
+
+    /// The oldest operation that expects a reply.
+    pub(super) fn next_reply(&self) -> Option<&PendingReply> {
+        self.replies.front()
+    }
+
+    /// Takes the peer's count of executed puts and messages. Returns `false` if the count is impossible.
+    pub(super) fn acknowledge(&mut self, acks: u32) -> bool {
+        if acks.wrapping_sub(self.acknowledged) > self.started.wrapping_sub(self.acknowledged) {
+            return false;
+        }
+        self.acknowledged = acks;
+        while let Some(run) = self.runs.front_mut() {
+            // Numbers wrap around. They are compared by their distance, which is far below half of the range.
+            let left = run.last.wrapping_sub(acks);
+            let left = if left > u32::MAX / 2 { 0 } else { left.min(run.count) };
+            let newly = run.count - left;
+            if let Some(completions) = &run.completions {
+                completions.count_puts(newly.into());
+                if let Some(token) = run.token.filter(|_| newly > 0) {
+                    completions.push(Entry::Done(token));
+                }
+            }
+            if left > 0 {
+                run.count = left;
+                break;
+            }
+            self.runs.pop_front();
+        }
+        true
+    }
+
+    /// Adds a frame. Large data are sent at once as far as the connection has room.
+    ///
+    /// # Safety
+    /// The data are valid for reads as `source` says.
+    #[inline]
+    pub(super) unsafe fn push(&mut self, header: Header, data: Data, source: Source) -> io::Result<()> {
+        if data.bytes > GATHERED_BYTES {
+            // SAFETY: the caller's promises are the same.
+            return unsafe { self.push_large(header, data, source) };
+        }
+        debug_assert!(!matches!(source, Source::Stays(Some(_))), "no event is due for short data");
+        let start = self.batch.len();
+        self.batch.reserve(HEADER_BYTES + data.bytes);
+        // SAFETY: the batch has room for both; the caller has promised the data.
+        unsafe {
+            let place = self.batch.as_mut_ptr().add(start);
+            place.cast::<[u8; HEADER_BYTES]>().write(header.to_bytes());
+            copy::transfer(place.add(HEADER_BYTES), data.start, data.bytes);
+            self.batch.set_len(start + HEADER_BYTES + data.bytes);
+        }
+        Ok(())
+    }
+
+    /// Whether a frame of this kind makes the queue send its bytes now.
+    #[inline]
+    pub(super) fn is_due(&self, kind: Kind) -> bool {
+        let may_wait = matches!(kind, Kind::Put | Kind::Update | Kind::Message);
+        let is_first = self.started.wrapping_sub(self.acknowledged) <= 1;
+        !may_wait || is_first || self.batch.len() - self.sent >= BATCH_BYTES || !self.pieces.is_empty()
+    }
+
+    /// # Safety
+    /// As [`push`](SendQueue::push).
+    #[cold]
+    unsafe fn push_large(&mut self, header: Header, data: Data, source: Source) -> io::Result<()> {
+        self.batch.extend_from_slice(&header.to_bytes());
+        let mut sent = 0;
+        if let Some(socket) = self.socket.filter(|_| self.pieces.is_empty()) {
+            let gathered = &self.batch[self.sent..];
+            let parts =
+                [socket::part(gathered.as_ptr(), gathered.len()), socket::part(data.start, data.bytes)];
+            // SAFETY: the first part lies in the own batch, and the caller has promised the data.
+            match unsafe { socket::send(socket, &parts) }? {
+                Moved::Bytes(bytes) if bytes < gathered.len() => self.sent += bytes,
+                Moved::Bytes(bytes) => {
+                    sent = bytes - gathered.len();
+                    self.clear_batch();
+                }
+                Moved::Nothing | Moved::End => {}
+            }
+        }
+        // SAFETY: the rest lies inside the data, as no more of them than there are was sent.
+        let (start, bytes) = unsafe { (data.start.add(sent), data.bytes - sent) };
+        match source {
+            Source::Stays(Some((completions, token))) if bytes == 0 => completions.push(Entry::Sent(token)),
+            _ if bytes == 0 => {}
+            Source::Stays(owner) => {
+                self.close_batch();
+                self.pieces.push_back(Piece::AtSource { start, bytes, owner });
+            }
+            Source::Copied => {
+                let place = self.batch.len();
+                self.batch.reserve(bytes);
+                // SAFETY: the batch has room for the rest of the data, which the caller has promised.
+                unsafe {
+                    copy::copy(self.batch.as_mut_ptr().add(place), start, bytes);
+                    self.batch.set_len(place + bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn clear_batch(&mut self) {
+        self.batch.clear();
+        self.sent = 0;
+    }
+
+    /// Makes a piece of the batch.
+    fn close_batch(&mut self) {
+        if self.sent < self.batch.len() {
+            self.copied_bytes += self.batch.len() - self.sent;
+            self.pieces.push_back(Piece::Copied { bytes: std::mem::take(&mut self.batch), sent: self.sent });
+        }
+        self.clear_batch();
+    }
+
+    /// Sends as much as the connection has room for. Returns whether that is all.
+    #[inline]
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        let Some(socket) = self.socket else { return Ok(!self.has_unsent()) };
+        if !self.pieces.is_empty() && !self.flush_pieces(socket)? {
+            return Ok(false);
+        }
+        while self.sent < self.batch.len() {
+            let gathered = &self.batch[self.sent..];
+            // SAFETY: the part lies in the own batch, which does not change meanwhile.
+            match unsafe { socket::send(socket, &[socket::part(gathered.as_ptr(), gathered.len())]) }? {
+                Moved::Bytes(bytes) => self.sent += bytes,
+                Moved::Nothing | Moved::End => return Ok(false),
+            }
+        }
+        self.clear_batch();
+        Ok(true)
+    }
+
+    #[cold]
+    fn flush_pieces(&mut self, socket: RawFd) -> io::Result<bool> {
+        while let Some(piece) = self.pieces.front_mut() {
+            let (place, length) = match piece {
+                Piece::Copied { bytes, sent } => (bytes[*sent..].as_ptr(), bytes.len() - *sent),
+                Piece::AtSource { start, bytes, .. } => (*start, *bytes),
+            };
+            // SAFETY: a copy lies here, and the owner of a source keeps it until it is sent.
+            let moved = unsafe { socket::send(socket, &[socket::part(place, length)]) }?;
+            let Moved::Bytes(count) = moved else { return Ok(false) };
+            match piece {
+                Piece::Copied { sent, .. } => {
+                    *sent += count;
+                    self.copied_bytes -= count;
+                }
+                Piece::AtSource { start, bytes, .. } => {
+                    // SAFETY: no more bytes were sent than there are.
+                    *start = unsafe { start.add(count) };
+                    *bytes -= count;
+                }
+            }
+            if count < length {
+                continue;
+            }
+            if let Some(Piece::AtSource { owner: Some((completions, token)), .. }) = self.pieces.pop_front() {
+                completions.push(Entry::Sent(token));
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_reach_their_endpoints_in_order() {
+        let (one, other) = (Arc::new(CompletionQueue::default()), Arc::new(CompletionQueue::default()));
+        let mut queue =
+            SendQueue { started: u32::MAX - 2, acknowledged: u32::MAX - 2, ..SendQueue::default() };
+        queue.count(Some(&one), None);
+        queue.count(Some(&one), None);
+        queue.count(None, None);
+        queue.count(Some(&other), Some(7));
+        queue.count(Some(&one), None);
+        assert_eq!(queue.runs.len(), 4, "puts that follow each other are one run");
+        let first = u32::MAX - 2;
+        assert!(queue.acknowledge(first.wrapping_add(1)));
+        assert_eq!((one.completions().puts, other.completions().puts), (1, 0));
+        assert!(queue.acknowledge(first.wrapping_add(3)));
+        assert_eq!((one.completions().puts, other.has_entries()), (2, false));
+        assert!(queue.acknowledge(first.wrapping_add(4)));
+        assert_eq!((other.completions().puts, other.has_entries()), (1, true));
+        assert!(!queue.acknowledge(first.wrapping_add(6)), "more than was started");
+        assert!(!queue.acknowledge(first.wrapping_add(3)), "less than before");
+        assert!(queue.acknowledge(first.wrapping_add(5)));
+        assert!(!queue.has_outstanding() && queue.runs.is_empty() && one.completions().puts == 3);
+    }
+}
