@@ -24,14 +24,22 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+mod accept;
 mod business_card;
 mod completion_queue;
+mod connect;
+mod domain;
 mod frame;
 mod handshake;
+mod local_pe;
+mod peer;
+mod progress;
 mod receiver;
 mod send_queue;
+mod serve;
 mod socket;
 
+pub use domain::TcpChoice;
 
 /// Locks a mutex, also after a panic of another thread: no lock is held while user code runs.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

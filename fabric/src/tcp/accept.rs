@@ -1,0 +1,127 @@
+//! Incoming connections. Before a connection is proved, nothing that arrives on it reaches memory, and it is
+//! not the connection to a peer.
+
+use super::connect::{receive_exactly, send_whole};
+use super::domain::{Domain, Tag};
+use super::handshake::{self, Call, HELLO_BYTES, Nonce, PROOF_BYTES, Side, Terms, WELCOME};
+use super::locked;
+use super::peer::Link;
+use super::socket::{self, Interest};
+use crate::sync::Ordering;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The time limit for a proof.
+const PROOF_TIME: Duration = Duration::from_secs(5);
+/// The most incoming connections at a time, so that strangers cannot use up the descriptors. The oldest one
+/// is closed first.
+const INCOMING_MAX: usize = 256;
+
+/// A connection that was accepted and is not proved.
+pub(super) struct Incoming {
+    socket: OwnedFd,
+    /// The received part of the message that is expected.
+    received: Vec<u8>,
+    /// The hello, and both nonces, once the challenge is sent.
+    challenged: Option<(Call, [Nonce; 2])>,
+    deadline: Instant,
+}
+
+impl Domain {
+    /// Accepts the connections that wait at a listener.
+    pub(super) fn accept(&self, listener: usize) {
+        while let Ok(Some(socket)) = socket::accept(&self.listeners[listener]) {
+            let raw = socket.as_raw_fd();
+            let tag = Tag::Incoming(raw.unsigned_abs()).code();
+            let watched =
+                socket::set_nodelay(&socket).and_then(|()| self.poller.add(raw, tag, Interest::Input));
+            if watched.is_err() {
+                continue;
+            }
+            let mut incoming = locked(&self.incoming);
+            if incoming.len() == INCOMING_MAX {
+                incoming.remove(0);
+            }
+            let deadline = Instant::now() + PROOF_TIME;
+            incoming.push(Incoming { socket, received: Vec::new(), challenged: None, deadline });
+            self.n_incoming.store(incoming.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Makes the steps of an incoming connection that can be made now.
+    pub(super) fn advance_incoming(&self, socket: u32) {
+        let mut incoming = locked(&self.incoming);
+        let is_it = |one: &Incoming| one.socket.as_raw_fd().unsigned_abs() == socket;
+        let Some(place) = incoming.iter().position(is_it) else { return };
+        let outcome = self.step_incoming(&mut incoming[place]);
+        if let Ok(false) = outcome {
+            return;
+        }
+        let one = incoming.remove(place);
+        self.n_incoming.store(incoming.len(), Ordering::Relaxed);
+        drop(incoming);
+        if outcome.is_ok() {
+            // If the other process has gone meanwhile, the connection is closed here.
+            let _ = self.admit(one);
+        }
+    }
+
+    /// Makes the next step. Returns whether the connection is proved.
+    fn step_incoming(&self, one: &mut Incoming) -> io::Result<bool> {
+        let bytes = if one.challenged.is_none() { HELLO_BYTES } else { PROOF_BYTES };
+        if !receive_exactly(&one.socket, &mut one.received, bytes)? {
+            return Ok(false);
+        }
+        let message = std::mem::take(&mut one.received);
+        if let Some((call, nonces)) = one.challenged {
+            if !(Terms { secret: self.secret, call, nonces }).is_proved(Side::Connects, &message) {
+                return Err(io::Error::other("it has not proved that it belongs to this job"));
+            }
+            return Ok(true);
+        }
+        let hello = message.as_slice().try_into().expect("it has the length of a hello");
+        let (call, theirs) = handshake::read_hello(hello).ok_or_else(|| io::Error::other("no hello"))?;
+        let is_for_this_process = call.to as usize == self.process
+            && call.from as usize != self.process
+            && (call.from as usize) < self.peers.len();
+        if !is_for_this_process {
+            return Err(io::Error::other("a hello for another process"));
+        }
+        let nonces = [theirs, handshake::nonce()?];
+        let proof = Terms { secret: self.secret, call, nonces }.proof(Side::Accepts);
+        one.challenged = Some((call, nonces));
+        if !send_whole(&one.socket, &[&nonces[1][..], &proof].concat())? {
+            return Err(io::Error::other("the new connection has no room for the challenge"));
+        }
+        Ok(false)
+    }
+
+    /// Uses a proved connection as the connection to its process, unless this process has a connection to it,
+    /// or is to open one.
+    fn admit(&self, one: Incoming) -> io::Result<()> {
+        let (call, _) = one.challenged.expect("a proved connection was challenged");
+        let peer = &self.peers[call.from as usize];
+        let mut link = peer.link();
+        match &*link {
+            Link::Up(_) | Link::Closed { .. } => return Ok(()),
+            Link::Connecting(_) | Link::Waiting(..) if self.process < peer.process => return Ok(()),
+            Link::Connecting(_) | Link::Waiting(..) => {
+                self.n_connecting.fetch_sub(1, Ordering::Relaxed);
+            }
+            Link::Idle => {}
+        }
+        let tag = Tag::Peer(peer.process).code();
+        self.poller.change(one.socket.as_raw_fd(), tag, Interest::Input)?;
+        send_whole(&one.socket, &[WELCOME])?;
+        *link = self.begin_use(peer, one.socket);
+        Ok(())
+    }
+
+    /// Closes incoming connections that have not been proved in time.
+    pub(super) fn drop_late_incoming(&self, now: Instant) {
+        let mut incoming = locked(&self.incoming);
+        incoming.retain(|one| one.deadline > now);
+        self.n_incoming.store(incoming.len(), Ordering::Relaxed);
+    }
+}

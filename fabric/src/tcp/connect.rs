@@ -1,0 +1,191 @@
+//! Connecting to another process. No call waits: each step is made when the poller says that it can be.
+
+use super::domain::{Domain, Tag};
+use super::handshake::{self, Call, PROOF_BYTES, Side, Terms, WELCOME};
+use super::peer::{Attempt, History, Link, Peer, Stage};
+use super::socket::{self, Interest, Moved};
+use crate::sync::Ordering;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The time limit of one attempt.
+const ATTEMPT: Duration = Duration::from_secs(5);
+/// The time limit of all attempts together.
+const ALL_ATTEMPTS: Duration = Duration::from_secs(30);
+/// The shortest and the longest pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+impl Domain {
+    /// Begins to connect to a peer, unless that has begun.
+    pub(super) fn connect(&self, peer: &Peer) {
+        let mut link = peer.link();
+        if !matches!(*link, Link::Idle) {
+            return;
+        }
+        let addresses = match self.cards.get() {
+            Some(cards) => cards[peer.process].by_nearness(&self.interfaces),
+            None => Vec::new(),
+        };
+        self.n_connecting.fetch_add(1, Ordering::Relaxed);
+        let history = History { since: Instant::now(), count: 0, addresses, reason: String::new() };
+        *link = self.next_attempt(peer, history);
+    }
+
+    fn next_attempt(&self, peer: &Peer, mut history: History) -> Link {
+        let Some(&address) = history.addresses.get(history.count % history.addresses.len().max(1)) else {
+            history.reason = "it has published no address".to_owned();
+            return Link::Waiting(Instant::now() + ALL_ATTEMPTS, history);
+        };
+        history.count += 1;
+        let begun = socket::connect(address).and_then(|socket| {
+            self.poller.add(socket.as_raw_fd(), Tag::Peer(peer.process).code(), Interest::Both)?;
+            Ok((socket, handshake::nonce()?))
+        });
+        match begun {
+            Ok((socket, nonce)) => Link::Connecting(Attempt {
+                socket,
+                stage: Stage::Connecting,
+                call: Call { from: self.process as u32, to: peer.process as u32 },
+                nonce,
+                received: Vec::new(),
+                deadline: Instant::now() + ATTEMPT,
+                history,
+            }),
+            Err(error) => wait_after(history, format!("{address}: {error}")),
+        }
+    }
+
+    /// Makes the steps of an attempt that can be made now.
+    pub(super) fn advance(&self, peer: &Peer) {
+        let mut link = peer.link();
+        let Link::Connecting(attempt) = &mut *link else { return };
+        let History { count, addresses, .. } = &attempt.history;
+        let address = addresses[(count - 1) % addresses.len()];
+        match self.step(attempt) {
+            Ok(false) => {}
+            Ok(true) => {
+                let Link::Connecting(attempt) = std::mem::take(&mut *link) else { return };
+                self.n_connecting.fetch_sub(1, Ordering::Relaxed);
+                *link = self.begin_use(peer, attempt.socket);
+            }
+            Err(error) => *link = wait_after(attempt.history.clone(), format!("{address}: {error}")),
+        }
+    }
+
+    /// Makes the next steps. Returns whether the connection is proved.
+    fn step(&self, attempt: &mut Attempt) -> io::Result<bool> {
+        if matches!(attempt.stage, Stage::Connecting) {
+            socket::error_of(&attempt.socket)?;
+            socket::set_nodelay(&attempt.socket)?;
+            if !send_whole(&attempt.socket, &handshake::hello(attempt.call, &attempt.nonce))? {
+                // The connection is not open yet.
+                return Ok(false);
+            }
+            let tag = Tag::Peer(attempt.call.to as usize).code();
+            self.poller.change(attempt.socket.as_raw_fd(), tag, Interest::Input)?;
+            attempt.stage = Stage::Challenged;
+        }
+        while receive_exactly(&attempt.socket, &mut attempt.received, attempt.stage.expected_bytes())? {
+            let message = std::mem::take(&mut attempt.received);
+            if matches!(attempt.stage, Stage::Proved) {
+                if message != [WELCOME] {
+                    return Err(io::Error::other("no welcome after the proof"));
+                }
+                return Ok(true);
+            }
+            let (nonce, proof) = message.split_at(message.len() - PROOF_BYTES);
+            let nonces = [attempt.nonce, nonce.try_into().expect("a challenge begins with a nonce")];
+            let terms = Terms { secret: self.secret, call: attempt.call, nonces };
+            if !terms.is_proved(Side::Accepts, proof) {
+                return Err(io::Error::other("it has not proved that it belongs to this job"));
+            }
+            if !send_whole(&attempt.socket, &terms.proof(Side::Connects))? {
+                return Err(io::Error::other("the new connection has no room for the proof"));
+            }
+            attempt.stage = Stage::Proved;
+        }
+        Ok(false)
+    }
+
+    /// Begins to use a connection that is proved.
+    pub(super) fn begin_use(&self, peer: &Peer, socket: OwnedFd) -> Link {
+        let raw = socket.as_raw_fd();
+        peer.send_queue().socket = Some(raw);
+        peer.set_socket(Some(raw));
+        self.last_active.store(peer.process, Ordering::Relaxed);
+        self.links.fetch_add(1, Ordering::Relaxed);
+        // The next round of progress sends the frames that have waited for the connection.
+        self.list_unsent(peer);
+        Link::Up(socket)
+    }
+
+    /// Ends the attempts whose time is over, and begins those whose pause is over.
+    pub(super) fn check_deadlines(&self) {
+        let now = Instant::now();
+        self.drop_late_incoming(now);
+        if self.n_connecting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for peer in &self.peers {
+            let mut link = peer.link();
+            match &*link {
+                Link::Connecting(attempt) if now > attempt.deadline => {
+                    *link = wait_after(attempt.history.clone(), "no answer".to_owned());
+                }
+                Link::Waiting(until, history) if now > *until => {
+                    let history = history.clone();
+                    if now - history.since <= ALL_ATTEMPTS {
+                        *link = self.next_attempt(peer, history);
+                        continue;
+                    }
+                    self.n_connecting.fetch_sub(1, Ordering::Relaxed);
+                    drop(link);
+                    self.lost(peer, "connecting", Some(history.reason));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The state after a failed attempt.
+fn wait_after(mut history: History, reason: String) -> Link {
+    history.reason = reason;
+    // The pause grows when all addresses were tried.
+    let rounds = history.count / history.addresses.len().max(1);
+    let pause = (PAUSE * 2_u32.saturating_pow(rounds.min(10) as u32)).min(PAUSE_MAX);
+    Link::Waiting(Instant::now() + pause, history)
+}
+
+/// Sends a short message on a new connection, which has room for it. Returns `false` if the connection is
+/// not open yet.
+pub(super) fn send_whole(socket: &OwnedFd, bytes: &[u8]) -> io::Result<bool> {
+    let part = socket::part(bytes.as_ptr(), bytes.len());
+    // SAFETY: the part is the slice that the caller has lent, and is only read.
+    match unsafe { socket::send(socket.as_raw_fd(), &[part]) } {
+        Ok(Moved::Bytes(sent)) if sent == bytes.len() => Ok(true),
+        Ok(Moved::Nothing) => Ok(false),
+        Ok(_) => Err(io::Error::other("the new connection has no room for a short message")),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Receives until `message` has `bytes` bytes, and reads nothing beyond them. Returns whether it has them.
+pub(super) fn receive_exactly(socket: &OwnedFd, message: &mut Vec<u8>, bytes: usize) -> io::Result<bool> {
+    while message.len() < bytes {
+        let mut buffer = [0; 64];
+        let wanted = (bytes - message.len()).min(buffer.len());
+        let part = socket::part(buffer.as_mut_ptr(), wanted);
+        // SAFETY: the part lies in `buffer`, which nobody else uses.
+        let moved = unsafe { socket::receive(socket.as_raw_fd(), &mut [part]) };
+        match moved? {
+            Moved::Bytes(count) => message.extend_from_slice(&buffer[..count]),
+            Moved::Nothing => return Ok(false),
+            Moved::End => return Err(io::Error::other("the other side has closed the connection")),
+        }
+    }
+    Ok(bytes > 0)
+}

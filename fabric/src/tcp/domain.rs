@@ -1,0 +1,330 @@
+//! The domain: the state that all endpoints of a process share, as in libfabric. It has the listeners, the
+//! peers, and the PEs of the process.
+
+use super::accept::Incoming;
+use super::business_card::{self, BusinessCard, Interface};
+use super::completion_queue::CompletionQueue;
+use super::frame::{Header, Kind};
+use super::local_pe::LocalPe;
+use super::locked;
+use super::peer::Peer;
+use super::send_queue::{Data, PendingReply, SendQueue, Source};
+use super::socket::{Interest, Poller};
+use crate::secret::Secret;
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::types::{FabricError, FabricResult, Key, Pe, Token};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Instant;
+
+/// Options of the endpoints.
+#[derive(Clone, Debug, Default)]
+pub struct TcpChoice {
+    /// The interface at which the process listens, by its name or its address; `None` for all of them.
+    pub interface: Option<String>,
+    /// Whether all processes of the job are on this machine, in one network namespace. Then the process
+    /// listens at the loopback interface.
+    pub is_local: bool,
+}
+
+/// The reason why the job cannot go on.
+#[derive(Clone)]
+pub(super) struct Fault {
+    pub(super) peer: Pe,
+    pub(super) operation: &'static str,
+    /// `None` if the connection was lost without one.
+    pub(super) reason: Option<String>,
+}
+
+/// The state that all endpoints of a process share.
+pub(super) struct Domain {
+    pub(super) process: usize,
+    /// PEs of each process.
+    pub(super) each: usize,
+    pub(super) secret: Secret,
+    pub(super) listeners: Vec<OwnedFd>,
+    pub(super) poller: Poller,
+    card: BusinessCard,
+    /// The addresses of this machine and their networks.
+    pub(super) interfaces: Vec<Interface>,
+    pub(super) local_pes: Box<[LocalPe]>,
+    pub(super) peers: Box<[Peer]>,
+    /// The business cards of all processes.
+    pub(super) cards: OnceLock<Box<[BusinessCard]>>,
+    pub(super) incoming: Mutex<Vec<Incoming>>,
+    /// Peers with unsent bytes.
+    pub(super) unsent: PeerList,
+    /// Peers that are owed an acknowledgement.
+    pub(super) owing_acks: PeerList,
+    /// Connections that are up, those that this process is opening, and incoming ones that are not proved.
+    pub(super) links: AtomicUsize,
+    pub(super) n_connecting: AtomicUsize,
+    pub(super) n_incoming: AtomicUsize,
+    pub(super) opened: Instant,
+    /// When deadlines were checked last, in milliseconds since `opened`.
+    pub(super) checked: AtomicU64,
+    /// The peer that has sent something last.
+    pub(super) last_active: AtomicUsize,
+    /// Rounds of polling.
+    pub(super) rounds: AtomicU32,
+    pub(super) fault: OnceLock<Fault>,
+    /// Endpoints of PEs that are not closed.
+    pub(super) open: AtomicUsize,
+}
+
+/// A list of peers without duplicates: a flag of the peer says whether it is in the list.
+#[derive(Default)]
+pub(super) struct PeerList {
+    count: AtomicUsize,
+    peers: Mutex<Vec<usize>>,
+}
+
+impl PeerList {
+    /// Adds a peer whose flag was just set.
+    pub(super) fn add(&self, peer: usize) {
+        let mut peers = locked(&self.peers);
+        peers.push(peer);
+        self.count.store(peers.len(), Ordering::Relaxed);
+    }
+
+    /// Empties the list.
+    pub(super) fn take(&self) -> Vec<usize> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut peers = locked(&self.peers);
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *peers)
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether this holds for all peers of the list.
+    pub(super) fn all(&self, holds: impl Fn(usize) -> bool) -> bool {
+        locked(&self.peers).iter().all(|&peer| holds(peer))
+    }
+}
+
+/// The operation that a frame starts.
+pub(super) enum Starts {
+    /// A put, or an atomic that fetches nothing.
+    Put(Option<Token>),
+    Message,
+    /// A get, or an atomic that fetches.
+    Fetch(PendingReply),
+}
+
+impl Domain {
+    /// Opens the domain of a process and listens.
+    pub(super) fn open(
+        (process, each, n_pes): (usize, usize, usize),
+        choice: &TcpChoice,
+        secret: Secret,
+    ) -> FabricResult<Domain> {
+        let pe = process * each;
+        let failed = |operation: &str, remedy| {
+            let operation = operation.to_owned();
+            move |error: io::Error| FabricError::System { pe, operation, reason: error.to_string(), remedy }
+        };
+        let interfaces = business_card::interfaces(choice.interface.as_deref())
+            .map_err(failed("asking for the network's interfaces", "Is the network of this host up?"))?;
+        let mut addresses: Vec<_> = interfaces.iter().map(Interface::address).collect();
+        if choice.is_local && choice.interface.is_none() {
+            addresses = vec![business_card::LOOPBACK];
+        }
+        let (listeners, card) = business_card::listen(&addresses).map_err(failed(
+            "listening for the job's other processes",
+            "PELAGO_TCP_INTERFACE names the interface to use",
+        ))?;
+        let limit = "Does `ulimit -n` allow a descriptor for each process of the job?";
+        let poller = Poller::open().map_err(failed("opening a poller", limit))?;
+        for (listener, i) in listeners.iter().zip(0..) {
+            let added = poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input);
+            added.map_err(failed("watching a listener", limit))?;
+        }
+        let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
+        Ok(Domain {
+            process,
+            each,
+            secret,
+            listeners,
+            poller,
+            card,
+            interfaces,
+            local_pes: local_pes.map_err(failed("opening a doorbell", limit))?,
+            peers: (0..n_pes.div_ceil(each)).map(Peer::new).collect(),
+            cards: OnceLock::new(),
+            incoming: Mutex::default(),
+            unsent: PeerList::default(),
+            owing_acks: PeerList::default(),
+            links: AtomicUsize::new(0),
+            n_connecting: AtomicUsize::new(0),
+            n_incoming: AtomicUsize::new(0),
+            opened: Instant::now(),
+            checked: AtomicU64::new(0),
+            last_active: AtomicUsize::new(0),
+            rounds: AtomicU32::new(0),
+            fault: OnceLock::new(),
+            open: AtomicUsize::new(each.min(n_pes - process * each)),
+        })
+    }
+
+    /// The business card of this process.
+    pub(super) fn card(&self) -> &BusinessCard {
+        &self.card
+    }
+
+    /// Takes the business cards of all processes.
+    pub(super) fn set_cards(&self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+        if self.cards.get().is_some() {
+            return Ok(());
+        }
+        let mut cards = Vec::with_capacity(self.peers.len());
+        for process in 0..self.peers.len() {
+            let pe = process * self.each;
+            let card = BusinessCard::from_bytes(&lookup(pe)?);
+            cards.push(card.ok_or_else(|| FabricError::Foreign {
+                pe: self.process * self.each,
+                what: format!("PE {pe} has published no address that this build understands"),
+            })?);
+        }
+        // Another PE of this process may have set them first. They are the same.
+        let _ = self.cards.set(cards.into());
+        Ok(())
+    }
+
+    /// The address of `bytes` bytes at an offset of a PE's region. An error says that they are not
+    /// registered.
+    #[inline]
+    pub(super) fn place(&self, slot: usize, key: Key, offset: u64, bytes: usize) -> Result<*mut u8, String> {
+        let place = self.local_pes.get(slot).and_then(|pe| pe.place(key, offset, bytes));
+        place.ok_or_else(|| {
+            let pe = self.process * self.each + slot;
+            format!("{bytes} bytes at offset {offset} of key {key}, which PE {pe} has not registered")
+        })
+    }
+
+    /// Starts an operation by a frame to a peer. Returns `false` if the peer's queue is full: then nothing
+    /// has begun.
+    ///
+    /// # Safety
+    /// The data are valid for reads as `source` says. The target of a reply is valid for writes until then.
+    #[inline]
+    pub(super) unsafe fn start(
+        &self,
+        peer: &Peer,
+        mut header: Header,
+        (data, source): (Data, Source),
+        (starts, completions): (Starts, &Arc<CompletionQueue>),
+    ) -> bool {
+        let mut queue = peer.send_queue();
+        if queue.is_full() {
+            return false;
+        }
+        match starts {
+            Starts::Put(token) => queue.count(Some(completions), token),
+            Starts::Message => queue.count(None, None),
+            Starts::Fetch(reply) => queue.expect_reply(reply),
+        }
+        header.acks = peer.acks_to_send();
+        // SAFETY: the caller's promises are the same.
+        let pushed = unsafe { queue.push(header, data, source) };
+        self.send_if_due(peer, queue, pushed, header.kind);
+        true
+    }
+
+    /// Sends a frame that has a header alone.
+    pub(super) fn send_control(&self, peer: &Peer, kind: Kind) {
+        let mut queue = peer.send_queue();
+        let header = Header { kind, from: 0, to: 0, bytes: 0, acks: peer.acks_to_send(), word: 0, offset: 0 };
+        // SAFETY: a frame without data reads nothing of the caller.
+        let pushed = unsafe { queue.push(header, Data::NONE, Source::Copied) };
+        self.send_if_due(peer, queue, pushed, kind);
+    }
+
+    /// Sends the bytes of a queue, unless its last frame, of this kind, may wait.
+    #[inline]
+    fn send_if_due(
+        &self,
+        peer: &Peer,
+        mut queue: MutexGuard<'_, SendQueue>,
+        pushed: io::Result<()>,
+        kind: Kind,
+    ) {
+        let flushed = pushed.and_then(|()| if queue.is_due(kind) { queue.flush() } else { Ok(false) });
+        if !matches!(flushed, Ok(true)) {
+            self.send_later(peer, queue, flushed.map(drop));
+        }
+    }
+
+    /// Leaves unsent bytes to the next round of progress, and opens the connection if there is none.
+    #[cold]
+    pub(super) fn send_later(
+        &self,
+        peer: &Peer,
+        mut queue: MutexGuard<'_, SendQueue>,
+        outcome: io::Result<()>,
+    ) {
+        if !queue.is_listed {
+            queue.is_listed = true;
+            self.unsent.add(peer.process);
+        }
+        let is_up = queue.socket.is_some();
+        drop(queue);
+        match outcome {
+            Err(error) => self.lost(peer, "sending", Some(error.to_string())),
+            Ok(()) if !is_up => self.connect(peer),
+            Ok(()) => {}
+        }
+    }
+
+    /// The descriptor on which the service thread of a PE sleeps.
+    pub(super) fn bell(&self, slot: usize) -> io::Result<OwnedFd> {
+        let bell = Poller::open()?;
+        bell.add(self.poller.as_raw(), 0, Interest::Input)?;
+        bell.add(self.local_pes[slot].doorbell(), 1, Interest::Input)?;
+        bell.descriptor()
+    }
+
+    /// The fault, as an error of PE `pe`.
+    pub(super) fn fault(&self, pe: Pe) -> Option<FabricError> {
+        let Fault { peer, operation, reason } = self.fault.get()?.clone();
+        Some(match reason {
+            Some(reason) => FabricError::Unreachable { pe, peer, operation, reason },
+            None => FabricError::PeerLost { pe, peer, operation },
+        })
+    }
+}
+
+/// The meaning of a descriptor that the poller watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    Listener(u32),
+    /// By its descriptor.
+    Incoming(u32),
+    /// By its process.
+    Peer(usize),
+}
+
+impl Tag {
+    pub(super) fn code(self) -> u64 {
+        match self {
+            Tag::Listener(i) => u64::from(i),
+            Tag::Incoming(socket) => 1 << 62 | u64::from(socket),
+            Tag::Peer(process) => 2 << 62 | process as u64,
+        }
+    }
+
+    pub(super) fn of(code: u64) -> Tag {
+        let number = code & ((1 << 62) - 1);
+        match code >> 62 {
+            0 => Tag::Listener(number as u32),
+            1 => Tag::Incoming(number as u32),
+            _ => Tag::Peer(number as usize),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A PE of this process: its memory regions, its inbox, and the doorbell that other threads ring.
+
+use super::locked;
+use crate::sync::{AtomicBool, Ordering};
+use crate::types::{Event, Key, Pe};
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// A registered memory region.
+#[derive(Clone, Copy)]
+struct Region {
+    key: Key,
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the registering PE has promised that the memory outlives the endpoint; it is accessed by `copy`,
+// atomics and the system only.
+unsafe impl Send for Region {}
+// SAFETY: the memory is shared with other PEs anyway, and accessed in the same ways from any thread.
+unsafe impl Sync for Region {}
+
+/// A message in the inbox: sender, header, payload.
+type Message = (Pe, u64, Vec<u8>);
+
+/// Limits of a full inbox.
+const INBOX_MESSAGES: usize = 4096;
+const INBOX_BYTES: usize = 4 << 20;
+
+/// A PE of this process.
+pub(super) struct LocalPe {
+    regions: RwLock<Vec<Region>>,
+    inbox: Mutex<Inbox>,
+    has_mail: AtomicBool,
+    /// An eventfd. It is readable after another thread has delivered something to this PE.
+    doorbell: OwnedFd,
+    has_rung: AtomicBool,
+}
+
+#[derive(Default)]
+struct Inbox {
+    messages: VecDeque<Message>,
+    bytes: usize,
+}
+
+impl LocalPe {
+    pub(super) fn open() -> io::Result<LocalPe> {
+        let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let [has_mail, has_rung] = [false; 2].map(AtomicBool::new);
+        Ok(LocalPe { regions: RwLock::default(), inbox: Mutex::default(), has_mail, doorbell, has_rung })
+    }
+
+    /// Wakes the PE after another thread has delivered something to it.
+    pub(super) fn ring(&self) {
+        if !self.has_rung.swap(true, Ordering::AcqRel) {
+            let _ = rustix::io::write(&self.doorbell, &1_u64.to_ne_bytes());
+            // The PE may have reset the doorbell before the write: it must do so again.
+            self.has_rung.store(true, Ordering::Release);
+        }
+    }
+
+    /// Hands all messages of the inbox to `handle`. Returns their number.
+    #[inline]
+    pub(super) fn drain_inbox(&self, handle: &mut dyn FnMut(Event<'_>)) -> usize {
+        if !self.has_mail.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let Inbox { messages, .. } = {
+            let mut inbox = locked(&self.inbox);
+            self.has_mail.store(false, Ordering::Relaxed);
+            std::mem::take(&mut *inbox)
+        };
+        for (from, header, payload) in &messages {
+            handle(Event::Message { from: *from, header: *header, payload });
+        }
+        messages.len()
+    }
+
+    /// Registers a memory region. Returns `false` if the key is taken.
+    pub(super) fn register(&self, key: Key, start: NonNull<u8>, bytes: usize) -> bool {
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let is_free = regions.iter().all(|region| region.key != key);
+        if is_free {
+            regions.push(Region { key, start, bytes });
+        }
+        is_free
+    }
+
+    /// The address of `bytes` bytes at an offset of a region; `None` if the region does not have them.
+    #[inline]
+    pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
+        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let region = *regions.iter().find(|region| region.key == key)?;
+        let offset = usize::try_from(offset).ok()?;
+        let is_inside = bytes <= region.bytes && offset <= region.bytes - bytes;
+        // SAFETY: the place lies inside the region, which was registered as valid, or just behind.
+        is_inside.then(|| unsafe { region.start.as_ptr().add(offset) })
+    }
+
+    /// Adds a message to the inbox. Returns `false` if the inbox is full.
+    pub(super) fn push_message(&self, from: Pe, header: u64, payload: &[u8]) -> bool {
+        let mut inbox = locked(&self.inbox);
+        if inbox.messages.len() >= INBOX_MESSAGES || inbox.bytes >= INBOX_BYTES {
+            return false;
+        }
+        inbox.bytes += payload.len();
+        inbox.messages.push_back((from, header, payload.to_vec()));
+        // The lock orders the messages; this is a hint.
+        self.has_mail.store(true, Ordering::Relaxed);
+        drop(inbox);
+        self.ring();
+        true
+    }
+
+    /// Whether the inbox has messages.
+    pub(super) fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Relaxed)
+    }
+
+    /// The descriptor of the doorbell.
+    pub(super) fn doorbell(&self) -> RawFd {
+        self.doorbell.as_raw_fd()
+    }
+
+    /// Resets the doorbell. The PE looks for deliveries afterwards.
+    pub(super) fn reset_doorbell(&self) {
+        if self.has_rung.load(Ordering::Relaxed) && self.has_rung.swap(false, Ordering::AcqRel) {
+            let _ = rustix::io::read(&self.doorbell, &mut [0; 8]);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Another process, and the states of the connection to it.
+//!
+//! ```text
+//! Idle --connect--> Connecting --welcome--> Up --goodbye, or the connection is lost--> Closed
+//!   |                 |    ^                ^
+//!   |            failed    after a pause    |
+//!   |                 v    |                |
+//!   |                Waiting ---------------+
+//!   +---------------------------------------+   an incoming connection is proved
+//! ```
+//! Both processes may connect to each other at once. The process with the lower number then refuses the
+//! incoming connection, and the one with the higher number accepts it in place of its own. One connection is
+//! left.
+
+use super::handshake::{CHALLENGE_BYTES, Call, Nonce};
+use super::locked;
+use super::receiver::Receiver;
+use super::send_queue::SendQueue;
+use crate::sync::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::net::SocketAddr;
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
+
+/// The value of `socket` while there is no connection.
+const NO_SOCKET: i32 = -1;
+
+/// The stage of an attempt to connect.
+pub(super) enum Stage {
+    /// The system opens the connection.
+    Connecting,
+    /// The hello is sent. The challenge has not arrived.
+    Challenged,
+    /// The proof is sent. The welcome has not arrived.
+    Proved,
+}
+
+impl Stage {
+    /// The length of the message that is expected next, in bytes.
+    pub(super) fn expected_bytes(&self) -> usize {
+        match self {
+            Stage::Connecting => 0,
+            Stage::Challenged => CHALLENGE_BYTES,
+            Stage::Proved => 1,
+        }
+    }
+}
+
+/// An attempt to connect.
+pub(super) struct Attempt {
+    pub(super) socket: OwnedFd,
+    pub(super) stage: Stage,
+    pub(super) call: Call,
+    pub(super) nonce: Nonce,
+    /// The received part of the message that is expected.
+    pub(super) received: Vec<u8>,
+    pub(super) deadline: Instant,
+    pub(super) history: History,
+}
+
+/// The attempts to connect so far.
+#[derive(Clone)]
+pub(super) struct History {
+    /// The time of the first attempt.
+    pub(super) since: Instant,
+    pub(super) count: usize,
+    /// The addresses of the peer, which are tried in turn.
+    pub(super) addresses: Vec<SocketAddr>,
+    /// The reason why the last attempt failed.
+    pub(super) reason: String,
+}
+
+/// The state of a connection.
+#[derive(Default)]
+pub(super) enum Link {
+    #[default]
+    Idle,
+    Connecting(Attempt),
+    /// The next attempt follows at this time.
+    Waiting(Instant, History),
+    Up(OwnedFd),
+    /// Nothing more is sent. The descriptor stays open, as another thread may be about to use it.
+    Closed {
+        _socket: Option<OwnedFd>,
+    },
+}
+
+/// Another process. Lock order: link, receiver, send queue.
+pub(super) struct Peer {
+    pub(super) process: usize,
+    link: Mutex<Link>,
+    receiver: Mutex<Receiver>,
+    send_queue: Mutex<SendQueue>,
+    socket: AtomicI32,
+    /// Puts and messages of the peer that were executed here.
+    executed: AtomicU32,
+    /// The last count that was sent to the peer.
+    acknowledged: AtomicU32,
+    /// Whether the peer is in the domain's list of those that are owed an acknowledgement.
+    pub(super) is_ack_listed: AtomicBool,
+}
+
+impl Peer {
+    pub(super) fn new(process: usize) -> Peer {
+        Peer {
+            process,
+            link: Mutex::default(),
+            receiver: Mutex::default(),
+            send_queue: Mutex::default(),
+            socket: AtomicI32::new(NO_SOCKET),
+            executed: AtomicU32::new(0),
+            acknowledged: AtomicU32::new(0),
+            is_ack_listed: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn link(&self) -> MutexGuard<'_, Link> {
+        locked(&self.link)
+    }
+
+    #[inline]
+    pub(super) fn send_queue(&self) -> MutexGuard<'_, SendQueue> {
+        locked(&self.send_queue)
+    }
+
+    /// The receiver, unless another thread uses it.
+    #[inline]
+    pub(super) fn try_receiver(&self) -> Option<MutexGuard<'_, Receiver>> {
+        match self.receiver.try_lock() {
+            Ok(receiver) => Some(receiver),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The socket of the connection, if it is up.
+    #[inline]
+    pub(super) fn socket(&self) -> Option<RawFd> {
+        // SYNC POINT up: acquires the state that was prepared for the connection.
+        Some(self.socket.load(Ordering::Acquire)).filter(|&socket| socket != NO_SOCKET)
+    }
+
+    pub(super) fn set_socket(&self, socket: Option<RawFd>) {
+        // SYNC POINT up: releases the state that was prepared for the connection.
+        self.socket.store(socket.unwrap_or(NO_SOCKET), Ordering::Release);
+    }
+
+    /// Counts a put or message of the peer that was executed here.
+    #[inline]
+    pub(super) fn count_executed(&self) {
+        // SYNC POINT executed: releases the data that it has written.
+        self.executed.fetch_add(1, Ordering::Release);
+    }
+
+    /// The count that the next frame carries.
+    #[inline]
+    pub(super) fn acks_to_send(&self) -> u32 {
+        // SYNC POINT executed: acquires the data that were written.
+        let executed = self.executed.load(Ordering::Acquire);
+        self.acknowledged.store(executed, Ordering::Relaxed);
+        executed
+    }
+
+    /// Whether no frame has carried the last count yet.
+    pub(super) fn owes_ack(&self) -> bool {
+        self.executed.load(Ordering::Relaxed) != self.acknowledged.load(Ordering::Relaxed)
+    }
+}

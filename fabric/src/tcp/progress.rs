@@ -1,0 +1,287 @@
+//! Progress: polling of the connections, acknowledgements, and the end of connections.
+//!
+//! Any thread that polls receives for all PEs of the process. With one connection, a round is one system
+//! call: the peer that has sent something last is asked first, and epoll only if that has nothing, or every
+//! [`ROUNDS_PER_EPOLL`] rounds.
+
+use super::domain::{Domain, Fault, Tag};
+use super::frame::Kind;
+use super::peer::{Link, Peer};
+use super::receiver::{Received, Receiver};
+use super::socket::{self, Interest};
+use crate::sync::Ordering;
+use crate::types::Event;
+use std::os::fd::AsRawFd;
+use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
+
+/// Rounds between two calls of epoll while there is one connection.
+const ROUNDS_PER_EPOLL: u32 = 16;
+/// Receives from one connection in one round.
+const RECEIVES_MAX: usize = 8;
+/// The time limit for sending the last frames.
+const LINGER: Duration = Duration::from_secs(2);
+/// The pause between two attempts to send them.
+const LINGER_PAUSE: Duration = Duration::from_micros(100);
+
+/// The handler of an endpoint's events.
+type Handler<'a> = dyn FnMut(Event<'_>) + 'a;
+
+/// The endpoint that polls, if it is one that receives messages: they go to its handler, and messages for
+/// other PEs to their inboxes.
+pub(super) struct Sink<'a, 'b> {
+    /// The number of the PE within the process, and the handler.
+    pub(super) own: Option<(usize, &'a mut Handler<'b>)>,
+    /// Events that were handed to it.
+    pub(super) events: usize,
+}
+
+impl Sink<'_, '_> {
+    /// All messages go to inboxes.
+    pub(super) fn to_inboxes() -> Sink<'static, 'static> {
+        Sink { own: None, events: 0 }
+    }
+}
+
+/// The reason to stop receiving from a connection.
+enum Stop {
+    /// There is nothing more now.
+    Empty,
+    /// The peer has closed the connection.
+    End,
+    /// The connection, or a frame, is broken.
+    Broken(String),
+}
+
+impl Domain {
+    /// Makes a round of progress. Returns the number of frames that were executed.
+    pub(super) fn poll(&self, sink: &mut Sink<'_, '_>) -> usize {
+        self.flush_unsent();
+        let links = self.links.load(Ordering::Relaxed);
+        let mut frames = 0;
+        if links > 0 {
+            frames += self.receive(&self.peers[self.last_active.load(Ordering::Relaxed)], sink);
+        }
+        // Threads that count at the same time may lose a round, which does no harm.
+        let round = self.rounds.load(Ordering::Relaxed).wrapping_add(1);
+        self.rounds.store(round, Ordering::Relaxed);
+        let is_due = round.is_multiple_of(ROUNDS_PER_EPOLL) || self.n_connecting.load(Ordering::Relaxed) > 0;
+        if frames == 0 && links > 1 || is_due {
+            frames += self.poll_descriptors(sink);
+        }
+        if frames == 0 {
+            self.acknowledge();
+        }
+        frames
+    }
+
+    fn poll_descriptors(&self, sink: &mut Sink<'_, '_>) -> usize {
+        let (mut room, mut frames) = ([0; 32], 0);
+        for &tag in self.poller.ready(&mut room) {
+            match Tag::of(tag) {
+                Tag::Peer(process) => {
+                    let peer = &self.peers[process];
+                    if peer.socket().is_none() {
+                        self.advance(peer);
+                        continue;
+                    }
+                    let executed = self.receive(peer, sink);
+                    if executed > 0 {
+                        self.last_active.store(process, Ordering::Relaxed);
+                    }
+                    frames += executed;
+                }
+                Tag::Listener(i) => self.accept(i as usize),
+                Tag::Incoming(socket) => self.advance_incoming(socket),
+            }
+        }
+        if self.n_connecting.load(Ordering::Relaxed) + self.n_incoming.load(Ordering::Relaxed) > 0 {
+            let now = self.opened.elapsed().as_millis() as u64;
+            if self.checked.swap(now, Ordering::Relaxed) != now {
+                self.check_deadlines();
+            }
+        }
+        frames
+    }
+
+    /// Receives from a peer and executes its frames, unless another thread does so. Returns their number.
+    #[inline]
+    fn receive(&self, peer: &Peer, sink: &mut Sink<'_, '_>) -> usize {
+        let Some(socket) = peer.socket() else { return 0 };
+        let Some(mut receiver) = peer.try_receiver() else { return 0 };
+        let (mut frames, mut stop) = (0, None);
+        for _ in 0..RECEIVES_MAX {
+            stop = self.receive_once(peer, socket, &mut receiver, sink, &mut frames);
+            if stop.is_some() {
+                break;
+            }
+        }
+        match stop {
+            None | Some(Stop::Empty) => drop(receiver),
+            Some(Stop::End) => self.ended(peer, receiver),
+            Some(Stop::Broken(reason)) => {
+                drop(receiver);
+                self.lost(peer, "receiving", Some(reason));
+            }
+        }
+        if frames > 0 {
+            self.flush_unsent();
+        }
+        frames
+    }
+
+    /// Executes the frames that an inbox had no room for, receives once, and executes what has arrived.
+    #[inline]
+    fn receive_once(
+        &self,
+        peer: &Peer,
+        socket: i32,
+        receiver: &mut Receiver,
+        sink: &mut Sink<'_, '_>,
+        frames: &mut usize,
+    ) -> Option<Stop> {
+        let broken = |what| Stop::Broken(format!("it has sent {what}"));
+        if receiver.has_bytes() {
+            if let Err(what) = self.execute_frames(peer, receiver, sink, frames) {
+                return Some(broken(what));
+            }
+            if receiver.is_full() {
+                return Some(Stop::Empty);
+            }
+        }
+        let received = match receiver.receive(socket) {
+            Ok(received) => received,
+            // A peer that has said goodbye may reset the connection.
+            Err(_) if receiver.has_left => Received::End,
+            Err(error) => return Some(Stop::Broken(error.to_string())),
+        };
+        match received {
+            Received::Nothing => return Some(Stop::Empty),
+            Received::End => return Some(Stop::End),
+            Received::Full | Received::All => {}
+        }
+        if let Err(what) = self.execute_frames(peer, receiver, sink, frames) {
+            return Some(broken(what));
+        }
+        (received == Received::All).then_some(Stop::Empty)
+    }
+
+    /// Sends the bytes that earlier rounds have left.
+    #[inline]
+    pub(super) fn flush_unsent(&self) {
+        if !self.unsent.is_empty() {
+            self.flush_listed();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn flush_listed(&self) {
+        for process in self.unsent.take() {
+            let peer = &self.peers[process];
+            let mut queue = peer.send_queue();
+            let flushed = queue.flush();
+            queue.is_listed = matches!(flushed, Ok(false));
+            if queue.is_listed {
+                self.unsent.add(process);
+            }
+            // The poller watches a connection without room, so that it wakes a thread that sleeps.
+            let watches = queue.is_listed && queue.socket.is_some();
+            if watches != queue.watches_room
+                && let Some(socket) = queue.socket
+            {
+                queue.watches_room = watches;
+                let interest = if watches { Interest::Both } else { Interest::Input };
+                let _ = self.poller.change(socket, Tag::Peer(process).code(), interest);
+            }
+            drop(queue);
+            if let Err(error) = flushed {
+                self.lost(peer, "sending", Some(error.to_string()));
+            }
+        }
+    }
+
+    /// Leaves the bytes of a peer's queue to the next round of progress.
+    pub(super) fn list_unsent(&self, peer: &Peer) {
+        let mut queue = peer.send_queue();
+        if !queue.is_listed {
+            queue.is_listed = true;
+            self.unsent.add(peer.process);
+        }
+    }
+
+    /// Sends the acknowledgements that no other frame has carried.
+    pub(super) fn acknowledge(&self) {
+        for process in self.owing_acks.take() {
+            let peer = &self.peers[process];
+            // SYNC POINT owing_acks: acquires the count of the thread that has found the peer in the list.
+            // One access does both: a store could become visible after the load of the count.
+            peer.is_ack_listed.swap(false, Ordering::AcqRel);
+            if peer.owes_ack() && peer.socket().is_some() {
+                self.send_control(peer, Kind::Ack);
+            }
+        }
+    }
+
+    /// Whether there is work that no descriptor announces.
+    pub(super) fn needs_progress(&self) -> bool {
+        let is_watched = |process: usize| self.peers[process].send_queue().watches_room;
+        self.n_connecting.load(Ordering::Relaxed) > 0 || !self.unsent.all(is_watched)
+    }
+
+    /// The peer has closed the connection.
+    fn ended(&self, peer: &Peer, receiver: MutexGuard<'_, Receiver>) {
+        let has_left = receiver.has_left;
+        drop(receiver);
+        if has_left && !peer.send_queue().has_outstanding() {
+            self.close(peer);
+        } else {
+            self.lost(peer, "receiving", None);
+        }
+    }
+
+    /// Stops using the connection to a peer.
+    fn close(&self, peer: &Peer) {
+        let mut link = peer.link();
+        let socket = match std::mem::take(&mut *link) {
+            Link::Up(socket) => {
+                socket::shut_down(socket.as_raw_fd());
+                peer.set_socket(None);
+                self.links.fetch_sub(1, Ordering::Relaxed);
+                Some(socket)
+            }
+            Link::Closed { _socket } => _socket,
+            _ => None,
+        };
+        *link = Link::Closed { _socket: socket };
+    }
+
+    /// A peer is lost: the job cannot go on.
+    pub(super) fn lost(&self, peer: &Peer, operation: &'static str, reason: Option<String>) {
+        // The first fault is reported.
+        let _ = self.fault.set(Fault { peer: peer.process * self.each, operation, reason });
+        self.close(peer);
+    }
+
+    /// The endpoint of a PE is closed. With the last endpoint, the process says goodbye to all peers. Until
+    /// its last frames are sent it goes on receiving: the system resets a connection that is closed with
+    /// unread bytes, and drops the bytes under way.
+    pub(super) fn close_endpoint(&self) {
+        if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        let deadline = Instant::now() + LINGER;
+        let peers: Vec<_> = self.peers.iter().filter(|peer| peer.socket().is_some()).collect();
+        for peer in &peers {
+            self.send_control(peer, Kind::Bye);
+        }
+        while self.fault.get().is_none() && peers.iter().any(|peer| peer.send_queue().has_unsent()) {
+            self.poll(&mut Sink::to_inboxes());
+            if Instant::now() > deadline {
+                return;
+            }
+            std::thread::sleep(LINGER_PAUSE);
+        }
+        self.poll(&mut Sink::to_inboxes());
+    }
+}

@@ -1,0 +1,215 @@
+//! Execution of the frames that have arrived: puts, gets and atomics on the memory of the PEs of this
+//! process, messages, replies.
+
+use super::completion_queue::Entry;
+use super::domain::Domain;
+use super::frame::{Header, Kind};
+use super::peer::Peer;
+use super::progress::Sink;
+use super::receiver::{Next, Receiver};
+use super::send_queue::{Data, PendingReply, SendQueue, Source};
+use crate::amo::{Atomic, write_word};
+use crate::copy;
+use crate::sync::{Ordering, fence};
+use crate::types::{Event, Pe};
+
+impl Domain {
+    /// Executes the frames that the receiver has, and counts them. An error describes a frame that no member
+    /// sends.
+    pub(super) fn execute_frames(
+        &self,
+        peer: &Peer,
+        receiver: &mut Receiver,
+        sink: &mut Sink<'_, '_>,
+        frames: &mut usize,
+    ) -> Result<(), String> {
+        loop {
+            match receiver.next()? {
+                Next::Incomplete => return Ok(()),
+                Next::Frame(header, data) => {
+                    // SAFETY: the frame is complete, so its data lie in the buffer until more is received.
+                    if !unsafe { self.execute(peer, &header, Some(data), sink)? } {
+                        receiver.put_back(&header);
+                        return Ok(());
+                    }
+                    receiver.has_left |= header.kind == Kind::Bye;
+                }
+                Next::InTarget(header) => {
+                    // SAFETY: the data of this frame were received into its target.
+                    unsafe { self.execute(peer, &header, None, sink)? };
+                }
+                Next::WantsTarget(header) => {
+                    let bytes = header.data_bytes();
+                    let target = match header.kind {
+                        Kind::Put => self.place(header.to.into(), header.word, header.offset, bytes)?,
+                        _ => reply_target(&peer.send_queue(), bytes)?,
+                    };
+                    // SAFETY: the target was checked. Its PE keeps it, or the starter of the get does.
+                    unsafe { receiver.set_target(header, target) };
+                    continue;
+                }
+            }
+            *frames += 1;
+        }
+    }
+
+    /// Executes a frame. Its data lie at `data`, or in its target. Returns `false` if an inbox has no room
+    /// for it.
+    ///
+    /// # Safety
+    /// The data are where this says.
+    #[inline]
+    unsafe fn execute(
+        &self,
+        peer: &Peer,
+        header: &Header,
+        data: Option<*const u8>,
+        sink: &mut Sink<'_, '_>,
+    ) -> Result<bool, String> {
+        let bytes = header.data_bytes();
+        let is_possible = peer.send_queue().acknowledge(header.acks);
+        if !is_possible {
+            return Err(format!("a count of {} puts that were not started", header.acks));
+        }
+        // SYNC POINT arrival: a thread that sees the data of this frame sees those of all earlier frames.
+        fence(Ordering::Release);
+        match (header.kind, data) {
+            (Kind::Put, Some(data)) => {
+                let target = self.place(header.to.into(), header.word, header.offset, bytes)?;
+                // SAFETY: the target was checked, and the caller has promised the data.
+                unsafe { copy::transfer(target, data, bytes) };
+            }
+            (Kind::Reply, data) => {
+                let mut queue = peer.send_queue();
+                if data.is_some() {
+                    reply_target(&queue, bytes)?;
+                }
+                let reply = queue.pop_reply().ok_or("an answer to nothing")?;
+                drop(queue);
+                // SAFETY: the reply has the expected length; the starter has kept the target until now.
+                unsafe { complete(&reply, data) };
+            }
+            (Kind::Get, _) => {
+                let (bytes, to) = (header.bytes as usize, header.to.into());
+                let start = self.place(to, header.word, header.offset, bytes)?.cast_const();
+                // SAFETY: the source was checked, and its PE keeps it as long as the endpoint.
+                unsafe { self.reply(peer, header, Data { start, bytes }, Source::Stays(None)) };
+            }
+            (Kind::Fetch | Kind::Update, Some(data)) => {
+                // SAFETY: the caller has promised the data, which are those of an atomic.
+                let (bytes, old) = unsafe { self.execute_atomic(header, data)? };
+                if header.kind == Kind::Fetch {
+                    let word = old.to_ne_bytes();
+                    let data = Data { start: word.as_ptr(), bytes };
+                    // SAFETY: the word is a variable of this function, and is copied before this returns.
+                    unsafe { self.reply(peer, header, data, Source::Copied) };
+                }
+            }
+            (Kind::Message, Some(data)) => {
+                // SAFETY: the caller has promised the data, which stay in the buffer until this returns.
+                let payload = unsafe { std::slice::from_raw_parts(data, bytes) };
+                let from = peer.process * self.each + usize::from(header.from);
+                if !self.deliver(header.to.into(), (from, header.word, payload), sink)? {
+                    return Ok(false);
+                }
+            }
+            _ => {}
+        }
+        if header.kind.is_acknowledged() {
+            if sink.own.as_ref().is_none_or(|(own, _)| *own != usize::from(header.to)) {
+                self.local_pes[usize::from(header.to)].ring();
+            }
+            peer.count_executed();
+            // SYNC POINT owing_acks: the thread that takes the peer from the list sees the count.
+            if !peer.is_ack_listed.swap(true, Ordering::AcqRel) {
+                self.owing_acks.add(peer.process);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds a reply to the peer's send queue. It is sent when all frames that have arrived are executed.
+    ///
+    /// # Safety
+    /// The data are valid for reads as `source` says.
+    unsafe fn reply(&self, peer: &Peer, to: &Header, data: Data, source: Source) {
+        let mut queue = peer.send_queue();
+        let (acks, bytes) = (peer.acks_to_send(), data.bytes as u32);
+        let header = Header { kind: Kind::Reply, from: to.to, to: to.from, bytes, acks, word: 0, offset: 0 };
+        // SAFETY: the caller's promises are the same.
+        let pushed = unsafe { queue.push(header, data, source) };
+        self.send_later(peer, queue, pushed);
+    }
+
+    /// Executes an atomic. Returns the length of the word and its old value.
+    ///
+    /// # Safety
+    /// The data of an atomic lie at `data`.
+    unsafe fn execute_atomic(&self, header: &Header, data: *const u8) -> Result<(usize, u64), String> {
+        // SAFETY: the caller has promised the data; they need not be aligned.
+        let [code, operand, compare] = unsafe { data.cast::<[u64; 3]>().read_unaligned() };
+        let atomic = u16::try_from(code).ok().and_then(|code| Atomic::from_code(code, operand, compare));
+        let atomic = atomic.ok_or_else(|| format!("an atomic of code {code}"))?;
+        let bytes = atomic.kind.bytes();
+        let place = self.place(header.to.into(), header.word, header.offset, bytes)?;
+        if !place.addr().is_multiple_of(bytes) {
+            return Err(format!("an atomic at offset {}, which is not aligned", header.offset));
+        }
+        // SAFETY: the word lies in a registered region, aligned, as was checked.
+        Ok((bytes, unsafe { atomic.execute(place) }))
+    }
+
+    /// Delivers a message to a PE of this process. Returns `false` if the inbox is full.
+    pub(super) fn deliver(
+        &self,
+        slot: usize,
+        (from, header, payload): (Pe, u64, &[u8]),
+        sink: &mut Sink<'_, '_>,
+    ) -> Result<bool, String> {
+        let pe =
+            self.local_pes.get(slot).ok_or_else(|| format!("a message for PE {slot} of this process"))?;
+        if let Some((own, handle)) = sink.own.as_mut()
+            && *own == slot
+        {
+            sink.events += pe.drain_inbox(&mut **handle);
+            handle(Event::Message { from, header, payload });
+            sink.events += 1;
+            return Ok(true);
+        }
+        Ok(pe.push_message(from, header, payload))
+    }
+}
+
+/// The target of the oldest operation that expects a reply. An error says that it does not expect one of this
+/// length.
+fn reply_target(queue: &SendQueue, bytes: usize) -> Result<*mut u8, String> {
+    let reply = queue.next_reply().ok_or("an answer to nothing")?;
+    if reply.bytes != bytes {
+        return Err(format!("{bytes} bytes in answer to a get of {}", reply.bytes));
+    }
+    Ok(reply.target)
+}
+
+/// Completes an operation by its reply, whose data lie at `data`, or in the target.
+///
+/// # Safety
+/// They have the expected length. The target is valid for writes.
+unsafe fn complete(reply: &PendingReply, data: Option<*const u8>) {
+    if let Some(data) = data {
+        // SAFETY: the caller has promised both; a word has at most 8 bytes.
+        unsafe {
+            match reply.atomic {
+                None => copy::transfer(reply.target, data, reply.bytes),
+                Some(kind) => {
+                    let mut word = [0; 8];
+                    copy::transfer(word.as_mut_ptr(), data, reply.bytes);
+                    write_word(kind, u64::from_ne_bytes(word), reply.target);
+                }
+            }
+        }
+    }
+    reply.completions.count_get();
+    if let Some(token) = reply.token {
+        reply.completions.push(Entry::Done(token));
+    }
+}
