@@ -33,13 +33,16 @@ mod frame;
 mod handshake;
 mod local_pe;
 mod peer;
+mod prepared;
 mod progress;
+mod provider;
 mod receiver;
 mod send_queue;
 mod serve;
 mod socket;
 
 pub use domain::TcpChoice;
+pub use provider::Tcp;
 
 /// Locks a mutex, also after a panic of another thread: no lock is held while user code runs.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

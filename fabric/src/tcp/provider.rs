@@ -1,0 +1,317 @@
+//! The endpoint of a PE.
+
+use super::business_card::BusinessCard;
+use super::completion_queue::CompletionQueue;
+use super::domain::{Domain, Starts, TcpChoice};
+use super::frame::{ATOMIC_BYTES, Header, Kind};
+use super::peer::Peer;
+use super::prepared::Prepared;
+use super::progress::Sink;
+use super::send_queue::{Data, PendingReply, Source};
+use crate::amo::{AtomicKind, write_word};
+use crate::contract::Provider;
+use crate::copy;
+use crate::operation::{Amo, Get, Put};
+use crate::secret::Secret;
+use crate::types::{
+    Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
+};
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest put whose data are copied if they cannot be sent at once.
+pub(super) const INJECT_BYTES: usize = 8 << 10;
+/// The longest message.
+const MESSAGE_BYTES: usize = 16 << 10;
+/// The longest put or get: a header has 32 bits for its length.
+const TRANSFER_BYTES: usize = 1 << 30;
+
+/// A PE's endpoint, or another sending side of it.
+pub struct Tcp {
+    pub(super) me: Pe,
+    /// The PE's number within its process.
+    pub(super) slot: usize,
+    /// Whether messages arrive here. They do not arrive at a context.
+    receives: bool,
+    pub(super) domain: Arc<Domain>,
+    pub(super) completions: Arc<CompletionQueue>,
+    has_reported: Cell<bool>,
+}
+
+impl Tcp {
+    /// Opens the endpoints of the PEs of process `process` of a job of `n_pes` PEs, with `each` PEs a
+    /// process.
+    ///
+    /// # Errors
+    /// If the process cannot listen; the error says what to do.
+    pub fn open(
+        process: usize,
+        each: usize,
+        n_pes: usize,
+        choice: &TcpChoice,
+        secret: Secret,
+    ) -> FabricResult<Vec<Tcp>> {
+        assert!(each > 0 && each <= usize::from(u16::MAX) && process * each < n_pes, "PEs of a process");
+        let domain = Arc::new(Domain::open((process, each, n_pes), choice, secret)?);
+        let endpoint = |slot| Tcp::new(process * each + slot, slot, true, &domain);
+        Ok((0..each.min(n_pes - process * each)).map(endpoint).collect())
+    }
+
+    fn new(me: Pe, slot: usize, receives: bool, domain: &Arc<Domain>) -> Tcp {
+        let (domain, completions) = (Arc::clone(domain), Arc::default());
+        Tcp { me, slot, receives, domain, completions, has_reported: Cell::new(false) }
+    }
+
+    /// An endpoint for injected operations, which this endpoint counts as its own.
+    pub(super) fn beside(&self) -> Tcp {
+        let mut beside = Tcp::new(self.me, self.slot, false, &self.domain);
+        beside.completions = Arc::clone(&self.completions);
+        beside
+    }
+
+    /// The process of a PE, `None` if that is this one, and the PE's number within the process.
+    #[inline]
+    pub(super) fn peer(&self, pe: Pe) -> (Option<&Peer>, u16) {
+        let (process, slot) = (pe / self.domain.each, pe % self.domain.each);
+        ((process != self.domain.process).then(|| &self.domain.peers[process]), slot as u16)
+    }
+
+    pub(super) fn header(&self, kind: Kind, to: u16, bytes: usize, remote: Remote) -> Header {
+        let (word, offset) = (remote.key, remote.offset_bytes as u64);
+        Header { kind, from: self.slot as u16, to, bytes: bytes as u32, acks: 0, word, offset }
+    }
+
+    /// An address in a registered region of this process.
+    fn own_place(&self, slot: u16, remote: Remote, bytes: usize) -> *mut u8 {
+        let place = self.domain.place(slot.into(), remote.key, remote.offset_bytes as u64, bytes);
+        place.unwrap_or_else(|what| panic!("PE {}: {what}", self.me))
+    }
+
+    /// Makes a round of progress without a handler. Messages go to inboxes.
+    pub(super) fn poll(&self) {
+        self.domain.poll(&mut Sink::to_inboxes());
+    }
+
+    /// Starts a put. A put to a PE of this process is complete at return.
+    ///
+    /// # Safety
+    /// As [`Provider::put`].
+    #[inline]
+    pub(super) unsafe fn start_put(
+        &self,
+        (pe, target): (Pe, Remote),
+        (start, bytes): (*const u8, usize),
+        token: Option<Token>,
+    ) -> Status {
+        let (peer, slot) = self.peer(pe);
+        let Some(peer) = peer else {
+            // SAFETY: the caller has promised source and target.
+            unsafe { copy::transfer(self.own_place(slot, target, bytes), start, bytes) };
+            self.completions.count_puts(1);
+            return Status::Done;
+        };
+        let source = if bytes > INJECT_BYTES {
+            Source::Stays(token.map(|token| (Arc::clone(&self.completions), token)))
+        } else {
+            Source::Copied
+        };
+        let header = self.header(Kind::Put, slot, bytes, target);
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.start(peer, header, (Data { start, bytes }, source), Starts::Put(token)) }
+    }
+
+    /// Starts a get.
+    ///
+    /// # Safety
+    /// As [`Provider::get`].
+    #[inline]
+    pub(super) unsafe fn start_get(
+        &self,
+        (pe, source): (Pe, Remote),
+        (target, bytes): (*mut u8, usize),
+        token: Option<Token>,
+    ) -> Status {
+        let (peer, slot) = self.peer(pe);
+        let Some(peer) = peer else {
+            // SAFETY: the caller has promised source and target.
+            unsafe { copy::transfer(target, self.own_place(slot, source, bytes), bytes) };
+            self.completions.count_get();
+            return Status::Done;
+        };
+        let completions = Arc::clone(&self.completions);
+        let reply = PendingReply { completions, token, target, bytes, atomic: None };
+        let header = self.header(Kind::Get, slot, bytes, source);
+        // SAFETY: a get has no data; the caller keeps the target.
+        unsafe { self.start(peer, header, (Data::NONE, Source::Copied), Starts::Fetch(reply)) }
+    }
+
+    /// Starts an operation at a peer.
+    ///
+    /// # Safety
+    /// As [`Domain::start`].
+    #[inline]
+    unsafe fn start(&self, peer: &Peer, header: Header, data: (Data, Source), starts: Starts) -> Status {
+        // SAFETY: the caller's promises are the same.
+        let has_begun = unsafe { self.domain.start(peer, header, data, (starts, &self.completions)) };
+        if has_begun { Status::Pending } else { Status::Again }
+    }
+}
+
+impl Provider for Tcp {
+    const NAME: &'static str = "tcp";
+    const MOVES_BY_ITSELF: bool = true;
+    type Inject = Prepared;
+
+    fn limits(&self) -> Limits {
+        Limits { inject_bytes: INJECT_BYTES, message_bytes: MESSAGE_BYTES, transfer_bytes: TRANSFER_BYTES }
+    }
+
+    fn address(&self) -> FabricResult<Vec<u8>> {
+        Ok(BusinessCard::to_bytes(self.domain.card()))
+    }
+
+    fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
+        self.domain.set_cards(lookup)
+    }
+
+    fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
+        if !self.domain.local_pes[self.slot].register(key, start, bytes) {
+            return Err(FabricError::Foreign { pe: self.me, what: format!("key {key} is taken") });
+        }
+        Ok(())
+    }
+
+    fn context(&self) -> FabricResult<Tcp> {
+        Ok(Tcp::new(self.me, self.slot, false, &self.domain))
+    }
+
+    fn executes(&self, _kind: AtomicKind) -> bool {
+        true
+    }
+
+    unsafe fn put(&self, put: Put) -> Status {
+        let Put { pe, target, source, bytes, completion } = put;
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.start_put((pe, target), (source, bytes), completion.token()) }
+    }
+
+    unsafe fn get(&self, get: Get) -> Status {
+        let Get { pe, source, target, bytes, completion } = get;
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.start_get((pe, source), (target, bytes), completion.token()) }
+    }
+
+    unsafe fn atomic(&self, amo: Amo) -> Status {
+        let Amo { pe, word, atomic, fetched, completion } = amo;
+        let (token, bytes) = (completion.token(), atomic.kind.bytes());
+        let (peer, slot) = self.peer(pe);
+        let Some(peer) = peer else {
+            let place = self.own_place(slot, word, bytes);
+            // SAFETY: the caller has promised the word, and the place of the old value if there is one.
+            unsafe {
+                let old = atomic.execute(place);
+                if fetched.is_null() {
+                    self.completions.count_puts(1);
+                } else {
+                    write_word(atomic.kind, old, fetched);
+                    self.completions.count_get();
+                }
+            }
+            return Status::Done;
+        };
+        let data = [u64::from(atomic.code()), atomic.operand, atomic.compare];
+        let (kind, starts) = if fetched.is_null() {
+            (Kind::Update, Starts::Put(token))
+        } else {
+            let (completions, atomic) = (Arc::clone(&self.completions), Some(atomic.kind));
+            (Kind::Fetch, Starts::Fetch(PendingReply { completions, token, target: fetched, bytes, atomic }))
+        };
+        let header = self.header(kind, slot, 0, word);
+        let data = (Data { start: data.as_ptr().cast(), bytes: ATOMIC_BYTES }, Source::Copied);
+        // SAFETY: the data are copied before this returns; the caller keeps the place of the old value.
+        unsafe { self.start(peer, header, data, starts) }
+    }
+
+    fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
+        let (peer, slot) = self.peer(pe);
+        let Some(peer) = peer else {
+            let message = (self.me, header, payload);
+            let delivered = self.domain.deliver(slot.into(), message, &mut Sink::to_inboxes());
+            let has_room = delivered.expect("the PE is one of this process");
+            return if has_room { Status::Done } else { Status::Again };
+        };
+        let (start, bytes) = (payload.as_ptr(), payload.len());
+        let header = self.header(Kind::Message, slot, bytes, Remote { key: header, offset_bytes: 0 });
+        let data = (Data { start, bytes }, Source::Copied);
+        // SAFETY: the caller has lent the payload, which is copied before this returns.
+        match unsafe { self.start(peer, header, data, Starts::Message) } {
+            Status::Pending => Status::Done,
+            status => status,
+        }
+    }
+
+    fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        let mut events = self.completions.drain(handle);
+        if self.receives {
+            let own = &self.domain.local_pes[self.slot];
+            own.reset_doorbell();
+            events += own.drain_inbox(handle);
+            let mut sink = Sink { own: Some((self.slot, handle)), events: 0 };
+            self.domain.poll(&mut sink);
+            events += sink.events;
+        } else {
+            self.poll();
+        }
+        events += self.completions.drain(handle);
+        match self.domain.fault(self.me).filter(|_| !self.has_reported.replace(true)) {
+            None => Ok(events),
+            Some(error) => Err(error),
+        }
+    }
+
+    fn rest(&self, _bound: Duration) {
+        std::thread::yield_now();
+    }
+
+    fn completions(&self) -> Completions {
+        self.completions.completions()
+    }
+
+    fn has_completed(&self, started: Completions) -> bool {
+        self.completions() == started || {
+            self.poll();
+            self.completions() == started
+        }
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        let descriptor = self.domain.bell(self.slot).ok()?;
+        Some(Bell { descriptor, is_urgent: true })
+    }
+
+    fn keeps_messages_behind_puts(&self) -> bool {
+        true
+    }
+
+    fn may_sleep(&self) -> bool {
+        self.domain.flush_unsent();
+        self.domain.acknowledge();
+        let has_mail = self.receives && self.domain.local_pes[self.slot].has_mail();
+        !has_mail && !self.completions.has_entries() && !self.domain.needs_progress()
+    }
+
+    fn inject(&self, key: Key) -> Option<Prepared> {
+        Some(Prepared::new(self, key))
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        // Contexts do not count: a program may forget one.
+        if self.receives {
+            self.domain.close_endpoint();
+        }
+    }
+}
