@@ -40,6 +40,8 @@ mod receiver;
 mod send_queue;
 mod serve;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub use domain::TcpChoice;
 pub use provider::Tcp;

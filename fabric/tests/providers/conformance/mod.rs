@@ -17,6 +17,7 @@ use events::{
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::sim::{Sim, SimParams};
+use pelago_fabric::tcp::{Tcp, TcpChoice};
 use pelago_fabric::template::Template;
 use pelago_fabric::{
     Completion, Event, FabricResult, Get, Key, Net, Pe, Provider, Put, Remote, Secret, Status, Token,
@@ -46,6 +47,9 @@ trait Harness {
 
     /// Whether a transfer moves only while its target calls `progress` too.
     const TARGET_MUST_CALL: bool = false;
+
+    /// Whether an injected put can be asked for after it was taken.
+    const REMEMBERS_PUTS: bool = true;
 }
 
 /// Connected endpoints, their regions, and whatever keeps the regions alive.
@@ -316,6 +320,32 @@ fn stand_in_fabric(n_pes: usize, provider: &str) -> Fabric<Ofi> {
     let fabric = ofi_fabric(n_pes, &Choice { library, providers, ..Choice::default() });
     assert!(fabric.endpoints.iter().all(|endpoint| endpoint.description().contains(provider)));
     fabric
+}
+
+/// Over connections on the loopback interface, with so many PEs a process.
+struct OverTcp<const EACH: usize>;
+type TcpProcesses = OverTcp<1>;
+type TcpThreads = OverTcp<2>;
+
+impl<const EACH: usize> Harness for OverTcp<EACH> {
+    type Endpoint = Tcp;
+
+    const TARGET_MUST_CALL: bool = true;
+
+    const REMEMBERS_PUTS: bool = false;
+
+    fn open(n_pes: usize) -> Fabric<Tcp> {
+        let (secret, choice) =
+            (Secret::draw().unwrap(), TcpChoice { is_local: true, ..TcpChoice::default() });
+        let open = |process| Tcp::open(process, EACH, n_pes, &choice, secret).unwrap();
+        let mut endpoints: Vec<Tcp> = (0..n_pes.div_ceil(EACH)).flat_map(open).collect();
+        let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
+        endpoints.iter_mut().for_each(|e| e.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
+        // Packets take their time.
+        Fabric { rounds: 20_000_000, ..own_memory(endpoints) }
+    }
+
+    const CASES: u32 = 8;
 }
 
 /// Through the enum that the layers above hold.
@@ -648,6 +678,8 @@ conformance! {
     dispatched: Dispatched,
     sim_model: SimModel,
     sim_chaos: SimChaos,
+    tcp_processes: TcpProcesses,
+    tcp_threads: TcpThreads,
 }
 
 /// Harnesses over the stand-in for libfabric, and their tests: one line a provider, and whether its targets

@@ -1,0 +1,326 @@
+//! Strangers, members that misbehave, and connections that come about in odd ways.
+
+use super::frame::{HEADER_BYTES, Header, Kind};
+use super::handshake::{self, CHALLENGE_BYTES, Call, PROOF_BYTES, Side, Terms, WELCOME};
+use super::{Tcp, TcpChoice};
+use crate::contract::Provider;
+use crate::operation::{Completion, Get, Put};
+use crate::secret::Secret;
+use crate::types::{FabricError, Key, Remote, Status};
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+const KEY: Key = 3;
+const REGION_BYTES: usize = 1 << 16;
+/// The pattern of memory that nobody may write to.
+const GUARD: u64 = 0xA5A5_A5A5_A5A5_A5A5;
+
+/// Endpoints of processes with one PE each, and their memory: a region between two guards.
+struct Job {
+    endpoints: Vec<Tcp>,
+    memory: Vec<Vec<u64>>,
+    secret: Secret,
+}
+
+impl Job {
+    fn open(n: usize) -> Job {
+        let secret = Secret::draw().unwrap();
+        let choice = TcpChoice { is_local: true, ..TcpChoice::default() };
+        let open = |process| Tcp::open(process, 1, n, &choice, secret).unwrap().pop().unwrap();
+        let mut endpoints: Vec<Tcp> = (0..n).map(open).collect();
+        let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
+        let mut memory: Vec<Vec<u64>> = (0..n).map(|_| vec![GUARD; 3 * REGION_BYTES / 8]).collect();
+        for (endpoint, memory) in endpoints.iter_mut().zip(&mut memory) {
+            let start = NonNull::new(memory[REGION_BYTES / 8..].as_mut_ptr().cast()).unwrap();
+            endpoint.connect(&mut |pe| Ok(cards[pe].clone())).unwrap();
+            endpoint.register(KEY, start, REGION_BYTES).unwrap();
+        }
+        Job { endpoints, memory, secret }
+    }
+
+    /// The address at which a process listens.
+    fn address(&self, process: usize) -> SocketAddr {
+        self.endpoints[process].domain.card().0[0]
+    }
+
+    /// Lets all make progress until it is done, within a bound.
+    fn until(&self, what: &str, mut is_done: impl FnMut() -> bool) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !is_done() {
+            assert!(Instant::now() < until, "waited in vain for {what}");
+            self.endpoints.iter().for_each(|endpoint| {
+                endpoint.progress(&mut |_| ()).unwrap();
+            });
+        }
+    }
+
+    /// What PE 0 says when a member has done something that it must not.
+    fn fault(&self) -> String {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Err(error) = self.endpoints[0].progress(&mut |_| ()) {
+                return error.to_string();
+            }
+            assert!(Instant::now() < until, "waited in vain for an error");
+        }
+    }
+
+    fn put(&self, from: usize, to: usize, value: u64) {
+        let (source, before) = (value, self.endpoints[from].completions().puts);
+        let target = Remote { key: KEY, offset_bytes: 8 };
+        let (start, completion) = ((&raw const source).cast(), Completion::Counted);
+        let put = Put { pe: to, target, source: start, bytes: 8, completion };
+        // SAFETY: the value is copied, and its place lies in the region.
+        assert_eq!(unsafe { self.endpoints[from].put(put) }, Status::Pending);
+        self.until("a put", || self.endpoints[from].completions().puts == before + 1);
+        assert_eq!(self.memory[to][REGION_BYTES / 8 + 1], value);
+    }
+
+    fn is_untouched(&self) -> bool {
+        self.memory.iter().flatten().all(|&word| word == GUARD)
+    }
+
+    fn are_guards_untouched(&self) -> bool {
+        let is_whole = |memory: &Vec<u64>| {
+            let (before, rest) = memory.split_at(REGION_BYTES / 8);
+            before.iter().chain(&rest[REGION_BYTES / 8..]).all(|&word| word == GUARD)
+        };
+        self.memory.iter().all(is_whole)
+    }
+
+    /// A connection to process 0 that has proved that it is process 1.
+    fn member(&self) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address(0)).unwrap();
+        let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
+        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        let challenge = self.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
+        let (theirs, _) = challenge.split_at(CHALLENGE_BYTES - PROOF_BYTES);
+        let nonces = [nonce, theirs.try_into().unwrap()];
+        let terms = Terms { secret: self.secret, call, nonces };
+        assert!(terms.is_proved(Side::Accepts, &challenge[CHALLENGE_BYTES - PROOF_BYTES..]));
+        stream.write_all(&terms.proof(Side::Connects)).unwrap();
+        assert_eq!(self.answer::<1>(&mut stream), Some([WELCOME]));
+        stream
+    }
+
+    /// What process 0 answers; `None` if it closes the connection.
+    fn answer<const N: usize>(&self, stream: &mut TcpStream) -> Option<[u8; N]> {
+        stream.set_nonblocking(true).unwrap();
+        let (mut come, mut count, mut is_over) = ([0; N], 0, false);
+        self.until("an answer", || {
+            match stream.read(&mut come[count..]) {
+                Ok(0) => is_over = true,
+                Ok(bytes) => count += bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => is_over = true,
+            }
+            is_over || count == N
+        });
+        stream.set_nonblocking(false).unwrap();
+        (count == N).then_some(come)
+    }
+}
+
+/// What a stranger answers to a challenge.
+type Answer = fn(&[u8]) -> Vec<u8>;
+
+fn header(kind: Kind, bytes: u32) -> Header {
+    Header { kind, from: 0, to: 0, bytes, acks: 0, word: KEY, offset: 0 }
+}
+
+#[test]
+fn strangers_reach_nothing_and_members_are_not_disturbed() {
+    let job = Job::open(2);
+    let connect = || TcpStream::connect(job.address(0)).unwrap();
+    let _silent: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
+    let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
+    let others = [
+        (Call { from: 1, to: 1 }, "to another process"),
+        (Call { from: 0, to: 0 }, "from the process itself"),
+        (Call { from: 2, to: 0 }, "from a process that the job does not have"),
+        (Call { from: u32::MAX, to: 0 }, "from nowhere"),
+    ];
+    for (call, what) in others {
+        let mut stream = connect();
+        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        assert_eq!(job.answer::<1>(&mut stream), None, "a hello {what}");
+    }
+    let mut stream = connect();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n").unwrap();
+    assert_eq!(job.answer::<1>(&mut stream), None, "another protocol");
+    // A right hello, and everything but the right proof.
+    let frame = [&header(Kind::Put, 8).to_bytes()[..], &7_u64.to_ne_bytes()].concat();
+    let proofs: [Answer; 3] = [
+        |_| vec![0; PROOF_BYTES],
+        |challenge| challenge[16..].to_vec(),
+        |challenge| challenge[..32].to_vec(),
+    ];
+    for proof in proofs {
+        let mut stream = connect();
+        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
+        stream.write_all(&[proof(&challenge), frame.clone()].concat()).unwrap();
+        assert_eq!(job.answer::<1>(&mut stream), None, "a wrong proof");
+    }
+    assert!(job.is_untouched());
+    job.put(1, 0, 5);
+    job.put(0, 1, 6);
+}
+
+#[test]
+fn a_recorded_proof_is_of_no_use() {
+    let job = Job::open(2);
+    let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
+    let mut proofs = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(job.address(0)).unwrap();
+        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
+        let nonces = [nonce, challenge[..16].try_into().unwrap()];
+        proofs.push(Terms { secret: job.secret, call, nonces }.proof(Side::Connects));
+        // The second one comes with the proof of the first.
+        if proofs.len() == 2 {
+            stream.write_all(&proofs[0]).unwrap();
+            assert_eq!(job.answer::<1>(&mut stream), None);
+        }
+    }
+    assert_ne!(proofs[0], proofs[1]);
+}
+
+#[test]
+fn both_sides_may_connect_at_once() {
+    for _ in 0..50 {
+        let job = Job::open(3);
+        let value = 9_u64;
+        for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)] {
+            let target = Remote { key: KEY, offset_bytes: 8 * from };
+            let (source, completion) = ((&raw const value).cast(), Completion::Counted);
+            // SAFETY: the value is copied, and its place lies in the region.
+            let put =
+                unsafe { job.endpoints[from].put(Put { pe: to, target, source, bytes: 8, completion }) };
+            assert_eq!(put, Status::Pending);
+        }
+        job.until("all puts", || job.endpoints.iter().all(|endpoint| endpoint.completions().puts == 2));
+        let links = |endpoint: &Tcp| endpoint.domain.links.load(crate::sync::Ordering::Relaxed);
+        assert!(job.endpoints.iter().all(|endpoint| links(endpoint) == 2), "one connection to each");
+    }
+}
+
+#[test]
+fn a_member_that_misbehaves_is_told_of_and_writes_nowhere() {
+    let cut = |kind, bytes, offset| Header { offset, ..header(kind, bytes) };
+    let far = REGION_BYTES as u64;
+    let cases: [(&str, Header, usize, &str); 9] = [
+        ("a put behind the region", cut(Kind::Put, 8, far), 8, "not registered"),
+        ("a put over its end", cut(Kind::Put, 16, far - 8), 16, "not registered"),
+        ("a put at the end of all memory", cut(Kind::Put, 8, u64::MAX - 3), 8, "not registered"),
+        ("a large put over the end", cut(Kind::Put, 1 << 30, 0), 8, "not registered"),
+        ("another key", Header { word: KEY + 1, ..header(Kind::Put, 8) }, 8, "not registered"),
+        ("another PE", Header { to: 1, ..header(Kind::Put, 8) }, 8, "not registered"),
+        ("an answer to nothing", header(Kind::Reply, 8), 8, "an answer to nothing"),
+        ("a count of what was not started", Header { acks: 1, ..header(Kind::Ack, 0) }, 0, "a count of 1"),
+        ("a get of too much", cut(Kind::Get, 1 << 20, 0), 0, "not registered"),
+    ];
+    for (what, header, data, says) in cases {
+        let job = Job::open(2);
+        let mut member = job.member();
+        member.write_all(&[&header.to_bytes()[..], &vec![1; data]].concat()).unwrap();
+        let text = job.fault();
+        assert!(text.contains(says) && text.contains("PE 1"), "{what}: {text}");
+        assert!(job.is_untouched(), "{what}");
+    }
+    let job = Job::open(2);
+    job.member().write_all(&[0xFF; HEADER_BYTES]).unwrap();
+    assert!(job.fault().contains("a frame of kind 255"));
+}
+
+#[test]
+fn who_says_goodbye_is_not_lost_and_who_does_not_is() {
+    let job = Job::open(2);
+    let mut member = job.member();
+    member.write_all(&header(Kind::Bye, 0).to_bytes()).unwrap();
+    drop(member);
+    let domain = &job.endpoints[0].domain;
+    job.until("the end", || domain.links.load(crate::sync::Ordering::Relaxed) == 0);
+    let job = Job::open(2);
+    drop(job.member());
+    let text = job.fault();
+    assert!(text.contains("lost its connection to PE 1"), "{text}");
+    // It is said once.
+    job.endpoints[0].progress(&mut |_| ()).unwrap();
+}
+
+#[test]
+fn an_answer_of_another_length_is_found() {
+    let job = Job::open(2);
+    let mut member = job.member();
+    let mut target = [GUARD; 4];
+    let get = Get {
+        pe: 1,
+        source: Remote { key: KEY, offset_bytes: 0 },
+        target: target.as_mut_ptr().cast(),
+        bytes: 16,
+        completion: Completion::Counted,
+    };
+    // SAFETY: the target lives until the end of the test.
+    assert_eq!(unsafe { job.endpoints[0].get(get) }, Status::Pending);
+    member.write_all(&[&header(Kind::Reply, 24).to_bytes()[..], &[1; 24]].concat()).unwrap();
+    let text = job.fault();
+    assert!(text.contains("24 bytes in answer to a get of 16"), "{text}");
+    assert_eq!(target, [GUARD; 4]);
+}
+
+#[test]
+fn another_job_is_refused_by_both() {
+    let (job, other) = (Job::open(2), Job::open(2));
+    let mut stream = TcpStream::connect(job.address(0)).unwrap();
+    let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
+    stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+    let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
+    let nonces = [nonce, challenge[..16].try_into().unwrap()];
+    let terms = Terms { secret: other.secret, call, nonces };
+    assert!(!terms.is_proved(Side::Accepts, &challenge[16..]), "who connects finds it");
+    stream.write_all(&terms.proof(Side::Connects)).unwrap();
+    assert_eq!(job.answer::<1>(&mut stream), None, "and so does who accepts");
+}
+
+/// Frames of a member that has lost its senses: kind, numbers, and bytes of data that really follow.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let number = prop_oneof![0..64_u64, (REGION_BYTES as u64 - 64)..(REGION_BYTES as u64 + 64), any::<u64>()];
+    let header = (1..=8_u8, 0..2_u16, 0..200_u32, 0..2_u32, prop_oneof![Just(KEY), any::<u64>()], number);
+    let frame = (header, 0..200_usize).prop_map(|((kind, to, bytes, acks, word, offset), data)| {
+        let header = Header { kind: Kind::Put, from: 0, to, bytes, acks, word, offset };
+        let mut frame = header.to_bytes().to_vec();
+        frame[0] = kind;
+        frame.resize(HEADER_BYTES + data, 0x5A);
+        frame
+    });
+    proptest::collection::vec(frame, 1..8).prop_map(|frames| frames.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(feature = "full") { 20_000 } else { 200 }))]
+
+    #[test]
+    fn fuzz_frames(bytes in frames()) {
+        let job = Job::open(2);
+        let mut member = job.member();
+        member.write_all(&bytes).unwrap();
+        member.shutdown(std::net::Shutdown::Write).unwrap();
+        // It ends in one of these ways, and not in a panic.
+        let until = Instant::now() + Duration::from_secs(20);
+        let domain = &job.endpoints[0].domain;
+        while domain.links.load(crate::sync::Ordering::Relaxed) > 0 {
+            let outcome = job.endpoints[0].progress(&mut |_| ());
+            let is_known = matches!(
+                outcome,
+                Ok(_) | Err(FabricError::Unreachable { .. } | FabricError::PeerLost { .. })
+            );
+            prop_assert!(is_known && Instant::now() < until);
+        }
+        prop_assert!(job.are_guards_untouched());
+    }
+}
