@@ -168,9 +168,9 @@ impl Staging<'_> {
         let mut other = Page::new();
         for (step, rank, buffer) in self.steps(number) {
             match step {
-                Step::Give => self.send(rank, buffer, number, &own.0[..bytes]),
-                Step::Take => self.receive(rank, buffer, number, &mut own.0[..bytes]),
-                Step::Fold { is_left } => {
+                Step::Send => self.send(rank, buffer, number, &own.0[..bytes]),
+                Step::Replace => self.receive(rank, buffer, number, &mut own.0[..bytes]),
+                Step::Combine { is_left } => {
                     self.receive(rank, buffer, number, &mut other.0[..bytes]);
                     fold(own, &mut other, is_left);
                 }
@@ -185,10 +185,10 @@ impl Staging<'_> {
         let number = self.levels.next_exchange();
         for (step, rank, buffer) in self.steps(number) {
             match step {
-                Step::Give if vote.is_unanimous() => self.send(rank, buffer, number, &vote.to_bytes()),
-                Step::Give => self.send(rank, buffer, number, &[]),
-                Step::Take => *vote = self.receive_vote(rank, buffer, number),
-                Step::Fold { .. } => vote.join(&self.receive_vote(rank, buffer, number)),
+                Step::Send if vote.is_unanimous() => self.send(rank, buffer, number, &vote.to_bytes()),
+                Step::Send => self.send(rank, buffer, number, &[]),
+                Step::Replace => *vote = self.receive_vote(rank, buffer, number),
+                Step::Combine { .. } => vote.join(&self.receive_vote(rank, buffer, number)),
                 Step::Flush => self.world.progress(),
             }
         }
@@ -212,18 +212,18 @@ impl Staging<'_> {
         let pairing = Pairing::of(groups.len());
         let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
         let mine = pairing.number(me);
-        let aside = move || [Step::Give, Step::Take].map(|step| (step, groups.leader(me - 1), set));
+        let aside = move || [Step::Send, Step::Replace].map(|step| (step, groups.leader(me - 1), set));
         let is_doubled = mine.is_some_and(|mine| pairing.is_doubled(mine));
         let doubled = move |step| (step, groups.leader(me + 1), set);
         let rounds = mine.into_iter().flat_map(move |mine| {
             (0..pairing.rounds).flat_map(move |round| {
                 let partner = mine ^ (1 << round);
                 let (rank, buffer) = (groups.leader(pairing.rank(partner)), set + 1 + round);
-                [Step::Give, Step::Fold { is_left: partner < mine }].map(|step| (step, rank, buffer))
+                [Step::Send, Step::Combine { is_left: partner < mine }].map(|step| (step, rank, buffer))
             })
         });
-        let first = is_doubled.then(|| doubled(Step::Fold { is_left: false }));
-        let last = is_doubled.then(|| [Step::Give, Step::Flush].map(doubled));
+        let first = is_doubled.then(|| doubled(Step::Combine { is_left: false }));
+        let last = is_doubled.then(|| [Step::Send, Step::Flush].map(doubled));
         let aside = mine.is_none().then(aside).into_iter().flatten();
         aside.chain(first).chain(rounds).chain(last.into_iter().flatten())
     }
@@ -285,13 +285,13 @@ impl TeamCore {
 /// A step of an exchange.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Sends what this leader has.
-    Give,
-    /// Takes what another one has in place of it.
-    Take,
-    /// Combines the two: whether the other one stands on the left.
-    Fold { is_left: bool },
-    /// Lets go what was sent last: nothing is awaited after it.
+    /// This leader sends its data.
+    Send,
+    /// It receives data in place of its own.
+    Replace,
+    /// It receives data and combines them with its own, on their left side or on their right side.
+    Combine { is_left: bool },
+    /// It makes a round of progress: the last message is on its way, and no other is expected.
     Flush,
 }
 
