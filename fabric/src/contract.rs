@@ -4,7 +4,7 @@
 //! provider can start beside all its other calls, without their lock, it hands out as its [`Inject`].
 
 use crate::amo::AtomicKind;
-use crate::operation::{Amo, Get, Put};
+use crate::operation::{Amo, Get, Put, Signal};
 use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Status};
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -27,6 +27,16 @@ pub trait Provider {
     /// The provider in use, for reports: its name, and what it runs over.
     fn description(&self) -> String {
         Self::NAME.to_owned()
+    }
+
+    /// The provider, and what it leaves to its users: all PEs of a job have to have these alike.
+    fn terms(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    /// Whether memory that is registered, as a PE's heap is, has to be there all the time.
+    fn pins(&self) -> bool {
+        false
     }
 
     /// What this endpoint can do.
@@ -88,6 +98,21 @@ pub trait Provider {
     /// The source is valid for reads for as long as [`Put::source`] says; the target lies inside the region
     /// registered.
     unsafe fn put(&self, put: Put) -> Status;
+
+    /// Whether puts may [signal](Provider::put_signal).
+    fn signals(&self) -> bool {
+        false
+    }
+
+    /// A put that changes a word when its data are delivered: who sees that the word has changed sees the
+    /// data. It is one operation, and counts as one put.
+    ///
+    /// # Safety
+    /// As [`put`](Provider::put) and, for the word, as [`atomic`](Provider::atomic). The provider
+    /// [signals](Provider::signals).
+    unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {
+        unreachable!("{} has no {signal:?} for {put:?}", Self::NAME)
+    }
 
     /// Reads from a PE's memory, perhaps in pieces, as a put writes.
     ///
@@ -284,6 +309,14 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.description()),+ }
             }
 
+            fn terms(&self) -> String {
+                match self { $(Net::$variant(net) => net.terms()),+ }
+            }
+
+            fn pins(&self) -> bool {
+                match self { $(Net::$variant(net) => net.pins()),+ }
+            }
+
             fn limits(&self) -> Limits {
                 match self { $(Net::$variant(net) => net.limits()),+ }
             }
@@ -319,6 +352,15 @@ macro_rules! providers {
             unsafe fn put(&self, put: Put) -> Status {
                 // SAFETY: the caller keeps the contract, which is that of the provider in use.
                 match self { $(Net::$variant(net) => unsafe { net.put(put) }),+ }
+            }
+
+            fn signals(&self) -> bool {
+                match self { $(Net::$variant(net) => net.signals()),+ }
+            }
+
+            unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {
+                // SAFETY: the caller keeps the contract, which is that of the provider in use.
+                match self { $(Net::$variant(net) => unsafe { net.put_signal(put, signal) }),+ }
             }
 
             unsafe fn get(&self, get: Get) -> Status {
@@ -456,6 +498,8 @@ providers! {
     Template(crate::template::Template),
     /// Libfabric.
     Ofi(crate::ofi::Ofi),
+    /// Connections over TCP.
+    Tcp(crate::tcp::Tcp),
     /// A simulated network inside one process, every run of which can be replayed.
     Sim(crate::sim::Sim),
 }

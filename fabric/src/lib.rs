@@ -44,7 +44,7 @@ pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Inject, Net, NetInject, Never, Provider};
 #[cfg(not(loom))]
-pub use operation::{Amo, Completion, Get, Put};
+pub use operation::{Amo, Completion, Get, Put, Signal};
 #[cfg(not(loom))]
 pub use secret::Secret;
 pub use types::{

@@ -49,6 +49,16 @@ pub struct Put {
     pub completion: Completion,
 }
 
+/// The word that a put changes when its data are delivered: in the memory of the put's target, by an atomic
+/// that fetches nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Signal {
+    /// The place of the word there, at a multiple of its size.
+    pub word: Remote,
+    /// The atomic.
+    pub atomic: Atomic,
+}
+
 /// Reads `bytes` bytes from `source` in the memory of `pe` to `target`.
 #[derive(Clone, Copy, Debug)]
 pub struct Get {

@@ -78,18 +78,6 @@ impl Ofi {
         Ok(Ofi::new((me, n_pes), endpoint, slots, inbox, (Arc::default(), memory)))
     }
 
-    /// The provider, and what it leaves to its users: all PEs of a job have to have these alike.
-    pub fn terms(&self) -> String {
-        let offer = &self.endpoint.domain.offer;
-        let terms = [
-            (offer.wants_telling(), "keys told"),
-            (offer.data_progress != FI_PROGRESS_AUTO, "data moved in calls"),
-            (offer.caps & FI_ATOMIC == 0, "atomics by processors"),
-        ];
-        let terms = terms.into_iter().filter_map(|(holds, words)| holds.then_some(words));
-        std::iter::once(&*offer.provider).chain(terms).collect::<Vec<_>>().join(", ")
-    }
-
     fn new(
         (me, n_pes): (Pe, usize),
         endpoint: Endpoint,
@@ -119,11 +107,6 @@ impl Ofi {
     /// What libfabric can take at once without holding on to it.
     fn inject_bytes(&self) -> usize {
         self.endpoint.domain.offer.inject_bytes.min(BUFFER_BYTES)
-    }
-
-    /// Whether memory that is registered, as a PE's heap is, has to be there all the time.
-    pub fn pins(&self) -> bool {
-        self.endpoint.domain.offer.mr_mode & (FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_ENDPOINT) != 0
     }
 
     /// What became of a call. `slot` is given back if nothing is under way.
@@ -306,6 +289,21 @@ impl Provider for Ofi {
     fn description(&self) -> String {
         let offer = &self.endpoint.domain.offer;
         format!("{} ({} on {})", Ofi::NAME, offer.provider, offer.domain)
+    }
+
+    fn terms(&self) -> String {
+        let offer = &self.endpoint.domain.offer;
+        let terms = [
+            (offer.wants_telling(), "keys told"),
+            (offer.data_progress != FI_PROGRESS_AUTO, "data moved in calls"),
+            (offer.caps & FI_ATOMIC == 0, "atomics by processors"),
+        ];
+        let terms = terms.into_iter().filter_map(|(holds, words)| holds.then_some(words));
+        std::iter::once(&*offer.provider).chain(terms).collect::<Vec<_>>().join(", ")
+    }
+
+    fn pins(&self) -> bool {
+        self.endpoint.domain.offer.mr_mode & (FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_ENDPOINT) != 0
     }
 
     fn limits(&self) -> Limits {

@@ -94,6 +94,14 @@ pub(super) fn interfaces(wanted: Option<&str>) -> io::Result<Vec<Interface>> {
     Ok(found.into_iter().map(|(_, interface)| interface).collect())
 }
 
+/// The addresses at which a process of a job of several machines listens, the likeliest to be reached first.
+///
+/// # Errors
+/// If the system does not tell its interfaces.
+pub fn addresses(interface: Option<&str>) -> io::Result<Vec<IpAddr>> {
+    Ok(interfaces(interface)?.iter().map(Interface::address).collect())
+}
+
 /// Listens at the addresses: the sockets, and the card that tells of them.
 pub(super) fn listen(addresses: &[IpAddr]) -> io::Result<(Vec<OwnedFd>, BusinessCard)> {
     let (mut sockets, mut card, mut refused) = (Vec::new(), BusinessCard::default(), None);

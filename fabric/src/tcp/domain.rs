@@ -217,7 +217,7 @@ impl Domain {
     pub(super) unsafe fn start(
         &self,
         peer: &Peer,
-        mut header: Header,
+        (mut header, operands): (Header, &[u64]),
         (data, source): (Data, Source),
         (starts, completions): (Starts, &Arc<CompletionQueue>),
     ) -> bool {
@@ -232,7 +232,7 @@ impl Domain {
         }
         header.acks = peer.acks_to_send();
         // SAFETY: the caller's promises are the same.
-        let pushed = unsafe { queue.push(header, data, source) };
+        let pushed = unsafe { queue.push(header, operands, data, source) };
         self.send_if_due(peer, queue, pushed, header.kind);
         true
     }
@@ -240,9 +240,10 @@ impl Domain {
     /// Sends a frame that has a header alone.
     pub(super) fn send_control(&self, peer: &Peer, kind: Kind) {
         let mut queue = peer.send_queue();
-        let header = Header { kind, from: 0, to: 0, bytes: 0, acks: peer.acks_to_send(), word: 0, offset: 0 };
+        let acks = peer.acks_to_send();
+        let header = Header { kind, from: 0, to: 0, code: 0, bytes: 0, acks, word: 0, offset: 0 };
         // SAFETY: a frame without data reads nothing of the caller.
-        let pushed = unsafe { queue.push(header, Data::NONE, Source::Copied) };
+        let pushed = unsafe { queue.push(header, &[], Data::NONE, Source::Copied) };
         self.send_if_due(peer, queue, pushed, kind);
     }
 

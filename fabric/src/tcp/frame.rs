@@ -1,16 +1,16 @@
-//! The format of an operation on the wire: a header of 32 bytes, and its data.
+//! The format of an operation on the wire: a header of 32 bytes, the operands of its atomic, and its data.
 //!
 //! ```text
-//! | kind 1 | version 1 | from 2 | to 2 | zero 2 | bytes 4 | acks 4 | word 8 | offset 8 | data |
+//! | kind 1 | version 1 | from 2 | to 2 | code 2 | bytes 4 | acks 4 | word 8 | offset 8 | operands | data |
 //! ```
 //! Numbers are in the order of bytes of the processor, as all processes of a job are one build on one kind of
-//! machine. `from` and `to` are numbers of PEs within their processes. `acks` is the number of puts and
-//! messages of the receiver that the sender has executed.
+//! machine. `from` and `to` are numbers of PEs within their processes. `code` is that of an atomic, else 0.
+//! `acks` is the number of puts and messages of the receiver that the sender has executed.
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
-/// The first version of frames.
-const VERSION: u8 = 1;
+/// The version of frames.
+const VERSION: u8 = 2;
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(super) enum Kind {
     Get = 2,
     /// Has the data for the oldest get or fetching atomic.
     Reply = 3,
-    /// Executes an atomic on a word of a region, and asks for the old value: key, offset. The data are the
-    /// code of the atomic and two operands.
+    /// Executes an atomic on a word of a region, and asks for the old value: key, offset. It has two
+    /// operands.
     Fetch = 4,
     /// The same without the old value.
     Update = 5,
@@ -33,22 +33,32 @@ pub(super) enum Kind {
     Ack = 7,
     /// The last frame of a process that leaves.
     Bye = 8,
+    /// A put, and then an atomic without the old value. Its operands are the key and the offset of the
+    /// word, and the operand of the atomic.
+    PutSignal = 9,
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = {
+    const ALL: [Kind; 9] = {
         use Kind::*;
-        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye]
+        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal]
     };
+
+    /// The length of its operands, in bytes.
+    #[inline]
+    pub(super) fn operand_bytes(self) -> usize {
+        match self {
+            Kind::PutSignal => 3 * size_of::<u64>(),
+            Kind::Fetch | Kind::Update => 2 * size_of::<u64>(),
+            _ => 0,
+        }
+    }
 
     /// Whether the receiver acknowledges it.
     pub(super) fn is_acknowledged(self) -> bool {
-        matches!(self, Kind::Put | Kind::Update | Kind::Message)
+        matches!(self, Kind::Put | Kind::PutSignal | Kind::Update | Kind::Message)
     }
 }
-
-/// Bytes of the data of an atomic.
-pub(super) const ATOMIC_BYTES: usize = 24;
 
 /// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +66,8 @@ pub(super) struct Header {
     pub(super) kind: Kind,
     pub(super) from: u16,
     pub(super) to: u16,
+    /// The code of an atomic.
+    pub(super) code: u16,
     pub(super) bytes: u32,
     pub(super) acks: u32,
     /// The key of a region, or the 64 bits of a message.
@@ -71,6 +83,7 @@ impl Header {
         bytes[1] = VERSION;
         bytes[2..4].copy_from_slice(&self.from.to_ne_bytes());
         bytes[4..6].copy_from_slice(&self.to.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&self.code.to_ne_bytes());
         bytes[8..12].copy_from_slice(&self.bytes.to_ne_bytes());
         bytes[12..16].copy_from_slice(&self.acks.to_ne_bytes());
         bytes[16..24].copy_from_slice(&self.word.to_ne_bytes());
@@ -85,13 +98,14 @@ impl Header {
         let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
         let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
         let kind = Kind::ALL.get(usize::from(bytes[0]).wrapping_sub(1));
-        let Some(&kind) = kind.filter(|_| bytes[1] == VERSION && half(6) == 0) else {
+        let Some(&kind) = kind.filter(|_| bytes[1] == VERSION) else {
             return Err(format!("a frame of kind {}, version {}", bytes[0], bytes[1]));
         };
         let header = Header {
             kind,
             from: half(2),
             to: half(4),
+            code: half(6),
             bytes: word(8),
             acks: word(12),
             word: long(16),
@@ -104,9 +118,8 @@ impl Header {
     #[inline]
     pub(super) fn data_bytes(&self) -> usize {
         match self.kind {
-            Kind::Put | Kind::Reply | Kind::Message => self.bytes as usize,
-            Kind::Fetch | Kind::Update => ATOMIC_BYTES,
-            Kind::Get | Kind::Ack | Kind::Bye => 0,
+            Kind::Put | Kind::PutSignal | Kind::Reply | Kind::Message => self.bytes as usize,
+            Kind::Fetch | Kind::Update | Kind::Get | Kind::Ack | Kind::Bye => 0,
         }
     }
 }
@@ -119,9 +132,9 @@ mod tests {
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
-            kind in 0..8_usize, from: u16, to: u16, bytes: u32, acks: u32, word: u64, offset: u64,
+            kind in 0..9_usize, from: u16, to: u16, code: u16, bytes: u32, acks: u32, word: u64, offset: u64,
         ) {
-            let header = Header { kind: Kind::ALL[kind], from, to, bytes, acks, word, offset };
+            let header = Header { kind: Kind::ALL[kind], from, to, code, bytes, acks, word, offset };
             prop_assert_eq!(Header::from_bytes(&header.to_bytes()), Ok(header));
         }
 
@@ -134,9 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_versions_and_padding_are_refused() {
-        let header = Header { kind: Kind::Ack, from: 0, to: 0, bytes: 0, acks: 0, word: 0, offset: 0 };
-        for (place, value) in [(0, 0), (0, 9), (1, 0), (1, 2), (6, 1), (7, 1)] {
+    fn other_kinds_and_versions_are_refused() {
+        let header =
+            Header { kind: Kind::Ack, from: 0, to: 0, code: 0, bytes: 0, acks: 0, word: 0, offset: 0 };
+        for (place, value) in [(0, 0), (0, 10), (1, 0), (1, 1), (1, 3)] {
             let mut bytes = header.to_bytes();
             bytes[place] = value;
             assert!(Header::from_bytes(&bytes).is_err(), "byte {place} is {value}");

@@ -36,6 +36,8 @@ pub(super) struct LocalPe {
     regions: RwLock<Vec<Region>>,
     inbox: Mutex<Inbox>,
     has_mail: AtomicBool,
+    /// Whether the endpoint is closed: messages are dropped.
+    is_closed: AtomicBool,
     /// An eventfd. It is readable after another thread has delivered something to this PE.
     doorbell: OwnedFd,
     has_rung: AtomicBool,
@@ -50,8 +52,9 @@ struct Inbox {
 impl LocalPe {
     pub(super) fn open() -> io::Result<LocalPe> {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let [has_mail, has_rung] = [false; 2].map(AtomicBool::new);
-        Ok(LocalPe { regions: RwLock::default(), inbox: Mutex::default(), has_mail, doorbell, has_rung })
+        let [has_mail, is_closed, has_rung] = [false; 3].map(AtomicBool::new);
+        let (regions, inbox) = (RwLock::default(), Mutex::default());
+        Ok(LocalPe { regions, inbox, has_mail, is_closed, doorbell, has_rung })
     }
 
     /// Wakes the PE after another thread has delivered something to it.
@@ -101,8 +104,18 @@ impl LocalPe {
         is_inside.then(|| unsafe { region.start.as_ptr().add(offset) })
     }
 
+    /// Closes the endpoint: nothing is registered any more, and messages are dropped.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.regions.write().unwrap_or_else(PoisonError::into_inner).clear();
+        *locked(&self.inbox) = Inbox::default();
+    }
+
     /// Adds a message to the inbox. Returns `false` if the inbox is full.
     pub(super) fn push_message(&self, from: Pe, header: u64, payload: &[u8]) -> bool {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return true;
+        }
         let mut inbox = locked(&self.inbox);
         if inbox.messages.len() >= INBOX_MESSAGES || inbox.bytes >= INBOX_BYTES {
             return false;

@@ -33,7 +33,6 @@ mod frame;
 mod handshake;
 mod local_pe;
 mod peer;
-mod prepared;
 mod progress;
 mod provider;
 mod receiver;
@@ -43,6 +42,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
+pub use business_card::addresses;
 pub use domain::TcpChoice;
 pub use provider::Tcp;
 

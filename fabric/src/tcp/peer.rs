@@ -133,6 +133,11 @@ impl Peer {
         }
     }
 
+    /// The receiver. For the end of an endpoint: others do not wait for it.
+    pub(super) fn receiver(&self) -> MutexGuard<'_, Receiver> {
+        locked(&self.receiver)
+    }
+
     /// The socket of the connection, if it is up.
     #[inline]
     pub(super) fn socket(&self) -> Option<RawFd> {

@@ -4,6 +4,7 @@
 //! call: the peer that has sent something last is asked first, and epoll only if that has nothing, or every
 //! [`ROUNDS_PER_EPOLL`] rounds.
 
+use super::completion_queue::CompletionQueue;
 use super::domain::{Domain, Fault, Tag};
 use super::frame::Kind;
 use super::peer::{Link, Peer};
@@ -12,7 +13,7 @@ use super::socket::{self, Interest};
 use crate::sync::Ordering;
 use crate::types::Event;
 use std::os::fd::AsRawFd;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Rounds between two calls of epoll while there is one connection.
@@ -263,10 +264,11 @@ impl Domain {
         self.close(peer);
     }
 
-    /// The endpoint of a PE is closed. With the last endpoint, the process says goodbye to all peers. Until
-    /// its last frames are sent it goes on receiving: the system resets a connection that is closed with
-    /// unread bytes, and drops the bytes under way.
-    pub(super) fn close_endpoint(&self) {
+    /// Closes the endpoint of a PE. With the last endpoint, the process says goodbye to all peers. Until its
+    /// last frames are sent it goes on receiving: the system resets a connection that is closed with unread
+    /// bytes, and drops the bytes under way.
+    pub(super) fn close_endpoint(&self, slot: usize) {
+        self.local_pes[slot].close();
         if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
         }
@@ -283,5 +285,23 @@ impl Domain {
             std::thread::sleep(LINGER_PAUSE);
         }
         self.poll(&mut Sink::to_inboxes());
+    }
+
+    /// Stops using the memory of an endpoint that closes: its operations under way, and, if it is the one of
+    /// PE `slot`, the regions of the PE, which are not registered any more.
+    pub(super) fn detach(&self, completions: &Arc<CompletionQueue>, slot: Option<usize>) {
+        for peer in &self.peers {
+            // A thread that writes to memory, or sends from it, has one of these locks.
+            let mut receiver = peer.receiver();
+            let mut queue = peer.send_queue();
+            let is_affected = receiver.direct().is_some_and(|header| match header.kind {
+                Kind::Put | Kind::PutSignal => slot == Some(header.to.into()),
+                _ => queue.next_reply().is_some_and(|reply| Arc::ptr_eq(&reply.completions, completions)),
+            });
+            if is_affected {
+                receiver.drop_direct();
+            }
+            queue.detach(completions);
+        }
     }
 }

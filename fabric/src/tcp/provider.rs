@@ -3,26 +3,23 @@
 use super::business_card::BusinessCard;
 use super::completion_queue::CompletionQueue;
 use super::domain::{Domain, Starts, TcpChoice};
-use super::frame::{ATOMIC_BYTES, Header, Kind};
+use super::frame::{Header, Kind};
 use super::peer::Peer;
-use super::prepared::Prepared;
 use super::progress::Sink;
 use super::send_queue::{Data, PendingReply, Source};
 use crate::amo::{AtomicKind, write_word};
-use crate::contract::Provider;
+use crate::contract::{Never, Provider};
 use crate::copy;
-use crate::operation::{Amo, Get, Put};
+use crate::operation::{Amo, Get, Put, Signal};
 use crate::secret::Secret;
-use crate::types::{
-    Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
-};
+use crate::types::{Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest put whose data are copied if they cannot be sent at once.
-pub(super) const INJECT_BYTES: usize = 8 << 10;
+const INJECT_BYTES: usize = 8 << 10;
 /// The longest message.
 const MESSAGE_BYTES: usize = 16 << 10;
 /// The longest put or get: a header has 32 bits for its length.
@@ -64,13 +61,6 @@ impl Tcp {
         Tcp { me, slot, receives, domain, completions, has_reported: Cell::new(false) }
     }
 
-    /// An endpoint for injected operations, which this endpoint counts as its own.
-    pub(super) fn beside(&self) -> Tcp {
-        let mut beside = Tcp::new(self.me, self.slot, false, &self.domain);
-        beside.completions = Arc::clone(&self.completions);
-        beside
-    }
-
     /// The process of a PE, `None` if that is this one, and the PE's number within the process.
     #[inline]
     pub(super) fn peer(&self, pe: Pe) -> (Option<&Peer>, u16) {
@@ -80,7 +70,8 @@ impl Tcp {
 
     pub(super) fn header(&self, kind: Kind, to: u16, bytes: usize, remote: Remote) -> Header {
         let (word, offset) = (remote.key, remote.offset_bytes as u64);
-        Header { kind, from: self.slot as u16, to, bytes: bytes as u32, acks: 0, word, offset }
+        let (from, bytes) = (self.slot as u16, bytes as u32);
+        Header { kind, from, to, code: 0, bytes, acks: 0, word, offset }
     }
 
     /// An address in a registered region of this process.
@@ -94,57 +85,44 @@ impl Tcp {
         self.domain.poll(&mut Sink::to_inboxes());
     }
 
-    /// Starts a put. A put to a PE of this process is complete at return.
+    /// Starts a put, with a signal if there is one. A put to a PE of this process is complete at return.
     ///
     /// # Safety
-    /// As [`Provider::put`].
-    #[inline]
-    pub(super) unsafe fn start_put(
-        &self,
-        (pe, target): (Pe, Remote),
-        (start, bytes): (*const u8, usize),
-        token: Option<Token>,
-    ) -> Status {
+    /// As [`Provider::put_signal`].
+    #[inline(always)]
+    unsafe fn start_put(&self, put: Put, signal: Option<Signal>) -> Status {
+        let Put { pe, target, source: start, bytes, completion } = put;
         let (peer, slot) = self.peer(pe);
         let Some(peer) = peer else {
-            // SAFETY: the caller has promised source and target.
-            unsafe { copy::transfer(self.own_place(slot, target, bytes), start, bytes) };
+            // SAFETY: the caller has promised source, target, and the word.
+            unsafe {
+                copy::transfer(self.own_place(slot, target, bytes), start, bytes);
+                if let Some(Signal { word, atomic }) = signal {
+                    atomic.execute(self.own_place(slot, word, atomic.kind.bytes()));
+                }
+            }
             self.completions.count_puts(1);
             return Status::Done;
         };
+        let token = completion.token();
         let source = if bytes > INJECT_BYTES {
             Source::Stays(token.map(|token| (Arc::clone(&self.completions), token)))
         } else {
             Source::Copied
         };
-        let header = self.header(Kind::Put, slot, bytes, target);
+        let (data, starts) = ((Data { start, bytes }, source), Starts::Put(token));
         // SAFETY: the caller's promises are the same.
-        unsafe { self.start(peer, header, (Data { start, bytes }, source), Starts::Put(token)) }
-    }
-
-    /// Starts a get.
-    ///
-    /// # Safety
-    /// As [`Provider::get`].
-    #[inline]
-    pub(super) unsafe fn start_get(
-        &self,
-        (pe, source): (Pe, Remote),
-        (target, bytes): (*mut u8, usize),
-        token: Option<Token>,
-    ) -> Status {
-        let (peer, slot) = self.peer(pe);
-        let Some(peer) = peer else {
-            // SAFETY: the caller has promised source and target.
-            unsafe { copy::transfer(target, self.own_place(slot, source, bytes), bytes) };
-            self.completions.count_get();
-            return Status::Done;
-        };
-        let completions = Arc::clone(&self.completions);
-        let reply = PendingReply { completions, token, target, bytes, atomic: None };
-        let header = self.header(Kind::Get, slot, bytes, source);
-        // SAFETY: a get has no data; the caller keeps the target.
-        unsafe { self.start(peer, header, (Data::NONE, Source::Copied), Starts::Fetch(reply)) }
+        unsafe {
+            match signal {
+                None => self.start(peer, (self.header(Kind::Put, slot, bytes, target), &[]), data, starts),
+                Some(Signal { word, atomic }) => {
+                    let header = self.header(Kind::PutSignal, slot, bytes, target);
+                    let header = Header { code: atomic.code(), ..header };
+                    let operands = [word.key, word.offset_bytes as u64, atomic.operand];
+                    self.start(peer, (header, &operands), data, starts)
+                }
+            }
+        }
     }
 
     /// Starts an operation at a peer.
@@ -152,9 +130,15 @@ impl Tcp {
     /// # Safety
     /// As [`Domain::start`].
     #[inline]
-    unsafe fn start(&self, peer: &Peer, header: Header, data: (Data, Source), starts: Starts) -> Status {
+    unsafe fn start(
+        &self,
+        peer: &Peer,
+        frame: (Header, &[u64]),
+        data: (Data, Source),
+        starts: Starts,
+    ) -> Status {
         // SAFETY: the caller's promises are the same.
-        let has_begun = unsafe { self.domain.start(peer, header, data, (starts, &self.completions)) };
+        let has_begun = unsafe { self.domain.start(peer, frame, data, (starts, &self.completions)) };
         if has_begun { Status::Pending } else { Status::Again }
     }
 }
@@ -162,7 +146,7 @@ impl Tcp {
 impl Provider for Tcp {
     const NAME: &'static str = "tcp";
     const MOVES_BY_ITSELF: bool = true;
-    type Inject = Prepared;
+    type Inject = Never;
 
     fn limits(&self) -> Limits {
         Limits { inject_bytes: INJECT_BYTES, message_bytes: MESSAGE_BYTES, transfer_bytes: TRANSFER_BYTES }
@@ -192,20 +176,38 @@ impl Provider for Tcp {
     }
 
     unsafe fn put(&self, put: Put) -> Status {
-        let Put { pe, target, source, bytes, completion } = put;
         // SAFETY: the caller's promises are the same.
-        unsafe { self.start_put((pe, target), (source, bytes), completion.token()) }
+        unsafe { self.start_put(put, None) }
+    }
+
+    fn signals(&self) -> bool {
+        true
+    }
+
+    unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.start_put(put, Some(signal)) }
     }
 
     unsafe fn get(&self, get: Get) -> Status {
         let Get { pe, source, target, bytes, completion } = get;
-        // SAFETY: the caller's promises are the same.
-        unsafe { self.start_get((pe, source), (target, bytes), completion.token()) }
+        let (peer, slot) = self.peer(pe);
+        let Some(peer) = peer else {
+            // SAFETY: the caller has promised source and target.
+            unsafe { copy::transfer(target, self.own_place(slot, source, bytes), bytes) };
+            self.completions.count_get();
+            return Status::Done;
+        };
+        let (completions, token) = (Arc::clone(&self.completions), completion.token());
+        let reply = PendingReply { completions, token, target, bytes, atomic: None };
+        let header = self.header(Kind::Get, slot, bytes, source);
+        // SAFETY: a get has no data; the caller keeps the target.
+        unsafe { self.start(peer, (header, &[]), (Data::NONE, Source::Copied), Starts::Fetch(reply)) }
     }
 
     unsafe fn atomic(&self, amo: Amo) -> Status {
         let Amo { pe, word, atomic, fetched, completion } = amo;
-        let (token, bytes) = (completion.token(), atomic.kind.bytes());
+        let (token, bytes, code) = (completion.token(), atomic.kind.bytes(), atomic.code());
         let (peer, slot) = self.peer(pe);
         let Some(peer) = peer else {
             let place = self.own_place(slot, word, bytes);
@@ -221,17 +223,16 @@ impl Provider for Tcp {
             }
             return Status::Done;
         };
-        let data = [u64::from(atomic.code()), atomic.operand, atomic.compare];
+        let operands = [atomic.operand, atomic.compare];
         let (kind, starts) = if fetched.is_null() {
             (Kind::Update, Starts::Put(token))
         } else {
             let (completions, atomic) = (Arc::clone(&self.completions), Some(atomic.kind));
             (Kind::Fetch, Starts::Fetch(PendingReply { completions, token, target: fetched, bytes, atomic }))
         };
-        let header = self.header(kind, slot, 0, word);
-        let data = (Data { start: data.as_ptr().cast(), bytes: ATOMIC_BYTES }, Source::Copied);
-        // SAFETY: the data are copied before this returns; the caller keeps the place of the old value.
-        unsafe { self.start(peer, header, data, starts) }
+        let header = Header { code, ..self.header(kind, slot, 0, word) };
+        // SAFETY: an atomic has no data; the caller keeps the place of the old value.
+        unsafe { self.start(peer, (header, &operands), (Data::NONE, Source::Copied), starts) }
     }
 
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status {
@@ -246,7 +247,7 @@ impl Provider for Tcp {
         let header = self.header(Kind::Message, slot, bytes, Remote { key: header, offset_bytes: 0 });
         let data = (Data { start, bytes }, Source::Copied);
         // SAFETY: the caller has lent the payload, which is copied before this returns.
-        match unsafe { self.start(peer, header, data, Starts::Message) } {
+        match unsafe { self.start(peer, (header, &[]), data, Starts::Message) } {
             Status::Pending => Status::Done,
             status => status,
         }
@@ -301,17 +302,14 @@ impl Provider for Tcp {
         let has_mail = self.receives && self.domain.local_pes[self.slot].has_mail();
         !has_mail && !self.completions.has_entries() && !self.domain.needs_progress()
     }
-
-    fn inject(&self, key: Key) -> Option<Prepared> {
-        Some(Prepared::new(self, key))
-    }
 }
 
 impl Drop for Tcp {
     fn drop(&mut self) {
         // Contexts do not count: a program may forget one.
         if self.receives {
-            self.domain.close_endpoint();
+            self.domain.close_endpoint(self.slot);
         }
+        self.domain.detach(&self.completions, self.receives.then_some(self.slot));
     }
 }

@@ -20,9 +20,13 @@ const BUFFERED_BYTES: usize = BUFFER_BYTES - HEADER_BYTES;
 /// Data that are received into the target.
 struct Direct {
     header: Header,
+    operands: Operands,
     next: *mut u8,
     missing: usize,
 }
+
+/// The operands of a frame's atomic. A frame with fewer has zeros behind them.
+pub(super) type Operands = [u64; 3];
 
 /// The receiver of a connection.
 #[derive(Default)]
@@ -32,6 +36,8 @@ pub(super) struct Receiver {
     start: usize,
     end: usize,
     direct: Option<Direct>,
+    /// Takes data that are dropped.
+    dropped: Vec<u8>,
     /// Whether the peer has said goodbye.
     pub(super) has_left: bool,
 }
@@ -43,9 +49,9 @@ unsafe impl Send for Receiver {}
 /// The next frame.
 pub(super) enum Next {
     /// It is complete. Its data lie at the pointer until more is received.
-    Frame(Header, *const u8),
+    Frame(Header, Operands, *const u8),
     /// It is complete. Its data are in the target.
-    InTarget(Header),
+    InTarget(Header, Operands),
     /// Its data are to be received into the target, which [`Receiver::set_target`] sets.
     WantsTarget(Header),
     /// It is not complete.
@@ -109,33 +115,41 @@ impl Receiver {
             if direct.missing > 0 {
                 return Ok(Next::Incomplete);
             }
-            let header = direct.header;
+            let (header, operands) = (direct.header, direct.operands);
             self.direct = None;
-            return Ok(Next::InTarget(header));
+            self.dropped = Vec::new();
+            return Ok(Next::InTarget(header, operands));
         }
         let bytes = &self.buffer[self.start..self.end];
-        let Some((first, data)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+        let Some((first, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(Next::Incomplete);
         };
         let header = Header::from_bytes(first)?;
-        let data_bytes = header.data_bytes();
-        if data.len() >= data_bytes {
-            let data = data.as_ptr();
-            self.start += HEADER_BYTES + data_bytes;
-            return Ok(Next::Frame(header, data));
+        let (operand_bytes, data_bytes) = (header.kind.operand_bytes(), header.data_bytes());
+        let rest_bytes = operand_bytes + data_bytes;
+        if rest.len() >= rest_bytes {
+            let (operands, data) = (operands(&rest[..operand_bytes]), rest[operand_bytes..].as_ptr());
+            self.start += HEADER_BYTES + rest_bytes;
+            return Ok(Next::Frame(header, operands, data));
         }
-        let missing = data_bytes - data.len();
-        let is_long = missing >= DIRECT_BYTES || data_bytes > BUFFERED_BYTES;
+        let is_long = rest_bytes - rest.len() >= DIRECT_BYTES || rest_bytes > BUFFERED_BYTES;
+        let has_operands = rest.len() >= operand_bytes;
         match header.kind {
-            Kind::Put | Kind::Reply if is_long => Ok(Next::WantsTarget(header)),
-            _ if data_bytes > BUFFERED_BYTES => Err(format!("a frame with {data_bytes} bytes of data")),
-            _ => {
-                if self.start + HEADER_BYTES + data_bytes > BUFFER_BYTES {
-                    self.move_to_front();
-                }
-                Ok(Next::Incomplete)
+            Kind::Put | Kind::PutSignal | Kind::Reply if is_long && has_operands => {
+                Ok(Next::WantsTarget(header))
             }
+            Kind::PutSignal if is_long => self.wait_for(HEADER_BYTES + operand_bytes),
+            _ if rest_bytes > BUFFERED_BYTES => Err(format!("a frame with {data_bytes} bytes of data")),
+            _ => self.wait_for(HEADER_BYTES + rest_bytes),
         }
+    }
+
+    /// Makes room for so many bytes from the start of the next frame.
+    fn wait_for(&mut self, bytes: usize) -> Result<Next, String> {
+        if self.start + bytes > BUFFER_BYTES {
+            self.move_to_front();
+        }
+        Ok(Next::Incomplete)
     }
 
     /// Makes room at the end of the buffer.
@@ -157,15 +171,35 @@ impl Receiver {
 
     /// Puts the last frame back into the buffer.
     pub(super) fn put_back(&mut self, header: &Header) {
-        self.start -= HEADER_BYTES + header.data_bytes();
+        self.start -= HEADER_BYTES + header.kind.operand_bytes() + header.data_bytes();
     }
 
-    /// Sets the target of the frame of [`Next::WantsTarget`].
+    /// The frame whose data are received into the target.
+    pub(super) fn direct(&self) -> Option<Header> {
+        self.direct.as_ref().map(|direct| direct.header)
+    }
+
+    /// Drops the rest of the data that are received into the target, which is not written any more.
+    pub(super) fn drop_direct(&mut self) {
+        if let Some(direct) = &mut self.direct {
+            self.dropped = vec![0; direct.missing];
+            direct.next = self.dropped.as_mut_ptr();
+        }
+    }
+
+    /// Sets the target of the frame of [`Next::WantsTarget`]. If it is null, the data are dropped.
     ///
     /// # Safety
-    /// The target is valid for writes of all data, until they are received or the connection ends.
-    pub(super) unsafe fn set_target(&mut self, header: Header, target: *mut u8) {
-        let received = &self.buffer[self.start + HEADER_BYTES..self.end];
+    /// The target is valid for writes of all data, until they are received,
+    /// [dropped](Receiver::drop_direct), or the connection ends.
+    pub(super) unsafe fn set_target(&mut self, header: Header, mut target: *mut u8) {
+        if target.is_null() {
+            self.dropped = vec![0; header.data_bytes()];
+            target = self.dropped.as_mut_ptr();
+        }
+        let rest = &self.buffer[self.start + HEADER_BYTES..self.end];
+        let (first, received) = rest.split_at(header.kind.operand_bytes());
+        let operands = operands(first);
         let (bytes, missing) = (received.len(), header.data_bytes() - received.len());
         // SAFETY: the caller has promised the target, which is longer than the received part.
         let next = unsafe {
@@ -173,6 +207,16 @@ impl Receiver {
             target.add(bytes)
         };
         self.start = self.end;
-        self.direct = Some(Direct { header, next, missing });
+        self.direct = Some(Direct { header, operands, next, missing });
     }
+}
+
+/// Reads the operands of a frame.
+#[inline]
+fn operands(bytes: &[u8]) -> Operands {
+    let mut operands = [0; 3];
+    for (operand, bytes) in operands.iter_mut().zip(bytes.chunks_exact(size_of::<u64>())) {
+        *operand = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+    }
+    operands
 }

@@ -50,6 +50,7 @@ struct Run {
 pub(super) struct PendingReply {
     pub(super) completions: Arc<CompletionQueue>,
     pub(super) token: Option<Token>,
+    /// Null if the endpoint is closed: the data are dropped.
     pub(super) target: *mut u8,
     pub(super) bytes: usize,
     /// The kind of the word, for an atomic.
@@ -183,37 +184,49 @@ impl SendQueue {
     /// # Safety
     /// The data are valid for reads as `source` says.
     #[inline]
-    pub(super) unsafe fn push(&mut self, header: Header, data: Data, source: Source) -> io::Result<()> {
-        if data.bytes > GATHERED_BYTES {
-            // SAFETY: the caller's promises are the same.
-            return unsafe { self.push_large(header, data, source) };
-        }
-        debug_assert!(!matches!(source, Source::Stays(Some(_))), "no event is due for short data");
-        let start = self.batch.len();
-        self.batch.reserve(HEADER_BYTES + data.bytes);
-        // SAFETY: the batch has room for both; the caller has promised the data.
+    pub(super) unsafe fn push(
+        &mut self,
+        header: Header,
+        operands: &[u64],
+        data: Data,
+        source: Source,
+    ) -> io::Result<()> {
+        let operand_bytes = size_of_val(operands);
+        debug_assert_eq!(operand_bytes, header.kind.operand_bytes());
+        let (start, fixed_bytes) = (self.batch.len(), HEADER_BYTES + operand_bytes);
+        let is_large = data.bytes > GATHERED_BYTES;
+        debug_assert!(
+            is_large || !matches!(source, Source::Stays(Some(_))),
+            "no event is due for short data"
+        );
+        let copied_bytes = if is_large { 0 } else { data.bytes };
+        self.batch.reserve(fixed_bytes + copied_bytes);
+        // SAFETY: the batch has room for all of it; the caller has promised the data.
         unsafe {
             let place = self.batch.as_mut_ptr().add(start);
             place.cast::<[u8; HEADER_BYTES]>().write(header.to_bytes());
-            copy::transfer(place.add(HEADER_BYTES), data.start, data.bytes);
-            self.batch.set_len(start + HEADER_BYTES + data.bytes);
+            copy::transfer(place.add(HEADER_BYTES), operands.as_ptr().cast(), operand_bytes);
+            copy::transfer(place.add(fixed_bytes), data.start, copied_bytes);
+            self.batch.set_len(start + fixed_bytes + copied_bytes);
         }
-        Ok(())
+        // SAFETY: the caller's promises are the same.
+        if is_large { unsafe { self.push_large(data, source) } } else { Ok(()) }
     }
 
     /// Whether a frame of this kind makes the queue send its bytes now.
     #[inline]
     pub(super) fn is_due(&self, kind: Kind) -> bool {
-        let may_wait = matches!(kind, Kind::Put | Kind::Update | Kind::Message);
+        let may_wait = kind.is_acknowledged();
         let is_first = self.started.wrapping_sub(self.acknowledged) <= 1;
         !may_wait || is_first || self.batch.len() - self.sent >= BATCH_BYTES || !self.pieces.is_empty()
     }
 
+    /// Adds the data of a frame whose header and operands were added.
+    ///
     /// # Safety
     /// As [`push`](SendQueue::push).
     #[cold]
-    unsafe fn push_large(&mut self, header: Header, data: Data, source: Source) -> io::Result<()> {
-        self.batch.extend_from_slice(&header.to_bytes());
+    unsafe fn push_large(&mut self, data: Data, source: Source) -> io::Result<()> {
         let mut sent = 0;
         if let Some(socket) = self.socket.filter(|_| self.pieces.is_empty()) {
             let gathered = &self.batch[self.sent..];
@@ -249,6 +262,24 @@ impl SendQueue {
             }
         }
         Ok(())
+    }
+
+    /// Makes the queue independent of the memory of an endpoint that closes: it copies unsent data, and drops
+    /// the data of replies.
+    pub(super) fn detach(&mut self, completions: &Arc<CompletionQueue>) {
+        for piece in &mut self.pieces {
+            let Piece::AtSource { start, bytes: left, owner } = piece else { continue };
+            if owner.as_ref().is_none_or(|(owner, _)| Arc::ptr_eq(owner, completions)) {
+                let mut bytes = vec![0; *left];
+                // SAFETY: the source is kept until now.
+                unsafe { copy::copy(bytes.as_mut_ptr(), *start, *left) };
+                self.copied_bytes += bytes.len();
+                *piece = Piece::Copied { bytes, sent: 0 };
+            }
+        }
+        for reply in self.replies.iter_mut().filter(|reply| Arc::ptr_eq(&reply.completions, completions)) {
+            reply.target = std::ptr::null_mut();
+        }
     }
 
     fn clear_batch(&mut self) {

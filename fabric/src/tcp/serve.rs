@@ -6,12 +6,12 @@ use super::domain::Domain;
 use super::frame::{Header, Kind};
 use super::peer::Peer;
 use super::progress::Sink;
-use super::receiver::{Next, Receiver};
+use super::receiver::{Next, Operands, Receiver};
 use super::send_queue::{Data, PendingReply, SendQueue, Source};
 use crate::amo::{Atomic, write_word};
 use crate::copy;
 use crate::sync::{Ordering, fence};
-use crate::types::{Event, Pe};
+use crate::types::{Event, Key, Pe};
 
 impl Domain {
     /// Executes the frames that the receiver has, and counts them. An error describes a frame that no member
@@ -26,22 +26,24 @@ impl Domain {
         loop {
             match receiver.next()? {
                 Next::Incomplete => return Ok(()),
-                Next::Frame(header, data) => {
+                Next::Frame(header, operands, data) => {
                     // SAFETY: the frame is complete, so its data lie in the buffer until more is received.
-                    if !unsafe { self.execute(peer, &header, Some(data), sink)? } {
+                    if !unsafe { self.execute(peer, (&header, operands), Some(data), sink)? } {
                         receiver.put_back(&header);
                         return Ok(());
                     }
                     receiver.has_left |= header.kind == Kind::Bye;
                 }
-                Next::InTarget(header) => {
+                Next::InTarget(header, operands) => {
                     // SAFETY: the data of this frame were received into its target.
-                    unsafe { self.execute(peer, &header, None, sink)? };
+                    unsafe { self.execute(peer, (&header, operands), None, sink)? };
                 }
                 Next::WantsTarget(header) => {
                     let bytes = header.data_bytes();
                     let target = match header.kind {
-                        Kind::Put => self.place(header.to.into(), header.word, header.offset, bytes)?,
+                        Kind::Put | Kind::PutSignal => {
+                            self.place(header.to.into(), header.word, header.offset, bytes)?
+                        }
                         _ => reply_target(&peer.send_queue(), bytes)?,
                     };
                     // SAFETY: the target was checked. Its PE keeps it, or the starter of the get does.
@@ -62,7 +64,7 @@ impl Domain {
     unsafe fn execute(
         &self,
         peer: &Peer,
-        header: &Header,
+        (header, operands): (&Header, Operands),
         data: Option<*const u8>,
         sink: &mut Sink<'_, '_>,
     ) -> Result<bool, String> {
@@ -74,10 +76,9 @@ impl Domain {
         // SYNC POINT arrival: a thread that sees the data of this frame sees those of all earlier frames.
         fence(Ordering::Release);
         match (header.kind, data) {
-            (Kind::Put, Some(data)) => {
-                let target = self.place(header.to.into(), header.word, header.offset, bytes)?;
-                // SAFETY: the target was checked, and the caller has promised the data.
-                unsafe { copy::transfer(target, data, bytes) };
+            (Kind::Put | Kind::PutSignal, data) => {
+                // SAFETY: the caller's promises are the same.
+                unsafe { self.execute_put((header, operands), data)? };
             }
             (Kind::Reply, data) => {
                 let mut queue = peer.send_queue();
@@ -95,9 +96,10 @@ impl Domain {
                 // SAFETY: the source was checked, and its PE keeps it as long as the endpoint.
                 unsafe { self.reply(peer, header, Data { start, bytes }, Source::Stays(None)) };
             }
-            (Kind::Fetch | Kind::Update, Some(data)) => {
-                // SAFETY: the caller has promised the data, which are those of an atomic.
-                let (bytes, old) = unsafe { self.execute_atomic(header, data)? };
+            (Kind::Fetch | Kind::Update, _) => {
+                let [operand, compare, _] = operands;
+                let word = (header.word, header.offset);
+                let (bytes, old) = self.execute_atomic(header, word, [operand, compare])?;
                 if header.kind == Kind::Fetch {
                     let word = old.to_ne_bytes();
                     let data = Data { start: word.as_ptr(), bytes };
@@ -128,6 +130,29 @@ impl Domain {
         Ok(true)
     }
 
+    /// Executes a put, and its signal if it has one.
+    ///
+    /// # Safety
+    /// As [`execute`](Domain::execute).
+    #[inline]
+    unsafe fn execute_put(
+        &self,
+        (header, operands): (&Header, Operands),
+        data: Option<*const u8>,
+    ) -> Result<(), String> {
+        if let Some(data) = data {
+            let bytes = header.data_bytes();
+            let target = self.place(header.to.into(), header.word, header.offset, bytes)?;
+            // SAFETY: the target was checked, and the caller has promised the data.
+            unsafe { copy::transfer(target, data, bytes) };
+        }
+        if header.kind == Kind::PutSignal {
+            let [key, offset, operand] = operands;
+            self.execute_atomic(header, (key, offset), [operand, 0])?;
+        }
+        Ok(())
+    }
+
     /// Adds a reply to the peer's send queue. It is sent when all frames that have arrived are executed.
     ///
     /// # Safety
@@ -135,25 +160,28 @@ impl Domain {
     unsafe fn reply(&self, peer: &Peer, to: &Header, data: Data, source: Source) {
         let mut queue = peer.send_queue();
         let (acks, bytes) = (peer.acks_to_send(), data.bytes as u32);
-        let header = Header { kind: Kind::Reply, from: to.to, to: to.from, bytes, acks, word: 0, offset: 0 };
+        let (kind, from, to) = (Kind::Reply, to.to, to.from);
+        let header = Header { kind, from, to, code: 0, bytes, acks, word: 0, offset: 0 };
         // SAFETY: the caller's promises are the same.
-        let pushed = unsafe { queue.push(header, data, source) };
+        let pushed = unsafe { queue.push(header, &[], data, source) };
         self.send_later(peer, queue, pushed);
     }
 
-    /// Executes an atomic. Returns the length of the word and its old value.
-    ///
-    /// # Safety
-    /// The data of an atomic lie at `data`.
-    unsafe fn execute_atomic(&self, header: &Header, data: *const u8) -> Result<(usize, u64), String> {
-        // SAFETY: the caller has promised the data; they need not be aligned.
-        let [code, operand, compare] = unsafe { data.cast::<[u64; 3]>().read_unaligned() };
-        let atomic = u16::try_from(code).ok().and_then(|code| Atomic::from_code(code, operand, compare));
+    /// Executes the atomic of a frame on the word at an offset of the region with this key. Returns the
+    /// length of the word and its old value.
+    fn execute_atomic(
+        &self,
+        header: &Header,
+        (key, offset): (Key, u64),
+        [operand, compare]: [u64; 2],
+    ) -> Result<(usize, u64), String> {
+        let code = header.code;
+        let atomic = Atomic::from_code(code, operand, compare);
         let atomic = atomic.ok_or_else(|| format!("an atomic of code {code}"))?;
         let bytes = atomic.kind.bytes();
-        let place = self.place(header.to.into(), header.word, header.offset, bytes)?;
+        let place = self.place(header.to.into(), key, offset, bytes)?;
         if !place.addr().is_multiple_of(bytes) {
-            return Err(format!("an atomic at offset {}, which is not aligned", header.offset));
+            return Err(format!("an atomic at offset {offset}, which is not aligned"));
         }
         // SAFETY: the word lies in a registered region, aligned, as was checked.
         Ok((bytes, unsafe { atomic.execute(place) }))
@@ -193,9 +221,9 @@ fn reply_target(queue: &SendQueue, bytes: usize) -> Result<*mut u8, String> {
 /// Completes an operation by its reply, whose data lie at `data`, or in the target.
 ///
 /// # Safety
-/// They have the expected length. The target is valid for writes.
+/// They have the expected length. The target is null or valid for writes.
 unsafe fn complete(reply: &PendingReply, data: Option<*const u8>) {
-    if let Some(data) = data {
+    if let Some(data) = data.filter(|_| !reply.target.is_null()) {
         // SAFETY: the caller has promised both; a word has at most 8 bytes.
         unsafe {
             match reply.atomic {

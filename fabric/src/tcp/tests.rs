@@ -18,7 +18,7 @@ const REGION_BYTES: usize = 1 << 16;
 /// The pattern of memory that nobody may write to.
 const GUARD: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 
-/// Endpoints of processes with one PE each, and their memory: a region between two guards.
+/// The endpoints of PEs, and their memory: a region between two guards.
 struct Job {
     endpoints: Vec<Tcp>,
     memory: Vec<Vec<u64>>,
@@ -27,10 +27,15 @@ struct Job {
 
 impl Job {
     fn open(n: usize) -> Job {
+        Job::with_several(n, 1)
+    }
+
+    /// `n` PEs, `each` of them a process.
+    fn with_several(n: usize, each: usize) -> Job {
         let secret = Secret::draw().unwrap();
         let choice = TcpChoice { is_local: true, ..TcpChoice::default() };
-        let open = |process| Tcp::open(process, 1, n, &choice, secret).unwrap().pop().unwrap();
-        let mut endpoints: Vec<Tcp> = (0..n).map(open).collect();
+        let open = |process| Tcp::open(process, each, n, &choice, secret).unwrap();
+        let mut endpoints: Vec<Tcp> = (0..n / each).flat_map(open).collect();
         let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
         let mut memory: Vec<Vec<u64>> = (0..n).map(|_| vec![GUARD; 3 * REGION_BYTES / 8]).collect();
         for (endpoint, memory) in endpoints.iter_mut().zip(&mut memory) {
@@ -128,7 +133,7 @@ impl Job {
 type Answer = fn(&[u8]) -> Vec<u8>;
 
 fn header(kind: Kind, bytes: u32) -> Header {
-    Header { kind, from: 0, to: 0, bytes, acks: 0, word: KEY, offset: 0 }
+    Header { kind, from: 0, to: 0, code: 0, bytes, acks: 0, word: KEY, offset: 0 }
 }
 
 #[test]
@@ -273,6 +278,73 @@ fn an_answer_of_another_length_is_found() {
     assert_eq!(target, [GUARD; 4]);
 }
 
+/// A get of so many bytes from the start of PE `pe`'s region.
+fn get(pe: usize, target: &mut [u64]) -> Get {
+    let (bytes, completion) = (size_of_val(target), Completion::Counted);
+    Get {
+        pe,
+        source: Remote { key: KEY, offset_bytes: 0 },
+        target: target.as_mut_ptr().cast(),
+        bytes,
+        completion,
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_closed_leaves_its_buffers_alone() {
+    let mut job = Job::with_several(4, 2);
+    job.put(0, 2, 1);
+    let (mut source, mut target) = (vec![7_u64; REGION_BYTES / 8], vec![GUARD; REGION_BYTES / 8]);
+    let mut small = [GUARD; 1];
+    let place = Remote { key: KEY, offset_bytes: 0 };
+    let (start, completion) = (source.as_ptr().cast(), Completion::Counted);
+    let put = || Put { pe: 2, target: place, source: start, bytes: REGION_BYTES, completion };
+    // SAFETY: the buffers are kept until the endpoint is closed, and the places lie in the region.
+    unsafe {
+        let pes = &job.endpoints;
+        assert_eq!(pes[0].get(get(2, &mut small)), Status::Pending);
+        assert_eq!(pes[0].get(get(2, &mut target)), Status::Pending);
+        // More than the connection takes.
+        let _ = (0..400).take_while(|_| pes[0].put(put()) == Status::Pending).count();
+    }
+    let has_unsent = |pe: &Tcp| pe.domain.peers[1].send_queue().has_unsent();
+    assert!(has_unsent(&job.endpoints[0]), "the connection has taken all");
+    drop(job.endpoints.remove(0));
+    source.fill(GUARD);
+    // PE 1 of the same process goes on.
+    let mut last = [GUARD; 1];
+    // SAFETY: the target lives until the end of the test.
+    job.until("room", || unsafe { job.endpoints[0].get(get(3, &mut last)) } == Status::Pending);
+    job.until("a get of the other PE", || job.endpoints[0].completions().gets == 1);
+    assert!(!has_unsent(&job.endpoints[0]));
+    assert!(target.iter().chain(&small).all(|&word| word == GUARD), "no get arrives any more");
+    let (_, region) = job.memory[2].split_at(REGION_BYTES / 8);
+    assert!(region[..REGION_BYTES / 8].iter().all(|&word| word == 7), "the puts have kept their data");
+}
+
+#[test]
+fn a_get_that_is_half_received_is_dropped_with_its_endpoint() {
+    let mut job = Job::with_several(4, 2);
+    let mut member = job.member();
+    let mut target = vec![GUARD; REGION_BYTES / 8];
+    // SAFETY: the target is kept until the endpoint is closed.
+    assert_eq!(unsafe { job.endpoints[0].get(get(2, &mut target)) }, Status::Pending);
+    let half = vec![1; REGION_BYTES / 2];
+    member.write_all(&[&header(Kind::Reply, REGION_BYTES as u32).to_bytes()[..], &half].concat()).unwrap();
+    let is_direct = |job: &Job| job.endpoints[0].domain.peers[1].receiver().direct().is_some();
+    job.until("the first half", || is_direct(&job));
+    drop(job.endpoints.remove(0));
+    target.fill(GUARD);
+    let mut last = [GUARD; 1];
+    // SAFETY: the target lives until the end of the test.
+    assert_eq!(unsafe { job.endpoints[0].get(get(2, &mut last)) }, Status::Pending);
+    let answer = [&header(Kind::Reply, 8).to_bytes()[..], &9_u64.to_ne_bytes()].concat();
+    member.write_all(&[half, answer].concat()).unwrap();
+    job.until("a get of the other PE", || job.endpoints[0].completions().gets == 1);
+    assert_eq!(last, [9]);
+    assert!(target.iter().all(|&word| word == GUARD));
+}
+
 #[test]
 fn another_job_is_refused_by_both() {
     let (job, other) = (Job::open(2), Job::open(2));
@@ -290,9 +362,17 @@ fn another_job_is_refused_by_both() {
 /// Frames of a member that has lost its senses: kind, numbers, and bytes of data that really follow.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![0..64_u64, (REGION_BYTES as u64 - 64)..(REGION_BYTES as u64 + 64), any::<u64>()];
-    let header = (1..=8_u8, 0..2_u16, 0..200_u32, 0..2_u32, prop_oneof![Just(KEY), any::<u64>()], number);
-    let frame = (header, 0..200_usize).prop_map(|((kind, to, bytes, acks, word, offset), data)| {
-        let header = Header { kind: Kind::Put, from: 0, to, bytes, acks, word, offset };
+    let header = (
+        1..=9_u8,
+        0..2_u16,
+        0..0xC00_u16,
+        0..200_u32,
+        0..2_u32,
+        prop_oneof![Just(KEY), any::<u64>()],
+        number,
+    );
+    let frame = (header, 0..200_usize).prop_map(|((kind, to, code, bytes, acks, word, offset), data)| {
+        let header = Header { kind: Kind::Put, from: 0, to, code, bytes, acks, word, offset };
         let mut frame = header.to_bytes().to_vec();
         frame[0] = kind;
         frame.resize(HEADER_BYTES + data, 0x5A);
