@@ -52,12 +52,14 @@ pub enum RouteKind {
 /// Which provider reaches the PEs that are not mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricKind {
-    /// Libfabric between nodes; the node's memory within one.
+    /// Between nodes libfabric on a fast network, else TCP; the node's memory within one.
     Auto,
     /// The node's memory.
     Shm,
     /// Libfabric.
     Ofi,
+    /// Connections of our own over TCP.
+    Tcp,
 }
 
 /// How the memory that collective operations synchronise on is used again.
@@ -230,8 +232,11 @@ settings! {
         accepts "auto or net",
         help "how PEs reach each other; net: over a provider even where memory could be mapped, for tests";
     fabric: FabricKind = parse::fabric, "PELAGO_FABRIC", "auto", User,
-        accepts "auto, shm or ofi",
-        help "provider for PEs that are not mapped; auto: libfabric (ofi) between nodes, shm within one";
+        accepts "auto, shm, tcp or ofi",
+        help "provider for PEs that are not mapped; auto: ofi if all machines have a fast network, else tcp";
+    tcp_interface: Option<String> = parse::auto_text, "PELAGO_TCP_INTERFACE", "auto", User,
+        accepts "auto, or the name or the address of an interface",
+        help "the interface at which the provider tcp listens; auto: all that others can reach";
     ofi_providers: Option<String> = parse::text, "PELAGO_OFI_PROVIDER",
         "cxi,efa,verbs;ofi_rxm,psm3,opx,tcp;ofi_rxm", User,
         accepts "names of libfabric's providers, with commas between them",

@@ -25,14 +25,27 @@ pub(crate) struct Card {
     pub(crate) pes: usize,
     /// Where it would hand out the node's memory; empty if it was not to.
     pub(crate) memory: Vec<u8>,
-    /// The addresses of its PEs on the fabric; none if they have none.
-    pub(crate) fabric: Vec<Vec<u8>>,
-    /// What fabric that is, if they have one: see [`Ofi::terms`](pelago_fabric::ofi::Ofi::terms).
-    pub(crate) terms: String,
-    /// Why they have none.
-    pub(crate) obstacle: String,
+    /// The fabrics that it has opened, the preferred one first.
+    pub(crate) fabrics: Vec<Offer>,
     /// Its wishes for the memory of every PE.
     pub(crate) wishes: Wishes,
+}
+
+/// A fabric that a process has opened, or has tried to open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Which fabric it is: see [`Provider::terms`](pelago_fabric::Provider::terms).
+    pub(crate) terms: String,
+    /// The addresses of the PEs of the process; none if it is not open.
+    pub(crate) addresses: Vec<Vec<u8>>,
+    /// Why it is not open.
+    pub(crate) obstacle: String,
+}
+
+impl Offer {
+    pub(crate) fn is_open(&self) -> bool {
+        !self.addresses.is_empty()
+    }
 }
 
 /// In the place of a heap's size: the PE's share of the node's memory.
@@ -72,19 +85,26 @@ fn node_memory_bytes() -> Option<usize> {
 }
 
 impl Card {
-    /// The card as bytes: the wishes, its number, how many PEs and addresses, then each of the other fields
-    /// after its length, the addresses at the end.
+    /// The card as bytes: numbers, among them how many fabrics there are, then each of the other fields after
+    /// its length, and of each fabric how many addresses it has and its fields.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let Wishes { heap, pool, ring, node_memory } = self.wishes;
-        let (pid, pes, addresses) = (self.pid.into(), self.pes as u64, self.fabric.len() as u64);
-        let words = [heap, pool, ring, node_memory, pid, pes, addresses];
-        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let Card { node, machine, pid_space, secret, memory, terms, obstacle, .. } = self;
-        let [node, machine, pid_space] = [node, machine, pid_space].map(|text| text.as_bytes());
-        let fields = [node, machine, pid_space, secret, memory, terms.as_bytes(), obstacle.as_bytes()];
-        for field in fields.into_iter().chain(self.fabric.iter().map(Vec::as_slice)) {
+        fn add(bytes: &mut Vec<u8>, field: &[u8]) {
             bytes.extend((field.len() as u32).to_le_bytes());
             bytes.extend(field);
+        }
+        let Card { node, machine, pid_space, secret, memory, fabrics, .. } = self;
+        let Wishes { heap, pool, ring, node_memory } = self.wishes;
+        let words = [heap, pool, ring, node_memory, self.pid.into(), self.pes as u64, fabrics.len() as u64];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let [node, machine, pid_space] = [node, machine, pid_space].map(|text| text.as_bytes());
+        for field in [node, machine, pid_space, secret, memory] {
+            add(&mut bytes, field);
+        }
+        for Offer { terms, addresses, obstacle } in fabrics {
+            bytes.extend((addresses.len() as u64).to_le_bytes());
+            add(&mut bytes, terms.as_bytes());
+            add(&mut bytes, obstacle.as_bytes());
+            addresses.iter().for_each(|address| add(&mut bytes, address));
         }
         bytes
     }
@@ -102,28 +122,31 @@ impl Card {
             *bytes = rest;
             Some(field.to_vec())
         }
+        fn text(bytes: &mut &[u8]) -> Option<String> {
+            Some(String::from_utf8_lossy(&field(bytes)?).into_owned())
+        }
         let [heap, pool, ring, node_memory] =
             [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
-        let [pid, pes, addresses] = [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
-        if addresses != 0 && addresses != pes {
-            return None;
-        }
-        let text = |field: Vec<u8>| String::from_utf8_lossy(&field).into_owned();
+        let [pid, pes, fabrics] = [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
         let mut card = Card {
             wishes: Wishes { heap, pool, ring, node_memory },
             pid: u32::try_from(pid).ok()?,
             pes: usize::try_from(pes).ok()?,
-            node: text(field(&mut bytes)?),
-            machine: text(field(&mut bytes)?),
-            pid_space: text(field(&mut bytes)?),
+            node: text(&mut bytes)?,
+            machine: text(&mut bytes)?,
+            pid_space: text(&mut bytes)?,
             secret: field(&mut bytes)?,
             memory: field(&mut bytes)?,
-            terms: text(field(&mut bytes)?),
-            obstacle: text(field(&mut bytes)?),
-            fabric: Vec::new(),
+            fabrics: Vec::new(),
         };
-        for _ in 0..addresses {
-            card.fabric.push(field(&mut bytes)?);
+        for _ in 0..fabrics {
+            let addresses = word(&mut bytes)?;
+            if addresses != 0 && addresses != pes {
+                return None;
+            }
+            let (terms, obstacle) = (text(&mut bytes)?, text(&mut bytes)?);
+            let addresses = (0..addresses).map(|_| field(&mut bytes)).collect::<Option<_>>()?;
+            card.fabrics.push(Offer { terms, addresses, obstacle });
         }
         bytes.is_empty().then_some(card)
     }
@@ -146,6 +169,10 @@ mod tests {
     use super::*;
     use crate::fuzzing;
 
+    fn offer(terms: &str, addresses: Vec<Vec<u8>>) -> Offer {
+        Offer { terms: terms.to_owned(), addresses, obstacle: String::new() }
+    }
+
     #[test]
     fn fuzz_cards() {
         let small = Card { node: "n".to_owned(), pes: 1, ..Card::default() };
@@ -155,14 +182,17 @@ mod tests {
             pid: 77,
             secret: vec![7; 16],
             memory: vec![1; 40],
-            fabric: vec![vec![4; 30], vec![5; 3]],
-            terms: "tcp;ofi_rxm".to_owned(),
+            fabrics: vec![
+                offer("tcp;ofi_rxm", vec![vec![4; 30], vec![5; 3]]),
+                Offer { obstacle: "no libfabric".to_owned(), ..Offer::default() },
+            ],
             pes: 2,
             ..small.clone()
         };
         fuzzing::fuzz(&[small.to_bytes(), full.to_bytes()], |input| {
             if let Some(card) = Card::from_bytes(input) {
-                assert!(card.fabric.is_empty() || card.fabric.len() == card.pes);
+                let is_right = |offer: &Offer| !offer.is_open() || offer.addresses.len() == card.pes;
+                assert!(card.fabrics.iter().all(is_right));
                 assert_eq!(Card::from_bytes(&card.to_bytes()), Some(card));
             }
         });
@@ -170,7 +200,7 @@ mod tests {
 
     #[test]
     fn cards_are_read_as_they_were_written() {
-        let card = |fabric: Vec<Vec<u8>>| Card {
+        let card = |addresses: Vec<Vec<u8>>| Card {
             node: "left".to_owned(),
             machine: "1-2".to_owned(),
             pid_space: "1-3".to_owned(),
@@ -178,9 +208,10 @@ mod tests {
             secret: vec![9; 16],
             pes: 2,
             memory: vec![1, 2, 3],
-            fabric,
-            terms: "tcp".to_owned(),
-            obstacle: "no libfabric".to_owned(),
+            fabrics: vec![
+                Offer { obstacle: "no libfabric".to_owned(), ..Offer::default() },
+                offer("tcp", addresses),
+            ],
             wishes: Wishes { heap: 1 << 40, pool: 0, ring: 65536, node_memory: 7 },
         };
         for card in [card(Vec::new()), card(vec![vec![4; 30], vec![5]])] {
@@ -189,12 +220,9 @@ mod tests {
             (0..bytes.len()).for_each(|length| assert_eq!(Card::from_bytes(&bytes[..length]), None));
             assert_eq!(Card::from_bytes(&[&bytes[..], &[0]].concat()), None);
         }
-        for fabric in [vec![vec![4]], vec![vec![4]; 3]] {
-            assert_eq!(
-                Card::from_bytes(&card(fabric).to_bytes()),
-                None,
-                "two PEs have two addresses, or none"
-            );
+        for addresses in [vec![vec![4]], vec![vec![4]; 3]] {
+            let read = Card::from_bytes(&card(addresses).to_bytes());
+            assert_eq!(read, None, "two PEs have two addresses, or none");
         }
     }
 }

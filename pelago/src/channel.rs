@@ -15,7 +15,7 @@ use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
     Amo, Atomic, AtomicKind, Bell, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net,
-    NetInject, Provider, Put, Remote, Status, Token,
+    NetInject, Provider, Put, Remote, Signal, Status, Token,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -41,6 +41,7 @@ pub(crate) struct Channel {
     limits: Limits,
     moves_by_itself: bool,
     keeps_messages_behind_puts: bool,
+    signals: bool,
     puts: AtomicU64,
     /// Operations that wait for another one, or are messages that wait for their answer.
     followers: AtomicU64,
@@ -111,13 +112,14 @@ impl Channel {
 
     fn with(net: Net, injector: Injector) -> Channel {
         let (limits, moves_by_itself) = (net.limits(), net.moves_by_itself());
-        let keeps_messages_behind_puts = net.keeps_messages_behind_puts();
+        let (keeps_messages_behind_puts, signals) = (net.keeps_messages_behind_puts(), net.signals());
         Channel {
             net: Mutex::new(Some(net)),
             claims: AtomicU32::new(0),
             limits,
             moves_by_itself,
             keeps_messages_behind_puts,
+            signals,
             looks: AtomicU32::new(0),
             puts: AtomicU64::new(0),
             followers: AtomicU64::new(0),
@@ -309,19 +311,70 @@ impl Channel {
         }
     }
 
+    /// Whether puts of so many bytes may signal.
+    pub(crate) fn signals(&self, bytes: usize) -> bool {
+        self.signals && bytes <= self.limits.transfer_bytes
+    }
+
+    /// Starts a put that signals. With a tracker the source is reusable when it has counted the put as sent,
+    /// else when the channel is quiet.
+    ///
+    /// # Safety
+    /// Range and word lie in the heap, the word aligned. `source` is valid for reads for as long as said
+    /// above.
+    #[track_caller]
+    pub(crate) unsafe fn put_signal(
+        &self,
+        world: &World,
+        (target, source, bytes): (Target, *const u8, usize),
+        (word, atomic): (Target, Atomic),
+        tracker: Option<&Tracker>,
+    ) {
+        self.admit(world, target);
+        self.started(&self.puts);
+        world.tally.add(|counts| counts.net_puts += 1);
+        let announces_sent = bytes > self.limits.inject_bytes;
+        if let Some(tracker) = tracker {
+            tracker.begin(announces_sent);
+        }
+        let completion = tracker.map(Tracker::token).into();
+        let put = Put { completion, ..counted_put(target, source, bytes) };
+        let signal = Signal { word: word.remote(0), atomic };
+        // SAFETY: the caller has promised source, range and word.
+        let status = self.issue(world, target, |net| unsafe { net.put_signal(put, signal) });
+        if let (Status::Done, Some(tracker)) = (status, tracker) {
+            tracker.done_at_once(announces_sent);
+        }
+    }
+
     /// Puts a message of the runtime that its receiver waits for. A quiet that finds nothing else under way
-    /// does not wait for it, if it was injected.
+    /// does not wait for it, if the net moves by itself.
     ///
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads.
     #[track_caller]
     pub(crate) unsafe fn put_message(&self, world: &World, target: Target, source: *const u8, bytes: usize) {
         // SAFETY: the caller has promised source and range.
-        unsafe {
-            if !self.injector.put_message(target.pe, target.offset_bytes, source, bytes) {
-                self.put(world, target, source, bytes, None);
-            }
+        if unsafe { self.injector.put_message(target.pe, target.offset_bytes, source, bytes) } {
+            return;
         }
+        if !self.moves_by_itself || bytes > self.limits.inject_bytes.min(self.limits.transfer_bytes) {
+            // SAFETY: the caller has promised source and range.
+            return unsafe { self.put(world, target, source, bytes, None) };
+        }
+        self.admit(world, target);
+        world.tally.add(|counts| counts.net_puts += 1);
+        let put = counted_put(target, source, bytes);
+        let _ = self.issue(world, target, |net| {
+            // Counted under the lock of `is_quiet`, which so finds it without a mark.
+            self.puts.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: the caller has promised source and range.
+            let status = unsafe { net.put(put) };
+            if status == Status::Again {
+                self.puts.fetch_sub(1, Ordering::Relaxed);
+            }
+            status
+        });
     }
 
     /// Starts a put whose source is free as soon as the provider has accepted it: only quiet knows when it is
@@ -337,8 +390,7 @@ impl Channel {
         self.admit(world, target);
         self.started(&self.puts);
         world.tally.add(|counts| counts.net_puts += 1);
-        let (pe, completion) = (target.pe, Completion::Counted);
-        let put = Put { pe, target: target.remote(0), source, bytes, completion };
+        let put = counted_put(target, source, bytes);
         // SAFETY: the caller has promised source and range.
         let _ = self.issue(world, target, |net| unsafe { net.put(put) });
     }
@@ -625,6 +677,11 @@ impl Channel {
         }
         status
     }
+}
+
+/// A short put of which only a quiet knows when it is complete.
+fn counted_put(target: Target, source: *const u8, bytes: usize) -> Put {
+    Put { pe: target.pe, target: target.remote(0), source, bytes, completion: Completion::Counted }
 }
 
 /// A transfer cut into pieces of at most `limit` bytes: where each begins, and its length. A transfer of

@@ -10,15 +10,16 @@ use crate::card::{Card, SHARE, Wishes};
 use crate::channel::HEAP_KEY;
 use crate::coll::select::Preferences;
 use crate::error::{ErrorKind, Result};
+use crate::fabrics::{self, Fabric};
 use crate::last_words::tell_panics;
 use crate::nodes::Placement;
 use crate::route::Reach;
 use crate::world::World;
 use pelago_boot::{FabricKind, Job, RouteKind, Settings, machine_id, node_id, pid_space};
-use pelago_fabric::ofi::{Choice, Ofi, lighten_endpoints};
+use pelago_fabric::ofi::lighten_endpoints;
 use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sim::SimParams;
-use pelago_fabric::{FabricError, FabricResult, Net, Provider, Secret};
+use pelago_fabric::{FabricError, Net, Provider, Secret};
 use std::sync::Arc;
 
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
@@ -77,7 +78,7 @@ impl Seat {
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
     // Before anybody else waits for its PEs.
     Preferences::new(settings)?;
-    if settings.fabric != FabricKind::Shm {
+    if matches!(settings.fabric, FabricKind::Auto | FabricKind::Ofi) {
         // Before a launcher's library starts threads.
         lighten_endpoints();
     }
@@ -112,21 +113,19 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
         // Before anybody waits for it.
         shm.place(0..each, layout(settings, n_pes))?;
     }
-    let is_net_for_all = settings.fabric == FabricKind::Ofi && settings.route == RouteKind::Net;
+    let is_asked_for = matches!(settings.fabric, FabricKind::Ofi | FabricKind::Tcp);
+    let is_net_for_all = is_asked_for && settings.route == RouteKind::Net;
     let card = own_card(&job, &shm, settings)?;
     let is_first_enough = hint == Hint::OneNode && !is_net_for_all;
     let mut cards = exchange(&job, card.clone(), is_first_enough, &key)?;
     let is_far = |card: &Card| card.node != cards[0].node;
-    let mut ofi = None;
+    let mut fabrics = Vec::new();
     if is_net_for_all || settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
         // Only now is it known which interface an endpoint must be at, so there is another exchange. A fabric
         // that nobody needs is not opened: that takes time, and its providers take signals.
-        let choice = Choice { is_local: is_one_machine(&cards), ..choice(settings) };
-        let secret = secret_of(&job, &cards)?;
-        let opened = (first..first + each).map(|pe| Ofi::open(pe, n_pes, &choice, secret)).collect();
-        let card = with_fabric(card, &opened);
+        fabrics = fabrics::open(&job, is_one_machine(&cards), secret_of(&job, &cards)?, settings);
+        let card = with_fabrics(card, &fabrics);
         cards = exchange(&job, card, false, &|process| format!("{}-far", key(process)))?;
-        ofi = Some(opened);
     }
     let nodes = nodes_of(&job, &cards, settings)?;
     let here: Vec<Pe> = (0..n_pes).filter(|&pe| nodes[pe] == nodes[first]).collect();
@@ -144,7 +143,7 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
         placement,
         membership: Membership { job: Arc::clone(&job), worlds: worlds + 1 },
     };
-    let mut placements = place(&job, shm, ofi, (&cards, &nodes), settings)?;
+    let mut placements = place(&job, shm, fabrics, (&cards, &nodes), settings)?;
     for (i, placement) in placements.iter_mut().enumerate() {
         placement.net.iter_mut().try_for_each(|net| register_heap(net, &segment, slot + i))?;
     }
@@ -224,18 +223,6 @@ fn secret_of(job: &Job, cards: &[Card]) -> Result<Secret> {
     })?)
 }
 
-/// Which of libfabric's offers the settings ask for.
-pub fn choice(settings: &Settings) -> Choice {
-    let providers = settings.ofi_providers.iter().flat_map(|list| list.split(','));
-    Choice {
-        library: settings.ofi_library.clone(),
-        providers: providers.map(str::to_owned).collect(),
-        interface: settings.ofi_interface.clone(),
-        is_served: settings.service,
-        is_local: false,
-    }
-}
-
 /// The business card of this process before it has opened a fabric.
 fn own_card(job: &Job, shm: &Shm, settings: &Settings) -> Result<Card> {
     let mut node = node_id(settings);
@@ -252,7 +239,6 @@ fn own_card(job: &Job, shm: &Shm, settings: &Settings) -> Result<Card> {
         secret,
         pes: job.pes_per_process(),
         memory: shm.address()?,
-        obstacle: "it was not asked to open one (PELAGO_FABRIC)".to_owned(),
         wishes: Wishes::of(settings),
         ..Card::default()
     })
@@ -268,21 +254,11 @@ fn drawn_secret(pe: Pe) -> Result<Vec<u8>> {
     Ok(secret.to_bytes().to_vec())
 }
 
-/// The card with the addresses of this process's endpoints, or with the reason that it has none.
-fn with_fabric(mut card: Card, opened: &FabricResult<Vec<Ofi>>) -> Card {
-    let told = opened.as_ref().map_err(ToString::to_string).and_then(|ofi| {
-        let addresses: FabricResult<_> = ofi.iter().map(Ofi::address).collect();
-        addresses.map_err(|error| error.to_string())
-    });
-    (card.fabric, card.obstacle) = match told {
-        Ok(addresses) => (addresses, String::new()),
-        Err(obstacle) => (Vec::new(), obstacle),
-    };
-    if let Ok(ofi) = opened {
-        card.terms = ofi[0].terms();
-        if ofi.iter().any(Ofi::pins) {
-            card.wishes.node_memory /= PINNED_SHARE;
-        }
+/// The card with the addresses of this process's endpoints.
+fn with_fabrics(mut card: Card, fabrics: &[Fabric]) -> Card {
+    card.fabrics = fabrics.iter().map(|fabric| fabric.offer.clone()).collect();
+    if fabrics.iter().any(Fabric::pins) {
+        card.wishes.node_memory /= PINNED_SHARE;
     }
     card
 }
@@ -306,7 +282,7 @@ fn nodes_of(job: &Job, cards: &[Card], settings: &Settings) -> Result<Vec<u32>> 
 fn place(
     job: &Job,
     shm: Shm,
-    ofi: Option<FabricResult<Vec<Ofi>>>,
+    fabrics: Vec<Fabric>,
     (cards, nodes): (&[Card], &[u32]),
     settings: &Settings,
 ) -> Result<Vec<Placement>> {
@@ -326,12 +302,7 @@ fn place(
             let (mine, theirs) = (cards[me / each].node.clone(), cards[pe / each].node.clone());
             return Err(ErrorKind::NoRoute { me, pe, mine, theirs }.into());
         }
-        _ => {
-            let mut endpoints = ofi.expect("libfabric is opened where it may be needed")?;
-            check_terms(me, cards)?;
-            endpoints.iter_mut().try_for_each(|ofi| ofi.connect(&mut |pe| address_of(me, pe, cards)))?;
-            endpoints.into_iter().map(|ofi| Some(Net::Ofi(ofi))).collect()
-        }
+        _ => fabrics::connect(me, fabrics, cards)?.into_iter().map(Some).collect(),
     };
     let place = |net| Placement { net, reach, nodes: nodes.to_vec(), pids: pids_of(me / each, cards) };
     Ok(nets.into_iter().map(place).collect())
@@ -343,25 +314,6 @@ fn pids_of(process: usize, cards: &[Card]) -> Vec<Option<u32>> {
     let Some(own) = cards.get(process).filter(|card| !card.pid_space.is_empty()) else { return Vec::new() };
     let pid = |card: &Card| (card.pid_space == own.pid_space).then_some(card.pid);
     cards.iter().flat_map(|card| std::iter::repeat_n(pid(card), card.pes)).collect()
-}
-
-/// Refuses fabrics that differ from PE to PE: they would not understand each other.
-fn check_terms(me: Pe, cards: &[Card]) -> Result<()> {
-    let each = cards[0].pes;
-    let mine = &cards[me / each].terms;
-    let differs = |card: &&Card| !card.fabric.is_empty() && card.terms != *mine;
-    let Some(theirs) = cards.iter().find(differs) else { return Ok(()) };
-    let pe = each * cards.iter().position(|card| card == theirs).unwrap_or_default();
-    Err(ErrorKind::FabricsDiffer { me, mine: mine.clone(), pe, theirs: theirs.terms.clone() }.into())
-}
-
-/// The address of a PE on the fabric, in the words of PE `me` if it has none.
-fn address_of(me: Pe, pe: Pe, cards: &[Card]) -> FabricResult<Vec<u8>> {
-    let card = &cards[pe / cards[0].pes];
-    card.fabric.get(pe % card.pes).filter(|address| !address.is_empty()).cloned().ok_or_else(|| {
-        let why = &card.obstacle;
-        FabricError::Foreign { pe: me, what: format!("PE {pe} has no fabric: {why}") }
-    })
 }
 
 /// A node's memory for `n_pes` PEs.

@@ -51,6 +51,7 @@ mod domain;
 mod element;
 mod error;
 pub mod event;
+mod fabrics;
 mod founding;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
@@ -94,7 +95,7 @@ mod world;
 
 pub mod fabric {
     //! What is between nodes.
-    pub use crate::join::choice;
+    pub use crate::fabrics::{choice, fast_choice};
 }
 pub mod node {
     //! What this machine offers.

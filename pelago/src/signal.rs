@@ -2,10 +2,11 @@
 //! the data of that put.
 //!
 //! Invariant: the signal is issued after its data are delivered. Between PEs that map each other the data are
-//! written first, and the atomic that signals releases them. Over the net the data are tracked, and progress
-//! issues the signal once they are delivered; in a scope and with `put_signal_nbi` the origin does not wait
-//! for that, and `put_signal` returns once the data are delivered. The signal's word has the same executor as
-//! every other atomic. Source: OpenSHMEM 1.6, section 9.9.
+//! written first, and the atomic that signals releases them. Over a net whose puts signal, both are one
+//! operation. Over others the data are tracked, and progress issues the signal once they are delivered; in a
+//! scope and with `put_signal_nbi` the origin does not wait for that, and `put_signal` returns once the data
+//! are delivered. The signal's word has the same executor as every other atomic. Source: OpenSHMEM 1.6,
+//! section 9.9.
 
 use crate::Pe;
 use crate::amo::AtomicElement;
@@ -174,6 +175,14 @@ impl<T: Element> View<'_, T> {
             }
             _ => unreachable!("PE {pe} is mapped for one array and not for another"),
         };
+        if channel.signals(size_of_val(source)) {
+            let (source, bytes) = (source.as_ptr().cast(), size_of_val(source));
+            // SAFETY: ranges and PE were checked, and the caller vouches for the source.
+            unsafe {
+                channel.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), tracker)
+            };
+            return Ok(());
+        }
         let data = world.trackers.open();
         // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches
         // for the source; the tracker counts it as sent only after the data are complete.

@@ -95,6 +95,7 @@ pub(super) fn fabric(text: &str) -> Option<FabricKind> {
         "auto" => Some(FabricKind::Auto),
         "shm" => Some(FabricKind::Shm),
         "ofi" => Some(FabricKind::Ofi),
+        "tcp" => Some(FabricKind::Tcp),
         _ => None,
     }
 }

@@ -1,4 +1,5 @@
-//! `pelago info --fabrics`: what libfabric offers on this machine, which of it serves, and which a job takes.
+//! `pelago info --fabrics`: which fabric a job of several nodes takes and why, where the provider `tcp`
+//! listens, and what libfabric offers on this machine and which of it serves.
 //! Invariant: libfabric is asked, by the survey of the provider, and judged by the settings as a job reads
 //! them; nothing is known here about any of its providers.
 
@@ -13,8 +14,10 @@ use crate::bench::table::Table;
 /// All that there is to say.
 #[derive(Serialize)]
 pub struct Report {
-    /// When a job uses libfabric, under these settings.
-    used: &'static str,
+    /// What PEs that are not mapped use, under these settings, and why.
+    used: String,
+    /// The addresses at which the provider `tcp` listens.
+    tcp: Vec<String>,
     /// The library, unless it is not there.
     libfabric: Option<Loaded>,
     /// Why there is nothing below.
@@ -49,10 +52,19 @@ struct Row {
 impl Report {
     /// Asks the libfabric that the settings name.
     pub fn gather(settings: &Settings) -> Report {
-        let used = used(settings);
-        match survey(&pelago::fabric::choice(settings)) {
+        let fast = match settings.fabric {
+            FabricKind::Auto => pelago::fabric::fast_choice(settings),
+            _ => None,
+        };
+        let surveyed = survey(&fast.clone().unwrap_or_else(|| pelago::fabric::choice(settings)));
+        let offers_fast = surveyed.as_ref().is_ok_and(|survey| survey.chosen().is_some());
+        let used = used(settings, fast.map(|_| offers_fast));
+        let tcp = pelago_fabric::tcp::addresses(settings.tcp_interface.as_deref());
+        let tcp = tcp.unwrap_or_default().iter().map(ToString::to_string).collect();
+        match surveyed {
             Ok(survey) => Report {
                 used,
+                tcp,
                 libfabric: Some(Loaded::of(&survey)),
                 obstacle: None,
                 offers: survey.finds.iter().map(Row::of).collect(),
@@ -60,7 +72,7 @@ impl Report {
             },
             Err(error) => {
                 let (offers, absent) = (Vec::new(), Vec::new());
-                Report { used, libfabric: None, obstacle: Some(error.to_string()), offers, absent }
+                Report { used, tcp, libfabric: None, obstacle: Some(error.to_string()), offers, absent }
             }
         }
     }
@@ -71,7 +83,11 @@ impl Report {
             Some(Loaded { version, path }) => format!("{version}, {path}"),
             None => format!("none: {}", self.obstacle.as_deref().unwrap_or_default()),
         };
-        let mut text = format!("libfabric  {library}\nused       {}\n", self.used);
+        let tcp = match self.tcp.is_empty() {
+            true => "no interface has an address (PELAGO_TCP_INTERFACE)".to_owned(),
+            false => format!("listens at {}", self.tcp.join(", ")),
+        };
+        let mut text = format!("used       {}\ntcp        {tcp}\nlibfabric  {library}\n", self.used);
         if self.libfabric.is_none() {
             return text;
         }
@@ -81,7 +97,7 @@ impl Report {
             None => "nothing: no offer serves and is asked for; the last column says why".to_owned(),
         };
         // Writing to a string cannot fail, here and below.
-        let _ = writeln!(text, "chosen     {choice}\n");
+        let _ = writeln!(text, "           it takes {choice}\n");
         let mut table = Table::new(
             "What libfabric offers here; PELAGO_OFI_PROVIDER and PELAGO_OFI_INTERFACE choose among it",
             6,
@@ -107,12 +123,23 @@ fn survey(choice: &Choice) -> Result<Survey, OfiError> {
     Survey::of(Library::open(choice.library.as_deref())?, choice)
 }
 
-fn used(settings: &Settings) -> &'static str {
-    match (settings.fabric, settings.route) {
-        (FabricKind::Shm, _) => "never (PELAGO_FABRIC=shm)",
-        (FabricKind::Ofi, RouteKind::Net) => "between all PEs (PELAGO_FABRIC=ofi, PELAGO_ROUTE=net)",
-        _ => "between PEs of different nodes (PELAGO_FABRIC, PELAGO_ROUTE)",
-    }
+/// What is used, where `fast` says whether libfabric serves on a fast network; `None` if there is none.
+fn used(settings: &Settings, fast: Option<bool>) -> String {
+    let (provider, why) = match (settings.fabric, fast) {
+        (FabricKind::Shm, _) => {
+            return "memory alone: all PEs must be on one node (PELAGO_FABRIC=shm)".to_owned();
+        }
+        (FabricKind::Tcp, _) => ("tcp", "PELAGO_FABRIC=tcp"),
+        (FabricKind::Ofi, _) => ("libfabric", "PELAGO_FABRIC=ofi"),
+        (FabricKind::Auto, Some(true)) => ("libfabric", "this machine has a fast network; if all have it"),
+        (FabricKind::Auto, Some(false)) => {
+            ("tcp", "this machine has a fast network, but libfabric does not serve there")
+        }
+        (FabricKind::Auto, None) => ("tcp", "this machine has no fast network"),
+    };
+    let is_for_all = settings.route == RouteKind::Net && settings.fabric != FabricKind::Auto;
+    let pes = if is_for_all { "all PEs (PELAGO_ROUTE=net)" } else { "PEs of different nodes" };
+    format!("{provider} between {pes}: {why}")
 }
 
 impl Loaded {
@@ -165,16 +192,27 @@ mod tests {
     fn without_libfabric_it_says_what_to_do() {
         let report = report(&[("PELAGO_OFI_LIBRARY", "/nowhere/libfabric.so.1")]);
         let text = report.text();
-        assert!(text.starts_with("libfabric  none: ") && text.contains("PELAGO_OFI_LIBRARY"), "{text}");
-        assert!(text.lines().count() == 2 && report.offers.is_empty(), "{text}");
+        assert!(text.contains("libfabric  none: ") && text.contains("PELAGO_OFI_LIBRARY"), "{text}");
+        assert!(text.lines().count() == 3 && report.offers.is_empty(), "{text}");
     }
 
     #[test]
-    fn it_says_when_libfabric_is_used() {
-        assert!(report(&[("PELAGO_FABRIC", "shm")]).text().contains("used       never"));
-        assert!(report(&[]).text().contains("used       between PEs of different nodes"));
+    fn it_says_what_is_used_and_why() {
+        let used = |pairs: &[(&str, &str)]| report(pairs).text().lines().next().unwrap().to_owned();
+        assert!(used(&[("PELAGO_FABRIC", "shm")]).contains("used       memory alone"));
+        assert!(used(&[]).contains("between PEs of different nodes: this machine has"));
+        assert!(
+            used(&[("PELAGO_FABRIC", "tcp")]).contains("tcp between PEs of different nodes: PELAGO_FABRIC")
+        );
         let all = [("PELAGO_FABRIC", "ofi"), ("PELAGO_ROUTE", "net")];
-        assert!(report(&all).text().contains("used       between all PEs"));
+        assert!(used(&all).contains("libfabric between all PEs"));
+    }
+
+    #[test]
+    fn it_says_where_tcp_listens() {
+        let at = |interface| report(&[("PELAGO_TCP_INTERFACE", interface)]).text();
+        assert!(at("127.0.0.1").contains("tcp        listens at 127.0.0.1\n"));
+        assert!(at("nowhere").contains("tcp        no interface has an address (PELAGO_TCP_INTERFACE)"));
     }
 
     /// Holds on machines with libfabric and on those without.

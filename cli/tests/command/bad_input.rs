@@ -241,9 +241,10 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_STALL_REPORT" => {
             &["-1", "nan", "inf", "1e7", "10s", "never", "none", "Off", "on", " 1", "auto", "0.0"]
         }
-        "PELAGO_FABRIC" => &["net", "libfabric", "ofi ", "tcp", "0", "none", "on", "auto,ofi"],
+        "PELAGO_FABRIC" => &["net", "libfabric", "ofi ", "tcp6", "0", "none", "on", "auto,ofi"],
         "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" | "PELAGO_LAUNCH_AGENT" => &[],
         "PELAGO_OFI_PROVIDER" | "PELAGO_OFI_INTERFACE" | "PELAGO_OFI_LIBRARY" => &[],
+        "PELAGO_TCP_INTERFACE" => &[],
         other => panic!("bad values of the setting {other} are missing here"),
     }
 }

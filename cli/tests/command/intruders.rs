@@ -69,7 +69,11 @@ impl Victim {
         let mut command = pelago(&["run", "-n", "2"]);
         command.arg(std::env::current_exe().unwrap());
         command.args(["--exact", "intruders::pe_that_is_attacked", "--nocapture", "--test-threads=1"]);
-        command.env(BODY, "attacked").env(MARK, &mark).env("PELAGO_SIM_NODES", "2");
+        command
+            .env(BODY, "attacked")
+            .env(MARK, &mark)
+            .env("PELAGO_SIM_NODES", "2")
+            .env("PELAGO_FABRIC", "ofi");
         let job = Started::new(command);
         let is_ready = |pe: usize| folder.join(format!("mark-{pe}")).is_file();
         wait_until("the job to be ready", || (0..2).all(is_ready));

@@ -83,7 +83,7 @@ pub(crate) fn word_offset(n: usize, index: usize) -> usize {
 }
 
 /// Where the place that the signal of a slot announces lies, and its length, which takes the place of what a
-/// mailbox would hold.
+/// mailbox would hold. The two words follow each other.
 pub(crate) fn announced_offsets(n: usize, index: usize) -> [usize; 2] {
     [word_offset(n, index) + 8, mailbox_offset(n, index)]
 }

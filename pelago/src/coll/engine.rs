@@ -4,6 +4,8 @@
 //! is under way here, so that PEs that wait for different things serve each other. Steps begin in their
 //! order; one that cannot go on stays where it is and is tried again.
 
+mod transfer;
+
 use super::announced::Announced;
 use super::block;
 use super::reduction::Combiner;
@@ -553,131 +555,6 @@ impl Request {
                 true
             }
         }
-    }
-
-    fn put(
-        &mut self,
-        world: &World,
-        engine: &mut TeamEngine,
-        (to, signal): (Rank, Option<Slot>),
-        from: Place,
-        into: Remote,
-        bytes: usize,
-    ) -> bool {
-        let mark = match signal {
-            None => None,
-            Some(slot) => match self.mark(engine, to, slot) {
-                None => return false,
-                mark => mark,
-            },
-        };
-        let (pe, offset_bytes) = (self.team.pe(to), self.remote(world, engine, to, (into, bytes), mark));
-        let from = self.place(world, engine, from);
-        if world.routes.to(pe) == Route::Mapped {
-            // SAFETY: the shape says that source and target have so many bytes; the PE is mapped.
-            unsafe { copy::copy(world.memory.heap(pe).add(offset_bytes), from, bytes) };
-            if let Some(mark) = mark {
-                self.write_mark(world, engine, to, mark);
-            }
-            return true;
-        }
-        let target = Target { operation: self.operation, pe, offset_bytes };
-        let tracker = match mark {
-            None => self.transfers(world),
-            Some(_) => world.trackers.open(),
-        };
-        // SAFETY: the range lies in the other's region; the source stays until the operation is over.
-        unsafe { world.net_channel().put(world, target, from, bytes, Some(&tracker)) };
-        if let Some(mark) = mark {
-            self.following.push(Following { data: tracker, to, mark });
-            self.follow(world, engine);
-        }
-        true
-    }
-
-    fn get(&mut self, world: &World, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
-        let pe = self.team.pe(of);
-        if world.routes.to(pe) == Route::Mapped {
-            // SAFETY: the shape says that both places have so many bytes; the PE is mapped.
-            unsafe { copy::copy(into, world.memory.heap(pe).add(offset_bytes), bytes) };
-            return;
-        }
-        let source = Target { operation: self.operation, pe, offset_bytes };
-        let tracker = self.transfers(world);
-        // SAFETY: the range lies in the other's region; the target stays until the operation is over.
-        unsafe { world.net_channel().get(world, source, into, bytes, Some(&tracker)) };
-    }
-
-    fn signal(
-        &mut self,
-        world: &World,
-        engine: &mut TeamEngine,
-        to: Rank,
-        slot: Slot,
-        announces: Option<Place>,
-    ) -> bool {
-        let Some(mark) = self.mark(engine, to, slot) else { return false };
-        let Some(place) = announces else {
-            self.write_mark(world, engine, to, mark);
-            return true;
-        };
-        let mark = Mark { word: mark.word | ANNOUNCES, ..mark };
-        let offset = self.place(world, engine, place) as usize - world.memory.heap(world.my_pe()) as usize;
-        let words = [offset as u64, (self.bytes_of(place.buffer) - place.offset) as u64];
-        let (pe, base) = (self.team.pe(to), self.team.base(to));
-        let places = block::announced_offsets(engine.block_ranks, mark.index).map(|offset| base + offset);
-        if world.routes.to(pe) == Route::Mapped {
-            for (word, offset_bytes) in words.into_iter().zip(places) {
-                // SAFETY: the word lies in the other's block, aligned, and is accessed as an atomic only.
-                let there = unsafe { &*world.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
-                there.store(word, Ordering::Relaxed);
-            }
-            self.write_mark(world, engine, to, mark);
-            return true;
-        }
-        let data = world.trackers.open();
-        for (word, offset_bytes) in words.into_iter().zip(places) {
-            let (target, word) = (Target { operation: self.operation, pe, offset_bytes }, word.to_ne_bytes());
-            // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
-            unsafe { world.net_channel().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
-        }
-        self.following.push(Following { data, to, mark });
-        self.follow(world, engine);
-        true
-    }
-
-    /// Size of a buffer of this PE that can be announced, in bytes.
-    fn bytes_of(&self, buffer: Buffer) -> usize {
-        match buffer {
-            Buffer::Source => self.operands.source_bytes,
-            Buffer::Target => self.operands.target_bytes,
-            Buffer::Scratch => self.plan.schedule.scratch_bytes,
-            Buffer::Mailbox(_) => block::MAILBOX_BYTES,
-        }
-    }
-
-    /// Signals for the puts whose data have arrived.
-    fn follow(&mut self, world: &World, engine: &TeamEngine) {
-        let mut following = std::mem::take(&mut self.following);
-        following.retain(|put| {
-            let has_arrived = put.data.is_done();
-            if has_arrived {
-                self.write_mark(world, engine, put.to, put.mark);
-                world.trackers.release(put.data.clone());
-            }
-            !has_arrived
-        });
-        self.following = following;
-    }
-
-    fn write_mark(&self, world: &World, engine: &TeamEngine, to: Rank, mark: Mark) {
-        let offset = self.team.base(to) + block::word_offset(engine.block_ranks, mark.index);
-        world.write_word(self.team.pe(to), offset, mark.word, self.operation);
-    }
-
-    fn mark(&self, engine: &mut TeamEngine, to: Rank, slot: Slot) -> Option<Mark> {
-        let lease = self.lease.as_ref().expect("it is admitted");
-        engine.memory.mark(&self.plan, lease, self.at, to, slot)
     }
 
     /// Whether a signal has come; takes the place that it announces.

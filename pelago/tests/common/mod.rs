@@ -19,9 +19,9 @@ const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 pub const STAND_INS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
 
 /// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`,
-/// `name::threads_of_processes`, `name::net`, `name::stand_in`, `name::sim` and `name::hybrid` of the
-/// function `body(&World)`; in the full tier also `name::ofi`, over libfabric, and `name::nodes` and
-/// `name::threads_of_nodes`, on two nodes with libfabric between them.
+/// `name::threads_of_processes`, `name::net`, `name::stand_in`, `name::tcp`, `name::sim` and
+/// `name::hybrid` of the function `body(&World)`; in the full tier also `name::ofi`, over libfabric, and
+/// `name::nodes` and `name::threads_of_nodes`, on two nodes with libfabric between them.
 #[macro_export]
 macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
@@ -51,7 +51,8 @@ macro_rules! everywhere {
             #[test]
             fn threads_of_nodes() {
                 let each = $crate::common::pes_per_process($n_pes);
-                let nodes = [("PELAGO_PES_PER_PROCESS", &*each), ("PELAGO_SIM_NODES", "2")];
+                let [nodes, fabric] = $crate::common::NODES_OVER_LIBFABRIC;
+                let nodes = [("PELAGO_PES_PER_PROCESS", &*each), nodes, fabric];
                 let report = pelago::try_processes!($n_pes, nodes, BODY);
                 pelago::testing::expect_success(&report);
             }
@@ -72,6 +73,15 @@ macro_rules! everywhere {
                 }
             }
 
+            #[test]
+            fn tcp() {
+                let each = $crate::common::pes_per_process($n_pes);
+                for way in $crate::common::ways_over_tcp(&each) {
+                    let report = pelago::try_processes!($n_pes, way, BODY);
+                    pelago::testing::expect_success(&report);
+                }
+            }
+
             #[cfg(feature = "full")]
             #[test]
             fn ofi() {
@@ -83,7 +93,7 @@ macro_rules! everywhere {
             #[cfg(feature = "full")]
             #[test]
             fn nodes() {
-                let report = pelago::try_processes!($n_pes, [("PELAGO_SIM_NODES", "2")], BODY);
+                let report = pelago::try_processes!($n_pes, $crate::common::NODES_OVER_LIBFABRIC, BODY);
                 pelago::testing::expect_success(&report);
             }
 
@@ -110,6 +120,22 @@ pub fn over_stand_in<'a>(n_pes: &'a str, provider: &'a str) -> [(&'a str, &'a st
         ("PELAGO_OFI_LIBRARY", &LIBRARY),
         ("PELAGO_OFI_PROVIDER", provider),
     ]
+}
+
+/// Two nodes, and libfabric between them.
+#[cfg(feature = "full")]
+pub const NODES_OVER_LIBFABRIC: [(&str, &str); 2] = [("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "ofi")];
+
+/// Settings of jobs over TCP: between two nodes, in the full tier also with several PEs a process, and
+/// between all PEs.
+pub fn ways_over_tcp(each: &str) -> Vec<Vec<(&str, &str)>> {
+    let (tcp, nodes) = (("PELAGO_FABRIC", "tcp"), ("PELAGO_SIM_NODES", "2"));
+    let all = [
+        vec![tcp, nodes],
+        vec![tcp, nodes, ("PELAGO_PES_PER_PROCESS", each)],
+        vec![tcp, ("PELAGO_ROUTE", "net")],
+    ];
+    all.into_iter().take(if cfg!(feature = "full") { 3 } else { 1 }).collect()
 }
 
 /// How many PEs a process has where it has several: as few as can be. A prime number of PEs is one process.
@@ -148,6 +174,6 @@ fn simulate(n_pes: usize, seeds: u64, params: impl Fn(u64) -> SimParams, body: i
 /// How often to repeat something: often between PEs that map each other, a few times on each of many
 /// simulated networks, and where the operations wait for a real one.
 pub fn rounds(world: &World, mapped: u64, simulated: u64) -> u64 {
-    let is_far = world.fabric().is_some_and(|fabric| fabric.starts_with("ofi"));
+    let is_far = world.fabric().is_some_and(|fabric| fabric.starts_with("ofi") || fabric.starts_with("tcp"));
     if world.is_simulated() || is_far { simulated } else { mapped }
 }

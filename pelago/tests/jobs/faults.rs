@@ -246,7 +246,8 @@ fn a_crash_while_libfabric_is_loaded_has_its_signal() {
             let built = gcc.output().expect("gcc runs");
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         }
-        let settings = [("PELAGO_SIM_NODES", "2"), ("PELAGO_OFI_LIBRARY", library.to_str().unwrap())];
+        let path = ("PELAGO_OFI_LIBRARY", library.to_str().unwrap());
+        let settings = [("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "ofi"), path];
         let report = pelago::try_processes!(2, settings, |_| unreachable!("init must fail"));
         for file in [source, library] {
             std::fs::remove_file(file).unwrap();

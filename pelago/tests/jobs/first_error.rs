@@ -15,15 +15,16 @@ type Program = (&'static str, fn() -> Outcome);
 const PROGRAM: &str = "TEST_FIRST_ERROR";
 /// No job takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Between PEs that map each other, and over the net; in the full tier also over libfabric, between PEs of
-/// one node and of several.
+/// Between PEs that map each other, over the net, and between nodes over TCP; in the full tier also over
+/// libfabric, between PEs of one node and of several.
 const ROUTES: &[&[(&str, &str)]] = &[
     &[("PELAGO_ROUTE", "auto")],
     &[("PELAGO_ROUTE", "net")],
     #[cfg(feature = "full")]
     &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")],
     #[cfg(feature = "full")]
-    &[("PELAGO_SIM_NODES", "2")],
+    &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "ofi")],
+    &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")],
 ];
 /// The text of the error of PE 0 in most programs here.
 const WORDS: &str = "PE 0: put of 9 elements at index 0 on PE 1 lies outside the array";

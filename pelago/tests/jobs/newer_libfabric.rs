@@ -108,7 +108,8 @@ fn on_one_node() {
 
 #[test]
 fn on_two_nodes() {
-    let settings = [("PELAGO_SIM_NODES", "2"), ("PELAGO_OFI_LIBRARY", library())];
+    let library = ("PELAGO_OFI_LIBRARY", library());
+    let settings = [("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "ofi"), library];
     pelago::testing::expect_success(&try_processes!(4, settings, a_bit_of_everything));
 }
 

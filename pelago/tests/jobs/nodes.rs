@@ -1,19 +1,23 @@
-//! Jobs of several nodes: processes of this machine that are taken for those of two, with libfabric between
-//! them where it is installed, and the words where it is not.
+//! Jobs of several nodes: processes of this machine that are taken for those of two, with TCP between them,
+//! and with libfabric where it is installed; and the words where it is not.
 
 use pelago::prelude::*;
-use pelago::testing::JobReport;
+use pelago::testing::{JobReport, expect_success};
 use pelago::try_processes;
 use pelago::{Collective, ReduceOp, SignalOp, Strided};
 use std::time::{Duration, Instant};
 
 /// Two PEs on each of two nodes.
 const TWO_NODES: (&str, &str) = ("PELAGO_SIM_NODES", "2");
+/// What is between them.
+const TCP: (&str, &str) = ("PELAGO_FABRIC", "tcp");
+const LIBFABRIC: (&str, &str) = ("PELAGO_FABRIC", "ofi");
 
 /// Everything once, to PEs of the own node and of the other.
 fn once_to_everybody(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
-    assert!(world.fabric().unwrap().starts_with("ofi ("), "{:?}", world.fabric());
+    let fabric = world.fabric().unwrap();
+    assert!(fabric.starts_with("ofi (") || fabric == "tcp", "{fabric}");
     let inbox = world.alloc_zeroed::<u64>(n).unwrap();
     let count = world.alloc_zeroed::<u64>(1).unwrap();
     for pe in 0..n {
@@ -36,7 +40,9 @@ fn once_to_everybody(world: &World) {
 
 #[test]
 fn pes_of_two_nodes_reach_each_other() {
-    expect_success_over_ofi(&try_processes!(4, [TWO_NODES], once_to_everybody));
+    expect_success(&try_processes!(4, [TWO_NODES], once_to_everybody));
+    expect_success(&try_processes!(4, [TWO_NODES, TCP], once_to_everybody));
+    expect_success_over_ofi(&try_processes!(4, [TWO_NODES, LIBFABRIC], once_to_everybody));
 }
 
 /// PEs 1 and 3 wait, each on its node, until they sleep. PE 0 and PE 2 see that, and wake one of them through
@@ -69,7 +75,8 @@ fn waits_end_from_everywhere(world: &World) {
 
 #[test]
 fn a_wait_in_a_job_of_two_nodes_sleeps_and_is_woken_from_everywhere() {
-    expect_success_over_ofi(&try_processes!(4, [TWO_NODES], waits_end_from_everywhere));
+    expect_success(&try_processes!(4, [TWO_NODES, TCP], waits_end_from_everywhere));
+    expect_success_over_ofi(&try_processes!(4, [TWO_NODES, LIBFABRIC], waits_end_from_everywhere));
 }
 
 /// The full tier installs libfabric; elsewhere it may not be there, and then that is said.
@@ -77,7 +84,7 @@ fn expect_success_over_ofi(report: &JobReport) {
     let words = words_of(report);
     match !cfg!(feature = "full") && words.contains("opening libfabric as") {
         true => assert!(words.contains("Install it"), "{words}"),
-        false => pelago::testing::expect_success(report),
+        false => expect_success(report),
     }
 }
 
@@ -91,10 +98,11 @@ fn words_of(report: &JobReport) -> String {
 fn without_a_fabric_nodes_are_told_apart_in_words() {
     for (settings, parts) in [
         (
-            &[("PELAGO_OFI_LIBRARY", "/no/libfabric.so")][..],
+            &[LIBFABRIC, ("PELAGO_OFI_LIBRARY", "/no/libfabric.so")][..],
             &["`/no/libfabric.so`", "PELAGO_OFI_LIBRARY"][..],
         ),
         (&[("PELAGO_FABRIC", "shm")], &["on node", "PELAGO_FABRIC"]),
+        (&[TCP, ("PELAGO_TCP_INTERFACE", "nowhere")], &["has no fabric", "PELAGO_TCP_INTERFACE"]),
     ] {
         let settings: Vec<_> = [TWO_NODES].iter().chain(settings).copied().collect();
         let words = words_of(&try_processes!(4, settings, |_: &World| ()));
@@ -144,9 +152,10 @@ fn one_computes(world: &World) {
 
 #[test]
 fn a_pe_that_computes_keeps_nobody_waiting() {
-    let alone = [("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")];
-    for settings in [&[TWO_NODES][..], &alone] {
-        expect_success_over_ofi(&try_processes!(4, settings, one_computes));
+    const ALL: (&str, &str) = ("PELAGO_ROUTE", "net");
+    for way in [TWO_NODES, ALL] {
+        expect_success(&try_processes!(4, [way, TCP], one_computes));
+        expect_success_over_ofi(&try_processes!(4, [way, LIBFABRIC], one_computes));
     }
 }
 
@@ -157,7 +166,7 @@ fn a_pe_that_computes_keeps_nobody_waiting() {
 fn providers_without_progress_of_their_own_serve_as_well() {
     for provider in ["udp;ofi_rxd", "shm"] {
         let alone = [("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi"), ("PELAGO_OFI_PROVIDER", provider)];
-        let nodes = [TWO_NODES, ("PELAGO_OFI_PROVIDER", provider)];
+        let nodes = [TWO_NODES, LIBFABRIC, ("PELAGO_OFI_PROVIDER", provider)];
         expect_success_over_ofi(&try_processes!(4, nodes, once_to_everybody));
         expect_success_over_ofi(&try_processes!(4, nodes, one_computes));
         expect_success_over_ofi(&try_processes!(4, alone, one_computes));

@@ -30,18 +30,10 @@ fn words_of(report: &JobReport) -> String {
     reasons.chain(report.output.iter().map(|output| output.stderr.as_str())).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a job of two nodes could not begin. The full tier has libfabric.
-fn has_no_libfabric(words: &str) -> bool {
-    !cfg!(feature = "full") && words.contains("opening libfabric as")
-}
-
-/// Fails unless the job has failed with all these words. Two nodes need libfabric, which may not be there.
+/// Fails unless the job has failed with all these words.
 #[track_caller]
 fn assert_ended(report: &JobReport, way: &[(&str, &str)], parts: &[&str]) {
     let words = words_of(report);
-    if way.contains(&TWO_NODES) && has_no_libfabric(&words) {
-        return;
-    }
     assert_ne!(report.status, 0, "{way:?}: {words}");
     for part in parts {
         assert!(words.contains(part), "{way:?}: no {part:?} in {words}");
@@ -209,9 +201,6 @@ fn a_stopped_pe_is_named_and_goes_on_when_it_may() {
             }
             world.barrier();
         });
-        if way.contains(&TWO_NODES) && has_no_libfabric(&(words_of(&report) + &said)) {
-            continue;
-        }
         expect_success(&report);
         assert!(said.contains("PE 2 is stopped by a signal"), "{said}");
     }

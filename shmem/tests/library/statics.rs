@@ -1,8 +1,7 @@
 //! Global and static variables of the program as symmetric memory, in all forms in which a program is linked.
 
 use crate::common::{
-    ROUTES, c_file, cxx_program, end_of, folder, installed, job, run, run_everywhere, run_with,
-    uses_libfabric,
+    ROUTES, c_file, cxx_program, end_of, folder, installed, job, run, run_everywhere, run_with, uses_network,
 };
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -100,7 +99,7 @@ fn a_child_of_a_program_with_the_c_library() {
         let program = c_file("statics_fork", flags);
         for variables in ROUTES {
             let ended = run(&program, 2, variables);
-            match uses_libfabric(variables) {
+            match uses_network(variables) {
                 false => ended.assert_silent(),
                 true => ended.assert_refused(1, &["fork", "-static", "threads", "posix_spawn"]),
             }

@@ -36,16 +36,24 @@ type Settings = &'static [(&'static str, &'static str)];
 const MAPPED: Settings = &[];
 const NET: Settings = &[("PELAGO_ROUTE", "net")];
 
+/// Between two nodes over TCP.
+const TCP: Settings = &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")];
+
 /// The settings under which every program of a test should behave alike.
 #[cfg(not(feature = "full"))]
-pub const ROUTES: [Settings; 2] = [MAPPED, NET];
+pub const ROUTES: [Settings; 3] = [MAPPED, NET, TCP];
 /// The same, over libfabric as well, between all PEs and between those of two nodes.
 #[cfg(feature = "full")]
-pub const ROUTES: [Settings; 4] =
-    [MAPPED, NET, &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")], &[("PELAGO_SIM_NODES", "2")]];
+pub const ROUTES: [Settings; 5] = [
+    MAPPED,
+    NET,
+    TCP,
+    &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")],
+    &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "ofi")],
+];
 
-/// Whether PEs reach each other over libfabric, some of them at least.
-pub fn uses_libfabric(variables: &[(&str, &str)]) -> bool {
+/// Whether PEs reach each other over a network, some of them at least.
+pub fn uses_network(variables: &[(&str, &str)]) -> bool {
     variables.iter().any(|(name, _)| ["PELAGO_FABRIC", "PELAGO_SIM_NODES"].contains(name))
 }
 
