@@ -135,7 +135,8 @@ pub trait Provider {
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status;
 
     /// Moves what is pending and hands what has happened to `handle`: messages that arrived, operations that
-    /// completed. Never waits. Returns how many events there were. `handle` must not call this endpoint.
+    /// completed. Never waits. Returns how many events there were, those included that it keeps to itself, as a
+    /// put of another PE. `handle` must not call this endpoint.
     ///
     /// # Errors
     /// If the fabric has failed or a peer is lost; the error surfaces here, once.

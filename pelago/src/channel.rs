@@ -49,6 +49,8 @@ pub(crate) struct Channel {
     injector: Injector,
     /// How often a thread that waits for quiet has looked.
     looks: AtomicU32,
+    /// Changes when progress has found something.
+    activity: AtomicU32,
     /// Threads of this PE that wait, and make progress meanwhile.
     waiters: AtomicU32,
     /// Threads that wait for quiet.
@@ -121,6 +123,7 @@ impl Channel {
             keeps_messages_behind_puts,
             signals,
             looks: AtomicU32::new(0),
+            activity: AtomicU32::new(0),
             puts: AtomicU64::new(0),
             followers: AtomicU64::new(0),
             injector,
@@ -259,7 +262,16 @@ impl Channel {
 
     /// Makes progress, unless another thread does.
     pub(crate) fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
-        self.try_call(|net| net.progress(handle)).unwrap_or(Ok(0))
+        let outcome = self.try_call(|net| net.progress(handle)).unwrap_or(Ok(0));
+        if !matches!(outcome, Ok(0)) {
+            self.activity.fetch_add(1, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    /// A number that changes when progress has found something.
+    pub(crate) fn activity(&self) -> u32 {
+        self.activity.load(Ordering::Relaxed)
     }
 
     /// Starts a put. Without a tracker the source is reusable at return, else when the tracker has counted it

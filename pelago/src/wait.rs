@@ -46,7 +46,7 @@ const SPINS_BETWEEN: u32 = 8;
 /// On a core that others have work for: how often a PE that waits for one of its node yields before it
 /// sleeps.
 const YIELDS_BEFORE_SLEEP: u32 = 4;
-/// How long a PE waits over a net before it sleeps, if nothing of its own is under way.
+/// How long a PE waits over a net before it sleeps, if nothing arrives and nothing of its own is under way.
 const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
 /// A call of sched_yield that takes longer has given the core to another thread. One that has found none
 /// takes 0.5 us, one that has 2.8 us.
@@ -65,6 +65,9 @@ pub(crate) struct Patience {
     yields: u32,
     /// Looks at a net that moves by itself before this PE gives its core away for the first time.
     net_spins: u32,
+    /// Looks between two rounds of progress over such a net, if a PE that is mapped brings about what is
+    /// awaited, and if any other does.
+    spins_between: [u32; 2],
     /// How long it waits over such a net before it sleeps.
     awake_over_net: Duration,
     limit: Option<Duration>,
@@ -74,18 +77,21 @@ pub(crate) struct Patience {
 impl Patience {
     /// PEs that all have a core of their own spin; PEs that share cores soon give them up. Where a net moves
     /// only in calls of the runtime, every look is a round of progress.
-    pub(crate) fn new(n_pes: usize, cores: usize, net: Option<&Channel>, settings: &Settings) -> Patience {
-        let (spins, yields) = if n_pes <= cores { (2000, 100) } else { (10, 200) };
+    pub(crate) fn new(n_here: usize, cores: usize, net: Option<&Channel>, settings: &Settings) -> Patience {
+        let (spins, yields) = if n_here <= cores { (2000, 100) } else { (10, 200) };
         let spins = settings.spins.unwrap_or(spins);
         let spins = match net {
             None => spins,
-            Some(net) if net.moves_by_itself() => spins.min(SPINS_BEFORE_NET),
+            // Nobody else writes to the memory of a PE that is alone on its node.
+            Some(net) if net.moves_by_itself() && n_here > 1 => spins.min(SPINS_BEFORE_NET),
             Some(_) => 0,
         };
+        let spins_between = if n_here > 1 { [SPINS_BETWEEN_MAPPED, SPINS_BETWEEN] } else { [0; 2] };
         Patience {
             spins,
             yields: settings.yields.unwrap_or(yields),
             net_spins: settings.spins.unwrap_or(NET_SPINS),
+            spins_between,
             awake_over_net: AWAKE_OVER_NET,
             limit: settings.wait_limit,
             join_limit: settings.init_timeout,
@@ -315,8 +321,8 @@ impl World {
         // The calls of a simulated network must not depend on time.
         let core = if net.moves_by_itself() { self.affinity.core() } else { Core::Own };
         let (spins, mut between) = match (core, is_near) {
-            (Core::Own, true) => (self.patience.net_spins, SPINS_BETWEEN_MAPPED),
-            (Core::Own, false) => (self.patience.net_spins, SPINS_BETWEEN),
+            (Core::Own, true) => (self.patience.net_spins, self.patience.spins_between[0]),
+            (Core::Own, false) => (self.patience.net_spins, self.patience.spins_between[1]),
             (Core::Shared, true) => {
                 // The PE that is awaited may have work for this core, and it will ring.
                 if has_come_soon(YIELDS_BEFORE_SLEEP, rustix::thread::sched_yield, ready) {
@@ -332,6 +338,7 @@ impl World {
         };
         let mut waiting = net.waiting();
         let mut rests = Rests::after(spins);
+        let (mut activity, mut active) = (net.activity(), Instant::now());
         loop {
             if std::mem::take(&mut is_fresh) && ready() {
                 return;
@@ -347,7 +354,10 @@ impl World {
                 if checks.is_multiple_of(CHECKS_PER_WATCH) {
                     self.watch(net, awaited, care.since());
                 }
-                if net.moves_by_itself() && care.since().elapsed() > self.patience.awake_over_net {
+                if std::mem::replace(&mut activity, net.activity()) != activity {
+                    active = Instant::now();
+                }
+                if net.moves_by_itself() && active.elapsed() > self.patience.awake_over_net {
                     drop(waiting);
                     if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::Watches) {
                         return;
@@ -373,7 +383,7 @@ impl World {
         }
     }
 
-    /// Sleeps as long as nothing of this PE is under way and there is a service thread, which watches the
+    /// Sleeps as long as nothing arrives or is under way and there is a service thread, which watches the
     /// network: whether what is awaited has come.
     #[track_caller]
     fn sleep_guarded<'a>(
@@ -384,8 +394,8 @@ impl World {
         (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),
         guard: Guard,
     ) -> bool {
-        let mut sleeps = 0u32;
-        while self.is_all_quiet() && self.is_guarded(net, guard) {
+        let (mut sleeps, activity) = (0u32, net.activity());
+        while net.activity() == activity && self.is_all_quiet() && self.is_guarded(net, guard) {
             if self.is_busy() {
                 self.drive_all();
             }

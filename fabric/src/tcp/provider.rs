@@ -260,10 +260,10 @@ impl Provider for Tcp {
             own.reset_doorbell();
             events += own.drain_inbox(handle);
             let mut sink = Sink { own: Some((self.slot, handle)), events: 0 };
-            self.domain.poll(&mut sink);
-            events += sink.events;
+            let frames = self.domain.poll(&mut sink);
+            events += sink.events.max(frames);
         } else {
-            self.poll();
+            events += self.domain.poll(&mut Sink::to_inboxes());
         }
         events += self.completions.drain(handle);
         match self.domain.fault(self.me).filter(|_| !self.has_reported.replace(true)) {

@@ -1,7 +1,8 @@
 //! The receiver of a connection: it cuts the received bytes into frames.
 //!
 //! Short data are read from a buffer. The rest of long data, beyond what the buffer already has, is received
-//! into the target, without a copy. Invariant: each frame is returned once, when it is complete. Nothing is
+//! into the target, without a copy. While long data come one after another, little more than a header is
+//! received into the buffer, so that little has to be copied. Invariant: each frame is returned once, when it is complete. Nothing is
 //! written to a target before it was checked.
 
 use super::frame::{HEADER_BYTES, Header, Kind};
@@ -14,6 +15,8 @@ use std::os::fd::RawFd;
 const BUFFER_BYTES: usize = 64 << 10;
 /// Data that lack at least this number of bytes are received into the target.
 const DIRECT_BYTES: usize = 4 << 10;
+/// What is received into the buffer while long data come: a header, operands, and short data.
+const BYTES_BESIDE_LONG: usize = 1 << 10;
 /// The longest data that the buffer has room for.
 const BUFFERED_BYTES: usize = BUFFER_BYTES - HEADER_BYTES;
 
@@ -36,6 +39,8 @@ pub(super) struct Receiver {
     start: usize,
     end: usize,
     direct: Option<Direct>,
+    /// Whether the last frame had long data.
+    is_after_long: bool,
     /// Takes data that are dropped.
     dropped: Vec<u8>,
     /// Whether the peer has said goodbye.
@@ -82,7 +87,9 @@ impl Receiver {
         } else if self.start > 0 && self.end == BUFFER_BYTES {
             self.move_to_front();
         }
-        let room = &mut self.buffer[self.end..];
+        let is_short = self.is_after_long && self.end + BYTES_BESIDE_LONG <= BUFFER_BYTES;
+        let room_end = if is_short { self.end + BYTES_BESIDE_LONG } else { BUFFER_BYTES };
+        let room = &mut self.buffer[self.end..room_end];
         let room = socket::part(room.as_mut_ptr(), room.len());
         let (wanted, moved) = match &self.direct {
             // SAFETY: the part is the free end of the own buffer, which nobody else uses.
@@ -129,10 +136,12 @@ impl Receiver {
         let rest_bytes = operand_bytes + data_bytes;
         if rest.len() >= rest_bytes {
             let (operands, data) = (operands(&rest[..operand_bytes]), rest[operand_bytes..].as_ptr());
+            self.is_after_long = data_bytes >= DIRECT_BYTES;
             self.start += HEADER_BYTES + rest_bytes;
             return Ok(Next::Frame(header, operands, data));
         }
         let is_long = rest_bytes - rest.len() >= DIRECT_BYTES || rest_bytes > BUFFERED_BYTES;
+        self.is_after_long |= is_long;
         let has_operands = rest.len() >= operand_bytes;
         match header.kind {
             Kind::Put | Kind::PutSignal | Kind::Reply if is_long && has_operands => {

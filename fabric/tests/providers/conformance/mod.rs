@@ -105,7 +105,7 @@ impl<P: Provider> Fabric<P> {
                     Event::Done(token) => self.told.borrow_mut().push((to, token, false)),
                 }
             };
-            assert_eq!(endpoint.progress(&mut handle).unwrap(), count, "as many events as were counted");
+            assert!(endpoint.progress(&mut handle).unwrap() >= count, "as many events as were counted");
         }
         arrived
     }
