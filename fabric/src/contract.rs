@@ -99,13 +99,15 @@ pub trait Provider {
     /// registered.
     unsafe fn put(&self, put: Put) -> Status;
 
-    /// Whether puts may [signal](Provider::put_signal).
+    /// Whether puts may [signal](Provider::put_signal), and short ones be
+    /// [unreported](crate::Completion::Unreported).
     fn signals(&self) -> bool {
         false
     }
 
     /// A put that changes a word when its data are delivered: who sees that the word has changed sees the
-    /// data. It is one operation, and counts as one put.
+    /// data. It is one operation, and counts as one put. The signals of an endpoint to one PE come in the
+    /// order in which they were started.
     ///
     /// # Safety
     /// As [`put`](Provider::put) and, for the word, as [`atomic`](Provider::atomic). The provider
@@ -135,8 +137,8 @@ pub trait Provider {
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status;
 
     /// Moves what is pending and hands what has happened to `handle`: messages that arrived, operations that
-    /// completed. Never waits. Returns how many events there were, those included that it keeps to itself, as a
-    /// put of another PE. `handle` must not call this endpoint.
+    /// completed. Never waits. Returns how many events there were, those included that it keeps to itself, as
+    /// a put of another PE. `handle` must not call this endpoint.
     ///
     /// # Errors
     /// If the fabric has failed or a peer is lost; the error surfaces here, once.

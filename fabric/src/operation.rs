@@ -14,13 +14,16 @@ pub enum Completion {
     Counted,
     /// Events with this token tell as well.
     Tracked(Token),
+    /// Nothing tells, and no counter counts it: the receiver waits for the data. Only for short puts of
+    /// providers that [signal](crate::Provider::signals).
+    Unreported,
 }
 
 impl Completion {
     /// The token of the events, if there are to be some.
     pub fn token(self) -> Option<Token> {
         match self {
-            Completion::Counted => None,
+            Completion::Counted | Completion::Unreported => None,
             Completion::Tracked(token) => Some(token),
         }
     }

@@ -7,6 +7,7 @@
 //! never for longer; what is injected takes none that is waited for.
 
 use crate::Pe;
+use crate::signal::SignalOp;
 use crate::tracker::Tracker;
 use crate::wait::Awaited;
 use crate::world::World;
@@ -289,7 +290,7 @@ impl Channel {
         tracker: Option<&Tracker>,
     ) {
         let Some(tracker) = tracker else {
-            if bytes <= self.limits.inject_bytes.min(self.limits.transfer_bytes) {
+            if self.injects(bytes) {
                 // SAFETY: the caller has promised source and range.
                 return unsafe { self.put_injected(world, target, source, bytes) };
             }
@@ -323,9 +324,14 @@ impl Channel {
         }
     }
 
+    /// Whether the source of a put of so many bytes is free as soon as it is started.
+    pub(crate) fn injects(&self, bytes: usize) -> bool {
+        bytes <= self.limits.inject_bytes.min(self.limits.transfer_bytes)
+    }
+
     /// Whether puts of so many bytes may signal.
     pub(crate) fn signals(&self, bytes: usize) -> bool {
-        self.signals && bytes <= self.limits.transfer_bytes
+        self.signals && self.moves_by_itself && bytes <= self.limits.transfer_bytes
     }
 
     /// Starts a put that signals. With a tracker the source is reusable when it has counted the put as sent,
@@ -350,7 +356,7 @@ impl Channel {
             tracker.begin(announces_sent);
         }
         let completion = tracker.map(Tracker::token).into();
-        let put = Put { completion, ..counted_put(target, source, bytes) };
+        let put = short_put(target, source, bytes, completion);
         let signal = Signal { word: word.remote(0), atomic };
         // SAFETY: the caller has promised source, range and word.
         let status = self.issue(world, target, |net| unsafe { net.put_signal(put, signal) });
@@ -359,8 +365,19 @@ impl Channel {
         }
     }
 
+    /// Sets a word of 8 bytes after all words that were set here before at the same PE.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned. Such puts [signal](Channel::signals).
+    #[track_caller]
+    pub(crate) unsafe fn set_word(&self, world: &World, word: Target, value: u64) {
+        let (nothing, set) = ((word, std::ptr::dangling(), 0), SignalOp::Set(value).atomic());
+        // SAFETY: the caller has promised the word, and a put of nothing reads nothing.
+        unsafe { self.put_message_signal(world, nothing, (word, set)) };
+    }
+
     /// Puts a message of the runtime that its receiver waits for. A quiet that finds nothing else under way
-    /// does not wait for it, if the net moves by itself.
+    /// does not wait for it, if the provider injects or signals.
     ///
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads.
@@ -370,23 +387,35 @@ impl Channel {
         if unsafe { self.injector.put_message(target.pe, target.offset_bytes, source, bytes) } {
             return;
         }
-        if !self.moves_by_itself || bytes > self.limits.inject_bytes.min(self.limits.transfer_bytes) {
+        if !self.signals(bytes) || !self.injects(bytes) {
             // SAFETY: the caller has promised source and range.
             return unsafe { self.put(world, target, source, bytes, None) };
         }
         self.admit(world, target);
         world.tally.add(|counts| counts.net_puts += 1);
-        let put = counted_put(target, source, bytes);
-        let _ = self.issue(world, target, |net| {
-            // Counted under the lock of `is_quiet`, which so finds it without a mark.
-            self.puts.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: the caller has promised source and range.
-            let status = unsafe { net.put(put) };
-            if status == Status::Again {
-                self.puts.fetch_sub(1, Ordering::Relaxed);
-            }
-            status
-        });
+        let put = short_put(target, source, bytes, Completion::Unreported);
+        // SAFETY: the caller has promised source and range.
+        let _ = self.issue(world, target, |net| unsafe { net.put(put) });
+    }
+
+    /// As [`put_message`](Channel::put_message), and signals.
+    ///
+    /// # Safety
+    /// Range and word lie in the heap, the word aligned. `source` is valid for reads. Such puts are
+    /// [injected](Channel::injects), and [signal](Channel::signals).
+    #[track_caller]
+    pub(crate) unsafe fn put_message_signal(
+        &self,
+        world: &World,
+        (target, source, bytes): (Target, *const u8, usize),
+        (word, atomic): (Target, Atomic),
+    ) {
+        self.admit(world, target);
+        world.tally.add(|counts| counts.net_puts += 1);
+        let put = short_put(target, source, bytes, Completion::Unreported);
+        let signal = Signal { word: word.remote(0), atomic };
+        // SAFETY: the caller has promised source, range and word.
+        let _ = self.issue(world, target, |net| unsafe { net.put_signal(put, signal) });
     }
 
     /// Starts a put whose source is free as soon as the provider has accepted it: only quiet knows when it is
@@ -402,7 +431,7 @@ impl Channel {
         self.admit(world, target);
         self.started(&self.puts);
         world.tally.add(|counts| counts.net_puts += 1);
-        let put = counted_put(target, source, bytes);
+        let put = short_put(target, source, bytes, Completion::Counted);
         // SAFETY: the caller has promised source and range.
         let _ = self.issue(world, target, |net| unsafe { net.put(put) });
     }
@@ -691,9 +720,9 @@ impl Channel {
     }
 }
 
-/// A short put of which only a quiet knows when it is complete.
-fn counted_put(target: Target, source: *const u8, bytes: usize) -> Put {
-    Put { pe: target.pe, target: target.remote(0), source, bytes, completion: Completion::Counted }
+/// A put in one piece.
+fn short_put(target: Target, source: *const u8, bytes: usize, completion: Completion) -> Put {
+    Put { pe: target.pe, target: target.remote(0), source, bytes, completion }
 }
 
 /// A transfer cut into pieces of at most `limit` bytes: where each begins, and its length. A transfer of

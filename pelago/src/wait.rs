@@ -122,6 +122,27 @@ impl Rests {
     }
 }
 
+/// When something has arrived last over a net, as a PE that waits has seen it.
+struct Traffic {
+    activity: u32,
+    last: Instant,
+}
+
+impl Traffic {
+    fn of(net: &Channel) -> Traffic {
+        Traffic { activity: net.activity(), last: Instant::now() }
+    }
+
+    /// How long nothing has arrived.
+    fn pause(&mut self, net: &Channel) -> Duration {
+        let now = net.activity();
+        if std::mem::replace(&mut self.activity, now) != now {
+            self.last = Instant::now();
+        }
+        self.last.elapsed()
+    }
+}
+
 /// What a PE waits for, to be said if it cannot come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Awaited {
@@ -337,8 +358,7 @@ impl World {
             (Core::Shared | Core::Doubtful, _) => (1, 0),
         };
         let mut waiting = net.waiting();
-        let mut rests = Rests::after(spins);
-        let (mut activity, mut active) = (net.activity(), Instant::now());
+        let (mut rests, mut traffic) = (Rests::after(spins), Traffic::of(net));
         loop {
             if std::mem::take(&mut is_fresh) && ready() {
                 return;
@@ -354,10 +374,7 @@ impl World {
                 if checks.is_multiple_of(CHECKS_PER_WATCH) {
                     self.watch(net, awaited, care.since());
                 }
-                if std::mem::replace(&mut activity, net.activity()) != activity {
-                    active = Instant::now();
-                }
-                if net.moves_by_itself() && active.elapsed() > self.patience.awake_over_net {
+                if net.moves_by_itself() && traffic.pause(net) > self.patience.awake_over_net {
                     drop(waiting);
                     if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::Watches) {
                         return;

@@ -113,6 +113,8 @@ impl PeerList {
 pub(super) enum Starts {
     /// A put, or an atomic that fetches nothing.
     Put(Option<Token>),
+    /// A put that is not acknowledged.
+    Unreported,
     Message,
     /// A get, or an atomic that fetches.
     Fetch(PendingReply),
@@ -227,36 +229,36 @@ impl Domain {
         }
         match starts {
             Starts::Put(token) => queue.count(Some(completions), token),
+            Starts::Unreported => header.is_unreported = true,
             Starts::Message => queue.count(None, None),
             Starts::Fetch(reply) => queue.expect_reply(reply),
         }
         header.acks = peer.acks_to_send();
         // SAFETY: the caller's promises are the same.
         let pushed = unsafe { queue.push(header, operands, data, source) };
-        self.send_if_due(peer, queue, pushed, header.kind);
+        self.send_if_due(peer, queue, pushed, &header);
         true
     }
 
     /// Sends a frame that has a header alone.
     pub(super) fn send_control(&self, peer: &Peer, kind: Kind) {
         let mut queue = peer.send_queue();
-        let acks = peer.acks_to_send();
-        let header = Header { kind, from: 0, to: 0, code: 0, bytes: 0, acks, word: 0, offset: 0 };
+        let header = Header::control(kind, peer.acks_to_send());
         // SAFETY: a frame without data reads nothing of the caller.
         let pushed = unsafe { queue.push(header, &[], Data::NONE, Source::Copied) };
-        self.send_if_due(peer, queue, pushed, kind);
+        self.send_if_due(peer, queue, pushed, &header);
     }
 
-    /// Sends the bytes of a queue, unless its last frame, of this kind, may wait.
+    /// Sends the bytes of a queue, unless its last frame, which has this header, may wait.
     #[inline]
     fn send_if_due(
         &self,
         peer: &Peer,
         mut queue: MutexGuard<'_, SendQueue>,
         pushed: io::Result<()>,
-        kind: Kind,
+        header: &Header,
     ) {
-        let flushed = pushed.and_then(|()| if queue.is_due(kind) { queue.flush() } else { Ok(false) });
+        let flushed = pushed.and_then(|()| if queue.is_due(header) { queue.flush() } else { Ok(false) });
         if !matches!(flushed, Ok(true)) {
             self.send_later(peer, queue, flushed.map(drop));
         }

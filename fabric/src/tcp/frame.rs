@@ -5,12 +5,16 @@
 //! ```
 //! Numbers are in the order of bytes of the processor, as all processes of a job are one build on one kind of
 //! machine. `from` and `to` are numbers of PEs within their processes. `code` is that of an atomic, else 0.
-//! `acks` is the number of puts and messages of the receiver that the sender has executed.
+//! `acks` is the number of puts and messages of the receiver that the sender has executed. The highest bit of
+//! `kind` says that this frame is not acknowledged.
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
 /// The version of frames.
 const VERSION: u8 = 2;
+
+/// The bit of `kind` for puts that are not acknowledged.
+const UNREPORTED: u8 = 0x80;
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +58,8 @@ impl Kind {
         }
     }
 
-    /// Whether the receiver acknowledges it.
-    pub(super) fn is_acknowledged(self) -> bool {
+    /// Whether it changes the receiver's memory, or is a message.
+    pub(super) fn is_delivery(self) -> bool {
         matches!(self, Kind::Put | Kind::PutSignal | Kind::Update | Kind::Message)
     }
 }
@@ -64,6 +68,8 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
+    /// Whether it is a put that is not acknowledged.
+    pub(super) is_unreported: bool,
     pub(super) from: u16,
     pub(super) to: u16,
     /// The code of an atomic.
@@ -76,10 +82,21 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// The header of a frame that has nothing but the acknowledgement.
+    pub(super) fn control(kind: Kind, acks: u32) -> Header {
+        Header { kind, is_unreported: false, from: 0, to: 0, code: 0, bytes: 0, acks, word: 0, offset: 0 }
+    }
+
+    /// Whether the receiver acknowledges it.
+    #[inline]
+    pub(super) fn is_acknowledged(&self) -> bool {
+        self.kind.is_delivery() && !self.is_unreported
+    }
+
     #[inline(always)]
     pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[0] = self.kind as u8;
+        bytes[0] = self.kind as u8 | if self.is_unreported { UNREPORTED } else { 0 };
         bytes[1] = VERSION;
         bytes[2..4].copy_from_slice(&self.from.to_ne_bytes());
         bytes[4..6].copy_from_slice(&self.to.to_ne_bytes());
@@ -97,12 +114,15 @@ impl Header {
         let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
         let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let kind = Kind::ALL.get(usize::from(bytes[0]).wrapping_sub(1));
-        let Some(&kind) = kind.filter(|_| bytes[1] == VERSION) else {
+        let is_unreported = bytes[0] & UNREPORTED != 0;
+        let kind = Kind::ALL.get(usize::from(bytes[0] & !UNREPORTED).wrapping_sub(1));
+        let may_be = |kind: &&Kind| !is_unreported || matches!(kind, Kind::Put | Kind::PutSignal);
+        let Some(&kind) = kind.filter(may_be).filter(|_| bytes[1] == VERSION) else {
             return Err(format!("a frame of kind {}, version {}", bytes[0], bytes[1]));
         };
         let header = Header {
             kind,
+            is_unreported,
             from: half(2),
             to: half(4),
             code: half(6),
@@ -132,9 +152,12 @@ mod tests {
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
-            kind in 0..9_usize, from: u16, to: u16, code: u16, bytes: u32, acks: u32, word: u64, offset: u64,
+            kind in 0..9_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
+            word: u64, offset: u64,
         ) {
-            let header = Header { kind: Kind::ALL[kind], from, to, code, bytes, acks, word, offset };
+            let kind = Kind::ALL[kind];
+            let is_unreported = is_short && matches!(kind, Kind::Put | Kind::PutSignal);
+            let header = Header { kind, is_unreported, from, to, code, bytes, acks, word, offset };
             prop_assert_eq!(Header::from_bytes(&header.to_bytes()), Ok(header));
         }
 
@@ -148,9 +171,8 @@ mod tests {
 
     #[test]
     fn other_kinds_and_versions_are_refused() {
-        let header =
-            Header { kind: Kind::Ack, from: 0, to: 0, code: 0, bytes: 0, acks: 0, word: 0, offset: 0 };
-        for (place, value) in [(0, 0), (0, 10), (1, 0), (1, 1), (1, 3)] {
+        let header = Header::control(Kind::Ack, 0);
+        for (place, value) in [(0, 0), (0, 10), (0, UNREPORTED | Kind::Ack as u8), (1, 0), (1, 1), (1, 3)] {
             let mut bytes = header.to_bytes();
             bytes[place] = value;
             assert!(Header::from_bytes(&bytes).is_err(), "byte {place} is {value}");

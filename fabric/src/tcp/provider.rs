@@ -10,7 +10,7 @@ use super::send_queue::{Data, PendingReply, Source};
 use crate::amo::{AtomicKind, write_word};
 use crate::contract::{Never, Provider};
 use crate::copy;
-use crate::operation::{Amo, Get, Put, Signal};
+use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
 use crate::types::{Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
 use std::cell::Cell;
@@ -71,7 +71,7 @@ impl Tcp {
     pub(super) fn header(&self, kind: Kind, to: u16, bytes: usize, remote: Remote) -> Header {
         let (word, offset) = (remote.key, remote.offset_bytes as u64);
         let (from, bytes) = (self.slot as u16, bytes as u32);
-        Header { kind, from, to, code: 0, bytes, acks: 0, word, offset }
+        Header { from, to, bytes, word, offset, ..Header::control(kind, 0) }
     }
 
     /// An address in a registered region of this process.
@@ -101,16 +101,20 @@ impl Tcp {
                     atomic.execute(self.own_place(slot, word, atomic.kind.bytes()));
                 }
             }
-            self.completions.count_puts(1);
+            self.completions.count_puts(u64::from(completion != Completion::Unreported));
             return Status::Done;
         };
         let token = completion.token();
+        let starts = match completion {
+            Completion::Unreported => Starts::Unreported,
+            _ => Starts::Put(token),
+        };
         let source = if bytes > INJECT_BYTES {
             Source::Stays(token.map(|token| (Arc::clone(&self.completions), token)))
         } else {
             Source::Copied
         };
-        let (data, starts) = ((Data { start, bytes }, source), Starts::Put(token));
+        let data = (Data { start, bytes }, source);
         // SAFETY: the caller's promises are the same.
         unsafe {
             match signal {

@@ -2,8 +2,8 @@
 //!
 //! Short data are read from a buffer. The rest of long data, beyond what the buffer already has, is received
 //! into the target, without a copy. While long data come one after another, little more than a header is
-//! received into the buffer, so that little has to be copied. Invariant: each frame is returned once, when it is complete. Nothing is
-//! written to a target before it was checked.
+//! received into the buffer, so that little has to be copied. Invariant: each frame is returned once, when it
+//! is complete. Nothing is written to a target before it was checked.
 
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::socket::{self, Moved};

@@ -2,14 +2,15 @@
 //!
 //! Small frames are gathered by Nagle's rule (RFC 896). The first one is sent at once. The following ones, as
 //! long as that one is not acknowledged, are sent together: with the next progress, or when they are
-//! [`BATCH_BYTES`] long. Large data are sent from the source, without a copy.
+//! [`BATCH_BYTES`] long. A put that is not acknowledged is sent at once, as its receiver waits for it. Large
+//! data are sent from the source, without a copy.
 //!
 //! Invariant: bytes are sent in the order in which frames were pushed. The peer executes and acknowledges
 //! puts and messages in the order in which they were started, and replies to gets and atomics in theirs. So a
 //! count says which puts are complete, and a reply belongs to the oldest operation that expects one.
 
 use super::completion_queue::{CompletionQueue, Entry};
-use super::frame::{HEADER_BYTES, Header, Kind};
+use super::frame::{HEADER_BYTES, Header};
 use super::socket::{self, Moved};
 use crate::amo::AtomicKind;
 use crate::copy;
@@ -213,10 +214,10 @@ impl SendQueue {
         if is_large { unsafe { self.push_large(data, source) } } else { Ok(()) }
     }
 
-    /// Whether a frame of this kind makes the queue send its bytes now.
+    /// Whether a frame with this header makes the queue send its bytes now.
     #[inline]
-    pub(super) fn is_due(&self, kind: Kind) -> bool {
-        let may_wait = kind.is_acknowledged();
+    pub(super) fn is_due(&self, header: &Header) -> bool {
+        let may_wait = header.is_acknowledged();
         let is_first = self.started.wrapping_sub(self.acknowledged) <= 1;
         !may_wait || is_first || self.batch.len() - self.sent >= BATCH_BYTES || !self.pieces.is_empty()
     }

@@ -117,10 +117,12 @@ impl Domain {
             }
             _ => {}
         }
-        if header.kind.is_acknowledged() {
-            if sink.own.as_ref().is_none_or(|(own, _)| *own != usize::from(header.to)) {
-                self.local_pes[usize::from(header.to)].ring();
-            }
+        if header.kind.is_delivery()
+            && sink.own.as_ref().is_none_or(|(own, _)| *own != usize::from(header.to))
+        {
+            self.local_pes[usize::from(header.to)].ring();
+        }
+        if header.is_acknowledged() {
             peer.count_executed();
             // SYNC POINT owing_acks: the thread that takes the peer from the list sees the count.
             if !peer.is_ack_listed.swap(true, Ordering::AcqRel) {
@@ -160,8 +162,7 @@ impl Domain {
     unsafe fn reply(&self, peer: &Peer, to: &Header, data: Data, source: Source) {
         let mut queue = peer.send_queue();
         let (acks, bytes) = (peer.acks_to_send(), data.bytes as u32);
-        let (kind, from, to) = (Kind::Reply, to.to, to.from);
-        let header = Header { kind, from, to, code: 0, bytes, acks, word: 0, offset: 0 };
+        let header = Header { from: to.to, to: to.from, bytes, ..Header::control(Kind::Reply, acks) };
         // SAFETY: the caller's promises are the same.
         let pushed = unsafe { queue.push(header, &[], data, source) };
         self.send_later(peer, queue, pushed);

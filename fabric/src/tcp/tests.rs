@@ -133,7 +133,7 @@ impl Job {
 type Answer = fn(&[u8]) -> Vec<u8>;
 
 fn header(kind: Kind, bytes: u32) -> Header {
-    Header { kind, from: 0, to: 0, code: 0, bytes, acks: 0, word: KEY, offset: 0 }
+    Header { bytes, word: KEY, ..Header::control(kind, 0) }
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
         number,
     );
     let frame = (header, 0..200_usize).prop_map(|((kind, to, code, bytes, acks, word, offset), data)| {
-        let header = Header { kind: Kind::Put, from: 0, to, code, bytes, acks, word, offset };
+        let header = Header { to, code, bytes, word, offset, ..Header::control(Kind::Put, acks) };
         let mut frame = header.to_bytes().to_vec();
         frame[0] = kind;
         frame.resize(HEADER_BYTES + data, 0x5A);

@@ -241,6 +241,8 @@ struct Request {
     /// What the signals that were waited for have announced.
     announced: Vec<Announced>,
     transfers: Option<Tracker>,
+    /// Counts puts with signals, if they are one operation and their sources are in use.
+    sources: Option<Tracker>,
     following: Vec<Following>,
     progress: Arc<Progress>,
     /// Keeps the arrays from being reclaimed.
@@ -289,6 +291,7 @@ impl World {
             looks: 0,
             announced: Vec::new(),
             transfers: None,
+            sources: None,
             following: Vec::new(),
             progress: Arc::clone(&progress),
             _usages: usages.map(|usage| usage.map(Usage::begin)),
@@ -397,11 +400,11 @@ impl World {
         }
     }
 
-    /// As `write_word`, and waits until the word is there: the next one for the same place must not arrive
-    /// before.
+    /// As `write_word`, and waits until the word is there, unless words come in order: the next one for the
+    /// same place must not arrive before.
     fn write_word_at_once(&self, pe: Pe, offset_bytes: usize, value: u64) {
         const OPERATION: &str = "collective";
-        if self.routes.to(pe) != Route::Net {
+        if self.routes.to(pe) != Route::Net || self.net_channel().signals(0) {
             return self.write_word(pe, offset_bytes, value, OPERATION);
         }
         let (target, word) = (Target { operation: OPERATION, pe, offset_bytes }, value.to_ne_bytes());
@@ -415,10 +418,16 @@ impl World {
     /// if it sleeps.
     fn write_word(&self, pe: Pe, offset_bytes: usize, value: u64, operation: &'static str) {
         if self.routes.to(pe) == Route::Net {
-            let target = Target { operation, pe, offset_bytes };
+            let (net, target) = (self.net_channel(), Target { operation, pe, offset_bytes });
             let word = value.to_ne_bytes();
-            // SAFETY: the word lies in the region; without a tracker the source is free when this returns.
-            unsafe { self.net_channel().put(self, target, word.as_ptr(), word.len(), None) };
+            // SAFETY: the word lies in the region, aligned; without a tracker the source is free when this
+            // returns.
+            unsafe {
+                match net.signals(0) {
+                    true => net.set_word(self, target, value),
+                    false => net.put(self, target, word.as_ptr(), word.len(), None),
+                }
+            }
             return;
         }
         // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
@@ -505,7 +514,8 @@ impl Request {
         }
         engine.memory.end(self.lease.as_ref().expect("it is admitted"));
         engine.scratch.extend(self.scratch.take());
-        self.transfers.take().into_iter().for_each(|tracker| world.trackers.release(tracker));
+        let trackers = self.transfers.take().into_iter().chain(self.sources.take());
+        trackers.for_each(|tracker| world.trackers.release(tracker));
         // SYNC POINT collective: releases what the operation has written.
         self.progress.is_done.store(true, Ordering::Release);
         true
@@ -610,14 +620,21 @@ impl Request {
         engine.memory.expected(&self.plan, lease, at, of, slot)
     }
 
-    /// Whether all transfers so far are complete and their signals on the way.
+    /// Whether all transfers so far are complete and their signals on the way, or, for puts with signals that
+    /// are one operation, whether their sources are free.
     fn is_complete(&mut self, world: &World, engine: &TeamEngine) -> bool {
         self.follow(world, engine);
-        self.following.is_empty() && self.transfers.as_ref().is_none_or(Tracker::is_done)
+        self.following.is_empty()
+            && self.transfers.as_ref().is_none_or(Tracker::is_done)
+            && self.sources.as_ref().is_none_or(Tracker::is_sent)
     }
 
     fn transfers(&mut self, world: &World) -> Tracker {
         self.transfers.get_or_insert_with(|| world.trackers.open()).clone()
+    }
+
+    fn sources(&mut self, world: &World) -> Tracker {
+        self.sources.get_or_insert_with(|| world.trackers.open()).clone()
     }
 
     /// Where a place of the own memory is.

@@ -5,10 +5,11 @@
 //!
 //! Invariant: the steps of a rank begin in their order. `Wait` and `Complete` hold up what follows them;
 //! everything else is started and left. What is promised, and no more:
-//! * A put reads its source some time after it begins, until it is complete: at the putting rank that is
-//!   known after `Complete`, at the target after the `Wait` for its signal. A get is complete after
-//!   `Complete`. Puts, gets and signals are not ordered among each other, not even to one rank; only a put's
-//!   own signal comes after its data.
+//! * A put reads its source some time after it begins: that is over after `Complete`, and at the target after
+//!   the `Wait` for its signal. A put with a signal is complete at the target after that `Wait`, and for
+//!   those that learn of it from there; one without a signal, and a get, after `Complete`. Puts, gets and
+//!   signals are not ordered among each other, not even to one rank; only a put's own signal comes after its
+//!   data.
 //! * `Wait` returns once the signal of that slot has come. Then the data of the put that signalled are there,
 //!   and what the signalling rank had waited for, copied or reduced before it signalled has happened.
 //! * A slot of a rank is signalled at most once in a collective operation, and each signal is waited for.
@@ -130,7 +131,7 @@ pub enum Step {
         /// The slot of this rank.
         slot: Slot,
     },
-    /// Waits until all puts and gets so far are complete.
+    /// Waits until all gets and puts without signals so far are complete, and all sources are free.
     Complete,
     /// Copies within the own memory.
     Copy {
@@ -306,7 +307,7 @@ impl Builder {
         self.push(Step::Wait { of, slot });
     }
 
-    /// Waits until all puts and gets so far are complete.
+    /// Waits until all gets and puts without signals so far are complete, and all sources are free.
     pub fn complete(&mut self) {
         self.push(Step::Complete);
     }

@@ -1,12 +1,13 @@
 //! Staging buffers: how the leaders of a team's nodes exchange small messages, each by one put.
 //!
-//! A message is a run of words of 8 bytes. The lower half of each word has 4 bytes of data, the upper half
-//! the number of the operation, so a word shows by itself whether it has come: the network may deliver the
-//! words of a put in any order. The first word says how many agreements the sender has begun, and whether
-//! data follow. Source: the protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
+//! A message is a run of words of 8 bytes. The first word says how many agreements the sender has begun, and
+//! whether data follow; its upper half has the number of the operation. Where puts signal, the data follow as
+//! they are, and the first word is the signal. Other networks may deliver the words of a put in any order:
+//! there the lower half of each further word has 4 bytes of data, and the upper half the number, so a word
+//! shows by itself whether it has come. Source: the protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
 //!
 //! ```text
-//! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 257 words
+//! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 520 words
 //! ```
 //! Invariant: a buffer is written only when its receiver has read what it had before. Exchanges use two sets
 //! of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have passed
@@ -19,25 +20,29 @@ use super::hierarchy::Hierarchy;
 use super::schedule::Rank;
 use crate::channel::Target;
 use crate::restricted;
+use crate::signal::SignalOp;
 use crate::team::TeamCore;
 use crate::vote::{VOTE_BYTES, Vote};
 use crate::wait::Awaited;
 use crate::world::World;
+use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
-/// The most data in a message, in bytes.
-pub(crate) const STAGED_BYTES: usize = 1024;
+/// The most data in a message, in bytes, where puts signal, and where they do not.
+pub(super) const STAGED_BYTES: usize = 4096;
+const PACKED_BYTES: usize = 1024;
 /// Bytes of data of a word.
 const DATA_BYTES: usize = 4;
 /// Looks for a message between two looks whether a member agrees meanwhile.
 const LOOKS_PER_KIND_CHECK: u32 = 64;
-/// Words of a buffer.
-const WORDS: usize = 1 + STAGED_BYTES / DATA_BYTES;
-const BUFFER_BYTES: usize = (WORDS * size_of::<u64>()).next_multiple_of(64);
+/// Words of a message that is packed.
+const WORDS: usize = 1 + PACKED_BYTES / DATA_BYTES;
+const BUFFER_BYTES: usize = (size_of::<u64>() + STAGED_BYTES).next_multiple_of(64);
+const _: () = assert!(WORDS * size_of::<u64>() <= BUFFER_BYTES);
 /// Sets of buffers for exchanges, used by turns.
 const TURNS: usize = 2;
 /// Broadcasts between two meetings of all members.
-pub(super) const HISTORY: u64 = 8;
+pub(super) const HISTORY: u64 = 16;
 
 /// Buffers of one set for a team of `n`: for what is handed to a power of two of leaders, and for each round.
 const fn buffers(n: usize) -> usize {
@@ -49,7 +54,12 @@ pub(crate) const fn bytes(n: usize) -> usize {
     (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES
 }
 
-const _: () = assert!(VOTE_BYTES <= STAGED_BYTES);
+const _: () = assert!(VOTE_BYTES <= PACKED_BYTES);
+
+/// The most data that a message can have here, in bytes.
+pub(super) fn staged_bytes(world: &World) -> usize {
+    if world.net_channel().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
+}
 
 /// Data of a message, and of what is computed from messages.
 #[repr(align(64))]
@@ -82,29 +92,41 @@ impl Staging<'_> {
     /// Writes a message to a buffer of another member.
     #[track_caller]
     fn send(&self, to: Rank, buffer: usize, number: u64, data: &[u8]) {
+        let offset_bytes = self.team.base(to) + self.levels.staging_offset + buffer * BUFFER_BYTES;
+        let target = Target { operation: self.operation, pe: self.team.pe(to), offset_bytes };
+        let stamp = stamp(number);
+        let first = stamp
+            | self.team.agreed_last.load(Ordering::Relaxed) & AGREEMENTS
+            | if data.is_empty() { 0 } else { HAS_DATA };
+        let net = self.world.net_channel();
+        if net.signals(data.len()) {
+            let place = Target { offset_bytes: offset_bytes + size_of::<u64>(), ..target };
+            let (put, signal) = ((place, data.as_ptr(), data.len()), (target, SignalOp::Set(first).atomic()));
+            // SYNC POINT staged: what this PE has done before is done when the receiver sees the first word.
+            // SAFETY: the buffer lies in the member's block, and has room for the word and the data.
+            return unsafe { net.put_message_signal(self.world, put, signal) };
+        }
         let mut words = [0u64; WORDS];
         let count = 1 + data.len().div_ceil(DATA_BYTES);
-        let stamp = stamp(number);
         words[..count].fill(stamp);
-        words[0] |= self.team.agreed_last.load(Ordering::Relaxed) & AGREEMENTS;
-        words[0] |= if data.is_empty() { 0 } else { HAS_DATA };
+        words[0] = first;
         for (word, piece) in words[1..].iter_mut().zip(data.chunks(DATA_BYTES)) {
             let mut bytes = [0; DATA_BYTES];
             bytes[..piece.len()].copy_from_slice(piece);
             *word |= u64::from(u32::from_ne_bytes(bytes));
         }
-        let offset_bytes = self.team.base(to) + self.levels.staging_offset + buffer * BUFFER_BYTES;
-        let target = Target { operation: self.operation, pe: self.team.pe(to), offset_bytes };
         let bytes = count * size_of::<u64>();
         // SYNC POINT staged: what this PE has done before is done when the receiver sees the words.
         // SAFETY: the buffer lies in the member's block; without a tracker the source is free at return.
-        unsafe { self.world.net_channel().put_message(self.world, target, words.as_ptr().cast(), bytes) };
+        unsafe { net.put_message(self.world, target, words.as_ptr().cast(), bytes) };
     }
 
     /// Waits for a message in a buffer of this PE.
     #[track_caller]
     fn receive(&self, from: Rank, buffer: usize, number: u64, data: &mut [u8]) {
-        let (count, stamp) = (1 + data.len().div_ceil(DATA_BYTES), stamp(number));
+        let is_whole = self.world.net_channel().signals(data.len());
+        let count = if is_whole { 1 } else { 1 + data.len().div_ceil(DATA_BYTES) };
+        let stamp = stamp(number);
         let (mut come, mut looks) = (0, 0u32);
         let mut ready = || {
             while come < count {
@@ -132,6 +154,13 @@ impl Staging<'_> {
                 }
                 ready()
             });
+        }
+        if is_whole {
+            let own = self.team.own_start(&self.world.memory);
+            let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + size_of::<u64>();
+            // SAFETY: the data lie behind the first word, which was set after them, and nobody writes there
+            // before this leader sends its next message.
+            unsafe { copy::copy(data.as_mut_ptr(), own.add(offset), data.len()) };
         }
     }
 

@@ -19,7 +19,7 @@ use super::schedule::Rank;
 use super::select;
 use super::shape::{Blocks, Operation, Shape};
 use super::span::Operand;
-use super::staging::{Page, STAGED_BYTES, Staging};
+use super::staging::{Page, Staging, staged_bytes};
 use super::sync_memory::Plan;
 use crate::error::Result;
 use crate::restricted::{self, Callback};
@@ -121,8 +121,9 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
     use Operation::*;
     let (n, bytes) = (team.len(), call.count * call.element_bytes);
     let all = bytes.saturating_mul(n);
-    let staged = |bytes: usize| (bytes <= STAGED_BYTES).then_some(Way::Staged);
-    let in_order = |bytes: usize| (bytes <= STAGED_BYTES).then_some(Way::StagedInOrder);
+    let most = staged_bytes(world);
+    let staged = |bytes: usize| (bytes <= most).then_some(Way::Staged);
+    let in_order = |bytes: usize| (bytes <= most).then_some(Way::StagedInOrder);
     // Nodes whose ranks are not one range each are combined node by node all the same where operands may
     // change places.
     let combines_by_nodes = call.combiner.as_ref().is_none_or(|combiner| {

@@ -180,14 +180,14 @@ fn only_leaders_use_the_network_for_small_data() {
                 net_puts(world, 10, || team.all_reduce(ReduceOp::Sum, &a, &b).unwrap()),
                 net_puts(world, 10, || team.reduce(ReduceOp::Sum, 2, &a, &b).unwrap()),
                 net_puts(world, 10, || team.all_gather(&gathered, b.span(0..1)).unwrap()),
-                // After eight broadcasts all meet.
-                net_puts(world, 18, || team.broadcast(0, &a, &b).unwrap()),
+                // After sixteen broadcasts all meet.
+                net_puts(world, 34, || team.broadcast(0, &a, &b).unwrap()),
             ]
         });
         let first = |node| nodes.iter().position(|&of| of == node).unwrap();
         for (pe, counts) in counts.unwrap().into_iter().enumerate() {
             let is_leader = pe == first(nodes[pe]);
-            let broadcasts = if pe == 0 { 20 } else { 2 };
+            let broadcasts = if pe == 0 { 36 } else { 2 };
             let expected = if is_leader { [10, 10, 10, 10, 10, broadcasts] } else { [0; 6] };
             assert_eq!(counts, expected, "PE {pe} of {nodes:?}");
         }

@@ -244,10 +244,10 @@ impl<'a> Machine<'a> {
             return Err((Fault::ReadOnly, format!("{place} of rank {to} is only read")));
         }
         let into = self.area(to, place, bytes)?;
-        let access = self.begin_transfer(rank, step, signal.map(|slot| (to, self.pairs[to][slot])));
-        self.progress[to].remote.push(access);
-        self.read(rank, &from, access)?;
-        self.write(rank, &into, access)?;
+        let (reads, writes) = self.begin_put(rank, step, signal.map(|slot| (to, self.pairs[to][slot])));
+        self.progress[to].remote.push(writes);
+        self.read(rank, &from, reads)?;
+        self.write(rank, &into, writes)?;
         self.transfer(&from, &into);
         Ok(())
     }
@@ -269,7 +269,7 @@ impl<'a> Machine<'a> {
         }
         let from = self.area(of, place, bytes)?;
         let into = self.own_writable(rank, into, bytes)?;
-        let access = self.begin_transfer(rank, step, None);
+        let access = self.begin_transfer(rank, step);
         self.progress[of].remote.push(access);
         self.read(rank, &from, access)?;
         self.write(rank, &into, access)?;
@@ -421,21 +421,34 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A put or a get begins; `signal` says who waits for its signal, and where.
-    fn begin_transfer(&mut self, rank: Rank, step: usize, signal: Option<(Rank, Pair)>) -> Access {
+    /// A put without a signal, or a get, begins.
+    fn begin_transfer(&mut self, rank: Rank, step: usize) -> Access {
+        let time = self.next_complete(rank, step);
+        self.note(Over { rank: rank as u32, step: step as u32, time, peer: rank as u32, peer_time: time })
+    }
+
+    /// A put begins: its access to the source, and that to the target. If it signals, both are over for the
+    /// rank that waits for the signal, and for those that learn of it from there; a `Complete` is the end of
+    /// the first one only.
+    fn begin_put(&mut self, rank: Rank, step: usize, signal: Option<(Rank, Pair)>) -> (Access, Access) {
+        let Some((to, pair)) = signal else {
+            let access = self.begin_transfer(rank, step);
+            return (access, access);
+        };
+        let (time, peer_time) = (self.next_complete(rank, step), clock::end(pair.wait_step as usize));
+        let over = Over { rank: rank as u32, step: step as u32, time, peer: to as u32, peer_time };
+        (self.note(over), self.note(Over { time: OPEN, ..over }))
+    }
+
+    /// The time of the `Complete` that follows a step.
+    fn next_complete(&mut self, rank: Rank, step: usize) -> clock::Time {
         let progress = &mut self.progress[rank];
         let steps = &self.schedules[rank].steps;
         progress.next_complete = progress.next_complete.max(step);
         while steps.get(progress.next_complete).is_some_and(|step| !matches!(step, Step::Complete)) {
             progress.next_complete += 1;
         }
-        let time =
-            if progress.next_complete < steps.len() { clock::end(progress.next_complete) } else { OPEN };
-        let (peer, peer_time) = match signal {
-            Some((to, pair)) => (to, clock::end(pair.wait_step as usize)),
-            None => (rank, time),
-        };
-        self.note(Over { rank: rank as u32, step: step as u32, time, peer: peer as u32, peer_time })
+        if progress.next_complete < steps.len() { clock::end(progress.next_complete) } else { OPEN }
     }
 
     /// A step begins that is over before the next one.

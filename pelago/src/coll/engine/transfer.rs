@@ -71,11 +71,16 @@ impl Request {
         to: Rank,
         mark: Mark,
     ) {
-        let tracker = self.transfers(world);
+        let net = world.net_channel();
         let word = Target { offset_bytes: self.mark_offset(engine, to, mark), ..target };
-        let set = SignalOp::Set(mark.word).atomic();
+        let (put, signal) = ((target, from, bytes), (word, SignalOp::Set(mark.word).atomic()));
         // SAFETY: the caller's promises are the same, and the word lies in the other's block, aligned.
-        unsafe { world.net_channel().put_signal(world, (target, from, bytes), (word, set), Some(&tracker)) };
+        unsafe {
+            match net.injects(bytes) {
+                true => net.put_message_signal(world, put, signal),
+                false => net.put_signal(world, put, signal, Some(&self.sources(world))),
+            }
+        }
     }
 
     pub(super) fn get(&mut self, world: &World, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
