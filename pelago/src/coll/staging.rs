@@ -30,7 +30,7 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 
 /// The most data in a message, in bytes, where puts signal, and where they do not.
 pub(super) const STAGED_BYTES: usize = 4096;
-const PACKED_BYTES: usize = 1024;
+pub(super) const PACKED_BYTES: usize = 1024;
 /// Bytes of data of a word.
 const DATA_BYTES: usize = 4;
 /// Looks for a message between two looks whether a member agrees meanwhile.
@@ -276,7 +276,8 @@ impl Staging<'_> {
         for &child in &links.children {
             self.send(rank(child), buffer, number, &page.0[..bytes]);
         }
-        if !links.children.is_empty() {
+        if !links.children.is_empty() && !self.world.net_channel().signals(bytes) {
+            // Puts that are not sent at once are on their way then.
             self.world.progress();
         }
     }

@@ -19,7 +19,7 @@ use super::schedule::Rank;
 use super::select;
 use super::shape::{Blocks, Operation, Shape};
 use super::span::Operand;
-use super::staging::{Page, Staging, staged_bytes};
+use super::staging::{PACKED_BYTES, Page, Staging, staged_bytes};
 use super::sync_memory::Plan;
 use crate::error::Result;
 use crate::restricted::{self, Callback};
@@ -124,6 +124,8 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
     let most = staged_bytes(world);
     let staged = |bytes: usize| (bytes <= most).then_some(Way::Staged);
     let in_order = |bytes: usize| (bytes <= most).then_some(Way::StagedInOrder);
+    // Each leader sends all blocks in each round, those included that the receiver has or does not need.
+    let all_staged = |bytes: usize| (bytes <= PACKED_BYTES).then_some(Way::Staged);
     // Nodes whose ranks are not one range each are combined node by node all the same where operands may
     // change places.
     let combines_by_nodes = call.combiner.as_ref().is_none_or(|combiner| {
@@ -134,9 +136,9 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
     match call.operation {
         Barrier => Some(Way::Staged),
         Broadcast => staged(bytes).or(is_shared.then_some(Way::Leaders)),
-        Scatter | Gather => staged(all),
-        AllGather => staged(all).or((is_shared && levels.is_ordered).then_some(Way::Leaders)),
-        AllToAll => staged(all.saturating_mul(n)),
+        Scatter | Gather => all_staged(all),
+        AllGather => all_staged(all).or((is_shared && levels.is_ordered).then_some(Way::Leaders)),
+        AllToAll => all_staged(all.saturating_mul(n)),
         Reduce | AllReduce if !combines_by_nodes => in_order(all),
         Reduce => staged(bytes),
         AllReduce => staged(bytes).or_else(|| {
@@ -144,7 +146,7 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
             is_shared.then_some(if parts > 1 { Way::Parts(parts) } else { Way::Leaders })
         }),
         ReduceScatter if !combines_by_nodes => None,
-        ReduceScatter => staged(all),
+        ReduceScatter => all_staged(all),
         InclusiveScan | ExclusiveScan => in_order(all),
     }
 }
