@@ -7,6 +7,7 @@ mod coll;
 mod fabric;
 mod fft;
 mod gups;
+mod net;
 mod page;
 mod programs;
 mod rows;
@@ -31,6 +32,9 @@ pub enum Subject {
     Gups(gups::Args),
     /// One-sided operations over libfabric, with libfabric alone (Debian: libfabric-dev)
     Fabric(fabric::Args),
+    /// Between nodes over TCP, with Open MPI, MPICH and a raw socket (Debian: openmpi-bin, libopenmpi-dev,
+    /// mpich, libmpich-dev, iproute2)
+    Net(net::Args),
     /// Calls of the OpenSHMEM library, with Open MPI's (Debian: openmpi-bin, libopenmpi-dev)
     Shmem(shmem::Args),
 }
@@ -43,6 +47,7 @@ impl Subject {
             Subject::Coll(args) => coll::run(&args),
             Subject::Gups(args) => gups::run(&args),
             Subject::Fabric(args) => fabric::run(&args),
+            Subject::Net(args) => net::run(&args),
             Subject::Shmem(args) => shmem::run(&args),
         }
     }

@@ -14,6 +14,7 @@
 //! e - 1. A broadcast tells nothing of its receivers, so its buffers are used by turns, and all members meet
 //! before a buffer is used again that was not read before the last meeting.
 
+use super::block::PAGE_BYTES;
 use super::broadcast::tree::k_nomial;
 use super::combine::doubling::Pairing;
 use super::hierarchy::Hierarchy;
@@ -28,7 +29,7 @@ use crate::world::World;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
-/// The most data in a message, in bytes, where puts signal, and where they do not.
+/// The most data in a message, in bytes: where puts signal and no PE shares its node, and where not.
 pub(super) const STAGED_BYTES: usize = 4096;
 pub(super) const PACKED_BYTES: usize = 1024;
 /// Bytes of data of a word.
@@ -54,7 +55,7 @@ pub(crate) const fn bytes(n: usize) -> usize {
     (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES
 }
 
-const _: () = assert!(VOTE_BYTES <= PACKED_BYTES);
+const _: () = assert!(VOTE_BYTES <= PACKED_BYTES && PACKED_BYTES <= PAGE_BYTES);
 
 /// The most data that a message can have here, in bytes.
 pub(super) fn staged_bytes(world: &World) -> usize {

@@ -121,7 +121,9 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
     use Operation::*;
     let (n, bytes) = (team.len(), call.count * call.element_bytes);
     let all = bytes.saturating_mul(n);
-    let most = staged_bytes(world);
+    let is_shared = levels.groups.len() < n;
+    // Mates hand their data over by pages.
+    let most = if is_shared { PACKED_BYTES } else { staged_bytes(world) };
     let staged = |bytes: usize| (bytes <= most).then_some(Way::Staged);
     let in_order = |bytes: usize| (bytes <= most).then_some(Way::StagedInOrder);
     // Each leader sends all blocks in each round, those included that the receiver has or does not need.
@@ -132,7 +134,6 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
         let keeps_ranks = world.collectives.preferences().keeps_ranks(combiner);
         !keeps_ranks && (levels.is_ordered || combiner.is_commutative())
     });
-    let is_shared = levels.groups.len() < n;
     match call.operation {
         Barrier => Some(Way::Staged),
         Broadcast => staged(bytes).or(is_shared.then_some(Way::Leaders)),

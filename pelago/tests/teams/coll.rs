@@ -241,7 +241,7 @@ pub fn run_cases(team: &Team<'_>, names: &[&'static str], rounds: u64, counts: &
 fn every_operation_does_what_it_says(world: &World) {
     let names: Vec<_> = all_names().collect();
     let rounds = common::rounds(world, 6, 3);
-    let counts: &[usize] = if world.is_simulated() { &[0, 1, 5, 40] } else { &[0, 1, 3, 29, 700] };
+    let counts: &[usize] = if world.is_simulated() { &[0, 1, 5, 40] } else { &[0, 1, 3, 29, 300, 700] };
     run_cases(&world.team(), &names, rounds, counts);
     let me = world.my_pe();
     if let Some(team) = world.team().split_strided(world.n_pes() - 1, -1, world.n_pes() - 1).unwrap() {

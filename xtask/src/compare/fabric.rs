@@ -269,7 +269,8 @@ fn row_name(text: &str) -> Result<String, String> {
     }
 }
 
-fn namespaces(text: &str) -> Result<[String; 2], String> {
+/// Reads the names of two namespaces.
+pub fn namespaces(text: &str) -> Result<[String; 2], String> {
     match text.split(',').collect::<Vec<_>>()[..] {
         [first, second] if !first.is_empty() && !second.is_empty() => {
             Ok([first.to_owned(), second.to_owned()])

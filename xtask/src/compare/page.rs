@@ -64,6 +64,8 @@ fn colour(side: Side) -> &'static str {
         Side::Oshmem => "#aa4499",
         Side::Libfabric => "#e69f00",
         Side::Copies => "#767676",
+        Side::OverLibfabric => "#117733",
+        Side::Socket => "#882255",
     }
 }
 

@@ -30,6 +30,12 @@ pub enum Side {
     /// Libfabric alone.
     #[value(skip)]
     Libfabric,
+    /// This runtime over libfabric.
+    #[value(skip)]
+    OverLibfabric,
+    /// A raw TCP socket.
+    #[value(skip)]
+    Socket,
     /// Plain copies of what an operation writes at a PE, all PEs at the same time, in the process of ours.
     #[value(skip)]
     Copies,
@@ -44,13 +50,15 @@ impl Side {
             Side::Mpich => "MPICH",
             Side::Oshmem => "OSHMEM",
             Side::Libfabric => "libfabric",
+            Side::OverLibfabric => "over libfabric",
+            Side::Socket => "socket",
             Side::Copies => "copies",
         }
     }
 
     /// Whether this is another library.
     pub const fn is_other(self) -> bool {
-        !matches!(self, Side::Pelago | Side::Copies)
+        !matches!(self, Side::Pelago | Side::Copies | Side::OverLibfabric | Side::Socket)
     }
 
     /// Compilers and launchers, the C program, and the Debian packages that have the former.
@@ -59,7 +67,7 @@ impl Side {
             |compilers, launchers, source, packages| Some(Needs { compilers, launchers, source, packages });
         let open_mpi = "openmpi-bin libopenmpi-dev";
         match self {
-            Side::Pelago | Side::Libfabric | Side::Copies => None,
+            Side::Pelago | Side::Libfabric | Side::OverLibfabric | Side::Socket | Side::Copies => None,
             Side::OpenMpi => needs(&["mpicc.openmpi"], &["mpirun.openmpi"], "mpi.c", open_mpi),
             Side::Mpich => needs(&["mpicc.mpich"], &["mpiexec.mpich"], "mpi.c", "mpich libmpich-dev"),
             Side::Oshmem => needs(&["oshcc"], &["oshrun"], "oshmem.c", open_mpi),
