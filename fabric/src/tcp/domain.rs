@@ -68,6 +68,8 @@ pub(super) struct Domain {
     pub(super) last_active: AtomicUsize,
     /// Rounds of polling.
     pub(super) rounds: AtomicU32,
+    /// Rounds without a frame until acknowledgements are sent.
+    pub(super) rounds_before_ack: AtomicU32,
     pub(super) fault: OnceLock<Fault>,
     /// Endpoints of PEs that are not closed.
     pub(super) open: AtomicUsize,
@@ -170,6 +172,7 @@ impl Domain {
             checked: AtomicU64::new(0),
             last_active: AtomicUsize::new(0),
             rounds: AtomicU32::new(0),
+            rounds_before_ack: AtomicU32::new(0),
             fault: OnceLock::new(),
             open: AtomicUsize::new(each.min(n_pes - process * each)),
         })

@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// Rounds between two calls of epoll while there is one connection.
 const ROUNDS_PER_EPOLL: u32 = 16;
+/// Rounds without a frame before a put with long data is acknowledged: more may follow, and each
+/// acknowledgement is a system call at both ends.
+const ROUNDS_BEFORE_ACK: u32 = 8;
 /// Receives from one connection in one round.
 const RECEIVES_MAX: usize = 8;
 /// The time limit for sending the last frames.
@@ -71,7 +74,10 @@ impl Domain {
             frames += self.poll_descriptors(sink);
         }
         if frames == 0 {
-            self.acknowledge();
+            match self.rounds_before_ack.load(Ordering::Relaxed) {
+                0 => self.acknowledge(),
+                rounds => self.rounds_before_ack.store(rounds - 1, Ordering::Relaxed),
+            }
         }
         frames
     }
@@ -116,6 +122,10 @@ impl Domain {
             if stop.is_some() {
                 break;
             }
+        }
+        if frames > 0 {
+            let rounds = if receiver.is_after_long() { ROUNDS_BEFORE_ACK } else { 0 };
+            self.rounds_before_ack.store(rounds, Ordering::Relaxed);
         }
         match stop {
             None | Some(Stop::Empty) => drop(receiver),

@@ -58,8 +58,8 @@ pub fn run(args: &Args) -> Result<()> {
     let mut collected = Collected::default();
     let mut sides = vec![Side::Pelago];
     sides.extend((!args.no_libfabric).then_some(Side::OverLibfabric));
-    sides.extend(&args.against);
-    // It is one process a node.
+    // UCX cannot be told which of the processes share a node here, and the socket has one process a node.
+    sides.extend(args.against.iter().filter(|&&side| args.ppn == 1 || side != Side::Mpich));
     sides.extend((args.ppn == 1).then_some(Side::Socket));
     for round in 0..args.rounds as usize {
         eprintln!("round {} of {}", round + 1, args.rounds);
@@ -132,12 +132,21 @@ fn gates(row: &Row, args: &Args) -> Vec<Gate> {
     bounds.into_iter().filter_map(gate).collect()
 }
 
+/// A network namespace, as a host.
+#[derive(Debug, PartialEq)]
+struct Host {
+    /// The name of its interface.
+    device: String,
+    /// Its address.
+    address: String,
+}
+
 /// The programs, ready to run.
 struct Programs {
     folder: PathBuf,
     pelago: PathBuf,
-    /// The address of each namespace.
-    addresses: [String; 2],
+    /// The link of each namespace.
+    hosts: [Host; 2],
 }
 
 impl Programs {
@@ -160,18 +169,18 @@ impl Programs {
             }
         }
         let [first, second] = &args.netns;
-        let addresses = [address(first)?, address(second)?];
-        Ok(Programs { pelago: prefix.join("bin/pelago"), folder, addresses })
+        let hosts = [host(first)?, host(second)?];
+        Ok(Programs { pelago: prefix.join("bin/pelago"), folder, hosts })
     }
 
     /// Runs a side's program; what it measured.
     fn run(&self, side: Side, args: &Args) -> Result<Vec<Printed>> {
-        let [first, second] = &self.addresses;
+        let [first, second] = self.hosts.each_ref().map(|host| &host.address);
         let (n, ppn) = ((2 * args.ppn).to_string(), args.ppn);
         let hosts = format!("{first}:{ppn},{second}:{ppn}");
         let script = sources().join("host.sh");
-        let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/run/netns/{}", args.netns[0]));
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &args.netns[0]]);
         let [left, right] = &args.netns;
         command.env("NET_HOSTS", format!("{first}={left} {second}={right}")).env("NET_FOLDER", &self.folder);
         match side {
@@ -208,7 +217,11 @@ impl Programs {
             Side::Mpich => {
                 command.args(["mpiexec.mpich", "-localhost", first, "-launcher", "ssh", "-launcher-exec"]);
                 command.arg(&script).args(["-hosts", &format!("{first},{second}"), "-ppn"]);
-                command.args([&ppn.to_string(), "-n", &n]).arg(self.folder.join("net-mpicc.mpich"));
+                command.args([&ppn.to_string(), "-n", &n]);
+                // Debian's stands on UCX, which takes the memory of the machine otherwise.
+                let devices = self.hosts.each_ref().map(|host| host.device.as_str()).join(",");
+                command.args(["-genv", "UCX_TLS", "tcp,self", "-genv", "UCX_NET_DEVICES", &devices]);
+                command.arg(self.folder.join("net-mpicc.mpich"));
             }
             Side::Socket => {
                 command = Command::new(self.folder.join("net-gcc"));
@@ -238,18 +251,20 @@ fn mpi_compiler(side: Side) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The first IPv4 address of a namespace that others reach.
-fn address(namespace: &str) -> Result<String> {
+/// The first interface of a namespace that others reach over IPv4.
+fn host(namespace: &str) -> Result<Host> {
     let mut command = Command::new("ip");
     command.args(["-n", namespace, "-4", "-o", "addr", "show", "scope", "global"]);
     let text = output_of(&mut command)?;
-    first_address(&text).with_context(|| format!("the namespace {namespace} has no IPv4 address"))
+    first_host(&text).with_context(|| format!("the namespace {namespace} has no IPv4 address"))
 }
 
-/// The first address in what `ip -o addr` prints.
-fn first_address(text: &str) -> Option<String> {
-    let mut words = text.split_whitespace().skip_while(|word| *word != "inet").skip(1);
-    Some(words.next()?.split('/').next()?.to_owned())
+/// The first interface in what `ip -o addr` prints.
+fn first_host(text: &str) -> Option<Host> {
+    let mut words = text.split_whitespace().skip(1);
+    let device = words.next()?.to_owned();
+    let address = words.skip_while(|word| *word != "inet").nth(1)?;
+    Some(Host { device, address: address.split('/').next()?.to_owned() })
 }
 
 /// A process that computes as long as this lives.
@@ -289,8 +304,9 @@ mod tests {
     #[test]
     fn addresses_are_read() {
         let text = "2: va    inet 10.77.0.1/24 scope global va\\       valid_lft forever\n";
-        assert_eq!(first_address(text), Some("10.77.0.1".to_owned()));
-        assert_eq!(first_address("1: lo"), None);
+        let host = Host { device: "va".to_owned(), address: "10.77.0.1".to_owned() };
+        assert_eq!(first_host(text), Some(host));
+        assert_eq!(first_host("1: lo"), None);
     }
 
     #[test]

@@ -16,4 +16,4 @@ done
 shift
 export TMPDIR="${NET_FOLDER:-/tmp}/$namespace"
 mkdir -p "$TMPDIR"
-exec nsenter --net="/run/netns/$namespace" unshare --uts sh -c "hostname $namespace; $*"
+exec ip netns exec "$namespace" unshare --uts sh -c "hostname $namespace; $*"

@@ -122,6 +122,7 @@ int main(int count, char **arguments)
         enter(arguments[3]);
     }
     await_partner(listener, &address);
+    write_all();
     for (int s = 0; s < 2; s++) {
         const size_t bytes = s == 0 ? 8 : 1024;
         MEASURE("half-round-trip", bytes, 200, 2, round_trip(bytes));
