@@ -7,6 +7,7 @@
 
 mod atomics;
 mod events;
+mod signals;
 
 use crate::stand_in;
 use atomics::{every_atomic_does_what_the_model_says, no_update_of_several_pes_is_lost};
@@ -23,6 +24,7 @@ use pelago_fabric::{
     Completion, Event, FabricResult, Get, Key, Net, Pe, Provider, Put, Remote, Secret, Status, Token,
 };
 use proptest::prelude::*;
+use signals::{a_signal_comes_after_its_data, an_unreported_put_arrives, signals_come_in_order};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{catch_unwind, resume_unwind};
@@ -648,6 +650,9 @@ macro_rules! conformance {
             an_injected_put_is_a_put
             an_injected_get_is_a_get
             messages_stay_behind_puts
+            a_signal_comes_after_its_data
+            signals_come_in_order
+            an_unreported_put_arrives
             the_bell_rings
             contexts_complete_apart
             a_rest_returns

@@ -1,0 +1,111 @@
+//! Rules of puts that signal, and of those that nobody is told of.
+
+use super::{Fabric, Harness, KEY, pattern};
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Provider, Put, Remote, Signal};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The place of the word that is signalled.
+const WORD: usize = 2 << 20;
+
+fn at(offset_bytes: usize) -> Remote {
+    Remote { key: KEY, offset_bytes }
+}
+
+fn signal(op: AtomicOp, operand: u64) -> Signal {
+    Signal { word: at(WORD), atomic: Atomic { kind: AtomicKind::U64, op, operand, compare: 0 } }
+}
+
+/// The word of PE 1.
+fn word<P>(fabric: &Fabric<P>) -> u64 {
+    // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
+    unsafe { &*fabric.regions[1].as_ptr().add(WORD).cast::<AtomicU64>() }.load(Ordering::Acquire)
+}
+
+/// Whoever sees the signal sees the data, however long they are and whoever is told.
+pub(super) fn a_signal_comes_after_its_data<H: Harness>() {
+    let fabric = H::open(2);
+    let endpoint = &fabric.endpoints[0];
+    if !endpoint.signals() {
+        return;
+    }
+    let short = endpoint.limits().inject_bytes;
+    let mut expected = 0;
+    for (round, bytes) in
+        [0, 1, 8, 1000, 4096, 4097, short, short + 1, 70_000, 1 << 20].into_iter().enumerate()
+    {
+        let unreported = (bytes <= short).then_some(Completion::Unreported);
+        let told = [Completion::Counted, Completion::Tracked(7)];
+        for (i, completion) in told.into_iter().chain(unreported).enumerate() {
+            let source = pattern(bytes, (3 * round + i) as u8);
+            let (start, place, before) = (source.as_ptr(), 1 + 8 * round, endpoint.completions());
+            let put = Put { pe: 1, target: at(place), source: start, bytes, completion };
+            // SAFETY: the source outlives the waits below; range and word lie in the region.
+            fabric.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Add, 3)) });
+            expected += 3;
+            fabric.until(|| word(&fabric) == expected, "a signal");
+            assert!(fabric.region(1)[place..place + bytes] == source, "{bytes} bytes, {completion:?}");
+            let puts = before.puts + u64::from(completion != Completion::Unreported);
+            fabric.until(|| endpoint.completions().puts == puts, "a signalled put to complete");
+            fabric.stays_quiet();
+            assert_eq!((endpoint.completions().puts, endpoint.completions().gets), (puts, before.gets));
+        }
+    }
+}
+
+/// Signals to one PE come in the order in which they were started, also those of puts of nothing.
+pub(super) fn signals_come_in_order<H: Harness>() {
+    let fabric = H::open(2);
+    let endpoint = &fabric.endpoints[0];
+    if !endpoint.signals() {
+        return;
+    }
+    let source = pattern(300_000, 1);
+    let mut seen = 0;
+    let mut look = || {
+        let now = word(&fabric);
+        assert!(now >= seen, "{now} after {seen}");
+        seen = now;
+        now
+    };
+    for number in 1..=200 {
+        let (bytes, completion) = match number % 5 {
+            0 => (300_000, Completion::Counted),
+            1 => (0, Completion::Unreported),
+            2 => (8, Completion::Unreported),
+            _ => (100, Completion::Counted),
+        };
+        let put = Put { pe: 1, target: at(0), source: source.as_ptr(), bytes, completion };
+        // SAFETY: the source outlives the waits below; range and word lie in the region.
+        fabric.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Set, number)) });
+        look();
+    }
+    fabric.until(|| look() == 200, "the last signal");
+    fabric.until(|| endpoint.completions().puts == 120, "the counted puts to complete");
+}
+
+/// A put that nobody is told of arrives, and does not count.
+pub(super) fn an_unreported_put_arrives<H: Harness>() {
+    let fabric = H::open(2);
+    let endpoint = &fabric.endpoints[0];
+    if !endpoint.signals() {
+        return;
+    }
+    let before = endpoint.completions();
+    for bytes in [0, 1, 8, 100, 5000] {
+        let mut source = pattern(bytes, 9);
+        let put = Put {
+            pe: 1,
+            target: at(bytes),
+            source: source.as_ptr(),
+            bytes,
+            completion: Completion::Unreported,
+        };
+        // SAFETY: such a put is short, so the source need only live until the call returns; the range lies in
+        // the region.
+        fabric.accepted(|| unsafe { endpoint.put(put) });
+        source.fill(0);
+        fabric.until(|| fabric.region(1)[bytes..2 * bytes] == pattern(bytes, 9), "the data");
+    }
+    fabric.stays_quiet();
+    assert_eq!(endpoint.completions(), before);
+}
