@@ -136,6 +136,17 @@ const SHMEM_NET_BUDGETS: [Budget; 4] = [
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
 ];
 
+/// Over TCP between two processes, where the put is gathered with the one before, so that no call of the
+/// system is in it. The put goes the way of all calls that are not injected; the aim is 150.
+const TCP_BUDGETS: [Budget; 2] = [
+    Budget {
+        probe: "shmem_int_p",
+        instructions: 1200,
+        what: "put of one element over TCP, besides its send",
+    },
+    Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
+];
+
 /// Instructions of the function of the hollow library that a put calls, `fi_writemsg`.
 const HOLLOW_WRITE_INSTRUCTIONS: u64 = 6;
 
@@ -184,14 +195,13 @@ pub fn run(json: bool) -> Result<()> {
     rows.extend(judge("", &NET_BUDGETS, &alone(over_net(&built, &built.example("budget_probe_net")?)?)?));
     let far = over_net(&built, &in_c)?;
     rows.extend(judge(" (far PE)", &SHMEM_NET_BUDGETS, &alone(far)?));
-    let near = " (two nodes)";
-    if has_libfabric() {
-        let rust = built.example("budget_probe_nodes")?;
-        rows.extend(judge(near, &NODES_BUDGETS, &in_two_nodes(&built, &rust)?));
-        rows.extend(judge(near, &SHMEM_NODES_BUDGETS, &in_two_nodes(&built, &in_c)?));
-    } else {
-        eprintln!("budget: there is no libfabric here, so nothing was counted in a job of two nodes");
-    }
+    let (near, rust) = (" (two nodes)", built.example("budget_probe_nodes")?);
+    rows.extend(judge(near, &NODES_BUDGETS, &in_job(&built, &rust, false)?));
+    rows.extend(judge(near, &SHMEM_NODES_BUDGETS, &in_job(&built, &in_c, false)?));
+    // What waits for an answer has no count that is the same twice.
+    let mut over_tcp = in_job(&built, &in_c, true)?;
+    over_tcp.retain(|count| TCP_BUDGETS.iter().any(|budget| budget.probe == count.probe));
+    rows.extend(judge(" (over TCP)", &TCP_BUDGETS, &over_tcp));
     if json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
@@ -253,13 +263,17 @@ fn over_net(built: &Built, program: &Path) -> Result<Command> {
     Ok(program)
 }
 
-/// Counts the probes of a program in a job of two nodes, as which the halves of this machine count.
-fn in_two_nodes(built: &Built, program: &Path) -> Result<Vec<Count>> {
+/// Counts the probes of a program in a job with TCP between two nodes, as which the halves of this machine
+/// count, or, if they are to be far, between all PEs.
+fn in_job(built: &Built, program: &Path, is_far: bool) -> Result<Vec<Count>> {
     let folder = metadata()?.target_directory.join("budget");
     let probes = folder.join(format!("probes-{}", std::process::id()));
     let mut launcher = Command::new(built.example("launch")?);
-    launcher.arg(JOB_PES).arg(program).env("PELAGO_SIM_NODES", "2");
-    launcher.env("PELAGO_FABRIC", "ofi").env("PELAGO_OFI_PROVIDER", "tcp").env("PELAGO_OFI_INTERFACE", "lo");
+    launcher.arg(JOB_PES).arg(program).env("PELAGO_FABRIC", "tcp");
+    match is_far {
+        true => launcher.env("PELAGO_ROUTE", "net").env("BUDGET_FAR", "yes"),
+        false => launcher.env("PELAGO_SIM_NODES", "2"),
+    };
     launcher.env("BUDGET_COLLECTIVES", "no");
     let counts = tracer::count_in_job(launcher, &probes, DEADLINE_SECONDS);
     let _ = std::fs::remove_file(probes);
@@ -268,14 +282,6 @@ fn in_two_nodes(built: &Built, program: &Path) -> Result<Vec<Count>> {
 
 /// PEs of such a job: two of one node, and one of the other.
 const JOB_PES: &str = "3";
-
-/// Whether the system finds libfabric, which nodes are between.
-fn has_libfabric() -> bool {
-    // SAFETY: the name is a string of C; what the library does when it is loaded is its own affair, as in any
-    // program that it is linked to.
-    let library = unsafe { libc::dlopen(c"libfabric.so.1".as_ptr(), libc::RTLD_LAZY) };
-    !library.is_null()
-}
 
 /// Installs the OpenSHMEM library and builds its probes; the path of the program.
 fn shmem_probes() -> Result<PathBuf> {

@@ -81,9 +81,12 @@ static void wait_for_tracer(const char *unfinished, const char *path)
     }
 }
 
-/* Another PE of this node, if there is one that is mapped; else this one. */
+/* Another PE of this node, if there is one that is mapped; else this one. With BUDGET_FAR the next PE, which is
+ * not mapped. */
 static int neighbour(void)
 {
+    if (getenv("BUDGET_FAR"))
+        return (shmem_my_pe() + 1) % shmem_n_pes();
     for (int other = 0; other < shmem_n_pes(); other++)
         if (other != shmem_my_pe() && shmem_ptr(word, other))
             return other;

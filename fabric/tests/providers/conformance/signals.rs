@@ -1,8 +1,8 @@
 //! Rules of puts that signal, and of those that nobody is told of.
 
 use super::{Fabric, Harness, KEY, pattern};
+use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Provider, Put, Remote, Signal};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The place of the word that is signalled.
 const WORD: usize = 2 << 20;
