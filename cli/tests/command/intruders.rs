@@ -63,6 +63,11 @@ struct Victim {
 
 impl Victim {
     fn start(name: &str) -> Victim {
+        Victim::over("ofi", name)
+    }
+
+    /// One over this fabric.
+    fn over(fabric: &str, name: &str) -> Victim {
         let folder = std::env::temp_dir().join(format!("pelago-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mark = folder.join("mark");
@@ -73,7 +78,7 @@ impl Victim {
             .env(BODY, "attacked")
             .env(MARK, &mark)
             .env("PELAGO_SIM_NODES", "2")
-            .env("PELAGO_FABRIC", "ofi");
+            .env("PELAGO_FABRIC", fabric);
         let job = Started::new(command);
         let is_ready = |pe: usize| folder.join(format!("mark-{pe}")).is_file();
         wait_until("the job to be ready", || (0..2).all(is_ready));
@@ -159,6 +164,35 @@ fn another_user_reaches_nothing_over_tcp() {
     assert!(found.len() >= 2 && found.iter().all(|(_, is_local)| *is_local), "{found:?}");
     let ports: Vec<u16> = found.iter().map(|(port, _)| *port).collect();
     attack(&victim, &ports, &[0, 1, 2, 7, 1 << 16, 1 << 63, u64::MAX].into());
+    let Ended { status, stdout, stderr } = victim.end();
+    assert_eq!(status, 0, "{stdout}{stderr}");
+}
+
+/// What the user nobody does at each port of a job over TCP of our own: connections that say nothing until
+/// the end, and others that say something at random, beyond the length of a hello and below it. It prints how
+/// many bytes came back to each.
+const STRANGER: &str = r#"
+    for port in "$@"; do
+        for i in $(seq 60); do exec {silent}<>/dev/tcp/127.0.0.1/$port; done
+        for i in $(seq 40); do
+            (exec 3<>/dev/tcp/127.0.0.1/$port
+             head -c $((i * 7)) /dev/urandom >&3; timeout 20 cat <&3 | wc -c) &
+        done
+        wait
+    done
+"#;
+
+#[test]
+fn strangers_get_no_answer_over_connections_of_our_own() {
+    let victim = Victim::over("tcp", "stranger");
+    let found: Vec<_> = victim.pids().into_iter().flat_map(listening).collect();
+    assert!(found.len() >= 2 && found.iter().all(|(_, is_local)| *is_local), "{found:?}");
+    let mut command = as_nobody(Path::new("bash"));
+    command.args(["-c", STRANGER, "bash"]).args(found.iter().map(|(port, _)| port.to_string()));
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(text.lines().collect::<Vec<_>>(), vec!["0"; 40 * found.len()]);
     let Ended { status, stdout, stderr } = victim.end();
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
