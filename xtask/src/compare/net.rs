@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
     }
-    let rows = collected.rows(pes);
+    let rows = by_operation(collected.rows(pes));
     let gates: Vec<Gate> = rows.iter().flat_map(|row| gates(row, args)).collect();
     let text = heading(args) + &table::rows(&rows) + &table::gates(&gates);
     print!("{text}");
@@ -88,17 +88,24 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// The rows with the sizes of an operation one after the other, as charts want them.
+fn by_operation(mut rows: Vec<Row>) -> Vec<Row> {
+    let order: Vec<String> = rows.iter().map(|row| row.operation.clone()).collect();
+    rows.sort_by_key(|row| order.iter().position(|operation| *operation == row.operation));
+    rows
+}
+
 fn heading(args: &Args) -> String {
     let [first, second] = &args.netns;
     let beside = if args.busy { ", beside a process that computes" } else { "" };
     let waiting = if args.r#yield { "yields" } else { "spins" };
     format!(
-        "{} PEs in each of the network namespaces {first} and {second}, not bound{beside}; Open MPI\n\
-         {waiting} while it waits. Microseconds an operation, the median over the rounds; in brackets the\n\
-         median of the ratios (ours to theirs). half-round-trip: a put with signal each way, or a message;\n\
-         bandwidth: one of 16 transfers; put-rate: one of 64 puts and a quiet. Of a socket, barrier is an\n\
-         exchange of 8 bytes, put-quiet and get are a round trip.\n\n",
-        args.ppn
+        "{} a node, in the network namespaces {first} and {second}, not bound{beside}; Open MPI {waiting}\n\
+         while it waits. Microseconds an operation, the median over the rounds; in brackets the median of the\n\
+         ratios (ours to theirs). half-round-trip: a put with signal each way, or a message; bandwidth: one\n\
+         of 16 transfers; put-rate: one of 64 puts and a quiet. Of a socket, barrier is an exchange of 8\n\
+         bytes, put-quiet and get are a round trip.\n\n",
+        if args.ppn == 1 { "One PE".to_owned() } else { format!("{} PEs", args.ppn) }
     )
 }
 

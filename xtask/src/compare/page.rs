@@ -40,10 +40,9 @@ pub fn html(title: &str, rows: &[Row], text: &str) -> String {
         }
         rest = others;
     }
-    let sides = [Side::Pelago, Side::OpenMpi, Side::Mpich, Side::Oshmem, Side::Libfabric, Side::Copies];
     let name = |side: Side| format!("<b style=\"color:{}\">{}</b>", colour(side), side.name());
     let has = |side: &Side| rows.iter().any(|row| row.sides.contains_key(side));
-    let legend: String = sides.into_iter().filter(has).map(name).collect();
+    let legend: String = Side::ALL.into_iter().filter(has).map(name).collect();
     let text = escape(text.trim_end());
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -116,7 +115,7 @@ fn chart(rows: &[Row]) -> String {
         let _ = writeln!(svg, "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/>");
         let _ = writeln!(svg, "<text class=\"x\" x=\"{at:.1}\" y=\"{}\">{label}</text>", bottom + 16.0);
     }
-    for side in [Side::Copies, Side::Libfabric, Side::Oshmem, Side::Mpich, Side::OpenMpi, Side::Pelago] {
+    for side in Side::ALL.into_iter().rev() {
         svg += &line(rows, side, &x, &y);
     }
     svg + "</svg>\n"

@@ -42,6 +42,12 @@ pub enum Side {
 }
 
 impl Side {
+    /// All of them, as legends name them.
+    pub const ALL: [Side; 8] = {
+        use Side::*;
+        [Pelago, OverLibfabric, OpenMpi, Mpich, Oshmem, Libfabric, Socket, Copies]
+    };
+
     /// As tables name it.
     pub const fn name(self) -> &'static str {
         match self {
