@@ -100,11 +100,11 @@ fn heading(args: &Args) -> String {
     let beside = if args.busy { ", beside a process that computes" } else { "" };
     let waiting = if args.r#yield { "yields" } else { "spins" };
     format!(
-        "{} a node, in the network namespaces {first} and {second}, not bound{beside}; Open MPI\n\
-         {waiting} while it waits. Microseconds an operation, the median over the rounds; in brackets the median of the\n\
-         ratios (ours to theirs). half-round-trip: a put with signal each way, or a message; bandwidth: one\n\
-         of 16 transfers; put-rate: one of 64 puts and a quiet. Of a socket, barrier is an exchange of 8\n\
-         bytes, put-quiet and get are a round trip.\n\n",
+        "{} a node, in the network namespaces {first} and {second}, not bound{beside}.\n\
+         Open MPI {waiting} while it waits. Microseconds an operation, the median over the rounds; in\n\
+         brackets the median of the ratios (ours to theirs). half-round-trip: a put with signal each way,\n\
+         or a message; bandwidth: one of 16 transfers; put-rate: one of 64 puts and a quiet. Of a socket,\n\
+         barrier is an exchange of 8 bytes, put-quiet and get are a round trip.\n\n",
         if args.ppn == 1 { "One PE".to_owned() } else { format!("{} PEs", args.ppn) }
     )
 }
