@@ -141,7 +141,7 @@ const SHMEM_NET_BUDGETS: [Budget; 4] = [
 const TCP_BUDGETS: [Budget; 2] = [
     Budget {
         probe: "shmem_int_p",
-        instructions: 1200,
+        instructions: 1300,
         what: "put of one element over TCP, besides its send",
     },
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
