@@ -11,7 +11,7 @@ use crate::last_words::panic_text;
 use crate::world::{GaveUp, World};
 use pelago_boot::Settings;
 use pelago_fabric::Bell;
-use pelago_fabric::sync::{AtomicBool, Ordering, fence};
+use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use pelago_fabric::threads::without_signals;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -55,10 +55,13 @@ struct Running {
 }
 
 /// How other threads of the PE call the service thread.
-struct Control {
+pub(crate) struct Control {
     is_over: AtomicBool,
     /// Whether the thread sleeps until something arrives, or is about to.
     is_on_guard: AtomicBool,
+    /// Threads of the PE that sleep and rely on this one. Another one that waits may be kept from making
+    /// progress by a lock that one of them has.
+    sleepers: AtomicU32,
     /// Whether everything that arrives wakes the thread.
     hears_all: bool,
     /// Readable after a call.
@@ -97,6 +100,17 @@ impl Control {
     }
 }
 
+/// A thread that sleeps and relies on the service thread.
+pub(crate) struct Relying(Option<Arc<Control>>);
+
+impl Drop for Relying {
+    fn drop(&mut self) {
+        if let Some(control) = &self.0 {
+            control.sleepers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 impl World {
     /// Starts the thread where there is a use for it, and the settings let it.
     pub(crate) fn start_service(&self, settings: &Settings) {
@@ -110,7 +124,8 @@ impl World {
         let Some(net) = self.net.as_ref().filter(|net| net.moves_by_itself()) else { return };
         let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
         let [is_over, is_on_guard] = [false; 2].map(AtomicBool::new);
-        let control = Arc::new(Control { is_over, is_on_guard, hears_all: net.is_urgent(), event });
+        let (sleepers, hears_all) = (AtomicU32::new(0), net.is_urgent());
+        let control = Arc::new(Control { is_over, is_on_guard, sleepers, hears_all, event });
         let (world, net, theirs) = (self.shared(), Arc::clone(net), Arc::clone(&control));
         let body = move || {
             let world = world;
@@ -135,6 +150,15 @@ impl World {
         // It has caught whatever it might have panicked with.
         let _ = thread.join();
         true
+    }
+
+    /// Says that this thread is about to sleep and relies on the service thread, until the answer is dropped.
+    pub(crate) fn rely_on_service(&self) -> Relying {
+        let control = self.service().as_ref().map(|running| Arc::clone(&running.control));
+        if let Some(control) = &control {
+            control.sleepers.fetch_add(1, Ordering::Relaxed);
+        }
+        Relying(control)
     }
 
     /// Whether the service thread takes what arrives over the net, and wakes this PE's sleepers then. It does
@@ -166,7 +190,7 @@ fn serve(world: &World, net: &Arc<Channel>, control: &Control) {
     let nap_max = if net.is_urgent() { NAP_MAX_URGENT } else { NAP_MAX };
     let mut nap = NAP;
     while !control.is_over() && !net.is_shut() {
-        if net.has_looked() {
+        if net.has_looked() && control.sleepers.load(Ordering::Relaxed) == 0 {
             control.sleep(None, nap);
             nap = nap_max.min(2 * nap);
             continue;

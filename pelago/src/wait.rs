@@ -411,7 +411,7 @@ impl World {
         (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),
         guard: Guard,
     ) -> bool {
-        let (mut sleeps, activity) = (0u32, net.activity());
+        let (mut sleeps, activity, _relying) = (0u32, net.activity(), self.rely_on_service());
         while net.activity() == activity && self.is_all_quiet() && self.is_guarded(net, guard) {
             if self.is_busy() {
                 self.drive_all();
