@@ -17,7 +17,7 @@ use crate::Pe;
 use crate::world::World;
 use pelago_boot::cpus;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
-use rustix::thread::{CpuSet, gettid, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use std::time::Duration;
 
 /// The shortest time between two searches for PEs on the same core, and the longest. It doubles with each
@@ -72,6 +72,13 @@ impl Affinity {
     }
 }
 
+/// The core that this thread runs on. The C library is asked: rustix looks for the vDSO, which valgrind
+/// hides, and crashes there.
+fn current_core() -> Option<usize> {
+    // SAFETY: the function has no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 impl World {
     /// Moves this thread to the core that has the PE's number within the machine, if the machine has a core
     /// for each of the job's PEs on it.
@@ -115,7 +122,7 @@ impl World {
         let cpus = cpus();
         let others = self.memory.near_pes().filter(|&pe| pe != self.my_pe());
         let taken: Vec<usize> = others.filter_map(|pe| self.core_of(pe)).collect();
-        let own = sched_getcpu();
+        let own = current_core()?;
         let free = another_core(own, &cpus, &taken)?;
         move_to(free, &cpus);
         Some(())
