@@ -116,6 +116,12 @@ pub trait Provider {
         unreachable!("{} has no {signal:?} for {put:?}", Self::NAME)
     }
 
+    /// Starts an operation at each process that unreported puts were started to since the last flush. It is
+    /// complete when these puts are, and counts as a put. Returns how many were started.
+    fn flush(&self) -> u64 {
+        0
+    }
+
     /// Reads from a PE's memory, perhaps in pieces, as a put writes.
     ///
     /// # Safety
@@ -364,6 +370,10 @@ macro_rules! providers {
             unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {
                 // SAFETY: the caller keeps the contract, which is that of the provider in use.
                 match self { $(Net::$variant(net) => unsafe { net.put_signal(put, signal) }),+ }
+            }
+
+            fn flush(&self) -> u64 {
+                match self { $(Net::$variant(net) => net.flush()),+ }
             }
 
             unsafe fn get(&self, get: Get) -> Status {

@@ -418,6 +418,15 @@ impl Channel {
         let _ = self.issue(world, target, |net| unsafe { net.put_signal(put, signal) });
     }
 
+    /// Lets the next quiet wait for messages of the runtime as well.
+    pub(crate) fn flush(&self) {
+        self.call_if_open(|net| {
+            // Counted under the lock of `is_quiet`, and marked for those who look at the mark alone.
+            self.puts.fetch_add(net.flush(), Ordering::Relaxed);
+            self.injector.unquiet().by_call();
+        });
+    }
+
     /// Starts a put whose source is free as soon as the provider has accepted it: only quiet knows when it is
     /// complete.
     ///

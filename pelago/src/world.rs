@@ -572,6 +572,10 @@ impl World {
             return;
         }
         self.finish_collectives();
+        if let Some(net) = &self.net {
+            // Whoever sees that this PE has left finds its last messages there.
+            net.flush();
+        }
         self.quiet_all();
         self.quiet();
         self.leave();
@@ -596,6 +600,8 @@ impl Drop for World {
         {
             eprintln!("PE {}: leaving the job: {error}", self.me);
         }
+        // Before the memory goes that operations under way read and write.
+        self.shut_channels();
     }
 }
 

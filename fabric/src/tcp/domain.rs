@@ -7,7 +7,7 @@ use super::completion_queue::CompletionQueue;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
 use super::locked;
-use super::peer::Peer;
+use super::peer::{Link, Peer};
 use super::send_queue::{Data, PendingReply, SendQueue, Source};
 use super::socket::{Interest, Poller};
 use crate::secret::Secret;
@@ -68,8 +68,6 @@ pub(super) struct Domain {
     pub(super) last_active: AtomicUsize,
     /// Rounds of polling.
     pub(super) rounds: AtomicU32,
-    /// Rounds without a frame until acknowledgements are sent.
-    pub(super) rounds_before_ack: AtomicU32,
     pub(super) fault: OnceLock<Fault>,
     /// Endpoints of PEs that are not closed.
     pub(super) open: AtomicUsize,
@@ -172,7 +170,6 @@ impl Domain {
             checked: AtomicU64::new(0),
             last_active: AtomicUsize::new(0),
             rounds: AtomicU32::new(0),
-            rounds_before_ack: AtomicU32::new(0),
             fault: OnceLock::new(),
             open: AtomicUsize::new(each.min(n_pes - process * each)),
         })
@@ -202,8 +199,8 @@ impl Domain {
         Ok(())
     }
 
-    /// The address of `bytes` bytes at an offset of a PE's region. An error says that they are not
-    /// registered.
+    /// The address of `bytes` bytes at an offset of a PE's region. It is null if the PE has closed its
+    /// endpoint: frames may still be under way to it. An error says that the bytes are not registered.
     #[inline]
     pub(super) fn place(&self, slot: usize, key: Key, offset: u64, bytes: usize) -> Result<*mut u8, String> {
         let place = self.local_pes.get(slot).and_then(|pe| pe.place(key, offset, bytes));
@@ -245,7 +242,22 @@ impl Domain {
 
     /// Sends a frame that has a header alone.
     pub(super) fn send_control(&self, peer: &Peer, kind: Kind) {
+        self.push_control(peer, peer.send_queue(), kind);
+    }
+
+    /// Starts an operation that is complete when all frames before it are executed, and that counts as a put.
+    /// Returns `false` if the connection is closed.
+    pub(super) fn flush(&self, peer: &Peer, completions: &Arc<CompletionQueue>) -> bool {
+        if matches!(*peer.link(), Link::Closed { .. }) {
+            return false;
+        }
         let mut queue = peer.send_queue();
+        queue.count(Some(completions), None);
+        self.push_control(peer, queue, Kind::Flush);
+        true
+    }
+
+    fn push_control(&self, peer: &Peer, mut queue: MutexGuard<'_, SendQueue>, kind: Kind) {
         let header = Header::control(kind, peer.acks_to_send());
         // SAFETY: a frame without data reads nothing of the caller.
         let pushed = unsafe { queue.push(header, &[], Data::NONE, Source::Copied) };
@@ -261,9 +273,23 @@ impl Domain {
         pushed: io::Result<()>,
         header: &Header,
     ) {
-        let flushed = pushed.and_then(|()| if queue.is_due(header) { queue.flush() } else { Ok(false) });
+        let is_due = queue.is_due(header);
+        let flushed = pushed.and_then(|()| if is_due { queue.flush() } else { Ok(false) });
         if !matches!(flushed, Ok(true)) {
+            if is_due {
+                self.watch_room(peer, &mut queue, true);
+            }
             self.send_later(peer, queue, flushed.map(drop));
+        }
+    }
+
+    /// Lets the poller watch for room to send, or not. It then wakes a thread that sleeps.
+    #[cold]
+    pub(super) fn watch_room(&self, peer: &Peer, queue: &mut SendQueue, watches: bool) {
+        if let Some(socket) = queue.socket.filter(|_| queue.watches_room != watches) {
+            queue.watches_room = watches;
+            let interest = if watches { Interest::Both } else { Interest::Input };
+            let _ = self.poller.change(socket, Tag::Peer(peer.process).code(), interest);
         }
     }
 

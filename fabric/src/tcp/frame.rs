@@ -40,12 +40,14 @@ pub(super) enum Kind {
     /// A put, and then an atomic without the old value. Its operands are the key and the offset of the
     /// word, and the operand of the atomic.
     PutSignal = 9,
+    /// Does nothing. Its acknowledgement says that all frames before it are executed.
+    Flush = 10,
 }
 
 impl Kind {
-    const ALL: [Kind; 9] = {
+    const ALL: [Kind; 10] = {
         use Kind::*;
-        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal]
+        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal, Flush]
     };
 
     /// The length of its operands, in bytes.
@@ -90,7 +92,7 @@ impl Header {
     /// Whether the receiver acknowledges it.
     #[inline]
     pub(super) fn is_acknowledged(&self) -> bool {
-        self.kind.is_delivery() && !self.is_unreported
+        (self.kind.is_delivery() || self.kind == Kind::Flush) && !self.is_unreported
     }
 
     #[inline(always)]
@@ -139,7 +141,7 @@ impl Header {
     pub(super) fn data_bytes(&self) -> usize {
         match self.kind {
             Kind::Put | Kind::PutSignal | Kind::Reply | Kind::Message => self.bytes as usize,
-            Kind::Fetch | Kind::Update | Kind::Get | Kind::Ack | Kind::Bye => 0,
+            Kind::Fetch | Kind::Update | Kind::Get | Kind::Ack | Kind::Bye | Kind::Flush => 0,
         }
     }
 }
@@ -152,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
-            kind in 0..9_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
+            kind in 0..10_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
             word: u64, offset: u64,
         ) {
             let kind = Kind::ALL[kind];
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn other_kinds_and_versions_are_refused() {
         let header = Header::control(Kind::Ack, 0);
-        for (place, value) in [(0, 0), (0, 10), (0, UNREPORTED | Kind::Ack as u8), (1, 0), (1, 1), (1, 3)] {
+        for (place, value) in [(0, 0), (0, 11), (0, UNREPORTED | Kind::Ack as u8), (1, 0), (1, 1), (1, 3)] {
             let mut bytes = header.to_bytes();
             bytes[place] = value;
             assert!(Header::from_bytes(&bytes).is_err(), "byte {place} is {value}");

@@ -33,11 +33,10 @@ const INBOX_BYTES: usize = 4 << 20;
 
 /// A PE of this process.
 pub(super) struct LocalPe {
-    regions: RwLock<Vec<Region>>,
+    /// `None` once the endpoint is closed.
+    regions: RwLock<Option<Vec<Region>>>,
     inbox: Mutex<Inbox>,
     has_mail: AtomicBool,
-    /// Whether the endpoint is closed: messages are dropped.
-    is_closed: AtomicBool,
     /// An eventfd. It is readable after another thread has delivered something to this PE.
     doorbell: OwnedFd,
     has_rung: AtomicBool,
@@ -47,14 +46,16 @@ pub(super) struct LocalPe {
 struct Inbox {
     messages: VecDeque<Message>,
     bytes: usize,
+    /// Whether the endpoint is closed: messages are dropped.
+    is_closed: bool,
 }
 
 impl LocalPe {
     pub(super) fn open() -> io::Result<LocalPe> {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let [has_mail, is_closed, has_rung] = [false; 3].map(AtomicBool::new);
-        let (regions, inbox) = (RwLock::default(), Mutex::default());
-        Ok(LocalPe { regions, inbox, has_mail, is_closed, doorbell, has_rung })
+        let [has_mail, has_rung] = [false; 2].map(AtomicBool::new);
+        let (regions, inbox) = (RwLock::new(Some(Vec::new())), Mutex::default());
+        Ok(LocalPe { regions, inbox, has_mail, doorbell, has_rung })
     }
 
     /// Wakes the PE after another thread has delivered something to it.
@@ -72,10 +73,11 @@ impl LocalPe {
         if !self.has_mail.load(Ordering::Relaxed) {
             return 0;
         }
-        let Inbox { messages, .. } = {
+        let messages = {
             let mut inbox = locked(&self.inbox);
             self.has_mail.store(false, Ordering::Relaxed);
-            std::mem::take(&mut *inbox)
+            inbox.bytes = 0;
+            std::mem::take(&mut inbox.messages)
         };
         for (from, header, payload) in &messages {
             handle(Event::Message { from: *from, header: *header, payload });
@@ -83,9 +85,10 @@ impl LocalPe {
         messages.len()
     }
 
-    /// Registers a memory region. Returns `false` if the key is taken.
+    /// Registers a memory region of an open endpoint. Returns `false` if the key is taken.
     pub(super) fn register(&self, key: Key, start: NonNull<u8>, bytes: usize) -> bool {
         let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(regions) = &mut *regions else { return false };
         let is_free = regions.iter().all(|region| region.key != key);
         if is_free {
             regions.push(Region { key, start, bytes });
@@ -93,10 +96,12 @@ impl LocalPe {
         is_free
     }
 
-    /// The address of `bytes` bytes at an offset of a region; `None` if the region does not have them.
+    /// The address of `bytes` bytes at an offset of a region. It is null if the endpoint is closed. `None` if
+    /// the region does not have these bytes.
     #[inline]
     pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
         let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(regions) = &*regions else { return Some(std::ptr::null_mut()) };
         let region = *regions.iter().find(|region| region.key == key)?;
         let offset = usize::try_from(offset).ok()?;
         let is_inside = bytes <= region.bytes && offset <= region.bytes - bytes;
@@ -104,19 +109,18 @@ impl LocalPe {
         is_inside.then(|| unsafe { region.start.as_ptr().add(offset) })
     }
 
-    /// Closes the endpoint: nothing is registered any more, and messages are dropped.
+    /// Closes the endpoint: no region is registered any more, and messages are dropped.
     pub(super) fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
-        self.regions.write().unwrap_or_else(PoisonError::into_inner).clear();
-        *locked(&self.inbox) = Inbox::default();
+        *self.regions.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(&self.inbox) = Inbox { is_closed: true, ..Inbox::default() };
     }
 
     /// Adds a message to the inbox. Returns `false` if the inbox is full.
     pub(super) fn push_message(&self, from: Pe, header: u64, payload: &[u8]) -> bool {
-        if self.is_closed.load(Ordering::Relaxed) {
+        let mut inbox = locked(&self.inbox);
+        if inbox.is_closed {
             return true;
         }
-        let mut inbox = locked(&self.inbox);
         if inbox.messages.len() >= INBOX_MESSAGES || inbox.bytes >= INBOX_BYTES {
             return false;
         }

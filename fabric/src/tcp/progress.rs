@@ -9,7 +9,7 @@ use super::domain::{Domain, Fault, Tag};
 use super::frame::Kind;
 use super::peer::{Link, Peer};
 use super::receiver::{Received, Receiver};
-use super::socket::{self, Interest};
+use super::socket;
 use crate::sync::Ordering;
 use crate::types::Event;
 use std::os::fd::AsRawFd;
@@ -18,9 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Rounds between two calls of epoll while there is one connection.
 const ROUNDS_PER_EPOLL: u32 = 16;
-/// Rounds without a frame before a put with long data is acknowledged: more may follow, and each
-/// acknowledgement is a system call at both ends.
-const ROUNDS_BEFORE_ACK: u32 = 8;
 /// Receives from one connection in one round.
 const RECEIVES_MAX: usize = 8;
 /// The time limit for sending the last frames.
@@ -74,10 +71,7 @@ impl Domain {
             frames += self.poll_descriptors(sink);
         }
         if frames == 0 {
-            match self.rounds_before_ack.load(Ordering::Relaxed) {
-                0 => self.acknowledge(),
-                rounds => self.rounds_before_ack.store(rounds - 1, Ordering::Relaxed),
-            }
+            self.acknowledge();
         }
         frames
     }
@@ -122,10 +116,6 @@ impl Domain {
             if stop.is_some() {
                 break;
             }
-        }
-        if frames > 0 {
-            let rounds = if receiver.is_after_long() { ROUNDS_BEFORE_ACK } else { 0 };
-            self.rounds_before_ack.store(rounds, Ordering::Relaxed);
         }
         match stop {
             None | Some(Stop::Empty) => drop(receiver),
@@ -196,15 +186,8 @@ impl Domain {
             if queue.is_listed {
                 self.unsent.add(process);
             }
-            // The poller watches a connection without room, so that it wakes a thread that sleeps.
-            let watches = queue.is_listed && queue.socket.is_some();
-            if watches != queue.watches_room
-                && let Some(socket) = queue.socket
-            {
-                queue.watches_room = watches;
-                let interest = if watches { Interest::Both } else { Interest::Input };
-                let _ = self.poller.change(socket, Tag::Peer(process).code(), interest);
-            }
+            let watches = queue.is_listed;
+            self.watch_room(peer, &mut queue, watches);
             drop(queue);
             if let Err(error) = flushed {
                 self.lost(peer, "sending", Some(error.to_string()));
@@ -256,6 +239,8 @@ impl Domain {
         let mut link = peer.link();
         let socket = match std::mem::take(&mut *link) {
             Link::Up(socket) => {
+                // The poller would report the end of the connection for ever.
+                let _ = self.poller.remove(socket.as_raw_fd());
                 socket::shut_down(socket.as_raw_fd());
                 peer.set_socket(None);
                 self.links.fetch_sub(1, Ordering::Relaxed);
@@ -274,14 +259,18 @@ impl Domain {
         self.close(peer);
     }
 
-    /// Closes the endpoint of a PE. With the last endpoint, the process says goodbye to all peers. Until its
-    /// last frames are sent it goes on receiving: the system resets a connection that is closed with unread
-    /// bytes, and drops the bytes under way.
+    /// Closes the endpoint of a PE, whose memory is still there. With the last endpoint, the process says
+    /// goodbye to all peers first.
     pub(super) fn close_endpoint(&self, slot: usize) {
-        self.local_pes[slot].close();
-        if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return;
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.say_goodbye();
         }
+        self.local_pes[slot].close();
+    }
+
+    /// Says goodbye to all peers. Until the last frames are sent the process goes on receiving: the system
+    /// resets a connection that is closed with unread bytes, and drops the bytes under way.
+    fn say_goodbye(&self) {
         let deadline = Instant::now() + LINGER;
         let peers: Vec<_> = self.peers.iter().filter(|peer| peer.socket().is_some()).collect();
         for peer in &peers {

@@ -7,7 +7,7 @@ use super::frame::{Header, Kind};
 use super::peer::Peer;
 use super::progress::Sink;
 use super::send_queue::{Data, PendingReply, Source};
-use crate::amo::{AtomicKind, write_word};
+use crate::amo::{Atomic, AtomicKind, write_word};
 use crate::contract::{Never, Provider};
 use crate::copy;
 use crate::operation::{Amo, Completion, Get, Put, Signal};
@@ -35,6 +35,8 @@ pub struct Tcp {
     pub(super) domain: Arc<Domain>,
     pub(super) completions: Arc<CompletionQueue>,
     has_reported: Cell<bool>,
+    /// The processes to which unreported puts were started since the last flush.
+    unreported: Box<[Cell<bool>]>,
 }
 
 impl Tcp {
@@ -58,7 +60,8 @@ impl Tcp {
 
     fn new(me: Pe, slot: usize, receives: bool, domain: &Arc<Domain>) -> Tcp {
         let (domain, completions) = (Arc::clone(domain), Arc::default());
-        Tcp { me, slot, receives, domain, completions, has_reported: Cell::new(false) }
+        let unreported = vec![Cell::new(false); domain.peers.len()].into();
+        Tcp { me, slot, receives, domain, completions, has_reported: Cell::new(false), unreported }
     }
 
     /// The process of a PE, `None` if that is this one, and the PE's number within the process.
@@ -74,10 +77,21 @@ impl Tcp {
         Header { from, to, bytes, word, offset, ..Header::control(kind, 0) }
     }
 
-    /// An address in a registered region of this process.
+    /// An address in a registered region of this process. It is null if the PE has closed its endpoint.
     fn own_place(&self, slot: u16, remote: Remote, bytes: usize) -> *mut u8 {
         let place = self.domain.place(slot.into(), remote.key, remote.offset_bytes as u64, bytes);
         place.unwrap_or_else(|what| panic!("PE {}: {what}", self.me))
+    }
+
+    /// Executes an atomic on a word of this process. Returns the old value, or 0 if the PE has closed its
+    /// endpoint.
+    ///
+    /// # Safety
+    /// The word is aligned.
+    unsafe fn execute_own(&self, slot: u16, word: Remote, atomic: Atomic) -> u64 {
+        let place = self.own_place(slot, word, atomic.kind.bytes());
+        // SAFETY: the caller has promised the word, which lies in a registered region.
+        if place.is_null() { 0 } else { unsafe { atomic.execute(place) } }
     }
 
     /// Makes a round of progress without a handler. Messages go to inboxes.
@@ -94,19 +108,24 @@ impl Tcp {
         let Put { pe, target, source: start, bytes, completion } = put;
         let (peer, slot) = self.peer(pe);
         let Some(peer) = peer else {
-            // SAFETY: the caller has promised source, target, and the word.
-            unsafe {
-                copy::transfer(self.own_place(slot, target, bytes), start, bytes);
-                if let Some(Signal { word, atomic }) = signal {
-                    atomic.execute(self.own_place(slot, word, atomic.kind.bytes()));
-                }
+            let place = self.own_place(slot, target, bytes);
+            if !place.is_null() {
+                // SAFETY: the caller has promised source and target.
+                unsafe { copy::transfer(place, start, bytes) };
+            }
+            if let Some(Signal { word, atomic }) = signal {
+                // SAFETY: the caller has promised the word.
+                unsafe { self.execute_own(slot, word, atomic) };
             }
             self.completions.count_puts(u64::from(completion != Completion::Unreported));
             return Status::Done;
         };
         let token = completion.token();
         let starts = match completion {
-            Completion::Unreported => Starts::Unreported,
+            Completion::Unreported => {
+                self.unreported[peer.process].set(true);
+                Starts::Unreported
+            }
             _ => Starts::Put(token),
         };
         let source = if bytes > INJECT_BYTES {
@@ -193,12 +212,23 @@ impl Provider for Tcp {
         unsafe { self.start_put(put, Some(signal)) }
     }
 
+    fn flush(&self) -> u64 {
+        let targets = self.domain.peers.iter().filter(|peer| self.unreported[peer.process].replace(false));
+        targets.filter(|peer| self.domain.flush(peer, &self.completions)).count() as u64
+    }
+
     unsafe fn get(&self, get: Get) -> Status {
         let Get { pe, source, target, bytes, completion } = get;
         let (peer, slot) = self.peer(pe);
         let Some(peer) = peer else {
+            let place = self.own_place(slot, source, bytes);
             // SAFETY: the caller has promised source and target.
-            unsafe { copy::transfer(target, self.own_place(slot, source, bytes), bytes) };
+            unsafe {
+                match place.is_null() {
+                    true => target.write_bytes(0, bytes),
+                    false => copy::transfer(target, place, bytes),
+                }
+            }
             self.completions.count_get();
             return Status::Done;
         };
@@ -214,10 +244,9 @@ impl Provider for Tcp {
         let (token, bytes, code) = (completion.token(), atomic.kind.bytes(), atomic.code());
         let (peer, slot) = self.peer(pe);
         let Some(peer) = peer else {
-            let place = self.own_place(slot, word, bytes);
             // SAFETY: the caller has promised the word, and the place of the old value if there is one.
             unsafe {
-                let old = atomic.execute(place);
+                let old = self.execute_own(slot, word, atomic);
                 if fetched.is_null() {
                     self.completions.count_puts(1);
                 } else {

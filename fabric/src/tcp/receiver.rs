@@ -173,11 +173,6 @@ impl Receiver {
         self.start == 0 && self.end == BUFFER_BYTES && self.direct.is_none()
     }
 
-    /// Whether the last frame had long data.
-    pub(super) fn is_after_long(&self) -> bool {
-        self.is_after_long
-    }
-
     /// Whether the buffer has bytes.
     pub(super) fn has_bytes(&self) -> bool {
         self.start < self.end

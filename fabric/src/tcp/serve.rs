@@ -56,7 +56,8 @@ impl Domain {
     }
 
     /// Executes a frame. Its data lie at `data`, or in its target. Returns `false` if an inbox has no room
-    /// for it.
+    /// for it. What is for a PE that has closed its endpoint is dropped, and gets are answered with zeros.
+    /// Such a frame was under way when all PEs had agreed to leave, or the job fails.
     ///
     /// # Safety
     /// The data are where this says.
@@ -90,12 +91,7 @@ impl Domain {
                 // SAFETY: the reply has the expected length; the starter has kept the target until now.
                 unsafe { complete(&reply, data) };
             }
-            (Kind::Get, _) => {
-                let (bytes, to) = (header.bytes as usize, header.to.into());
-                let start = self.place(to, header.word, header.offset, bytes)?.cast_const();
-                // SAFETY: the source was checked, and its PE keeps it as long as the endpoint.
-                unsafe { self.reply(peer, header, Data { start, bytes }, Source::Stays(None)) };
-            }
+            (Kind::Get, _) => self.execute_get(peer, header)?,
             (Kind::Fetch | Kind::Update, _) => {
                 let [operand, compare, _] = operands;
                 let word = (header.word, header.offset);
@@ -145,12 +141,29 @@ impl Domain {
         if let Some(data) = data {
             let bytes = header.data_bytes();
             let target = self.place(header.to.into(), header.word, header.offset, bytes)?;
-            // SAFETY: the target was checked, and the caller has promised the data.
-            unsafe { copy::transfer(target, data, bytes) };
+            if !target.is_null() {
+                // SAFETY: the target was checked, and the caller has promised the data.
+                unsafe { copy::transfer(target, data, bytes) };
+            }
         }
         if header.kind == Kind::PutSignal {
             let [key, offset, operand] = operands;
             self.execute_atomic(header, (key, offset), [operand, 0])?;
+        }
+        Ok(())
+    }
+
+    /// Answers a get.
+    fn execute_get(&self, peer: &Peer, header: &Header) -> Result<(), String> {
+        let (bytes, to) = (header.bytes as usize, header.to.into());
+        let start = self.place(to, header.word, header.offset, bytes)?.cast_const();
+        if start.is_null() {
+            let zeros = vec![0; bytes];
+            // SAFETY: the zeros are copied before this returns.
+            unsafe { self.reply(peer, header, Data { start: zeros.as_ptr(), bytes }, Source::Copied) };
+        } else {
+            // SAFETY: the source was checked, and its PE keeps it as long as the endpoint.
+            unsafe { self.reply(peer, header, Data { start, bytes }, Source::Stays(None)) };
         }
         Ok(())
     }
@@ -181,6 +194,9 @@ impl Domain {
         let atomic = atomic.ok_or_else(|| format!("an atomic of code {code}"))?;
         let bytes = atomic.kind.bytes();
         let place = self.place(header.to.into(), key, offset, bytes)?;
+        if place.is_null() {
+            return Ok((bytes, 0));
+        }
         if !place.addr().is_multiple_of(bytes) {
             return Err(format!("an atomic at offset {offset}, which is not aligned"));
         }

@@ -158,6 +158,10 @@ impl Poller {
         self.control(libc::EPOLL_CTL_MOD, socket, tag, interest)
     }
 
+    pub(super) fn remove(&self, socket: RawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, socket, 0, Interest::Input)
+    }
+
     fn control(&self, operation: c_int, socket: RawFd, tag: u64, interest: Interest) -> io::Result<()> {
         let events = match interest {
             Interest::Input => libc::EPOLLIN,

@@ -3,10 +3,11 @@
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::handshake::{self, CHALLENGE_BYTES, Call, PROOF_BYTES, Side, Terms, WELCOME};
 use super::{Tcp, TcpChoice};
+use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
-use crate::operation::{Completion, Get, Put};
+use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
-use crate::types::{FabricError, Key, Remote, Status};
+use crate::types::{Completions, FabricError, Key, Remote, Status};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -346,6 +347,61 @@ fn a_get_that_is_half_received_is_dropped_with_its_endpoint() {
 }
 
 #[test]
+fn what_comes_for_a_closed_pe_disturbs_nobody() {
+    let mut job = Job::with_several(4, 2);
+    job.put(2, 0, 1);
+    drop(job.endpoints.remove(0));
+    let pe_2 = &job.endpoints[1];
+    let source = vec![7_u64; REGION_BYTES / 8];
+    let (target, completion) = (Remote { key: KEY, offset_bytes: 0 }, Completion::Counted);
+    let put = |bytes| Put { pe: 0, target, source: source.as_ptr().cast(), bytes, completion };
+    let add = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 };
+    let amo = |fetched| Amo { pe: 0, word: target, atomic: add, fetched, completion };
+    let (mut gotten, mut fetched) = ([GUARD; 4], GUARD);
+    // SAFETY: source and targets live until all is complete; what was the region had these places.
+    unsafe {
+        for bytes in [8, REGION_BYTES] {
+            assert_eq!(pe_2.put(put(bytes)), Status::Pending);
+            assert_eq!(pe_2.put_signal(put(bytes), Signal { word: target, atomic: add }), Status::Pending);
+        }
+        assert_eq!(pe_2.atomic(amo(std::ptr::null_mut())), Status::Pending);
+        assert_eq!(pe_2.get(get(0, &mut gotten)), Status::Pending);
+        assert_eq!(pe_2.atomic(amo((&raw mut fetched).cast())), Status::Pending);
+    }
+    assert_eq!(pe_2.send(0, 5, b"too late"), Status::Done);
+    job.until("all to be complete", || pe_2.completions() == Completions { puts: 6, gets: 2 });
+    assert_eq!((gotten, fetched), ([0; 4], 0));
+    assert!(job.memory[0][REGION_BYTES / 8] == GUARD, "nothing was written");
+    // PE 1, of the same process, goes on.
+    // SAFETY: the source lives until the put is complete, and the region of PE 1 has its place.
+    assert_eq!(unsafe { pe_2.put(Put { pe: 1, ..put(8) }) }, Status::Pending);
+    job.until("a put to another PE", || pe_2.completions().puts == 7);
+    assert_eq!(job.memory[1][REGION_BYTES / 8], 7);
+}
+
+#[test]
+fn a_signalled_put_that_is_half_received_is_dropped_with_its_target() {
+    let mut job = Job::with_several(4, 2);
+    let mut member = job.member();
+    let half = vec![1; REGION_BYTES / 2];
+    let code = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 }.code();
+    let header_of_put = Header { code, ..header(Kind::PutSignal, REGION_BYTES as u32) };
+    let operands: Vec<u8> = [KEY, 0, 1].into_iter().flat_map(u64::to_ne_bytes).collect();
+    member.write_all(&[&header_of_put.to_bytes()[..], &operands, &half].concat()).unwrap();
+    let is_direct = |job: &Job| job.endpoints[0].domain.peers[1].receiver().direct().is_some();
+    job.until("the first half", || is_direct(&job));
+    drop(job.endpoints.remove(0));
+    job.memory[0].fill(GUARD);
+    let mut last = [GUARD; 1];
+    // SAFETY: the target lives until the end of the test.
+    assert_eq!(unsafe { job.endpoints[0].get(get(2, &mut last)) }, Status::Pending);
+    let answer = [&header(Kind::Reply, 8).to_bytes()[..], &9_u64.to_ne_bytes()].concat();
+    member.write_all(&[half, answer].concat()).unwrap();
+    job.until("a get of the other PE", || job.endpoints[0].completions().gets == 1);
+    assert!(last == [9] && job.memory[0].iter().all(|&word| word == GUARD));
+}
+
+#[test]
 fn another_job_is_refused_by_both() {
     let (job, other) = (Job::open(2), Job::open(2));
     let mut stream = TcpStream::connect(job.address(0)).unwrap();
@@ -363,7 +419,7 @@ fn another_job_is_refused_by_both() {
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![0..64_u64, (REGION_BYTES as u64 - 64)..(REGION_BYTES as u64 + 64), any::<u64>()];
     let header = (
-        1..=9_u8,
+        1..=10_u8,
         0..2_u16,
         0..0xC00_u16,
         0..200_u32,

@@ -19,6 +19,35 @@ fn wait_for_ever(world: &World) {
     }
 }
 
+/// PE 2 computes, and nothing serves others meanwhile, so most of what PE 0 puts to it is not sent when PE 0
+/// panics. The source is in memory that goes with the PE.
+#[test]
+fn a_panic_with_a_large_put_under_way_is_told() {
+    const WORDS: usize = 8 << 20;
+    let nodes = [("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp"), ("PELAGO_SERVICE_THREAD", "off")];
+    let report = pelago::try_processes!(3, nodes, |world: &World| {
+        let array = world.alloc_zeroed::<u64>(2 * WORDS).unwrap();
+        world.barrier();
+        if world.my_pe() == 1 {
+            wait_for_ever(world);
+        }
+        if world.my_pe() == 2 {
+            let limit = Instant::now() + Duration::from_secs(60);
+            while Instant::now() < limit {
+                std::hint::spin_loop();
+            }
+            unreachable!("the job ends before");
+        }
+        let own = array.ptr(0).expect("the parts of a node are mapped");
+        // SAFETY: nobody writes the source, and it stays until the world goes.
+        unsafe { array.put_nbi(2, WORDS, std::slice::from_raw_parts(own, WORDS)).unwrap() };
+        panic!("the matrix is singular");
+    });
+    let (pe, cause, text) = first_failure(&report);
+    assert!(pe == Some(0) && !matches!(cause, Cause::Signal(_)), "{report:?}");
+    assert!(text.contains("the matrix is singular"), "{text}");
+}
+
 #[test]
 fn a_panic_names_pe_and_words() {
     let report = pelago::try_processes!(3, [], |world| {

@@ -24,7 +24,10 @@ use pelago_fabric::{
     Completion, Event, FabricResult, Get, Key, Net, Pe, Provider, Put, Remote, Secret, Status, Token,
 };
 use proptest::prelude::*;
-use signals::{a_signal_comes_after_its_data, an_unreported_put_arrives, signals_come_in_order};
+use signals::{
+    a_flush_tells_of_unreported_puts, a_signal_comes_after_its_data, an_unreported_put_arrives,
+    signals_come_in_order,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{catch_unwind, resume_unwind};
@@ -653,6 +656,7 @@ macro_rules! conformance {
             a_signal_comes_after_its_data
             signals_come_in_order
             an_unreported_put_arrives
+            a_flush_tells_of_unreported_puts
             the_bell_rings
             contexts_complete_apart
             a_rest_returns

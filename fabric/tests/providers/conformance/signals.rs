@@ -83,6 +83,33 @@ pub(super) fn signals_come_in_order<H: Harness>() {
     fabric.until(|| endpoint.completions().puts == 120, "the counted puts to complete");
 }
 
+/// A flush counts as a put, and is complete when the unreported puts before it are.
+pub(super) fn a_flush_tells_of_unreported_puts<H: Harness>() {
+    let fabric = H::open(2);
+    let endpoint = &fabric.endpoints[0];
+    assert_eq!(endpoint.flush(), 0, "nothing was started");
+    if !endpoint.signals() {
+        return;
+    }
+    for round in 1..=50_u64 {
+        let source = pattern(1000, round as u8);
+        let completion = Completion::Unreported;
+        let put = |place| Put { pe: 1, target: at(place), source: source.as_ptr(), bytes: 1000, completion };
+        for place in [0, 1000, 2000] {
+            // SAFETY: such a put is short, so the source need only live until the call returns; the range
+            // lies in the region.
+            fabric.accepted(|| unsafe { endpoint.put(put(place)) });
+        }
+        let before = endpoint.completions().puts;
+        // Between PEs of one process such puts are complete already.
+        let started = endpoint.flush();
+        assert!(started <= 1, "one process");
+        fabric.until(|| endpoint.completions().puts == before + started, "a flush");
+        assert!(fabric.region(1)[2000..3000] == source, "round {round}");
+        assert_eq!(endpoint.flush(), 0, "all is known");
+    }
+}
+
 /// A put that nobody is told of arrives, and does not count.
 pub(super) fn an_unreported_put_arrives<H: Harness>() {
     let fabric = H::open(2);
