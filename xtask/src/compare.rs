@@ -10,6 +10,7 @@ mod gups;
 mod net;
 mod page;
 mod programs;
+mod report;
 mod rows;
 mod shmem;
 mod table;

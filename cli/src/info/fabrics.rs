@@ -14,7 +14,7 @@ use crate::bench::table::Table;
 /// All that there is to say.
 #[derive(Serialize)]
 pub struct Report {
-    /// What PEs that are not mapped use, under these settings, and why.
+    /// The fabric between nodes under these settings, and the reason.
     used: String,
     /// The addresses at which the provider `tcp` listens.
     tcp: Vec<String>,

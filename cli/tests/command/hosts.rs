@@ -47,7 +47,8 @@ impl Hosts {
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.names[0])).arg(program);
-        command.env("TEST_LEFT", &self.names[0]).env("TEST_RIGHT", &self.names[1]);
+        let [left, right] = &self.names;
+        command.env("REMOTE_HOSTS", format!("{}={left} {}={right}", ADDRESSES[0], ADDRESSES[1]));
         command
     }
 

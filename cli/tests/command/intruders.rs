@@ -168,9 +168,9 @@ fn another_user_reaches_nothing_over_tcp() {
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
-/// What the user nobody does at each port of a job over TCP of our own: connections that say nothing until
-/// the end, and others that say something at random, beyond the length of a hello and below it. It prints how
-/// many bytes came back to each.
+/// The program of another user. At each port of a job over TCP it opens connections that send nothing, and
+/// connections that send random bytes, more than a hello has and fewer. It prints how many bytes each of them
+/// received.
 const STRANGER: &str = r#"
     for port in "$@"; do
         for i in $(seq 60); do exec {silent}<>/dev/tcp/127.0.0.1/$port; done

@@ -1,6 +1,8 @@
 #!/bin/sh
-# What tests of two hosts use in the place of ssh: runs a command in the network namespace that stands for
-# the host. As with ssh, no settings of Pelago travel.
+# Takes the place of ssh where network namespaces stand for hosts: runs a command in the one whose address is given.
+# As with ssh, no settings of Pelago travel. REMOTE_HOSTS has pairs of address and namespace. With REMOTE_FOLDER each
+# host has a name of its own, as libraries take shared memory where names are equal, and its own folder for temporary
+# files.
 while :; do
     case "$1" in
         -l | -p | -i | -o) shift 2 ;;
@@ -8,11 +10,13 @@ while :; do
         *) break ;;
     esac
 done
-case "$1" in
-    10.77.0.1) namespace=$TEST_LEFT ;;
-    10.77.0.2) namespace=$TEST_RIGHT ;;
-    *) echo "remote.sh knows no host $1" >&2; exit 1 ;;
-esac
+for pair in $REMOTE_HOSTS; do
+    [ "${pair%%=*}" = "$1" ] && namespace=${pair#*=}
+done
+[ -n "$namespace" ] || { echo "remote.sh knows no host $1" >&2; exit 1; }
 shift
 for variable in $(env | sed -n 's/^\(PELAGO_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
-exec nsenter --net="/run/netns/$namespace" sh -c "$*"
+[ -n "$REMOTE_FOLDER" ] || exec nsenter --net="/run/netns/$namespace" sh -c "$*"
+export TMPDIR="$REMOTE_FOLDER/$namespace"
+mkdir -p "$TMPDIR"
+exec nsenter --net="/run/netns/$namespace" unshare --uts sh -c "hostname $namespace; $*"

@@ -15,7 +15,8 @@ use std::os::fd::RawFd;
 const BUFFER_BYTES: usize = 64 << 10;
 /// Data that lack at least this number of bytes are received into the target.
 const DIRECT_BYTES: usize = 4 << 10;
-/// What is received into the buffer while long data come: a header, operands, and short data.
+/// While long data arrive, the buffer receives at most this number of bytes behind them: room for the next
+/// header, its operands, and short data.
 const BYTES_BESIDE_LONG: usize = 1 << 10;
 /// The longest data that the buffer has room for.
 const BUFFERED_BYTES: usize = BUFFER_BYTES - HEADER_BYTES;
@@ -153,7 +154,7 @@ impl Receiver {
         }
     }
 
-    /// Makes room for so many bytes from the start of the next frame.
+    /// The next frame needs this number of bytes in the buffer: makes room for them.
     fn wait_for(&mut self, bytes: usize) -> Result<Next, String> {
         if self.start + bytes > BUFFER_BYTES {
             self.move_to_front();

@@ -1,7 +1,7 @@
 //! The send queue of a connection: frames to be sent, and operations that are not complete.
 //!
-//! Small frames are gathered by Nagle's rule (RFC 896). The first one is sent at once. The following ones, as
-//! long as that one is not acknowledged, are sent together: with the next progress, or when they are
+//! Small frames are gathered by Nagle's rule (RFC 896). If nothing is unacknowledged, a frame is sent at
+//! once. Otherwise it waits for others, and they are sent together: with the next progress, or when they are
 //! [`BATCH_BYTES`] long. A put that is not acknowledged is sent at once, as its receiver waits for it. Large
 //! data are sent from the source, without a copy.
 //!

@@ -22,7 +22,7 @@ pub(super) enum Moved {
     End,
 }
 
-/// A part of the bytes that one call sends or receives.
+/// An element of the vector that `sendmsg` and `recvmsg` take.
 pub(super) fn part(start: *const u8, bytes: usize) -> libc::iovec {
     libc::iovec { iov_base: start.cast_mut().cast::<c_void>(), iov_len: bytes }
 }
@@ -125,7 +125,7 @@ pub(super) fn set_nodelay(socket: &OwnedFd) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(socket, true)?)
 }
 
-/// What a poller watches of a descriptor.
+/// The events of a descriptor that a poller reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interest {
     Input,

@@ -42,6 +42,16 @@ fn every_operation_keeps_the_oracle() {
     });
 }
 
+everywhere! {
+    beyond_a_page(4): blocks_longer_than_a_page_keep_the_oracle;
+}
+
+/// PEs of a node hand each other at most a page of 1 KiB, while messages between nodes may be longer.
+fn blocks_longer_than_a_page_keep_the_oracle(world: &World) {
+    let names: Vec<_> = all_names().collect();
+    run_cases(&world.team(), &names, 1, &[129, 300, 512, 513]);
+}
+
 #[test]
 fn teams_of_teams_keep_the_oracle() {
     let names = ["broadcast", "all_reduce", "gather", "all_gather", "exclusive_scan"];

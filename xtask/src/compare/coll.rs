@@ -4,16 +4,15 @@
 //! Invariant: all are timed by the same loop (coll/measure.h), take turns operation by operation, and check
 //! their results. A ratio is the median over the rounds of ours to theirs in the same round.
 
-use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args as Arguments, ValueEnum};
 
 use super::programs::{Asked, Programs, Side};
+use super::report::{Files, Report};
 use super::rows::{Cell, Collected, gates};
-use super::{page, table};
+use super::table;
 
 /// The operations, as `perf coll` and the C programs name them.
 const OPERATIONS: &str = "barrier,broadcast,scatter,gather,all-gather,all-to-all,reduce,all-reduce";
@@ -41,12 +40,8 @@ pub struct Args {
     /// The libraries to compare with
     #[arg(long, value_enum, value_delimiter = ',', default_value = "open-mpi,mpich,oshmem")]
     against: Vec<Side>,
-    /// Write everything to this file as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a page of curves to this file
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 /// Who is the root.
@@ -75,18 +70,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let gates = gates(&rows, cores);
     text += &table::gates(&gates);
-    print!("{text}");
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string(&serde_json::json!({ "rows": rows, "gates": gates }))?;
-        fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(path) = &args.plot {
-        fs::write(path, page::html("Collective operations", &rows, &text))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    let missed = gates.iter().filter(|gate| !gate.is_kept()).count();
-    ensure!(missed == 0, "gates that are missed: {missed} of {}", gates.len());
-    Ok(())
+    Report { title: "Collective operations", rows: &rows, gates: &gates, text: &text }.finish(&args.files)
 }
 
 /// All rounds with so many PEs, and the one-way time of 8 bytes where each PE has a core.

@@ -15,8 +15,9 @@ use clap::Args as Arguments;
 use serde::Deserialize;
 
 use super::programs::Side;
+use super::report::{Files, Report};
 use super::rows::{Cell, Collected, Gate, Row};
-use super::{output_of, page, table};
+use super::{output_of, table};
 use crate::workspace::{cargo, metadata, root};
 
 /// The rows, as both programs name them, and how much more time than theirs ours may take, if that is bound.
@@ -64,12 +65,8 @@ pub struct Args {
     /// Take the middle block of a run in place of the shortest
     #[arg(long)]
     middle: bool,
-    /// Write everything to this file as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a page to this file
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 /// Builds both programs, runs them round after round, prints how they compare, and fails if a gate does.
@@ -81,19 +78,8 @@ pub fn run(args: &Args) -> Result<()> {
     let gates: Vec<_> = rows.iter().filter_map(gate).filter(|_| !args.calls).collect();
     let judged = if gates.is_empty() { String::new() } else { table::gates(&gates) };
     let text = heading(&fabric, args) + &table::rows(&rows) + &judged;
-    print!("{text}");
-    if let Some(path) = &args.json {
-        let all = serde_json::json!({ "fabric": fabric, "rows": rows, "gates": gates });
-        fs::write(path, serde_json::to_string(&all)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(path) = &args.plot {
-        let page = page::html("One-sided operations over libfabric", &rows, &text);
-        fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    let missed = gates.iter().filter(|gate| !gate.is_kept()).count();
-    ensure!(missed == 0, "rows that are not within their bounds: {missed} of {}", gates.len());
-    Ok(())
+    Report { title: "One-sided operations over libfabric", rows: &rows, gates: &gates, text: &text }
+        .finish(&args.files)
 }
 
 fn heading(fabric: &str, args: &Args) -> String {
@@ -281,19 +267,8 @@ pub fn namespaces(text: &str) -> Result<[String; 2], String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    fn args(words: &str) -> Args {
-        Cli::try_parse_from(words.split_whitespace()).unwrap_or_else(|error| panic!("{error}")).args
-    }
+    use crate::compare::report::tests::args;
 
     fn words(command: &Command) -> String {
         let all = [command.get_program()].into_iter().chain(command.get_args());
@@ -352,7 +327,7 @@ mod tests {
 
     #[test]
     fn rows_are_known_by_name() {
-        assert_eq!(args("fabric --rows put,get-bandwidth").rows, ["put", "get-bandwidth"]);
+        assert_eq!(args::<Args>("fabric --rows put,get-bandwidth").rows, ["put", "get-bandwidth"]);
         assert!(row_name("puts").is_err_and(|error| error.contains("fetch-add")));
     }
 }

@@ -4,17 +4,17 @@
 //! Invariant: all are timed by the same loop (net/rows.h), start without binding, have their hosts' names and
 //! take turns, run by run. A ratio is the median over the rounds of ours to theirs in the same round.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::Args as Arguments;
 
 use super::fabric::namespaces;
 use super::programs::{Printed, Side, parse};
+use super::report::{Files, Report};
 use super::rows::{Cell, Collected, Gate, Row};
-use super::{find_program, output_of, page, table};
+use super::{find_program, output_of, table};
 use crate::install::Install;
 use crate::workspace::{metadata, root};
 
@@ -42,12 +42,8 @@ pub struct Args {
     /// The libraries to compare with: open-mpi, mpich
     #[arg(long, value_enum, value_delimiter = ',', default_value = "open-mpi,mpich")]
     against: Vec<Side>,
-    /// Write everything to this file as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a page to this file
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 /// Builds the programs, runs them round after round, prints how they compare, and fails if a gate does.
@@ -74,18 +70,8 @@ pub fn run(args: &Args) -> Result<()> {
     let rows = by_operation(collected.rows(pes));
     let gates: Vec<Gate> = rows.iter().flat_map(|row| gates(row, args)).collect();
     let text = heading(args) + &table::rows(&rows) + &table::gates(&gates);
-    print!("{text}");
-    if let Some(path) = &args.json {
-        let all = serde_json::to_string(&serde_json::json!({ "rows": rows, "gates": gates }))?;
-        fs::write(path, all).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(path) = &args.plot {
-        fs::write(path, page::html("Between two nodes over TCP", &rows, &text))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    let missed = gates.iter().filter(|gate| !gate.is_kept()).count();
-    ensure!(missed == 0, "gates that are missed: {missed} of {}", gates.len());
-    Ok(())
+    Report { title: "Between two nodes over TCP", rows: &rows, gates: &gates, text: &text }
+        .finish(&args.files)
 }
 
 /// The rows with the sizes of an operation one after the other, as charts want them.
@@ -185,11 +171,12 @@ impl Programs {
         let [first, second] = self.hosts.each_ref().map(|host| &host.address);
         let (n, ppn) = ((2 * args.ppn).to_string(), args.ppn);
         let hosts = format!("{first}:{ppn},{second}:{ppn}");
-        let script = sources().join("host.sh");
+        let script = root().join("cli/tests/command/remote.sh");
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &args.netns[0]]);
         let [left, right] = &args.netns;
-        command.env("NET_HOSTS", format!("{first}={left} {second}={right}")).env("NET_FOLDER", &self.folder);
+        command.env("REMOTE_HOSTS", format!("{first}={left} {second}={right}"));
+        command.env("REMOTE_FOLDER", &self.folder);
         match side {
             Side::Pelago | Side::OverLibfabric => {
                 let fabric = if side == Side::Pelago { "tcp" } else { "ofi" };
@@ -294,19 +281,8 @@ impl Drop for Busy {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    fn args(words: &str) -> Args {
-        Cli::try_parse_from(words.split_whitespace()).unwrap_or_else(|error| panic!("{error}")).args
-    }
+    use crate::compare::report::tests::args;
 
     #[test]
     fn addresses_are_read() {

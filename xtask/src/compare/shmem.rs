@@ -5,7 +5,6 @@
 //! the rounds of ours to theirs in the same round.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,8 +12,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::Args as Arguments;
 
-use super::page;
 use super::programs::{Printed, Side, launcher, parse};
+use super::report::{Files, Report};
 use super::rows::{Cell, Collected, Gate, Row};
 use super::table;
 use super::{find_program, output_of};
@@ -64,12 +63,8 @@ pub struct Args {
     /// Rows (default: all; where PEs share cores, those of collective calls)
     #[arg(long, value_delimiter = ',')]
     rows: Vec<String>,
-    /// Write everything to this file as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a page of curves to this file
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 /// Installs ours, builds the programs, runs them round after round, prints how they compare, and fails if a
@@ -91,17 +86,7 @@ pub fn run(args: &Args) -> Result<()> {
     if !missed.is_empty() {
         text += &table::gates(&missed);
     }
-    print!("{text}");
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string(&serde_json::json!({ "rows": rows, "gates": gates }))?;
-        fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(path) = &args.plot {
-        let page = page::html("OpenSHMEM calls", &rows, &text);
-        fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    ensure!(missed.is_empty(), "rows that are not within their bounds: {} of {}", missed.len(), gates.len());
-    Ok(())
+    Report { title: "OpenSHMEM calls", rows: &rows, gates: &gates, text: &text }.finish(&args.files)
 }
 
 fn heading(pes: usize, cores: usize) -> String {

@@ -126,6 +126,39 @@ fn a_put_reads_its_source_until_it_is_complete() {
     trial.passes(write(true));
 }
 
+/// Rank 0 completes its put to rank 1 and tells rank 2, which tells rank 1.
+#[test]
+fn the_data_of_a_signalled_put_are_there_with_its_signal_only() {
+    let write = |signal_first: bool| {
+        move |rank: Rank, b: &mut Builder| match rank {
+            0 => {
+                b.put_signal(1, HERE, THERE, 8, 0);
+                b.complete();
+                b.put_signal(2, HERE, THERE, 8, 0);
+                b.copy(HERE, RESULT, 8);
+            }
+            1 => {
+                b.scratch(8);
+                let mut waits = [(0, 0), (2, 1)];
+                if !signal_first {
+                    waits.reverse();
+                }
+                b.wait(waits[0].0, waits[0].1);
+                b.copy(RESULT, scratch(0), 8);
+                b.wait(waits[1].0, waits[1].1);
+            }
+            _ => {
+                b.wait(0, 0);
+                b.signal(1, 1);
+            }
+        }
+    };
+    let trial = Trial::new(Operation::Broadcast, 3);
+    trial.passes(write(true));
+    let text = trial.fails(Fault::Race, 1, write(false));
+    assert!(text.contains("the write of rank 0, step 0: put 8 B"), "{text}");
+}
+
 #[test]
 fn an_answer_to_a_put_tells_that_it_is_complete() {
     Trial::new(Operation::Broadcast, 2).passes(|rank, b| {
