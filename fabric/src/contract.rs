@@ -6,6 +6,7 @@
 use crate::amo::AtomicKind;
 use crate::operation::{Amo, Get, Put, Signal};
 use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Status};
+use std::hint::unreachable_unchecked;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -213,12 +214,30 @@ pub trait Inject: Send {
     /// To be called once it lies where it is to stay, before anything is started.
     fn settle(self: Pin<&mut Self>);
 
+    /// Whether each call of [`put_word`](Inject::put_word) has its own copy of the code; else it calls
+    /// [`put_outlined`](Inject::put_outlined).
+    #[inline(always)]
+    fn is_inlined(&self) -> bool {
+        false
+    }
+
     /// Starts a put of a value of 1, 2, 4 or 8 bytes. `false` if the provider does not take it now, or
     /// refuses it: then nothing has begun, and [`refused`](Inject::refused) knows what it was.
     ///
     /// # Safety
     /// It is settled, and the endpoint is open. There is such a PE, and the place lies inside the region.
-    unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool;
+    #[inline(always)]
+    unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.put_outlined(pe, size_of::<T>(), word_of(value), offset_bytes) }
+    }
+
+    /// The same of a value of `bytes` bytes, which are the first ones of `word`. The arguments stand as in
+    /// the runtime's put of a value, which need not move them.
+    ///
+    /// # Safety
+    /// As [`put_word`](Inject::put_word).
+    unsafe fn put_outlined(&mut self, pe: Pe, bytes: usize, word: u64, offset_bytes: usize) -> bool;
 
     /// PE, offset and value of the last put of a value of `bytes` bytes, which was not taken.
     fn refused(&self, bytes: usize) -> (Pe, usize, [u8; 8]);
@@ -239,13 +258,14 @@ pub trait Inject: Send {
         unsafe { self.put(pe, offset_bytes, source, bytes) }
     }
 
-    /// Starts a get of at most [`get_bytes`](Inject::get_bytes) bytes, as above.
+    /// Starts a get of at least one byte and at most [`get_bytes`](Inject::get_bytes), as above.
     ///
     /// # Safety
     /// As above; the target is valid for writes, and nothing else is started here, until the get is complete.
     unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
         let _ = (pe, offset_bytes, into, bytes);
-        false
+        // SAFETY: a get has a byte at least, which is more than those without gets of their own allow.
+        unsafe { unreachable_unchecked() }
     }
 
     /// PE and offset of the last get.
@@ -257,10 +277,21 @@ pub trait Inject: Send {
     /// gets are under way as well, it may be too many.
     ///
     /// # Safety
-    /// The endpoint is open.
+    /// The endpoint is open, and a get was started.
     unsafe fn gets(&self) -> u64 {
-        0
+        // SAFETY: those without gets of their own start none.
+        unsafe { unreachable_unchecked() }
     }
+}
+
+/// A value of at most 8 bytes as the first bytes of a word.
+#[inline(always)]
+pub(crate) fn word_of<T: Copy>(value: T) -> u64 {
+    debug_assert!(matches!(size_of::<T>(), 1 | 2 | 4 | 8), "a put of a word");
+    let mut word = 0_u64;
+    // SAFETY: the word has room for the value.
+    unsafe { (&raw mut word).cast::<T>().write_unaligned(value) };
+    word
 }
 
 /// How providers inject that do not: there is no such value.
@@ -275,7 +306,7 @@ impl Inject for Never {
         match *self.get_mut() {}
     }
 
-    unsafe fn put_word<T: Copy>(&mut self, _: Pe, _: usize, _: T) -> bool {
+    unsafe fn put_outlined(&mut self, _: Pe, _: usize, _: u64, _: usize) -> bool {
         match *self {}
     }
 
@@ -461,7 +492,23 @@ macro_rules! providers {
             unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
                 // SAFETY: the caller's promises are the same.
                 unsafe {
-                    match self { $(NetInject::$variant(own) => own.put_word(pe, offset_bytes, value)),+ }
+                    match self {
+                        $(NetInject::$variant(own) if own.is_inlined() => {
+                            own.put_word(pe, offset_bytes, value)
+                        })+
+                        own => own.put_outlined(pe, size_of::<T>(), word_of(value), offset_bytes),
+                    }
+                }
+            }
+
+            #[cold]
+            #[inline(never)]
+            unsafe fn put_outlined(&mut self, pe: Pe, bytes: usize, word: u64, offset_bytes: usize) -> bool {
+                // SAFETY: the caller's promises are the same.
+                unsafe {
+                    match self {
+                        $(NetInject::$variant(own) => own.put_outlined(pe, bytes, word, offset_bytes)),+
+                    }
                 }
             }
 

@@ -495,11 +495,8 @@ mod tests {
 
         fn settle(self: Pin<&mut Self>) {}
 
-        unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
-            let mut word = [0; 8];
-            // SAFETY: a word has at most 8 bytes.
-            unsafe { word.as_mut_ptr().cast::<T>().write_unaligned(value) };
-            self.last = (pe, offset_bytes, word);
+        unsafe fn put_outlined(&mut self, pe: Pe, _bytes: usize, word: u64, offset_bytes: usize) -> bool {
+            self.last = (pe, offset_bytes, word.to_ne_bytes());
             self.takes()
         }
 

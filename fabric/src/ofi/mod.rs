@@ -31,6 +31,6 @@ pub use domain::{Choice, usable};
 pub use environment::lighten_endpoints;
 pub use info::Info;
 pub use library::{API_VERSION, Library, OfiError};
-pub use prepared::Prepared;
+pub use prepared::OfiInject;
 pub use provider::Ofi;
 pub use survey::{Find, Standing, Survey};

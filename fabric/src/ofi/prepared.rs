@@ -5,23 +5,30 @@
 
 use super::slots::{Kind, Slot};
 use super::sys::*;
-use crate::contract::Inject;
+use crate::contract::{Inject, word_of};
 use crate::sync::{AtomicU64, Ordering};
 use crate::types::{Key, Pe};
+use std::hint::unreachable_unchecked;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
-/// In the place of an address: the PE's memory has a key of its own, or begins elsewhere than at 0.
-const TOLD: u64 = u64::MAX;
 /// How libfabric is to take puts: their source is free at return, and they count once they are delivered.
 const INJECTED: u64 = FI_INJECT | FI_DELIVERY_COMPLETE;
+
+/// How an endpoint of libfabric injects, by how the memory of the PEs is reached.
+pub enum OfiInject {
+    /// The memory of all PEs has the same key, and begins at 0.
+    Common(Prepared),
+    /// Each PE has told its key and where its memory begins.
+    Told(Prepared),
+}
 
 /// The messages of an endpoint to one region.
 pub struct Prepared {
     endpoint: NonNull<fid_ep>,
-    /// The address of each PE, if the memory of all has the same key and begins at 0; else `TOLD`.
+    /// The address of each PE.
     addresses: Box<[u64]>,
     /// How the memory of each PE is reached.
     spots: Box<[Spot]>,
@@ -116,11 +123,9 @@ impl Prepared {
     /// Puts of up to this number of bytes through an endpoint to the memory that each PE has at its spot.
     pub(super) fn new(endpoint: NonNull<fid_ep>, spots: Box<[Spot]>, put_bytes: usize) -> Prepared {
         let key = spots[0].key;
-        let is_common = spots.iter().all(|spot| spot.key == key && spot.start == 0);
-        let address = |spot: &Spot| if is_common { spot.address } else { TOLD };
         Prepared {
             endpoint,
-            addresses: spots.iter().map(address).collect(),
+            addresses: spots.iter().map(|spot| spot.address).collect(),
             spots,
             put_bytes,
             words: [1, 2, 4, 8].map(|bytes| Message::new(key, bytes)),
@@ -129,6 +134,16 @@ impl Prepared {
             get: None,
             _pinned: PhantomPinned,
         }
+    }
+
+    /// Whether the memory of all PEs has the same key, and begins at 0.
+    fn is_common(&self) -> bool {
+        self.spots.iter().all(|spot| spot.key == self.spots[0].key && spot.start == 0)
+    }
+
+    /// As one injects by it.
+    pub(super) fn into_inject(self) -> OfiInject {
+        if self.is_common() { OfiInject::Common(self) } else { OfiInject::Told(self) }
     }
 
     /// Gets as well, up to this number of bytes, with the endpoint's counter of them, if all memory has one
@@ -140,8 +155,7 @@ impl Prepared {
         bytes: usize,
     ) -> Prepared {
         let (message, slot) = (Message::new(self.spots[0].key, 0), Slot::new(u32::MAX, Kind::Get, 0, None));
-        let is_common = self.addresses[0] != TOLD;
-        self.get = is_common.then_some(Get { message, counter, fetched_in_vain, bytes, slot });
+        self.get = self.is_common().then_some(Get { message, counter, fetched_in_vain, bytes, slot });
         self
     }
 
@@ -179,46 +193,43 @@ impl Prepared {
             fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, flags) == 0
         }
     }
+}
 
-    /// Starts a put of a value where each PE has told how its memory is reached. The arguments stand as in
-    /// `View::p`, so that the other way need not move them.
-    ///
-    /// # Safety
-    /// As [`Inject::put_word`].
-    #[cold]
-    #[inline(never)]
-    unsafe fn put_as_told<T: Copy>(
-        this: *mut Prepared,
-        pe: Pe,
-        bytes: usize,
-        value: T,
-        offset_bytes: usize,
-    ) -> bool {
-        // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
-        // rest.
-        unsafe {
-            let put = &raw mut (*this).words[bytes.trailing_zeros() as usize];
-            Prepared::aim(this, put, pe, offset_bytes);
-            (&raw mut (*this).value).cast::<T>().write(value);
-            fi_writemsg((*this).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
+impl OfiInject {
+    #[inline(always)]
+    fn prepared(&self) -> &Prepared {
+        match self {
+            OfiInject::Common(prepared) | OfiInject::Told(prepared) => prepared,
+        }
+    }
+
+    #[inline(always)]
+    fn prepared_mut(&mut self) -> &mut Prepared {
+        match self {
+            OfiInject::Common(prepared) | OfiInject::Told(prepared) => prepared,
         }
     }
 }
 
-impl Inject for Prepared {
+impl Inject for OfiInject {
     fn put_bytes(&self) -> usize {
-        self.put_bytes
+        self.prepared().put_bytes
     }
 
     fn get_bytes(&self) -> usize {
-        self.get.as_ref().map_or(0, |get| get.bytes)
+        self.prepared().get.as_ref().map_or(0, |get| get.bytes)
+    }
+
+    #[inline(always)]
+    fn is_inlined(&self) -> bool {
+        matches!(self, OfiInject::Common(_))
     }
 
     fn settle(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of it; these are the parts of a value that is there, and the pointers
         // are good for as long as it stays.
         unsafe {
-            let all = &raw mut *self.get_unchecked_mut();
+            let all = &raw mut *self.get_unchecked_mut().prepared_mut();
             for i in 0..4 {
                 let put = &raw mut (*all).words[i];
                 (*put).local.iov_base = (&raw mut (*all).value).cast();
@@ -236,16 +247,16 @@ impl Inject for Prepared {
     #[inline(always)]
     unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
         debug_assert!(matches!(size_of::<T>(), 1 | 2 | 4 | 8), "a put of a word");
-        // Through pointers, as what the message points to is not to be borrowed.
-        let all = &raw mut *self;
         // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
         // rest.
         unsafe {
+            // Through pointers, as what the message points to is not to be borrowed.
+            let OfiInject::Common(prepared) = self else {
+                return self.put_outlined(pe, size_of::<T>(), word_of(value), offset_bytes);
+            };
+            let all = &raw mut *prepared;
             let addresses: &[u64] = &(*all).addresses;
             let address = *addresses.get_unchecked(pe);
-            if address == TOLD {
-                return Prepared::put_as_told(all, pe, size_of::<T>(), value, offset_bytes);
-            }
             let put = &raw mut (*all).words[size_of::<T>().trailing_zeros() as usize];
             (*put).message.addr = address;
             (*put).remote.addr = offset_bytes as u64;
@@ -254,34 +265,48 @@ impl Inject for Prepared {
         }
     }
 
+    unsafe fn put_outlined(&mut self, pe: Pe, bytes: usize, word: u64, offset_bytes: usize) -> bool {
+        // Through pointers, as what the message points to is not to be borrowed.
+        let all = &raw mut *self.prepared_mut();
+        // SAFETY: the caller has promised PE and place; there is a message for each size.
+        unsafe {
+            let put = &raw mut (*all).words[bytes.trailing_zeros() as usize];
+            Prepared::aim(all, put, pe, offset_bytes);
+            (*all).value = word;
+            fi_writemsg((*all).endpoint.as_ptr(), &raw const (*put).message, INJECTED) == 0
+        }
+    }
+
     fn refused(&self, bytes: usize) -> (Pe, usize, [u8; 8]) {
-        let put = &self.words[bytes.trailing_zeros() as usize];
+        let Prepared { words, spots, value, .. } = self.prepared();
+        let put = &words[bytes.trailing_zeros() as usize];
         let is_it = |spot: &Spot| spot.address == put.message.addr;
-        let pe = self.spots.iter().position(is_it).expect("it was one of these");
-        let offset_bytes = (put.remote.addr - self.spots[pe].start) as usize;
-        (pe, offset_bytes, self.value.to_ne_bytes())
+        let pe = spots.iter().position(is_it).expect("it was one of these");
+        let offset_bytes = (put.remote.addr - spots[pe].start) as usize;
+        (pe, offset_bytes, value.to_ne_bytes())
     }
 
     unsafe fn put(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
-        unsafe { self.put_run(pe, offset_bytes, (source, bytes), INJECTED) }
+        unsafe { self.prepared_mut().put_run(pe, offset_bytes, (source, bytes), INJECTED) }
     }
 
     // Without FI_DELIVERY_COMPLETE no answer travels back, which over tcp takes the receiver a system call.
     unsafe fn put_message(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
-        unsafe { self.put_run(pe, offset_bytes, (source, bytes), FI_INJECT) }
+        unsafe { self.prepared_mut().put_run(pe, offset_bytes, (source, bytes), FI_INJECT) }
     }
 
     #[inline(always)]
     unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
-        let all = &raw mut *self;
-        // SAFETY: the caller vouches for all of it, and asks for no get where there is none.
+        // SAFETY: the caller vouches for all of it, and asks for no get where there is none: only where all
+        // memory has one key there are gets.
         unsafe {
+            let OfiInject::Common(all) = self else { unreachable_unchecked() };
+            let all = &raw mut *all;
             let get = &raw mut *(*all).get.as_mut().unwrap_unchecked();
             (*get).slot.pe = pe;
             let message = &raw mut (*get).message;
-            // There are gets only where all addresses are known.
             let addresses: &[u64] = &(*all).addresses;
             (*message).message.addr = *addresses.get_unchecked(pe);
             (*message).remote.addr = offset_bytes as u64;
@@ -291,14 +316,15 @@ impl Inject for Prepared {
     }
 
     fn last_get(&self) -> (Pe, usize) {
-        self.get.as_ref().map_or((0, 0), |get| (get.slot.pe, get.message.remote.addr as usize))
+        self.prepared().get.as_ref().map_or((0, 0), |get| (get.slot.pe, get.message.remote.addr as usize))
     }
 
     #[inline(always)]
     unsafe fn gets(&self) -> u64 {
         // SAFETY: the counter is open as long as the endpoint, and the caller asks after a get.
         unsafe {
-            let get = self.get.as_ref().unwrap_unchecked();
+            let OfiInject::Common(prepared) = self else { unreachable_unchecked() };
+            let get = prepared.get.as_ref().unwrap_unchecked();
             fi_cntr_read(get.counter.as_ptr()) - get.fetched_in_vain.load(Ordering::Relaxed)
         }
     }

@@ -12,7 +12,7 @@ use super::atomic::{datatype, operation};
 use super::domain::{Choice, Domain};
 use super::endpoint::{BATCH, Completion, Endpoint, Of, RECEIVES, Transfer, list_of};
 use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
-use super::prepared::Prepared;
+use super::prepared::{OfiInject, Prepared};
 use super::region::{Loan, Memory};
 use super::remote::{self, Peers};
 use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
@@ -284,7 +284,7 @@ impl Ofi {
 impl Provider for Ofi {
     const NAME: &'static str = "ofi";
     const MOVES_BY_ITSELF: bool = true;
-    type Inject = Prepared;
+    type Inject = OfiInject;
 
     fn description(&self) -> String {
         let offer = &self.endpoint.domain.offer;
@@ -554,17 +554,18 @@ impl Provider for Ofi {
         self.endpoint.may_sleep()
     }
 
-    fn inject(&self, key: Key) -> Option<Prepared> {
+    fn inject(&self, key: Key) -> Option<OfiInject> {
         let put_bytes = self.inject_bytes();
         let spots = (put_bytes >= size_of::<u64>()).then(|| self.peers.spots(key))?;
         let is_empty = spots.is_empty();
         let prepared = (!is_empty).then(|| Prepared::new(self.endpoint.ep, spots, put_bytes))?;
         // A get of its own writes where it is told, by a key that is known without being told.
         if !self.memory.is_free() || self.endpoint.domain.offer.wants_telling() {
-            return Some(prepared);
+            return Some(prepared.into_inject());
         }
         let (gets, vain) = (self.endpoint.gets, Arc::clone(&self.fetched_in_vain));
-        Some(prepared.with_gets(gets, vain, self.endpoint.domain.offer.transfer_bytes))
+        let prepared = prepared.with_gets(gets, vain, self.endpoint.domain.offer.transfer_bytes);
+        Some(prepared.into_inject())
     }
 
     fn completions(&self) -> Completions {

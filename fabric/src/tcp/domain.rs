@@ -13,6 +13,7 @@ use super::socket::{Interest, Poller};
 use crate::secret::Secret;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::types::{FabricError, FabricResult, Key, Pe, Token};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -77,25 +78,25 @@ pub(super) struct Domain {
 #[derive(Default)]
 pub(super) struct PeerList {
     count: AtomicUsize,
-    peers: Mutex<Vec<usize>>,
+    peers: Mutex<VecDeque<usize>>,
 }
 
 impl PeerList {
     /// Adds a peer whose flag was just set.
     pub(super) fn add(&self, peer: usize) {
         let mut peers = locked(&self.peers);
-        peers.push(peer);
+        peers.push_back(peer);
         self.count.store(peers.len(), Ordering::Relaxed);
     }
 
-    /// Empties the list.
-    pub(super) fn take(&self) -> Vec<usize> {
-        if self.is_empty() {
-            return Vec::new();
-        }
-        let mut peers = locked(&self.peers);
-        self.count.store(0, Ordering::Relaxed);
-        std::mem::take(&mut *peers)
+    /// Takes the peers that are in the list now, one after another. Those that are added meanwhile stay.
+    pub(super) fn take(&self) -> impl Iterator<Item = usize> {
+        (0..self.count.load(Ordering::Relaxed)).map_while(|_| {
+            let mut peers = locked(&self.peers);
+            let peer = peers.pop_front();
+            self.count.store(peers.len(), Ordering::Relaxed);
+            peer
+        })
     }
 
     #[inline]
@@ -240,6 +241,39 @@ impl Domain {
         true
     }
 
+    /// The process of a PE, and the PE's number within it.
+    #[inline]
+    pub(super) fn process_of(&self, pe: Pe) -> (usize, u16) {
+        match self.each {
+            // A division takes as long as all the rest of a short put.
+            1 => (pe, 0),
+            each => (pe / each, (pe % each) as u16),
+        }
+    }
+
+    /// Starts a put of a word that has no event, as [`start`](Domain::start) does. Returns `false` if the
+    /// queue takes no word now.
+    #[inline]
+    pub(super) fn start_word(
+        &self,
+        peer: &Peer,
+        mut header: Header,
+        word: u64,
+        completions: &Arc<CompletionQueue>,
+    ) -> bool {
+        let mut queue = peer.send_queue();
+        if !queue.takes_word() {
+            return false;
+        }
+        queue.count(Some(completions), None);
+        header.acks = peer.acks_to_send();
+        queue.push_word(header, word);
+        if queue.is_word_due() || !queue.is_listed {
+            self.send_if_due(peer, queue, Ok(()), &header);
+        }
+        true
+    }
+
     /// Sends a frame that has a header alone.
     pub(super) fn send_control(&self, peer: &Peer, kind: Kind) {
         self.push_control(peer, peer.send_queue(), kind);
@@ -273,12 +307,18 @@ impl Domain {
         pushed: io::Result<()>,
         header: &Header,
     ) {
-        let is_due = queue.is_due(header);
-        let flushed = pushed.and_then(|()| if is_due { queue.flush() } else { Ok(false) });
-        if !matches!(flushed, Ok(true)) {
-            if is_due {
-                self.watch_room(peer, &mut queue, true);
+        if pushed.is_ok() && !queue.is_due(header) {
+            if queue.socket.is_none() {
+                self.send_later(peer, queue, Ok(()));
+            } else if !queue.is_listed {
+                queue.is_listed = true;
+                self.unsent.add(peer.process);
             }
+            return;
+        }
+        let flushed = pushed.and_then(|()| queue.flush());
+        if !matches!(flushed, Ok(true)) {
+            self.watch_room(peer, &mut queue, true);
             self.send_later(peer, queue, flushed.map(drop));
         }
     }

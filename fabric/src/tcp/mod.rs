@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `provider` | the endpoint of a PE |
 //! | `domain` | the state that all endpoints of a process share |
+//! | `inject` | injected puts of a word |
 //! | `progress` | polling, acknowledgements, the end of connections |
 //! | `local_pe` | a PE of this process: its memory regions, its inbox |
 //! | `peer` | another process: the states of the connection to it |
@@ -31,6 +32,7 @@ mod connect;
 mod domain;
 mod frame;
 mod handshake;
+mod inject;
 mod local_pe;
 mod peer;
 mod progress;
@@ -44,6 +46,7 @@ mod tests;
 
 pub use business_card::addresses;
 pub use domain::TcpChoice;
+pub use inject::TcpInject;
 pub use provider::Tcp;
 
 /// Locks a mutex, also after a panic of another thread: no lock is held while user code runs.

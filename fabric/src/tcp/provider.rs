@@ -4,11 +4,12 @@ use super::business_card::BusinessCard;
 use super::completion_queue::CompletionQueue;
 use super::domain::{Domain, Starts, TcpChoice};
 use super::frame::{Header, Kind};
+use super::inject::TcpInject;
 use super::peer::Peer;
 use super::progress::Sink;
 use super::send_queue::{Data, PendingReply, Source};
 use crate::amo::{Atomic, AtomicKind, write_word};
-use crate::contract::{Never, Provider};
+use crate::contract::Provider;
 use crate::copy;
 use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
@@ -67,8 +68,8 @@ impl Tcp {
     /// The process of a PE, `None` if that is this one, and the PE's number within the process.
     #[inline]
     pub(super) fn peer(&self, pe: Pe) -> (Option<&Peer>, u16) {
-        let (process, slot) = (pe / self.domain.each, pe % self.domain.each);
-        ((process != self.domain.process).then(|| &self.domain.peers[process]), slot as u16)
+        let (process, slot) = self.domain.process_of(pe);
+        ((process != self.domain.process).then(|| &self.domain.peers[process]), slot)
     }
 
     pub(super) fn header(&self, kind: Kind, to: u16, bytes: usize, remote: Remote) -> Header {
@@ -169,7 +170,7 @@ impl Tcp {
 impl Provider for Tcp {
     const NAME: &'static str = "tcp";
     const MOVES_BY_ITSELF: bool = true;
-    type Inject = Never;
+    type Inject = TcpInject;
 
     fn limits(&self) -> Limits {
         Limits { inject_bytes: INJECT_BYTES, message_bytes: MESSAGE_BYTES, transfer_bytes: TRANSFER_BYTES }
@@ -303,6 +304,10 @@ impl Provider for Tcp {
             None => Ok(events),
             Some(error) => Err(error),
         }
+    }
+
+    fn inject(&self, key: Key) -> Option<TcpInject> {
+        Some(TcpInject::new(&self.domain, &self.completions, key, self.slot as u16))
     }
 
     fn rest(&self, _bound: Duration) {

@@ -93,6 +93,8 @@ pub(super) struct SendQueue {
     started: u32,
     acknowledged: u32,
     runs: VecDeque<Run>,
+    /// The last run. It may have no put that is not acknowledged.
+    newest: Option<Run>,
     replies: VecDeque<PendingReply>,
     /// Whether the peer is in the domain's list of those with unsent bytes.
     pub(super) is_listed: bool,
@@ -112,6 +114,12 @@ impl SendQueue {
             || self.pieces.len() >= UNSENT_PIECES_MAX
     }
 
+    /// Whether the queue takes the put of a word now. What goes behind large data goes by the ordinary way.
+    #[inline]
+    pub(super) fn takes_word(&self) -> bool {
+        self.pieces.is_empty() && self.batch.len() < UNSENT_BYTES_MAX && self.runs.len() < OUTSTANDING_MAX
+    }
+
     /// Whether there are bytes to be sent.
     #[inline]
     pub(super) fn has_unsent(&self) -> bool {
@@ -127,7 +135,7 @@ impl SendQueue {
     #[inline]
     pub(super) fn count(&mut self, completions: Option<&Arc<CompletionQueue>>, token: Option<Token>) {
         self.started = self.started.wrapping_add(1);
-        if let Some(run) = self.runs.back_mut()
+        if let Some(run) = &mut self.newest
             && token.is_none()
             && run.token.is_none()
             && run.completions.as_ref().map(Arc::as_ptr) == completions.map(Arc::as_ptr)
@@ -135,8 +143,14 @@ impl SendQueue {
             (run.last, run.count) = (self.started, run.count + 1);
             return;
         }
-        let completions = completions.cloned();
-        self.runs.push_back(Run { last: self.started, count: 1, completions, token });
+        self.begin_run(completions, token);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_run(&mut self, completions: Option<&Arc<CompletionQueue>>, token: Option<Token>) {
+        let run = Run { last: self.started, count: 1, completions: completions.cloned(), token };
+        self.runs.extend(self.newest.replace(run).filter(|before| before.count > 0));
     }
 
     /// Adds an operation that expects a reply.
@@ -160,7 +174,9 @@ impl SendQueue {
             return false;
         }
         self.acknowledged = acks;
-        while let Some(run) = self.runs.front_mut() {
+        loop {
+            let is_newest = self.runs.is_empty();
+            let Some(run) = self.runs.front_mut().or(self.newest.as_mut()) else { break };
             // Numbers wrap around. They are compared by their distance, which is far below half of the range.
             let left = run.last.wrapping_sub(acks);
             let left = if left > u32::MAX / 2 { 0 } else { left.min(run.count) };
@@ -171,8 +187,8 @@ impl SendQueue {
                     completions.push(Entry::Done(token));
                 }
             }
-            if left > 0 {
-                run.count = left;
+            run.count = left;
+            if left > 0 || is_newest {
                 break;
             }
             self.runs.pop_front();
@@ -214,12 +230,32 @@ impl SendQueue {
         if is_large { unsafe { self.push_large(data, source) } } else { Ok(()) }
     }
 
+    /// Adds a put of the first bytes of a word, as many as its header says.
+    #[inline]
+    pub(super) fn push_word(&mut self, header: Header, word: u64) {
+        let (start, bytes) = (self.batch.len(), header.bytes as usize);
+        debug_assert!(bytes <= size_of_val(&word));
+        self.batch.reserve(HEADER_BYTES + size_of_val(&word));
+        // SAFETY: the batch has room for the header and the whole word.
+        unsafe {
+            let place = self.batch.as_mut_ptr().add(start);
+            place.cast::<[u8; HEADER_BYTES]>().write(header.to_bytes());
+            place.add(HEADER_BYTES).cast::<u64>().write_unaligned(word);
+            self.batch.set_len(start + HEADER_BYTES + bytes);
+        }
+    }
+
     /// Whether a frame with this header makes the queue send its bytes now.
     #[inline]
     pub(super) fn is_due(&self, header: &Header) -> bool {
-        let may_wait = header.is_acknowledged();
+        !header.is_acknowledged() || self.is_word_due() || !self.pieces.is_empty()
+    }
+
+    /// The same for the put of a word, before which no large data are.
+    #[inline]
+    pub(super) fn is_word_due(&self) -> bool {
         let is_first = self.started.wrapping_sub(self.acknowledged) <= 1;
-        !may_wait || is_first || self.batch.len() - self.sent >= BATCH_BYTES || !self.pieces.is_empty()
+        is_first || self.batch.len() - self.sent >= BATCH_BYTES
     }
 
     /// Adds the data of a frame whose header and operands were added.
@@ -362,7 +398,7 @@ mod tests {
         queue.count(None, None);
         queue.count(Some(&other), Some(7));
         queue.count(Some(&one), None);
-        assert_eq!(queue.runs.len(), 4, "puts that follow each other are one run");
+        assert_eq!(queue.runs.len(), 3, "puts that follow each other are one run");
         let first = u32::MAX - 2;
         assert!(queue.acknowledge(first.wrapping_add(1)));
         assert_eq!((one.completions().puts, other.completions().puts), (1, 0));
@@ -374,5 +410,7 @@ mod tests {
         assert!(!queue.acknowledge(first.wrapping_add(3)), "less than before");
         assert!(queue.acknowledge(first.wrapping_add(5)));
         assert!(!queue.has_outstanding() && queue.runs.is_empty() && one.completions().puts == 3);
+        queue.count(Some(&one), None);
+        assert_eq!((queue.runs.len(), queue.newest.as_ref().map(|run| run.count)), (0, Some(1)));
     }
 }
