@@ -78,7 +78,7 @@ impl<'a> Call<'a> {
         self.operation.name()
     }
 
-    fn is_in_place(&self) -> bool {
+    pub(super) fn is_in_place(&self) -> bool {
         self.operands.is_some_and(|(target, source)| target.own == source.own && self.count > 0)
     }
 

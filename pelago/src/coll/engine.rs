@@ -302,7 +302,9 @@ impl World {
         Ok(progress)
     }
 
-    fn take_scratch(
+    /// A block of scratch memory of at least `bytes` bytes: its offset in the heap, and its size. `None` for
+    /// 0 bytes.
+    pub(super) fn take_scratch(
         &self,
         team: &TeamCore,
         operation: &'static str,
@@ -327,6 +329,11 @@ impl World {
         };
         team.keep_block((offset, size));
         Ok(Some((offset, size)))
+    }
+
+    /// Gives a block of scratch memory back.
+    pub(super) fn give_scratch(&self, team: &TeamCore, scratch: Option<(usize, usize)>) {
+        team.engine().scratch.extend(scratch);
     }
 
     /// Moves all collective operations of this PE as far as they can go now. `false` if this thread has

@@ -29,8 +29,9 @@ pub(crate) struct Hierarchy {
     pub(super) own: usize,
     /// Whether each group is a range of ranks, and the ranges follow each other.
     pub(super) is_ordered: bool,
-    /// Members of the smallest group.
+    /// Members of the smallest group, and of the largest.
     pub(super) least: usize,
+    pub(super) most: usize,
     /// Where the staging buffers lie in the members' blocks, and how many ranks these are for.
     pub(super) staging_offset: usize,
     pub(super) block_ranks: usize,
@@ -67,6 +68,7 @@ impl Hierarchy {
             own,
             is_ordered: groups.are_ordered(),
             least: groups.least(),
+            most: groups.most(),
             groups,
             staging_offset: block::staging_offset(block_ranks, sync_memory::slots(kind, block_ranks)),
             block_ranks,

@@ -117,6 +117,11 @@ impl Groups {
         (0..self.len()).map(|group| self.ranks(group).len()).min().unwrap_or(0)
     }
 
+    /// The ranks of the largest group.
+    pub fn most(&self) -> usize {
+        (0..self.len()).map(|group| self.ranks(group).len()).max().unwrap_or(0)
+    }
+
     /// Whether each group is one range of ranks, and the ranges follow each other.
     pub fn are_ordered(&self) -> bool {
         self.ranks.iter().enumerate().all(|(place, &rank)| place == rank)
@@ -136,7 +141,7 @@ mod tests {
     #[test]
     fn groups_are_in_the_order_of_their_lowest_ranks() {
         let groups = Groups::of(&[7, 3, 7, 3, 3]);
-        assert_eq!((groups.len(), groups.leaders(), groups.least()), (2, vec![0, 1], 2));
+        assert_eq!((groups.len(), groups.leaders(), groups.least(), groups.most()), (2, vec![0, 1], 2, 3));
         assert_eq!((groups.ranks(0), groups.ranks(1)), (&[0, 2][..], &[1, 3, 4][..]));
         assert_eq!((0..5).map(|rank| groups.place(rank)).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
         assert_eq!((groups.ranges(1), groups.are_ordered()), (vec![1..2, 3..5], false));

@@ -11,8 +11,9 @@
 //! ```
 //! Invariant: a buffer is written only when its receiver has read what it had before. Exchanges use two sets
 //! of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have passed
-//! e - 1. A broadcast tells nothing of its receivers, so its buffers are used by turns, and all members meet
-//! before a buffer is used again that was not read before the last meeting.
+//! e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A broadcast
+//! tells nothing of its receivers, so its buffers are used by turns, and all members meet before a buffer is
+//! used again that was not read before the last meeting.
 
 use super::block::PAGE_BYTES;
 use super::broadcast::tree::k_nomial;
@@ -206,6 +207,38 @@ impl Staging<'_> {
                 }
                 Step::Flush => self.world.progress(),
             }
+        }
+    }
+
+    /// Whether there is a buffer for a message from each other leader.
+    pub(super) fn has_pairs(levels: &Hierarchy) -> bool {
+        levels.groups.len() <= buffers(levels.block_ranks) + 1
+    }
+
+    /// Sends a message to each other leader and receives one from it. `pack` writes the one to a group and
+    /// returns its length, `between` runs while they are under way, and `unpack` takes the one from a group,
+    /// whose length `bytes_from` knows. All have begun when this returns.
+    #[track_caller]
+    pub(super) fn exchange_pairs(
+        &self,
+        mut pack: impl FnMut(usize, &mut Page) -> usize,
+        between: impl FnOnce(),
+        bytes_from: impl Fn(usize) -> usize,
+        mut unpack: impl FnMut(usize, &mut Page),
+    ) {
+        let (groups, me, number) = (&self.levels.groups, self.levels.own, self.levels.next_exchange());
+        let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
+        let (n, mut page) = (groups.len(), Page::new());
+        for step in 1..n {
+            let to = (me + step) % n;
+            let bytes = pack(to, &mut page);
+            self.send(groups.leader(to), set + step - 1, number, &page.0[..bytes]);
+        }
+        between();
+        for step in 1..n {
+            let from = (me + n - step) % n;
+            self.receive(groups.leader(from), set + step - 1, number, &mut page.0[..bytes_from(from)]);
+            unpack(from, &mut page);
         }
     }
 

@@ -29,6 +29,8 @@ use crate::world::World;
 use pelago_fabric::copy;
 use std::sync::Arc;
 
+mod pairs;
+
 /// From here on the members of a node lead a part of an all-reduce each.
 const SPLIT_BYTES: usize = 64 << 10;
 
@@ -39,6 +41,8 @@ enum Way {
     Staged,
     /// By a staging buffer that holds the blocks of all ranks, which are combined in their order.
     StagedInOrder,
+    /// By one message between each pair of leaders.
+    Pairs,
     /// By a schedule of the leaders.
     Leaders,
     /// By schedules of as many leaders a node.
@@ -71,6 +75,10 @@ impl Team<'_> {
             match way {
                 Way::Staged => operation.staged(call, source.own, target.own),
                 Way::StagedInOrder => operation.staged_in_order(call, source.own, target.own),
+                Way::Pairs if call.operation == Operation::AllToAll => {
+                    operation.all_to_all_by_pairs(call, target, source);
+                }
+                Way::Pairs => operation.all_gather_by_pairs(call, target, source),
                 Way::Leaders => return Some(operation.by_leaders(call, target, source)),
                 Way::Parts(parts) => return Some(operation.by_parts(call, parts, target, source)),
             }
@@ -128,6 +136,8 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
     let in_order = |bytes: usize| (bytes <= most).then_some(Way::StagedInOrder);
     // Each leader sends all blocks in each round, those included that the receiver has or does not need.
     let all_staged = |bytes: usize| (bytes <= PACKED_BYTES).then_some(Way::Staged);
+    let has_pairs = is_shared && Staging::has_pairs(levels);
+    let pairs = |bytes: usize| (has_pairs && bytes <= staged_bytes(world)).then_some(Way::Pairs);
     // Nodes whose ranks are not one range each are combined node by node all the same where operands may
     // change places.
     let combines_by_nodes = call.combiner.as_ref().is_none_or(|combiner| {
@@ -138,8 +148,11 @@ fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
         Barrier => Some(Way::Staged),
         Broadcast => staged(bytes).or(is_shared.then_some(Way::Leaders)),
         Scatter | Gather => all_staged(all),
-        AllGather => all_staged(all).or((is_shared && levels.is_ordered).then_some(Way::Leaders)),
-        AllToAll => all_staged(all.saturating_mul(n)),
+        AllGather => all_staged(all)
+            .or(pairs(levels.most.saturating_mul(bytes)))
+            .or((is_shared && levels.is_ordered).then_some(Way::Leaders)),
+        AllToAll => all_staged(all.saturating_mul(n))
+            .or(pairs(pairs::message_bytes(levels, bytes)).filter(|_| !call.is_in_place())),
         Reduce | AllReduce if !combines_by_nodes => in_order(all),
         Reduce => staged(bytes),
         AllReduce => staged(bytes).or_else(|| {
@@ -490,7 +503,8 @@ impl TwoLevel<'_> {
 
     /// An all-reduce in which the first members of each node, as many as all nodes have, lead a part each:
     /// each combines its part of its node, exchanges it with those of the same place on other nodes, and all
-    /// members of a node take the parts.
+    /// members of a node take the parts. What a node has combined lies in scratch memory: so the target has
+    /// room for what comes from other nodes, and no room has to be announced.
     ///
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
@@ -515,10 +529,17 @@ impl TwoLevel<'_> {
             unsafe {
                 let operands: Vec<_> =
                     (0..node.len()).map(|place| from(place).add(start).cast_const()).collect();
-                let own = target.own.add(start);
+                let target_start = target.own.add(start);
+                let scratch = match call.is_in_place() {
+                    true => None,
+                    false => self.world.take_scratch(self.team, self.operation, end - start)?,
+                };
+                let heap = self.world.memory.heap(self.world.my_pe());
+                let own = scratch.map_or(target_start, |(offset, _)| heap.add(offset));
                 self.node().fold(call.combiner(), &operands, own, end - start);
                 let part = Call { count: bound(me + 1) - bound(me), ..call.clone() };
-                self.run_among(&part, Among::Places(me), (own, own), (target, start))?;
+                self.run_among(&part, Among::Places(me), (own, target_start), (target, start))?;
+                self.world.give_scratch(self.team, scratch);
             }
         }
         self.node().sync();

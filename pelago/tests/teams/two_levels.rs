@@ -36,8 +36,9 @@ fn every_operation_keeps_the_oracle() {
     let names: Vec<_> = all_names().collect();
     everywhere(2, &[], |world| {
         let n = world.n_pes();
-        // The last size of a block that is staged, alone and with those of all ranks, and the next one.
-        let counts = [0, 1, 128 / (n * n), 128 / n, 128 / n + 1, 128, 129];
+        // The last size of a block that is staged, alone and with those of all ranks, and the next one; the
+        // same for messages between pairs of nodes, of three ranks each and of three and two.
+        let counts = [0, 1, 128 / (n * n), 128 / 9, 128 / 6, 128 / n, 128 / n + 1, 128 / 3, 128, 129];
         run_cases(&world.team(), &names, 12, &counts);
     });
 }
@@ -49,7 +50,7 @@ everywhere! {
 /// PEs of a node hand each other at most a page of 1 KiB, while messages between nodes may be longer.
 fn blocks_longer_than_a_page_keep_the_oracle(world: &World) {
     let names: Vec<_> = all_names().collect();
-    run_cases(&world.team(), &names, 1, &[129, 300, 512, 513]);
+    run_cases(&world.team(), &names, 1, &[127, 128, 129, 256, 257, 300, 512, 513]);
 }
 
 #[test]
