@@ -237,6 +237,9 @@ settings! {
     tcp_interface: Option<String> = parse::auto_text, "PELAGO_TCP_INTERFACE", "auto", User,
         accepts "auto, or the name or the address of an interface",
         help "the interface at which the provider tcp listens; auto: all that others can reach";
+    tcp_encrypt: bool = parse::switch, "PELAGO_TCP_ENCRYPT", "off", User,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "encrypt what the provider tcp sends; with PELAGO_FABRIC=auto no other provider is taken then";
     ofi_providers: Option<String> = parse::text, "PELAGO_OFI_PROVIDER",
         "cxi,efa,verbs;ofi_rxm,psm3,opx,tcp;ofi_rxm", User,
         accepts "names of libfabric's providers, with commas between them",

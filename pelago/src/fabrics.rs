@@ -55,7 +55,8 @@ pub(crate) fn open(job: &Job, is_local: bool, secret: Secret, settings: &Setting
         Fabric::of((first..first + each).map(open).collect())
     };
     let tcp = || {
-        let choice = TcpChoice { interface: settings.tcp_interface.clone(), is_local };
+        let (interface, encrypts) = (settings.tcp_interface.clone(), settings.tcp_encrypt);
+        let choice = TcpChoice { interface, is_local, encrypts };
         let endpoints = Tcp::open(job.rank(), each, n_pes, &choice, secret);
         Fabric::of(endpoints.map(|endpoints| endpoints.into_iter().map(Net::Tcp).collect()))
     };
@@ -82,8 +83,11 @@ pub fn choice(settings: &Settings) -> Choice {
 }
 
 /// Which of libfabric's offers `PELAGO_FABRIC=auto` prefers to TCP; `None` if this machine has no fast
-/// network, or the settings name no provider for one.
+/// network, or the settings name no provider for one, or ask for encryption, which libfabric does not have.
 pub fn fast_choice(settings: &Settings) -> Option<Choice> {
+    if settings.tcp_encrypt {
+        return None;
+    }
     let has_adapter = |class: &str| read_dir(class).is_ok_and(|mut adapters| adapters.next().is_some());
     FAST_NETWORKS.into_iter().find(|class| has_adapter(class))?;
     let mut choice = choice(settings);

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use pelago_boot::{FabricKind, RouteKind, Settings};
 use pelago_fabric::ofi::{Choice, Find, Library, OfiError, Standing, Survey};
+use pelago_fabric::tcp::CAN_ENCRYPT;
 use serde::Serialize;
 
 use crate::bench::table::Table;
@@ -18,6 +19,8 @@ pub struct Report {
     used: String,
     /// The addresses at which the provider `tcp` listens.
     tcp: Vec<String>,
+    /// Whether it encrypts.
+    tcp_encrypts: bool,
     /// The library, unless it is not there.
     libfabric: Option<Loaded>,
     /// Why there is nothing below.
@@ -61,18 +64,20 @@ impl Report {
         let used = used(settings, fast.map(|_| offers_fast));
         let tcp = pelago_fabric::tcp::addresses(settings.tcp_interface.as_deref());
         let tcp = tcp.unwrap_or_default().iter().map(ToString::to_string).collect();
+        let tcp_encrypts = settings.tcp_encrypt;
         match surveyed {
             Ok(survey) => Report {
                 used,
                 tcp,
+                tcp_encrypts,
                 libfabric: Some(Loaded::of(&survey)),
                 obstacle: None,
                 offers: survey.finds.iter().map(Row::of).collect(),
                 absent: survey.absent,
             },
             Err(error) => {
-                let (offers, absent) = (Vec::new(), Vec::new());
-                Report { used, tcp, libfabric: None, obstacle: Some(error.to_string()), offers, absent }
+                let (offers, absent, obstacle) = (Vec::new(), Vec::new(), Some(error.to_string()));
+                Report { used, tcp, tcp_encrypts, libfabric: None, obstacle, offers, absent }
             }
         }
     }
@@ -85,7 +90,7 @@ impl Report {
         };
         let tcp = match self.tcp.is_empty() {
             true => "no interface has an address (PELAGO_TCP_INTERFACE)".to_owned(),
-            false => format!("listens at {}", self.tcp.join(", ")),
+            false => format!("listens at {}; {}", self.tcp.join(", "), encryption(self.tcp_encrypts)),
         };
         let mut text = format!("used       {}\ntcp        {tcp}\nlibfabric  {library}\n", self.used);
         if self.libfabric.is_none() {
@@ -119,6 +124,15 @@ impl Report {
 
 const CHOSEN: &str = "chosen";
 
+/// Whether the connections of the provider `tcp` are encrypted.
+fn encryption(is_on: bool) -> &'static str {
+    match is_on {
+        false => "sends data in clear (PELAGO_TCP_ENCRYPT=off)",
+        true if CAN_ENCRYPT => "encrypts (PELAGO_TCP_ENCRYPT=on)",
+        true => "cannot encrypt: this build lacks the feature `encrypt` (PELAGO_TCP_ENCRYPT=on)",
+    }
+}
+
 fn survey(choice: &Choice) -> Result<Survey, OfiError> {
     Survey::of(Library::open(choice.library.as_deref())?, choice)
 }
@@ -135,6 +149,7 @@ fn used(settings: &Settings, fast: Option<bool>) -> String {
         (FabricKind::Auto, Some(false)) => {
             ("tcp", "this machine has a fast network, but libfabric does not serve there")
         }
+        (FabricKind::Auto, None) if settings.tcp_encrypt => ("tcp", "PELAGO_TCP_ENCRYPT=on"),
         (FabricKind::Auto, None) => ("tcp", "this machine has no fast network"),
     };
     let is_for_all = settings.route == RouteKind::Net && settings.fabric != FabricKind::Auto;
@@ -211,8 +226,17 @@ mod tests {
     #[test]
     fn it_says_where_tcp_listens() {
         let at = |interface| report(&[("PELAGO_TCP_INTERFACE", interface)]).text();
-        assert!(at("127.0.0.1").contains("tcp        listens at 127.0.0.1\n"));
+        assert!(at("127.0.0.1").contains("tcp        listens at 127.0.0.1; sends data in clear"));
         assert!(at("nowhere").contains("tcp        no interface has an address (PELAGO_TCP_INTERFACE)"));
+    }
+
+    #[test]
+    fn it_says_whether_tcp_encrypts() {
+        let with = |value| report(&[("PELAGO_TCP_INTERFACE", "127.0.0.1"), ("PELAGO_TCP_ENCRYPT", value)]);
+        assert!(with("off").text().contains("127.0.0.1; sends data in clear (PELAGO_TCP_ENCRYPT=off)\n"));
+        let text = with("on").text();
+        let says = if CAN_ENCRYPT { "127.0.0.1; encrypts" } else { "cannot encrypt: this build" };
+        assert!(text.contains(says) && text.contains("different nodes: PELAGO_TCP_ENCRYPT=on"), "{text}");
     }
 
     /// Holds on machines with libfabric and on those without.

@@ -1,9 +1,10 @@
 //! Incoming connections. Before a connection is proved, nothing that arrives on it reaches memory, and it is
 //! not the connection to a peer.
 
+use super::cipher::Exchange;
 use super::connect::{receive_exactly, send_whole};
 use super::domain::{Domain, Tag};
-use super::handshake::{self, Call, HELLO_BYTES, Nonce, PROOF_BYTES, Side, Terms, WELCOME};
+use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms, WELCOME};
 use super::locked;
 use super::peer::Link;
 use super::socket::{self, Interest};
@@ -23,8 +24,10 @@ pub(super) struct Incoming {
     socket: OwnedFd,
     /// The received part of the message that is expected.
     received: Vec<u8>,
-    /// The hello, and both nonces, once the challenge is sent.
-    challenged: Option<(Call, [Nonce; 2])>,
+    /// What both sides have said, once the challenge is sent.
+    challenged: Option<Terms>,
+    /// The exchange of keys, once the proof is there.
+    exchange: Option<Exchange>,
     deadline: Instant,
 }
 
@@ -44,7 +47,8 @@ impl Domain {
                 incoming.remove(0);
             }
             let deadline = Instant::now() + PROOF_TIME;
-            incoming.push(Incoming { socket, received: Vec::new(), challenged: None, deadline });
+            let (received, challenged, exchange) = (Vec::new(), None, None);
+            incoming.push(Incoming { socket, received, challenged, exchange, deadline });
             self.n_incoming.store(incoming.len(), Ordering::Relaxed);
         }
     }
@@ -69,29 +73,36 @@ impl Domain {
 
     /// Makes the next step. Returns whether the connection is proved.
     fn step_incoming(&self, one: &mut Incoming) -> io::Result<bool> {
-        let bytes = if one.challenged.is_none() { HELLO_BYTES } else { PROOF_BYTES };
+        let bytes = one.challenged.map_or(HELLO_BYTES, |terms| PROOF_BYTES + terms.exchange_bytes());
         if !receive_exactly(&one.socket, &mut one.received, bytes)? {
             return Ok(false);
         }
         let message = std::mem::take(&mut one.received);
-        if let Some((call, nonces)) = one.challenged {
-            if !(Terms { secret: self.secret, call, nonces }).is_proved(Side::Connects, &message) {
+        if let Some(terms) = one.challenged {
+            let (proof, theirs) = message.split_at(PROOF_BYTES);
+            if !terms.is_proved(Side::Connects, proof) {
                 return Err(io::Error::other("it has not proved that it belongs to this job"));
+            }
+            if !theirs.is_empty() {
+                let mut exchange = Exchange::begin(&terms, Side::Accepts)?;
+                exchange.read(theirs)?;
+                one.exchange = Some(exchange);
             }
             return Ok(true);
         }
         let hello = message.as_slice().try_into().expect("it has the length of a hello");
-        let (call, theirs) = handshake::read_hello(hello).ok_or_else(|| io::Error::other("no hello"))?;
+        let hello = handshake::read_hello(hello).ok_or_else(|| io::Error::other("no hello"))?;
+        let (call, encrypts, theirs) = hello;
         let is_for_this_process = call.to as usize == self.process
             && call.from as usize != self.process
             && (call.from as usize) < self.peers.len();
         if !is_for_this_process {
             return Err(io::Error::other("a hello for another process"));
         }
-        let nonces = [theirs, handshake::nonce()?];
-        let proof = Terms { secret: self.secret, call, nonces }.proof(Side::Accepts);
-        one.challenged = Some((call, nonces));
-        if !send_whole(&one.socket, &[&nonces[1][..], &proof].concat())? {
+        let (encrypts, nonces) = ([encrypts, self.encrypts], [theirs, handshake::nonce()?]);
+        let terms = Terms { secret: self.secret, call, encrypts, nonces };
+        one.challenged = Some(terms);
+        if !send_whole(&one.socket, &handshake::challenge(&terms))? {
             return Err(io::Error::other("the new connection has no room for the challenge"));
         }
         Ok(false)
@@ -100,8 +111,12 @@ impl Domain {
     /// Uses a proved connection as the connection to its process, unless this process has a connection to it,
     /// or is to open one.
     fn admit(&self, one: Incoming) -> io::Result<()> {
-        let (call, _) = one.challenged.expect("a proved connection was challenged");
-        let peer = &self.peers[call.from as usize];
+        let terms = one.challenged.expect("a proved connection was challenged");
+        let peer = &self.peers[terms.call.from as usize];
+        if let Err(reason) = terms.are_encrypted() {
+            self.lost(peer, "connecting", Some(reason));
+            return Ok(());
+        }
         let mut link = peer.link();
         match &*link {
             Link::Up(_) | Link::Closed { .. } => return Ok(()),
@@ -113,8 +128,14 @@ impl Domain {
         }
         let tag = Tag::Peer(peer.process).code();
         self.poller.change(one.socket.as_raw_fd(), tag, Interest::Input)?;
-        send_whole(&one.socket, &[WELCOME])?;
-        *link = self.begin_use(peer, one.socket);
+        let mut welcome = vec![WELCOME];
+        let mut cipher = None;
+        if let Some(mut exchange) = one.exchange {
+            welcome.extend(exchange.write()?);
+            cipher = Some(exchange.finish()?);
+        }
+        send_whole(&one.socket, &welcome)?;
+        *link = self.begin_use(peer, one.socket, cipher);
         Ok(())
     }
 

@@ -1,12 +1,15 @@
 //! Connecting to another process. No call waits: each step is made when the poller says that it can be.
 
+use super::cipher::{Cipher, Exchange};
 use super::domain::{Domain, Tag};
-use super::handshake::{self, Call, PROOF_BYTES, Side, Terms, WELCOME};
+use super::handshake::{self, Call, Side, Terms, WELCOME};
 use super::peer::{Attempt, History, Link, Peer, Stage};
 use super::socket::{self, Interest, Moved};
+use super::stream::{Opener, Sealer};
 use crate::sync::Ordering;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The time limit of one attempt.
@@ -16,6 +19,16 @@ const ALL_ATTEMPTS: Duration = Duration::from_secs(30);
 /// The shortest and the longest pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// What has come of the steps of an attempt.
+enum Outcome {
+    /// The next message has not arrived.
+    Pending,
+    /// The connection is proved. It has keys if it is encrypted.
+    Proved(Option<Cipher>),
+    /// The peer belongs to the job, and no connection to it can be used, for this reason.
+    Unusable(String),
+}
 
 impl Domain {
     /// Begins to connect to a peer, unless that has begun.
@@ -64,24 +77,30 @@ impl Domain {
         let History { count, addresses, .. } = &attempt.history;
         let address = addresses[(count - 1) % addresses.len()];
         match self.step(attempt) {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(Outcome::Pending) => {}
+            Ok(Outcome::Proved(cipher)) => {
                 let Link::Connecting(attempt) = std::mem::take(&mut *link) else { return };
                 self.n_connecting.fetch_sub(1, Ordering::Relaxed);
-                *link = self.begin_use(peer, attempt.socket);
+                *link = self.begin_use(peer, attempt.socket, cipher);
+            }
+            Ok(Outcome::Unusable(reason)) => {
+                self.n_connecting.fetch_sub(1, Ordering::Relaxed);
+                drop(link);
+                self.lost(peer, "connecting", Some(reason));
             }
             Err(error) => *link = wait_after(attempt.history.clone(), format!("{address}: {error}")),
         }
     }
 
-    /// Makes the next steps. Returns whether the connection is proved.
-    fn step(&self, attempt: &mut Attempt) -> io::Result<bool> {
+    /// Makes the next steps.
+    fn step(&self, attempt: &mut Attempt) -> io::Result<Outcome> {
         if matches!(attempt.stage, Stage::Connecting) {
             socket::error_of(&attempt.socket)?;
             socket::set_nodelay(&attempt.socket)?;
-            if !send_whole(&attempt.socket, &handshake::hello(attempt.call, &attempt.nonce))? {
+            let hello = handshake::hello(attempt.call, self.encrypts, &attempt.nonce);
+            if !send_whole(&attempt.socket, &hello)? {
                 // The connection is not open yet.
-                return Ok(false);
+                return Ok(Outcome::Pending);
             }
             let tag = Tag::Peer(attempt.call.to as usize).code();
             self.poller.change(attempt.socket.as_raw_fd(), tag, Interest::Input)?;
@@ -89,30 +108,48 @@ impl Domain {
         }
         while receive_exactly(&attempt.socket, &mut attempt.received, attempt.stage.expected_bytes())? {
             let message = std::mem::take(&mut attempt.received);
-            if matches!(attempt.stage, Stage::Proved) {
-                if message != [WELCOME] {
+            if let Stage::Proved(_, exchange) = &mut attempt.stage {
+                if message[0] != WELCOME {
                     return Err(io::Error::other("no welcome after the proof"));
                 }
-                return Ok(true);
+                let finish = |mut exchange: Exchange| {
+                    exchange.read(&message[1..])?;
+                    exchange.finish()
+                };
+                return Ok(Outcome::Proved(exchange.take().map(finish).transpose()?));
             }
-            let (nonce, proof) = message.split_at(message.len() - PROOF_BYTES);
-            let nonces = [attempt.nonce, nonce.try_into().expect("a challenge begins with a nonce")];
-            let terms = Terms { secret: self.secret, call: attempt.call, nonces };
+            let (theirs, nonce, proof) = handshake::read_challenge(&message);
+            let (encrypts, nonces) = ([self.encrypts, theirs], [attempt.nonce, nonce]);
+            let terms = Terms { secret: self.secret, call: attempt.call, encrypts, nonces };
             if !terms.is_proved(Side::Accepts, proof) {
                 return Err(io::Error::other("it has not proved that it belongs to this job"));
             }
-            if !send_whole(&attempt.socket, &terms.proof(Side::Connects))? {
+            let (mut answer, mut exchange) = (terms.proof(Side::Connects).to_vec(), None);
+            if encrypts == [true; 2] {
+                let begun = exchange.insert(Exchange::begin(&terms, Side::Connects)?);
+                answer.extend(begun.write()?);
+            }
+            if !send_whole(&attempt.socket, &answer)? {
                 return Err(io::Error::other("the new connection has no room for the proof"));
             }
-            attempt.stage = Stage::Proved;
+            if let Err(reason) = terms.are_encrypted() {
+                return Ok(Outcome::Unusable(reason));
+            }
+            attempt.stage = Stage::Proved(terms, exchange);
         }
-        Ok(false)
+        Ok(Outcome::Pending)
     }
 
-    /// Begins to use a connection that is proved.
-    pub(super) fn begin_use(&self, peer: &Peer, socket: OwnedFd) -> Link {
+    /// Begins to use a connection that is proved, and encrypted if it has keys.
+    pub(super) fn begin_use(&self, peer: &Peer, socket: OwnedFd, cipher: Option<Cipher>) -> Link {
         let raw = socket.as_raw_fd();
-        peer.send_queue().socket = Some(raw);
+        debug_assert_eq!(cipher.is_some(), self.encrypts, "the setting holds for all connections");
+        let cipher = cipher.map(Arc::new);
+        peer.receiver().opener = cipher.clone().map(|cipher| Box::new(Opener::new(cipher)));
+        let mut queue = peer.send_queue();
+        queue.sealer = cipher.map(|cipher| Box::new(Sealer::new(cipher)));
+        queue.socket = Some(raw);
+        drop(queue);
         peer.set_socket(Some(raw));
         self.last_active.store(peer.process, Ordering::Relaxed);
         self.links.fetch_add(1, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 
 use super::accept::Incoming;
 use super::business_card::{self, BusinessCard, Interface};
+use super::cipher::CAN_ENCRYPT;
 use super::completion_queue::CompletionQueue;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
@@ -27,6 +28,8 @@ pub struct TcpChoice {
     /// Whether all processes of the job are on this machine, in one network namespace. Then the process
     /// listens at the loopback interface.
     pub is_local: bool,
+    /// Whether connections are encrypted: the same for all processes of the job.
+    pub encrypts: bool,
 }
 
 /// The reason why the job cannot go on.
@@ -44,6 +47,7 @@ pub(super) struct Domain {
     /// PEs of each process.
     pub(super) each: usize,
     pub(super) secret: Secret,
+    pub(super) encrypts: bool,
     pub(super) listeners: Vec<OwnedFd>,
     pub(super) poller: Poller,
     card: BusinessCard,
@@ -62,6 +66,8 @@ pub(super) struct Domain {
     pub(super) links: AtomicUsize,
     pub(super) n_connecting: AtomicUsize,
     pub(super) n_incoming: AtomicUsize,
+    /// Peers whose receiver has work that the poller does not announce.
+    pub(super) n_hidden: AtomicUsize,
     pub(super) opened: Instant,
     /// When deadlines were checked last, in milliseconds since `opened`.
     pub(super) checked: AtomicU64,
@@ -133,6 +139,11 @@ impl Domain {
             let operation = operation.to_owned();
             move |error: io::Error| FabricError::System { pe, operation, reason: error.to_string(), remedy }
         };
+        if choice.encrypts && !CAN_ENCRYPT {
+            let cannot = io::Error::other("this build of Pelago cannot encrypt");
+            let remedy = "Build it with the feature `encrypt`, or set PELAGO_TCP_ENCRYPT=off";
+            return Err(failed("opening TCP with PELAGO_TCP_ENCRYPT=on", remedy)(cannot));
+        }
         let interfaces = business_card::interfaces(choice.interface.as_deref())
             .map_err(failed("asking for the network's interfaces", "Is the network of this host up?"))?;
         let mut addresses: Vec<_> = interfaces.iter().map(Interface::address).collect();
@@ -154,6 +165,7 @@ impl Domain {
             process,
             each,
             secret,
+            encrypts: choice.encrypts,
             listeners,
             poller,
             card,
@@ -167,6 +179,7 @@ impl Domain {
             links: AtomicUsize::new(0),
             n_connecting: AtomicUsize::new(0),
             n_incoming: AtomicUsize::new(0),
+            n_hidden: AtomicUsize::new(0),
             opened: Instant::now(),
             checked: AtomicU64::new(0),
             last_active: AtomicUsize::new(0),

@@ -3,16 +3,21 @@
 //!
 //! ```text
 //! connects                                             accepts
-//!    hello: both processes, a nonce             --->
-//!                                               <---   challenge: a nonce, a proof
-//!    proof                                      --->
-//!                                               <---   welcome
+//!    hello: both processes, E, a nonce          --->
+//!                                               <---   challenge: E, a nonce, a proof
+//!    proof [and a message of the key exchange]  --->
+//!                                               <---   welcome [and a message of the key exchange]
 //! ```
-//! A proof is an HMAC (RFC 2104, with SHA-256) of both nonces, both processes and the side that sends it,
-//! keyed with the secret of the job. A stranger can neither compute it, nor use a recorded one again, nor
+//! A proof is an HMAC (RFC 2104, with SHA-256) of both nonces, both processes, both E and the side that sends
+//! it, keyed with the secret of the job. A stranger can neither compute it, nor use a recorded one again, nor
 //! send one back. The secret is not sent. The welcome is the last message because both processes may connect
 //! to each other at once: one of the two connections then gets no welcome.
+//!
+//! E says whether a side encrypts. If both do, the last two messages carry the exchange of keys (`cipher.rs`),
+//! and all bytes behind them are encrypted. If one does, both find a proof that this is so, and the job ends.
+//! One who changes E on the way changes what the proofs cover, and gets no connection.
 
+use super::cipher::MESSAGE_BYTES;
 use crate::secret::Secret;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -22,14 +27,16 @@ const NONCE_BYTES: usize = 16;
 /// Bytes of a proof.
 pub(super) const PROOF_BYTES: usize = 32;
 /// Bytes of a hello.
-pub(super) const HELLO_BYTES: usize = 8 + 4 + 4 + NONCE_BYTES;
+pub(super) const HELLO_BYTES: usize = 8 + 4 + 4 + 1 + NONCE_BYTES;
 /// Bytes of a challenge.
-pub(super) const CHALLENGE_BYTES: usize = NONCE_BYTES + PROOF_BYTES;
+pub(super) const CHALLENGE_BYTES: usize = 1 + NONCE_BYTES + PROOF_BYTES;
 /// The byte of a welcome.
 pub(super) const WELCOME: u8 = b'W';
 
 /// The first bytes of a hello: the protocol and its version.
-const MAGIC: [u8; 8] = *b"PELAGO\x00\x01";
+const MAGIC: [u8; 8] = *b"PELAGO\x00\x02";
+/// What the key of the exchange of keys is derived from, with the secret.
+const KEY_LABEL: &[u8] = b"pelago tcp: pre-shared key of the key exchange";
 
 /// A random number that is used once.
 pub(super) type Nonce = [u8; NONCE_BYTES];
@@ -54,20 +61,50 @@ pub(super) enum Side {
 pub(super) struct Terms {
     pub(super) secret: Secret,
     pub(super) call: Call,
+    /// Whether the side that connects encrypts, and whether the other side does.
+    pub(super) encrypts: [bool; 2],
     /// The nonce of the side that connects, and that of the other side.
     pub(super) nonces: [Nonce; 2],
 }
 
 impl Terms {
+    /// What both sides have said, without the secret.
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let [from, to] = [self.call.from, self.call.to].map(u32::to_le_bytes);
+        let [one, other] = self.nonces;
+        [&MAGIC[..], &from, &to, &self.encrypts.map(u8::from), &one, &other].concat()
+    }
+
+    fn keyed(&self) -> Hmac<Sha256> {
+        Mac::new_from_slice(&self.secret.to_bytes()).expect("a key may have any length")
+    }
+
     fn mac(&self, side: Side) -> Hmac<Sha256> {
-        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.secret.to_bytes())
-            .expect("a key may have any length");
-        mac.update(&MAGIC);
-        mac.update(&[side as u8]);
-        mac.update(&self.call.from.to_le_bytes());
-        mac.update(&self.call.to.to_le_bytes());
-        self.nonces.iter().for_each(|nonce| mac.update(nonce));
-        mac
+        self.keyed().chain_update([side as u8]).chain_update(self.to_bytes())
+    }
+
+    /// The key that the exchange of keys begins with.
+    pub(super) fn shared_key(&self) -> [u8; 32] {
+        self.keyed().chain_update(KEY_LABEL).finalize().into_bytes().into()
+    }
+
+    /// Whether the connection is encrypted. An error says that the sides differ.
+    pub(super) fn are_encrypted(&self) -> Result<bool, String> {
+        let set = |encrypts| if encrypts { "on" } else { "off" };
+        let [from, to] = self.encrypts.map(set);
+        let Call { from: one, to: other } = self.call;
+        if from == to {
+            return Ok(self.encrypts[0]);
+        }
+        Err(format!(
+            "PELAGO_TCP_ENCRYPT is {from} for process {one} and {to} for process {other}: all processes of a \
+             job need the same setting"
+        ))
+    }
+
+    /// Bytes of the exchange of keys, behind the last proof and behind the welcome.
+    pub(super) fn exchange_bytes(&self) -> usize {
+        if self.encrypts == [true; 2] { MESSAGE_BYTES } else { 0 }
     }
 
     /// The proof of a side.
@@ -81,21 +118,36 @@ impl Terms {
     }
 }
 
+/// A hello: who calls whom, whether the caller encrypts, and its nonce.
+pub(super) type Hello = (Call, bool, Nonce);
+
 /// Writes a hello.
-pub(super) fn hello(call: Call, nonce: &Nonce) -> [u8; HELLO_BYTES] {
+pub(super) fn hello(call: Call, encrypts: bool, nonce: &Nonce) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&call.from.to_le_bytes());
     bytes[12..16].copy_from_slice(&call.to.to_le_bytes());
-    bytes[16..].copy_from_slice(nonce);
+    bytes[16] = encrypts.into();
+    bytes[17..].copy_from_slice(nonce);
     bytes
 }
 
 /// Reads a hello; `None` if the bytes are none.
-pub(super) fn read_hello(bytes: &[u8; HELLO_BYTES]) -> Option<(Call, Nonce)> {
+pub(super) fn read_hello(bytes: &[u8; HELLO_BYTES]) -> Option<Hello> {
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     let call = Call { from: number(8), to: number(12) };
-    (bytes[..8] == MAGIC).then(|| (call, std::array::from_fn(|i| bytes[16 + i])))
+    (bytes[..8] == MAGIC).then(|| (call, bytes[16] != 0, std::array::from_fn(|i| bytes[17 + i])))
+}
+
+/// Writes a challenge: whether the side that accepts encrypts, its nonce, and its proof.
+pub(super) fn challenge(terms: &Terms) -> Vec<u8> {
+    [&[u8::from(terms.encrypts[1])][..], &terms.nonces[1], &terms.proof(Side::Accepts)].concat()
+}
+
+/// Reads a challenge: whether the other side encrypts, its nonce, and its proof.
+pub(super) fn read_challenge(bytes: &[u8]) -> (bool, Nonce, &[u8]) {
+    let (nonce, proof) = bytes[1..].split_at(NONCE_BYTES);
+    (bytes[0] != 0, nonce.try_into().expect("it has the length of a nonce"), proof)
 }
 
 /// Draws a nonce.
@@ -109,14 +161,16 @@ mod tests {
 
     fn terms() -> Terms {
         let nonces = [nonce().unwrap(), nonce().unwrap()];
-        Terms { secret: Secret::draw().unwrap(), call: Call { from: 3, to: 1 }, nonces }
+        let call = Call { from: 3, to: 1 };
+        Terms { secret: Secret::draw().unwrap(), call, encrypts: [true, false], nonces }
     }
 
     #[test]
     fn a_hello_is_read_as_it_was_written() {
         let (call, nonce) = (Call { from: 70_000, to: 2 }, nonce().unwrap());
-        let bytes = hello(call, &nonce);
-        assert_eq!(read_hello(&bytes), Some((call, nonce)));
+        assert_eq!(read_hello(&hello(call, false, &nonce)), Some((call, false, nonce)));
+        let bytes = hello(call, true, &nonce);
+        assert_eq!(read_hello(&bytes), Some((call, true, nonce)));
         for place in 0..8 {
             let mut other = bytes;
             other[place] ^= 1;
@@ -133,6 +187,9 @@ mod tests {
         let others = [
             Terms { secret: Secret::draw().unwrap(), ..terms },
             Terms { call: Call { from: 1, to: 3 }, ..terms },
+            Terms { encrypts: [false, false], ..terms },
+            Terms { encrypts: [true, true], ..terms },
+            Terms { encrypts: [false, true], ..terms },
             Terms { nonces: [terms.nonces[0], [0; NONCE_BYTES]], ..terms },
             Terms { nonces: [terms.nonces[1], terms.nonces[0]], ..terms },
         ];
@@ -143,5 +200,22 @@ mod tests {
             assert!(!terms.is_proved(Side::Connects, &other), "byte {place}");
         }
         assert!(!terms.is_proved(Side::Connects, &proof[1..]) && !terms.is_proved(Side::Connects, &[]));
+    }
+
+    #[test]
+    fn a_challenge_is_read_as_it_was_written() {
+        let terms = terms();
+        let bytes = challenge(&terms);
+        assert_eq!(bytes.len(), CHALLENGE_BYTES);
+        assert_eq!(read_challenge(&bytes), (false, terms.nonces[1], &terms.proof(Side::Accepts)[..]));
+    }
+
+    #[test]
+    fn sides_that_differ_are_named() {
+        let terms = |encrypts| Terms { encrypts, ..terms() };
+        assert_eq!(terms([true; 2]).are_encrypted(), Ok(true));
+        assert_eq!(terms([false; 2]).are_encrypted(), Ok(false));
+        let text = terms([true, false]).are_encrypted().unwrap_err();
+        assert!(text.contains("on for process 3 and off for process 1"), "{text}");
     }
 }

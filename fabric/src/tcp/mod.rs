@@ -10,6 +10,8 @@
 //! | `peer` | another process: the states of the connection to it |
 //! | `connect`, `accept` | how a connection is opened, on either side |
 //! | `handshake` | how two processes prove that they belong to the job |
+//! | `cipher` | the keys of an encrypted connection |
+//! | `stream` | what a connection carries: the bytes of frames, or encrypted records of them |
 //! | `business_card` | the addresses of a process |
 //! | `send_queue` | frames to be sent, and operations that are not complete |
 //! | `receiver` | received bytes, cut into frames |
@@ -27,6 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod accept;
 mod business_card;
+mod cipher;
 mod completion_queue;
 mod connect;
 mod domain;
@@ -41,10 +44,12 @@ mod receiver;
 mod send_queue;
 mod serve;
 mod socket;
+mod stream;
 #[cfg(test)]
 mod tests;
 
 pub use business_card::addresses;
+pub use cipher::CAN_ENCRYPT;
 pub use domain::TcpChoice;
 pub use inject::TcpInject;
 pub use provider::Tcp;

@@ -12,7 +12,8 @@
 //! incoming connection, and the one with the higher number accepts it in place of its own. One connection is
 //! left.
 
-use super::handshake::{CHALLENGE_BYTES, Call, Nonce};
+use super::cipher::Exchange;
+use super::handshake::{CHALLENGE_BYTES, Call, Nonce, Terms};
 use super::locked;
 use super::receiver::Receiver;
 use super::send_queue::SendQueue;
@@ -32,7 +33,7 @@ pub(super) enum Stage {
     /// The hello is sent. The challenge has not arrived.
     Challenged,
     /// The proof is sent. The welcome has not arrived.
-    Proved,
+    Proved(Terms, Option<Exchange>),
 }
 
 impl Stage {
@@ -41,7 +42,7 @@ impl Stage {
         match self {
             Stage::Connecting => 0,
             Stage::Challenged => CHALLENGE_BYTES,
-            Stage::Proved => 1,
+            Stage::Proved(terms, _) => 1 + terms.exchange_bytes(),
         }
     }
 }
@@ -98,6 +99,8 @@ pub(super) struct Peer {
     acknowledged: AtomicU32,
     /// Whether the peer is in the domain's list of those that are owed an acknowledgement.
     pub(super) is_ack_listed: AtomicBool,
+    /// Whether the receiver has work that the poller does not announce. It is set with the receiver locked.
+    pub(super) has_hidden_work: AtomicBool,
 }
 
 impl Peer {
@@ -111,6 +114,7 @@ impl Peer {
             executed: AtomicU32::new(0),
             acknowledged: AtomicU32::new(0),
             is_ack_listed: AtomicBool::new(false),
+            has_hidden_work: AtomicBool::new(false),
         }
     }
 

@@ -63,6 +63,9 @@ impl Domain {
         if links > 0 {
             frames += self.receive(&self.peers[self.last_active.load(Ordering::Relaxed)], sink);
         }
+        if self.n_hidden.load(Ordering::Relaxed) > 0 {
+            frames += self.receive_hidden(sink);
+        }
         // Threads that count at the same time may lose a round, which does no harm.
         let round = self.rounds.load(Ordering::Relaxed).wrapping_add(1);
         self.rounds.store(round, Ordering::Relaxed);
@@ -105,6 +108,33 @@ impl Domain {
         frames
     }
 
+    /// Goes on with the frames that have arrived from peers, and of which the poller knows nothing.
+    #[cold]
+    fn receive_hidden(&self, sink: &mut Sink<'_, '_>) -> usize {
+        let mut frames = 0;
+        for peer in self.peers.iter().filter(|peer| peer.has_hidden_work.load(Ordering::Relaxed)) {
+            frames += self.receive(peer, sink);
+            if peer.socket().is_none()
+                && let Some(_receiver) = peer.try_receiver()
+            {
+                self.note_hidden(peer, false);
+            }
+        }
+        frames
+    }
+
+    /// Notes whether a peer, whose receiver is locked, has work that the poller does not announce.
+    #[inline]
+    fn note_hidden(&self, peer: &Peer, is_hidden: bool) {
+        if peer.has_hidden_work.load(Ordering::Relaxed) != is_hidden {
+            peer.has_hidden_work.store(is_hidden, Ordering::Relaxed);
+            match is_hidden {
+                true => self.n_hidden.fetch_add(1, Ordering::Relaxed),
+                false => self.n_hidden.fetch_sub(1, Ordering::Relaxed),
+            };
+        }
+    }
+
     /// Receives from a peer and executes its frames, unless another thread does so. Returns their number.
     #[inline]
     fn receive(&self, peer: &Peer, sink: &mut Sink<'_, '_>) -> usize {
@@ -117,6 +147,8 @@ impl Domain {
                 break;
             }
         }
+        let goes_on = matches!(stop, None | Some(Stop::Empty));
+        self.note_hidden(peer, goes_on && receiver.has_hidden_work());
         match stop {
             None | Some(Stop::Empty) => drop(receiver),
             Some(Stop::End) => self.ended(peer, receiver),
@@ -220,7 +252,8 @@ impl Domain {
     /// Whether there is work that no descriptor announces.
     pub(super) fn needs_progress(&self) -> bool {
         let is_watched = |process: usize| self.peers[process].send_queue().watches_room;
-        self.n_connecting.load(Ordering::Relaxed) > 0 || !self.unsent.all(is_watched)
+        self.n_connecting.load(Ordering::Relaxed) + self.n_hidden.load(Ordering::Relaxed) > 0
+            || !self.unsent.all(is_watched)
     }
 
     /// The peer has closed the connection.

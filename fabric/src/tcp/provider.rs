@@ -172,6 +172,10 @@ impl Provider for Tcp {
     const MOVES_BY_ITSELF: bool = true;
     type Inject = TcpInject;
 
+    fn terms(&self) -> String {
+        if self.domain.encrypts { "tcp, encrypted".to_owned() } else { Self::NAME.to_owned() }
+    }
+
     fn limits(&self) -> Limits {
         Limits { inject_bytes: INJECT_BYTES, message_bytes: MESSAGE_BYTES, transfer_bytes: TRANSFER_BYTES }
     }

@@ -7,6 +7,7 @@
 
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::socket::{self, Moved};
+use super::stream::{self, Opener};
 use crate::copy;
 use std::io;
 use std::os::fd::RawFd;
@@ -40,10 +41,14 @@ pub(super) struct Receiver {
     start: usize,
     end: usize,
     direct: Option<Direct>,
+    /// Whether the last frame was put back, as an inbox had no room for it.
+    waits_for_inbox: bool,
     /// Whether the last frame had long data.
     is_after_long: bool,
     /// Takes data that are dropped.
     dropped: Vec<u8>,
+    /// Decrypts what is received, if the connection is encrypted.
+    pub(super) opener: Option<Box<Opener>>,
     /// Whether the peer has said goodbye.
     pub(super) has_left: bool,
 }
@@ -94,11 +99,13 @@ impl Receiver {
         let room = socket::part(room.as_mut_ptr(), room.len());
         let (wanted, moved) = match &self.direct {
             // SAFETY: the part is the free end of the own buffer, which nobody else uses.
-            None => (room.iov_len, unsafe { socket::receive(socket, &mut [room]) }?),
+            None => (room.iov_len, unsafe { stream::receive(socket, &mut self.opener, &mut [room]) }?),
             Some(direct) => {
                 let mut parts = [socket::part(direct.next, direct.missing), room];
                 // SAFETY: the target was promised in `set_target`; the rest is the free end of the buffer.
-                (room.iov_len + direct.missing, unsafe { socket::receive(socket, &mut parts) }?)
+                (room.iov_len + direct.missing, unsafe {
+                    stream::receive(socket, &mut self.opener, &mut parts)
+                }?)
             }
         };
         let Moved::Bytes(mut bytes) = moved else {
@@ -137,6 +144,7 @@ impl Receiver {
         let rest_bytes = operand_bytes + data_bytes;
         if rest.len() >= rest_bytes {
             let (operands, data) = (operands(&rest[..operand_bytes]), rest[operand_bytes..].as_ptr());
+            self.waits_for_inbox = false;
             self.is_after_long = data_bytes >= DIRECT_BYTES;
             self.start += HEADER_BYTES + rest_bytes;
             return Ok(Next::Frame(header, operands, data));
@@ -174,6 +182,13 @@ impl Receiver {
         self.start == 0 && self.end == BUFFER_BYTES && self.direct.is_none()
     }
 
+    /// Whether there is work that the poller does not announce: a frame that waits for an inbox, or bytes
+    /// that were received and not decrypted or not handed out.
+    #[inline]
+    pub(super) fn has_hidden_work(&self) -> bool {
+        self.waits_for_inbox || self.opener.as_ref().is_some_and(|opener| opener.has_bytes())
+    }
+
     /// Whether the buffer has bytes.
     pub(super) fn has_bytes(&self) -> bool {
         self.start < self.end
@@ -181,6 +196,7 @@ impl Receiver {
 
     /// Puts the last frame back into the buffer.
     pub(super) fn put_back(&mut self, header: &Header) {
+        self.waits_for_inbox = true;
         self.start -= HEADER_BYTES + header.kind.operand_bytes() + header.data_bytes();
     }
 

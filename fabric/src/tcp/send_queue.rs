@@ -12,6 +12,7 @@
 use super::completion_queue::{CompletionQueue, Entry};
 use super::frame::{HEADER_BYTES, Header};
 use super::socket::{self, Moved};
+use super::stream::{self, Sealer};
 use crate::amo::AtomicKind;
 use crate::copy;
 use crate::types::Token;
@@ -82,6 +83,8 @@ pub(super) enum Source {
 pub(super) struct SendQueue {
     /// The socket, once the connection is proved.
     pub(super) socket: Option<RawFd>,
+    /// Encrypts what is sent, if the connection is encrypted.
+    pub(super) sealer: Option<Box<Sealer>>,
     pieces: VecDeque<Piece>,
     /// Bytes of the copies in `pieces`.
     copied_bytes: usize,
@@ -270,7 +273,7 @@ impl SendQueue {
             let parts =
                 [socket::part(gathered.as_ptr(), gathered.len()), socket::part(data.start, data.bytes)];
             // SAFETY: the first part lies in the own batch, and the caller has promised the data.
-            match unsafe { socket::send(socket, &parts) }? {
+            match unsafe { stream::send(socket, &mut self.sealer, &parts) }? {
                 Moved::Bytes(bytes) if bytes < gathered.len() => self.sent += bytes,
                 Moved::Bytes(bytes) => {
                     sent = bytes - gathered.len();
@@ -343,7 +346,9 @@ impl SendQueue {
         while self.sent < self.batch.len() {
             let gathered = &self.batch[self.sent..];
             // SAFETY: the part lies in the own batch, which does not change meanwhile.
-            match unsafe { socket::send(socket, &[socket::part(gathered.as_ptr(), gathered.len())]) }? {
+            match unsafe {
+                stream::send(socket, &mut self.sealer, &[socket::part(gathered.as_ptr(), gathered.len())])
+            }? {
                 Moved::Bytes(bytes) => self.sent += bytes,
                 Moved::Nothing | Moved::End => return Ok(false),
             }
@@ -360,7 +365,7 @@ impl SendQueue {
                 Piece::AtSource { start, bytes, .. } => (*start, *bytes),
             };
             // SAFETY: a copy lies here, and the owner of a source keeps it until it is sent.
-            let moved = unsafe { socket::send(socket, &[socket::part(place, length)]) }?;
+            let moved = unsafe { stream::send(socket, &mut self.sealer, &[socket::part(place, length)]) }?;
             let Moved::Bytes(count) = moved else { return Ok(false) };
             match piece {
                 Piece::Copied { sent, .. } => {

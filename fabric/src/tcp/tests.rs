@@ -7,7 +7,7 @@ use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
 use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
-use crate::types::{Completions, FabricError, Key, Remote, Status};
+use crate::types::{Completions, Event, FabricError, Key, Remote, Status};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -101,12 +101,12 @@ impl Job {
     fn member(&self) -> TcpStream {
         let mut stream = TcpStream::connect(self.address(0)).unwrap();
         let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
-        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
         let challenge = self.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
-        let (theirs, _) = challenge.split_at(CHALLENGE_BYTES - PROOF_BYTES);
-        let nonces = [nonce, theirs.try_into().unwrap()];
-        let terms = Terms { secret: self.secret, call, nonces };
-        assert!(terms.is_proved(Side::Accepts, &challenge[CHALLENGE_BYTES - PROOF_BYTES..]));
+        let (_, theirs, proof) = handshake::read_challenge(&challenge);
+        let nonces = [nonce, theirs];
+        let terms = Terms { secret: self.secret, call, encrypts: [false; 2], nonces };
+        assert!(terms.is_proved(Side::Accepts, proof));
         stream.write_all(&terms.proof(Side::Connects)).unwrap();
         assert_eq!(self.answer::<1>(&mut stream), Some([WELCOME]));
         stream
@@ -151,7 +151,7 @@ fn strangers_reach_nothing_and_members_are_not_disturbed() {
     ];
     for (call, what) in others {
         let mut stream = connect();
-        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
         assert_eq!(job.answer::<1>(&mut stream), None, "a hello {what}");
     }
     let mut stream = connect();
@@ -161,12 +161,12 @@ fn strangers_reach_nothing_and_members_are_not_disturbed() {
     let frame = [&header(Kind::Put, 8).to_bytes()[..], &7_u64.to_ne_bytes()].concat();
     let proofs: [Answer; 3] = [
         |_| vec![0; PROOF_BYTES],
-        |challenge| challenge[16..].to_vec(),
-        |challenge| challenge[..32].to_vec(),
+        |challenge| handshake::read_challenge(challenge).2.to_vec(),
+        |challenge| challenge[..PROOF_BYTES].to_vec(),
     ];
     for proof in proofs {
         let mut stream = connect();
-        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
         let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
         stream.write_all(&[proof(&challenge), frame.clone()].concat()).unwrap();
         assert_eq!(job.answer::<1>(&mut stream), None, "a wrong proof");
@@ -183,10 +183,12 @@ fn a_recorded_proof_is_of_no_use() {
     let mut proofs = Vec::new();
     for _ in 0..2 {
         let mut stream = TcpStream::connect(job.address(0)).unwrap();
-        stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
         let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
-        let nonces = [nonce, challenge[..16].try_into().unwrap()];
-        proofs.push(Terms { secret: job.secret, call, nonces }.proof(Side::Connects));
+        let (_, theirs, _) = handshake::read_challenge(&challenge);
+        let nonces = [nonce, theirs];
+        let terms = Terms { secret: job.secret, call, encrypts: [false; 2], nonces };
+        proofs.push(terms.proof(Side::Connects));
         // The second one comes with the proof of the first.
         if proofs.len() == 2 {
             stream.write_all(&proofs[0]).unwrap();
@@ -406,13 +408,66 @@ fn another_job_is_refused_by_both() {
     let (job, other) = (Job::open(2), Job::open(2));
     let mut stream = TcpStream::connect(job.address(0)).unwrap();
     let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
-    stream.write_all(&handshake::hello(call, &nonce)).unwrap();
+    stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
     let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
-    let nonces = [nonce, challenge[..16].try_into().unwrap()];
-    let terms = Terms { secret: other.secret, call, nonces };
-    assert!(!terms.is_proved(Side::Accepts, &challenge[16..]), "who connects finds it");
+    let (_, theirs, proof) = handshake::read_challenge(&challenge);
+    let terms = Terms { secret: other.secret, call, encrypts: [false; 2], nonces: [nonce, theirs] };
+    assert!(!terms.is_proved(Side::Accepts, proof), "who connects finds it");
     stream.write_all(&terms.proof(Side::Connects)).unwrap();
     assert_eq!(job.answer::<1>(&mut stream), None, "and so does who accepts");
+}
+
+#[test]
+fn messages_that_waited_for_an_inbox_are_delivered_although_nothing_more_arrives() {
+    let job = Job::with_several(6, 2);
+    let pes = &job.endpoints;
+    let domain = &pes[0].domain;
+    // PE 2 sends to PE 1, which does not look, until its inbox is full.
+    let mut sent = 0_u64;
+    let waits = || domain.peers[1].receiver().has_bytes();
+    let poll_all_but_pe_1 = || {
+        for pe in [0, 2, 4] {
+            pes[pe].progress(&mut |_| ()).unwrap();
+        }
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while !waits() {
+        assert!(Instant::now() < until, "waited in vain for a full inbox");
+        if pes[2].send(1, sent, &[7; 1000]) == Status::Done {
+            sent += 1;
+        }
+        poll_all_but_pe_1();
+    }
+    // All of it has left the connection. Then another process becomes the one that has sent last.
+    let is_sent = || !pes[2].domain.peers[0].send_queue().has_unsent();
+    while !is_sent() {
+        assert!(Instant::now() < until, "waited in vain for the messages to leave");
+        poll_all_but_pe_1();
+    }
+    let (value, before) = (5_u64, pes[4].completions().puts);
+    let (target, source) = (Remote { key: KEY, offset_bytes: 8 }, (&raw const value).cast());
+    let put = Put { pe: 0, target, source, bytes: 8, completion: Completion::Counted };
+    // SAFETY: the value lives until the put is complete, and its place lies in the region.
+    assert_eq!(unsafe { pes[4].put(put) }, Status::Pending);
+    while pes[4].completions().puts == before {
+        assert!(Instant::now() < until, "waited in vain for a put");
+        poll_all_but_pe_1();
+    }
+    assert!(waits() && domain.last_active.load(crate::sync::Ordering::Relaxed) == 2);
+    assert!(!pes[0].may_sleep(), "there is work that no descriptor announces");
+    let mut arrived = 0;
+    while arrived < sent {
+        assert!(Instant::now() < until, "waited in vain for message {arrived} of {sent}");
+        pes[1]
+            .progress(&mut |event| {
+                if let Event::Message { header, payload, .. } = event {
+                    assert_eq!((header, payload), (arrived, &[7; 1000][..]));
+                    arrived += 1;
+                }
+            })
+            .unwrap();
+    }
+    assert!(pes[0].may_sleep() || domain.n_hidden.load(crate::sync::Ordering::Relaxed) == 0);
 }
 
 /// Frames of a member that has lost its senses: kind, numbers, and bytes of data that really follow.

@@ -327,12 +327,16 @@ fn stand_in_fabric(n_pes: usize, provider: &str) -> Fabric<Ofi> {
     fabric
 }
 
-/// Over connections on the loopback interface, with so many PEs a process.
-struct OverTcp<const EACH: usize>;
-type TcpProcesses = OverTcp<1>;
-type TcpThreads = OverTcp<2>;
+/// Over connections on the loopback interface, with so many PEs a process, in clear or encrypted.
+struct OverTcp<const EACH: usize, const ENCRYPTS: bool>;
+type TcpProcesses = OverTcp<1, false>;
+type TcpThreads = OverTcp<2, false>;
+#[cfg(feature = "encrypt")]
+type TcpEncrypted = OverTcp<1, true>;
+#[cfg(feature = "encrypt")]
+type TcpEncryptedThreads = OverTcp<2, true>;
 
-impl<const EACH: usize> Harness for OverTcp<EACH> {
+impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS> {
     type Endpoint = Tcp;
 
     const TARGET_MUST_CALL: bool = true;
@@ -340,8 +344,8 @@ impl<const EACH: usize> Harness for OverTcp<EACH> {
     const REMEMBERS_PUTS: bool = false;
 
     fn open(n_pes: usize) -> Fabric<Tcp> {
-        let (secret, choice) =
-            (Secret::draw().unwrap(), TcpChoice { is_local: true, ..TcpChoice::default() });
+        let secret = Secret::draw().unwrap();
+        let choice = TcpChoice { is_local: true, encrypts: ENCRYPTS, ..TcpChoice::default() };
         let open = |process| Tcp::open(process, EACH, n_pes, &choice, secret).unwrap();
         let mut endpoints: Vec<Tcp> = (0..n_pes.div_ceil(EACH)).flat_map(open).collect();
         let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
@@ -689,6 +693,12 @@ conformance! {
     sim_chaos: SimChaos,
     tcp_processes: TcpProcesses,
     tcp_threads: TcpThreads,
+}
+
+#[cfg(feature = "encrypt")]
+conformance! {
+    tcp_encrypted: TcpEncrypted,
+    tcp_encrypted_threads: TcpEncryptedThreads,
 }
 
 /// Harnesses over the stand-in for libfabric, and their tests: one line a provider, and whether its targets
