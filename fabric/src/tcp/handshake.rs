@@ -8,14 +8,14 @@
 //!    proof [and a message of the key exchange]  --->
 //!                                               <---   welcome [and a message of the key exchange]
 //! ```
-//! A proof is an HMAC (RFC 2104, with SHA-256) of both nonces, both processes, both E and the side that sends
-//! it, keyed with the secret of the job. A stranger can neither compute it, nor use a recorded one again, nor
-//! send one back. The secret is not sent. The welcome is the last message because both processes may connect
-//! to each other at once: one of the two connections then gets no welcome.
+//! A proof is an HMAC (RFC 2104, with SHA-256) of both nonces, both processes, both E and the side that
+//! sends it, keyed with the secret of the job. A stranger can neither compute it, nor use a recorded one
+//! again, nor send one back. The secret is not sent. The welcome is the last message because both processes
+//! may connect to each other at once: one of the two connections then gets no welcome.
 //!
-//! E says whether a side encrypts. If both do, the last two messages carry the exchange of keys (`cipher.rs`),
-//! and all bytes behind them are encrypted. If one does, both find a proof that this is so, and the job ends.
-//! One who changes E on the way changes what the proofs cover, and gets no connection.
+//! E says whether a side encrypts. If both do, the last two messages carry the exchange of keys
+//! (`cipher.rs`), and all bytes behind them are encrypted. If only one does, the proofs show this to both,
+//! and the job ends. If E is changed on the way, the proofs do not hold, and there is no connection.
 
 use super::cipher::MESSAGE_BYTES;
 use crate::secret::Secret;
@@ -36,6 +36,7 @@ pub(super) const WELCOME: u8 = b'W';
 /// The first bytes of a hello: the protocol and its version.
 const MAGIC: [u8; 8] = *b"PELAGO\x00\x02";
 /// What the key of the exchange of keys is derived from, with the secret.
+#[cfg(feature = "encrypt")]
 const KEY_LABEL: &[u8] = b"pelago tcp: pre-shared key of the key exchange";
 
 /// A random number that is used once.
@@ -84,6 +85,7 @@ impl Terms {
     }
 
     /// The key that the exchange of keys begins with.
+    #[cfg(feature = "encrypt")]
     pub(super) fn shared_key(&self) -> [u8; 32] {
         self.keyed().chain_update(KEY_LABEL).finalize().into_bytes().into()
     }

@@ -172,8 +172,12 @@ impl Provider for Tcp {
     const MOVES_BY_ITSELF: bool = true;
     type Inject = TcpInject;
 
-    fn terms(&self) -> String {
+    fn description(&self) -> String {
         if self.domain.encrypts { "tcp, encrypted".to_owned() } else { Self::NAME.to_owned() }
+    }
+
+    fn terms(&self) -> String {
+        self.description()
     }
 
     fn limits(&self) -> Limits {

@@ -14,6 +14,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "encrypt")]
+mod encrypted;
+#[cfg(feature = "encrypt")]
+mod relay;
+
 const KEY: Key = 3;
 const REGION_BYTES: usize = 1 << 16;
 /// The pattern of memory that nobody may write to.
@@ -36,8 +41,14 @@ impl Job {
         let secret = Secret::draw().unwrap();
         let choice = TcpChoice { is_local: true, ..TcpChoice::default() };
         let open = |process| Tcp::open(process, each, n, &choice, secret).unwrap();
-        let mut endpoints: Vec<Tcp> = (0..n / each).flat_map(open).collect();
+        let endpoints: Vec<Tcp> = (0..n / each).flat_map(open).collect();
         let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
+        Job::of(endpoints, &cards, secret)
+    }
+
+    /// A job of these endpoints, which find each other by these cards.
+    fn of(mut endpoints: Vec<Tcp>, cards: &[Vec<u8>], secret: Secret) -> Job {
+        let n = endpoints.len();
         let mut memory: Vec<Vec<u64>> = (0..n).map(|_| vec![GUARD; 3 * REGION_BYTES / 8]).collect();
         for (endpoint, memory) in endpoints.iter_mut().zip(&mut memory) {
             let start = NonNull::new(memory[REGION_BYTES / 8..].as_mut_ptr().cast()).unwrap();
@@ -65,12 +76,20 @@ impl Job {
 
     /// What PE 0 says when a member has done something that it must not.
     fn fault(&self) -> String {
+        self.fault_of(0)
+    }
+
+    /// What a PE says when the job cannot go on.
+    fn fault_of(&self, pe: usize) -> String {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
-            if let Err(error) = self.endpoints[0].progress(&mut |_| ()) {
-                return error.to_string();
+            for (i, endpoint) in self.endpoints.iter().enumerate() {
+                match endpoint.progress(&mut |_| ()) {
+                    Err(error) if i == pe => return error.to_string(),
+                    _ => {}
+                }
             }
-            assert!(Instant::now() < until, "waited in vain for an error");
+            assert!(Instant::now() < until, "waited in vain for an error of PE {pe}");
         }
     }
 
@@ -468,6 +487,14 @@ fn messages_that_waited_for_an_inbox_are_delivered_although_nothing_more_arrives
             .unwrap();
     }
     assert!(pes[0].may_sleep() || domain.n_hidden.load(crate::sync::Ordering::Relaxed) == 0);
+}
+
+#[cfg(not(feature = "encrypt"))]
+#[test]
+fn a_build_that_cannot_encrypt_says_so() {
+    let choice = TcpChoice { is_local: true, encrypts: true, ..TcpChoice::default() };
+    let text = Tcp::open(0, 1, 2, &choice, Secret::draw().unwrap()).err().unwrap().to_string();
+    assert!(text.contains("cannot encrypt") && text.contains("the feature `encrypt`"), "{text}");
 }
 
 /// Frames of a member that has lost its senses: kind, numbers, and bytes of data that really follow.

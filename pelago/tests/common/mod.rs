@@ -126,13 +126,16 @@ pub fn over_stand_in<'a>(n_pes: &'a str, provider: &'a str) -> [(&'a str, &'a st
 #[cfg(feature = "full")]
 pub const NODES_OVER_LIBFABRIC: [(&str, &str); 2] = [("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "ofi")];
 
-/// Settings of jobs over TCP: between two nodes, in the full tier also with several PEs a process, and
-/// between all PEs.
+/// Whether jobs over TCP with several PEs a process are encrypted.
+const ENCRYPT: &str = if cfg!(feature = "encrypt") { "on" } else { "off" };
+
+/// Settings of jobs over TCP: between two nodes, in the full tier also with several PEs a process, encrypted
+/// where the build can, and between all PEs.
 pub fn ways_over_tcp(each: &str) -> Vec<Vec<(&str, &str)>> {
     let (tcp, nodes) = (("PELAGO_FABRIC", "tcp"), ("PELAGO_SIM_NODES", "2"));
     let all = [
         vec![tcp, nodes],
-        vec![tcp, nodes, ("PELAGO_PES_PER_PROCESS", each)],
+        vec![tcp, nodes, ("PELAGO_PES_PER_PROCESS", each), ("PELAGO_TCP_ENCRYPT", ENCRYPT)],
         vec![tcp, ("PELAGO_ROUTE", "net")],
     ];
     all.into_iter().take(if cfg!(feature = "full") { 3 } else { 1 }).collect()

@@ -17,7 +17,7 @@ const LIBFABRIC: (&str, &str) = ("PELAGO_FABRIC", "ofi");
 fn once_to_everybody(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let fabric = world.fabric().unwrap();
-    assert!(fabric.starts_with("ofi (") || fabric == "tcp", "{fabric}");
+    assert!(fabric.starts_with("ofi (") || fabric == "tcp" || fabric == "tcp, encrypted", "{fabric}");
     let inbox = world.alloc_zeroed::<u64>(n).unwrap();
     let count = world.alloc_zeroed::<u64>(1).unwrap();
     for pe in 0..n {
@@ -43,6 +43,39 @@ fn pes_of_two_nodes_reach_each_other() {
     expect_success(&try_processes!(4, [TWO_NODES], once_to_everybody));
     expect_success(&try_processes!(4, [TWO_NODES, TCP], once_to_everybody));
     expect_success_over_ofi(&try_processes!(4, [TWO_NODES, LIBFABRIC], once_to_everybody));
+}
+
+/// The same, and data that several records carry.
+#[cfg(feature = "encrypt")]
+fn encrypted_to_everybody(world: &World) {
+    assert_eq!(world.fabric().unwrap(), "tcp, encrypted");
+    once_to_everybody(world);
+    let (me, n, count) = (world.my_pe(), world.n_pes(), 1 << 16);
+    let data = world.alloc_zeroed::<u64>(count).unwrap();
+    let words = |pe: usize| (0..count).map(|i| (pe * count + i) as u64).collect::<Vec<_>>();
+    data.put((me + 2) % n, 0, &words(me)).unwrap();
+    world.barrier();
+    let mut gotten = vec![0; count];
+    data.get((me + 1) % n, 0, &mut gotten).unwrap();
+    assert_eq!(gotten, words((me + 1 + n - 2) % n));
+    world.barrier();
+}
+
+#[cfg(feature = "encrypt")]
+#[test]
+fn pes_of_two_nodes_reach_each_other_over_encrypted_connections() {
+    let encrypted = ("PELAGO_TCP_ENCRYPT", "on");
+    for way in [&[TWO_NODES, encrypted][..], &[TWO_NODES, TCP, encrypted, ("PELAGO_PES_PER_PROCESS", "2")]] {
+        expect_success(&try_processes!(4, way.to_vec(), encrypted_to_everybody));
+    }
+}
+
+#[cfg(not(feature = "encrypt"))]
+#[test]
+fn a_build_that_cannot_encrypt_says_so() {
+    let settings = [TWO_NODES, TCP, ("PELAGO_TCP_ENCRYPT", "on")];
+    let words = words_of(&try_processes!(4, settings, |_: &World| ()));
+    assert!(words.contains("cannot encrypt") && words.contains("the feature `encrypt`"), "{words}");
 }
 
 /// PEs 1 and 3 wait, each on its node, until they sleep. PE 0 and PE 2 see that, and wake one of them through
