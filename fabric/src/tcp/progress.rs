@@ -60,11 +60,11 @@ impl Domain {
         self.flush_unsent();
         let links = self.links.load(Ordering::Relaxed);
         let mut frames = 0;
-        if links > 0 {
-            frames += self.receive(&self.peers[self.last_active.load(Ordering::Relaxed)], sink);
-        }
         if self.n_hidden.load(Ordering::Relaxed) > 0 {
             frames += self.receive_hidden(sink);
+        }
+        if links > 0 {
+            frames += self.receive(&self.peers[self.last_active.load(Ordering::Relaxed)], sink);
         }
         // Threads that count at the same time may lose a round, which does no harm.
         let round = self.rounds.load(Ordering::Relaxed).wrapping_add(1);

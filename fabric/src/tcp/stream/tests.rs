@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 const ALTERED: &str = "the bytes were altered on the way";
 /// The pattern of memory that nobody may write to.
@@ -94,7 +95,9 @@ proptest! {
         let (data, mut sent, mut come) = (pattern(bytes), 0, Vec::new());
         let (mut splits, mut rooms) = (splits.iter().cycle(), rooms.iter().cycle());
         let mut was_refused = false;
+        let until = Instant::now() + Duration::from_secs(20);
         while come.len() < bytes {
+            prop_assert!(Instant::now() < until, "waited in vain for byte {} of {bytes}", come.len());
             if sent < bytes {
                 let (first, rest) = data[sent..].split_at((bytes - sent).min(*splits.next().unwrap()));
                 match connection.send([first, rest]) {

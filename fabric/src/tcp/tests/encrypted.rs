@@ -322,6 +322,41 @@ impl Member {
     }
 }
 
+#[test]
+fn bytes_that_are_decrypted_and_not_executed_keep_the_process_awake() {
+    const BYTES: usize = 5 << 10;
+    const PUTS: usize = 10;
+    let secret = Secret::draw().unwrap();
+    let endpoints = open_with(secret, [true; 2]);
+    let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
+    let job = Job::of(endpoints, &cards, secret);
+    let mut member = Member::of(&job);
+    let (pe_0, domain) = (&job.endpoints[0], &job.endpoints[0].domain);
+    let executed = || domain.peers[1].acks_to_send() as usize;
+    let mut put = |i: usize| {
+        let header = Header { offset: (i * BYTES) as u64, ..header(Kind::Put, BYTES as u32) };
+        member.record(&[&header.to_bytes()[..], &[i as u8 + 1; BYTES]].concat())
+    };
+    let (first, rest) = (put(0), (1..=PUTS).flat_map(&mut put).collect::<Vec<_>>());
+    member.stream.write_all(&first).unwrap();
+    job.until("the first put", || executed() == 1);
+    // After a long put little more than the next one is taken at a time. The connection has all of them.
+    member.stream.write_all(&rest).unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while executed() == 1 {
+        assert!(Instant::now() < until, "waited in vain for a put");
+        pe_0.progress(&mut |_| ()).unwrap();
+    }
+    assert!(executed() < 1 + PUTS, "all were executed in one round");
+    assert_eq!(domain.n_hidden.load(crate::sync::Ordering::Relaxed), 1);
+    assert!(!pe_0.may_sleep(), "there is work that no descriptor announces");
+    job.until("all puts", || executed() == 1 + PUTS);
+    job.until("rest", || pe_0.may_sleep());
+    let memory = &job.memory[0][REGION_BYTES / 8..];
+    let value = |i: usize| u64::from_ne_bytes([i as u8 + 1; 8]);
+    assert!((0..=PUTS).all(|i| memory[i * BYTES / 8..(i + 1) * BYTES / 8].iter().all(|&w| w == value(i))));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(feature = "full") { 10_000 } else { 100 }))]
 
