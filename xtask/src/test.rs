@@ -62,14 +62,20 @@ pub fn run(full: bool) -> Result<()> {
     rows.summary()
 }
 
+/// An input that is sent over a connection takes about so many times as long as one that a function takes.
+const CONNECTION_COST: u64 = 20;
+
 /// Runs the fuzzing tests with this number of inputs each, then ThreadSanitizer and Miri.
 pub fn run_deep(inputs: u64) -> Result<()> {
     let mut fuzz =
         cargo(&["test", "-p", "pelago-boot", "-p", "pelago", "-p", "pelago-cli", "--lib", "--bins"]);
     fuzz.args(["fuzz_", "--", "--nocapture"]).env("PELAGO_FUZZ_INPUTS", inputs.to_string());
+    let mut frames = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "fuzz_"]);
+    frames.env("PELAGO_FUZZ_INPUTS", (inputs / CONNECTION_COST).to_string());
     let mut rows = Rows::default();
     rows.run(vec![
         Step { name: "fuzz", work: Work::Tests(fuzz) },
+        Step { name: "frames", work: Work::Tests(frames) },
         Step { name: "tsan", work: Work::Call("cargo xtask tsan", tsan::run) },
         Step { name: "miri", work: Work::Tests(miri()) },
     ]);

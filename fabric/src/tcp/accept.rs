@@ -5,7 +5,6 @@ use super::cipher::Exchange;
 use super::connect::{receive_exactly, send_whole};
 use super::domain::{Domain, Tag};
 use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms, WELCOME};
-use super::locked;
 use super::peer::Link;
 use super::socket::{self, Interest};
 use crate::sync::Ordering;
@@ -42,7 +41,7 @@ impl Domain {
             if watched.is_err() {
                 continue;
             }
-            let mut incoming = locked(&self.incoming);
+            let mut incoming = self.incoming.lock();
             if incoming.len() == INCOMING_MAX {
                 incoming.remove(0);
             }
@@ -55,7 +54,7 @@ impl Domain {
 
     /// Makes the steps of an incoming connection that can be made now.
     pub(super) fn advance_incoming(&self, socket: u32) {
-        let mut incoming = locked(&self.incoming);
+        let mut incoming = self.incoming.lock();
         let is_it = |one: &Incoming| one.socket.as_raw_fd().unsigned_abs() == socket;
         let Some(place) = incoming.iter().position(is_it) else { return };
         let outcome = self.step_incoming(&mut incoming[place]);
@@ -141,7 +140,7 @@ impl Domain {
 
     /// Closes incoming connections that have not been proved in time.
     pub(super) fn drop_late_incoming(&self, now: Instant) {
-        let mut incoming = locked(&self.incoming);
+        let mut incoming = self.incoming.lock();
         incoming.retain(|one| one.deadline > now);
         self.n_incoming.store(incoming.len(), Ordering::Relaxed);
     }

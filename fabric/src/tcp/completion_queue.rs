@@ -4,11 +4,10 @@
 //! Invariant: an operation is counted when its effect is visible: the data of a get are in place, a put is in
 //! the memory of its target.
 
-use super::locked;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::types::{Completions, Event, Token};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 /// An event of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl CompletionQueue {
 
     /// Adds an event for the next progress of the endpoint.
     pub(super) fn push(&self, entry: Entry) {
-        locked(&self.entries).push_back(entry);
+        self.entries.lock().push_back(entry);
         // The lock orders the events; this is a hint.
         self.has_entries.store(true, Ordering::Relaxed);
     }
@@ -61,7 +60,7 @@ impl CompletionQueue {
             return 0;
         }
         // The lock is not held while the caller's code runs.
-        let entries = std::mem::take(&mut *locked(&self.entries));
+        let entries = std::mem::take(&mut *self.entries.lock());
         for entry in &entries {
             handle(match *entry {
                 Entry::Sent(token) => Event::Sent(token),

@@ -7,17 +7,17 @@ use super::cipher::CAN_ENCRYPT;
 use super::completion_queue::CompletionQueue;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
-use super::locked;
 use super::peer::{Link, Peer};
 use super::send_queue::{Data, PendingReply, SendQueue, Source};
 use super::socket::{Interest, Poller};
 use crate::secret::Secret;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::types::{FabricError, FabricResult, Key, Pe, Token};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Options of the endpoints.
@@ -90,7 +90,7 @@ pub(super) struct PeerList {
 impl PeerList {
     /// Adds a peer whose flag was just set.
     pub(super) fn add(&self, peer: usize) {
-        let mut peers = locked(&self.peers);
+        let mut peers = self.peers.lock();
         peers.push_back(peer);
         self.count.store(peers.len(), Ordering::Relaxed);
     }
@@ -98,7 +98,7 @@ impl PeerList {
     /// Takes the peers that are in the list now, one after another. Those that are added meanwhile stay.
     pub(super) fn take(&self) -> impl Iterator<Item = usize> {
         (0..self.count.load(Ordering::Relaxed)).map_while(|_| {
-            let mut peers = locked(&self.peers);
+            let mut peers = self.peers.lock();
             let peer = peers.pop_front();
             self.count.store(peers.len(), Ordering::Relaxed);
             peer
@@ -112,7 +112,7 @@ impl PeerList {
 
     /// Whether this holds for all peers of the list.
     pub(super) fn all(&self, holds: impl Fn(usize) -> bool) -> bool {
-        locked(&self.peers).iter().all(|&peer| holds(peer))
+        self.peers.lock().iter().all(|&peer| holds(peer))
     }
 }
 

@@ -69,7 +69,9 @@ impl Inject for TcpInject {
         let (from, key, offset) = (self.slot, self.key, offset_bytes as u64);
         let header =
             Header { from, to, bytes: bytes as u32, word: key, offset, ..Header::control(Kind::Put, 0) };
-        let is_started = self.domain.start_word(&self.domain.peers[process], header, word, &self.completions);
+        // SAFETY: the caller has promised that there is such a PE, and so its process.
+        let peer = unsafe { self.domain.peers.get_unchecked(process) };
+        let is_started = self.domain.start_word(peer, header, word, &self.completions);
         if !is_started {
             self.refused = (pe, offset_bytes, word.to_ne_bytes());
         }

@@ -1,14 +1,13 @@
 //! A PE of this process: its memory regions, its inbox, and the doorbell that other threads ring.
 
-use super::locked;
 use crate::sync::{AtomicBool, Ordering};
 use crate::types::{Event, Key, Pe};
+use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError, RwLock};
 
 /// A registered memory region.
 #[derive(Clone, Copy)]
@@ -74,7 +73,7 @@ impl LocalPe {
             return 0;
         }
         let messages = {
-            let mut inbox = locked(&self.inbox);
+            let mut inbox = self.inbox.lock();
             self.has_mail.store(false, Ordering::Relaxed);
             inbox.bytes = 0;
             std::mem::take(&mut inbox.messages)
@@ -87,7 +86,7 @@ impl LocalPe {
 
     /// Registers a memory region of an open endpoint. Returns `false` if the key is taken.
     pub(super) fn register(&self, key: Key, start: NonNull<u8>, bytes: usize) -> bool {
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions.write();
         let Some(regions) = &mut *regions else { return false };
         let is_free = regions.iter().all(|region| region.key != key);
         if is_free {
@@ -100,7 +99,7 @@ impl LocalPe {
     /// the region does not have these bytes.
     #[inline]
     pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
-        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = self.regions.read();
         let Some(regions) = &*regions else { return Some(std::ptr::null_mut()) };
         let region = *regions.iter().find(|region| region.key == key)?;
         let offset = usize::try_from(offset).ok()?;
@@ -111,13 +110,13 @@ impl LocalPe {
 
     /// Closes the endpoint: no region is registered any more, and messages are dropped.
     pub(super) fn close(&self) {
-        *self.regions.write().unwrap_or_else(PoisonError::into_inner) = None;
-        *locked(&self.inbox) = Inbox { is_closed: true, ..Inbox::default() };
+        *self.regions.write() = None;
+        *self.inbox.lock() = Inbox { is_closed: true, ..Inbox::default() };
     }
 
     /// Adds a message to the inbox. Returns `false` if the inbox is full.
     pub(super) fn push_message(&self, from: Pe, header: u64, payload: &[u8]) -> bool {
-        let mut inbox = locked(&self.inbox);
+        let mut inbox = self.inbox.lock();
         if inbox.is_closed {
             return true;
         }

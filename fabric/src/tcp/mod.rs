@@ -25,8 +25,6 @@
 //! cumulative count acknowledges them. Every frame carries the count of the other direction; a frame of its
 //! own carries it if no other frame does.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 mod accept;
 mod business_card;
 mod cipher;
@@ -53,8 +51,3 @@ pub use cipher::CAN_ENCRYPT;
 pub use domain::TcpChoice;
 pub use inject::TcpInject;
 pub use provider::Tcp;
-
-/// Locks a mutex, also after a panic of another thread: no lock is held while user code runs.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -14,13 +14,12 @@
 
 use super::cipher::Exchange;
 use super::handshake::{CHALLENGE_BYTES, Call, Nonce, Terms};
-use super::locked;
 use super::receiver::Receiver;
 use super::send_queue::SendQueue;
 use crate::sync::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use parking_lot::{Mutex, MutexGuard};
 use std::net::SocketAddr;
 use std::os::fd::{OwnedFd, RawFd};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 /// The value of `socket` while there is no connection.
@@ -119,27 +118,23 @@ impl Peer {
     }
 
     pub(super) fn link(&self) -> MutexGuard<'_, Link> {
-        locked(&self.link)
+        self.link.lock()
     }
 
     #[inline]
     pub(super) fn send_queue(&self) -> MutexGuard<'_, SendQueue> {
-        locked(&self.send_queue)
+        self.send_queue.lock()
     }
 
     /// The receiver, unless another thread uses it.
     #[inline]
     pub(super) fn try_receiver(&self) -> Option<MutexGuard<'_, Receiver>> {
-        match self.receiver.try_lock() {
-            Ok(receiver) => Some(receiver),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        self.receiver.try_lock()
     }
 
     /// The receiver. For the end of an endpoint: others do not wait for it.
     pub(super) fn receiver(&self) -> MutexGuard<'_, Receiver> {
-        locked(&self.receiver)
+        self.receiver.lock()
     }
 
     /// The socket of the connection, if it is up.

@@ -12,8 +12,9 @@ use super::receiver::{Received, Receiver};
 use super::socket;
 use crate::sync::Ordering;
 use crate::types::Event;
+use parking_lot::MutexGuard;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Rounds between two calls of epoll while there is one connection.

@@ -519,8 +519,15 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(frame, 1..8).prop_map(|frames| frames.concat())
 }
 
+/// The number of inputs of a fuzzing test: as many as `PELAGO_FUZZ_INPUTS` says (`cargo xtask test --deep`),
+/// else these in the full tier, and a hundredth of them in the quick one.
+fn inputs(full: u32) -> ProptestConfig {
+    let asked = std::env::var("PELAGO_FUZZ_INPUTS").ok().map(|text| text.parse().expect("a number"));
+    ProptestConfig::with_cases(asked.unwrap_or(if cfg!(feature = "full") { full } else { full / 100 }))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(feature = "full") { 20_000 } else { 200 }))]
+    #![proptest_config(inputs(20_000))]
 
     #[test]
     fn fuzz_frames(bytes in frames()) {

@@ -358,7 +358,7 @@ fn bytes_that_are_decrypted_and_not_executed_keep_the_process_awake() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(feature = "full") { 10_000 } else { 100 }))]
+    #![proptest_config(inputs(10_000))]
 
     /// Frames of a member that has lost its senses, cut into records anywhere, and one bit changed or not.
     #[test]
