@@ -136,7 +136,7 @@ pub enum FabricError {
     /// A transfer has failed.
     #[error(
         "PE {pe}: {operation} failed, to or from PE {peer}: {reason}. Has that PE ended, or its host? Is its \
-         network reached from here? (PELAGO_OFI_INTERFACE chooses another one)"
+         network reached from here? (PELAGO_TCP_INTERFACE, over libfabric PELAGO_OFI_INTERFACE)"
     )]
     Unreachable {
         /// The PE that noticed.

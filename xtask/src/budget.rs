@@ -136,14 +136,10 @@ const SHMEM_NET_BUDGETS: [Budget; 4] = [
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
 ];
 
-/// Over TCP between two processes, where the put is gathered with the one before, so that no call of the
-/// system is in it. The put goes the way of all calls that are not injected; the aim is 150.
+/// Over TCP between two processes, where the put is gathered with those before, so that no call of the
+/// system is in it.
 const TCP_BUDGETS: [Budget; 2] = [
-    Budget {
-        probe: "shmem_int_p",
-        instructions: 1300,
-        what: "put of one element over TCP, besides its send",
-    },
+    Budget { probe: "shmem_int_p", instructions: 150, what: "put of one element over TCP, besides its send" },
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
 ];
 
@@ -198,8 +194,8 @@ pub fn run(json: bool) -> Result<()> {
     let (near, rust) = (" (two nodes)", built.example("budget_probe_nodes")?);
     rows.extend(judge(near, &NODES_BUDGETS, &in_job(&built, &rust, false)?));
     rows.extend(judge(near, &SHMEM_NODES_BUDGETS, &in_job(&built, &in_c, false)?));
+    let mut over_tcp = least((0..TCP_RUNS).map(|_| in_job(&built, &in_c, true)).collect::<Result<_>>()?);
     // What waits for an answer has no count that is the same twice.
-    let mut over_tcp = in_job(&built, &in_c, true)?;
     over_tcp.retain(|count| TCP_BUDGETS.iter().any(|budget| budget.probe == count.probe));
     rows.extend(judge(" (over TCP)", &TCP_BUDGETS, &over_tcp));
     if json {
@@ -253,6 +249,19 @@ impl Built {
     }
 }
 
+/// The least count of each probe in several runs: in one of them another thread may have sent the batch or
+/// received an acknowledgement meanwhile.
+fn least(runs: Vec<Vec<Count>>) -> Vec<Count> {
+    let mut counts: Vec<Count> = Vec::new();
+    for count in runs.into_iter().flatten() {
+        match counts.iter_mut().find(|least| least.probe == count.probe) {
+            Some(least) => least.instructions = least.instructions.min(count.instructions),
+            None => counts.push(count),
+        }
+    }
+    counts
+}
+
 /// A program of probes over a net, which opens the stand-in instead of libfabric.
 fn over_net(built: &Built, program: &Path) -> Result<Command> {
     let mut program = Command::new(program);
@@ -279,6 +288,9 @@ fn in_job(built: &Built, program: &Path, is_far: bool) -> Result<Vec<Count>> {
     let _ = std::fs::remove_file(probes);
     counts
 }
+
+/// Runs over TCP, of which the least count is taken.
+const TCP_RUNS: usize = 3;
 
 /// PEs of such a job: two of one node, and one of the other.
 const JOB_PES: &str = "3";

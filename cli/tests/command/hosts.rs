@@ -1,63 +1,97 @@
-//! Two hosts on one machine: network namespaces with a cable between them. Making them takes root.
+//! Hosts on one machine: two network namespaces with a cable between them, or several on a switch. Making
+//! them takes root.
 //!
-//! Invariant: the names belong to one test of one process, so that tests do not meet; when a pair is dropped,
-//! after a failure too, every process in it is killed and nothing of it remains.
+//! Invariant: the names belong to one test of one process, so that tests do not meet; when hosts are dropped,
+//! after a failure too, every process in them is killed and nothing of them remains.
 
 use std::process::Command;
 use std::sync::Mutex;
 
 use super::process::{LIMIT, wait_until};
 
-/// The addresses of the two, which are the same in every pair.
+/// The addresses of a pair. Of several hosts, those that follow.
 pub const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
-/// A pair of hosts.
+/// What takes the place of ssh.
+pub const REMOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/remote.sh");
+/// The network device of a host.
+const DEVICE: &str = "cable";
+
+/// Some hosts.
 pub struct Hosts {
-    names: [String; 2],
+    names: Vec<String>,
+    /// The namespace of their switch.
+    switch: Option<String>,
 }
 
 impl Hosts {
+    /// A pair with a cable between them.
     pub fn new() -> Self {
-        static COUNT: Mutex<u32> = Mutex::new(0);
-        let number = {
-            let mut count = COUNT.lock().unwrap();
-            *count += 1;
-            *count
-        };
-        let hosts =
-            Self { names: [0, 1].map(|side| format!("pelago-{}-{number}-{side}", std::process::id())) };
-        let [left, right] = &hosts.names;
+        let hosts = Self { names: names(2), switch: None };
         hosts.names.iter().for_each(|name| ip(&["netns", "add", name]));
-        let peer = ["type", "veth", "peer", "name", "cable", "netns", right];
-        ip(&[&["link", "add", "cable", "netns", left], &peer[..]].concat());
-        for (name, address) in hosts.names.iter().zip(ADDRESSES) {
-            ip(&["-n", name, "address", "add", &format!("{address}/24"), "dev", "cable"]);
-            ["lo", "cable"].into_iter().for_each(|link| ip(&["-n", name, "link", "set", link, "up"]));
-        }
-        // Before that, libfabric sees nothing but the loopback.
-        for name in &hosts.names {
-            wait_until("the cable to carry", || {
-                said(&["-n", name, "link", "show", "cable"]).contains("state UP")
-            });
-        }
+        connect([&hosts.names[0], DEVICE], [&hosts.names[1], DEVICE]);
+        hosts.start();
         hosts
     }
 
-    /// A program on the left host.
-    pub fn command(&self, program: &str) -> Command {
+    /// `n` hosts on a switch.
+    pub fn on_a_switch(n: usize) -> Self {
+        let mut names = names(n + 1);
+        let switch = names.pop().expect("one more was made");
+        let hosts = Self { names, switch: Some(switch.clone()) };
+        hosts.names.iter().chain([&switch]).for_each(|name| ip(&["netns", "add", name]));
+        ip(&["-n", &switch, "link", "add", "name", "switch", "type", "bridge"]);
+        ip(&["-n", &switch, "link", "set", "switch", "up"]);
+        for (i, name) in hosts.names.iter().enumerate() {
+            let port = format!("port{i}");
+            connect([name, DEVICE], [&switch, &port]);
+            ip(&["-n", &switch, "link", "set", &port, "master", "switch", "up"]);
+        }
+        hosts.start();
+        hosts
+    }
+
+    /// Gives the hosts their addresses, and waits until they reach each other.
+    fn start(&self) {
+        for (i, name) in self.names.iter().enumerate() {
+            ip(&["-n", name, "address", "add", &format!("{}/24", address(i)), "dev", DEVICE]);
+            ["lo", DEVICE].into_iter().for_each(|link| ip(&["-n", name, "link", "set", link, "up"]));
+        }
+        // Before that, libfabric sees nothing but the loopback.
+        for name in &self.names {
+            wait_until("the cable to carry", || {
+                said(&["-n", name, "link", "show", DEVICE]).contains("state UP")
+            });
+        }
+    }
+
+    /// The hosts as `pelago run --hosts` takes them, with so many PEs each.
+    pub fn list(&self, each: usize) -> String {
+        let host = |i| format!("{}:{each}", address(i));
+        (0..self.names.len()).map(host).collect::<Vec<_>>().join(",")
+    }
+
+    /// A program on a host.
+    pub fn command_on(&self, host: usize, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/run/netns/{}", self.names[0])).arg(program);
-        let [left, right] = &self.names;
-        command.env("REMOTE_HOSTS", format!("{}={left} {}={right}", ADDRESSES[0], ADDRESSES[1]));
+        command.arg(format!("--net=/run/netns/{}", self.names[host])).arg(program);
+        let pair = |(i, name): (usize, &String)| format!("{}={name}", address(i));
+        let pairs: Vec<_> = self.names.iter().enumerate().map(pair).collect();
+        command.env("REMOTE_HOSTS", pairs.join(" "));
         command
+    }
+
+    /// A program on the first host, the left one of a pair.
+    pub fn command(&self, program: &str) -> Command {
+        self.command_on(0, program)
     }
 
     /// Takes the cable away, with all that is on its way.
     pub fn cut_cable(&self) {
-        ip(&["-n", &self.names[0], "link", "set", "cable", "down"]);
+        ip(&["-n", &self.names[0], "link", "set", DEVICE, "down"]);
     }
 
-    /// Makes sure that no process is left on either host; one that was killed may take a while to be gone.
+    /// Makes sure that no process is left on any host; one that was killed may take a while to be gone.
     pub fn assert_no_processes(&self) {
         let deadline = std::time::Instant::now() + LIMIT;
         while !self.processes().is_empty() {
@@ -65,7 +99,7 @@ impl Hosts {
         }
     }
 
-    /// The processes on either host.
+    /// The processes on all hosts.
     pub fn processes(&self) -> Vec<String> {
         let of = |name: &String| {
             let output = Command::new("ip").args(["netns", "pids", name]).output().unwrap();
@@ -89,12 +123,34 @@ impl Drop for Hosts {
             let deadline = std::time::Instant::now() + LIMIT;
             while !self.kill_all() && std::time::Instant::now() < deadline {}
         } else {
-            wait_until("the processes of two hosts to end", || self.kill_all());
+            wait_until("the processes of the hosts to end", || self.kill_all());
         }
-        for name in &self.names {
+        for name in self.names.iter().chain(&self.switch) {
             let _ = Command::new("ip").args(["netns", "delete", name]).output();
         }
     }
+}
+
+/// The address of a host.
+pub fn address(host: usize) -> String {
+    format!("10.77.0.{}", host + 1)
+}
+
+/// Names that nobody else has.
+fn names(n: usize) -> Vec<String> {
+    static COUNT: Mutex<u32> = Mutex::new(0);
+    let number = {
+        let mut count = COUNT.lock().unwrap();
+        *count += 1;
+        *count
+    };
+    (0..n).map(|i| format!("pelago-{}-{number}-{i}", std::process::id())).collect()
+}
+
+/// Lays a cable between two devices, each with its namespace, that it makes.
+fn connect([one, device]: [&str; 2], [other, other_device]: [&str; 2]) {
+    let peer = ["type", "veth", "peer", "name", other_device, "netns", other];
+    ip(&[&["link", "add", device, "netns", one], &peer[..]].concat());
 }
 
 fn ip(words: &[&str]) {

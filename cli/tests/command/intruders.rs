@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use pelago::World;
 use rustix::process::Pid;
 
+use super::hosts::{ADDRESSES, Hosts, REMOTE};
 use super::process::{Ended, Started, pelago, wait_until};
 
 /// The variable by which a copy of this program knows what to do.
@@ -68,18 +69,20 @@ impl Victim {
 
     /// One over this fabric.
     fn over(fabric: &str, name: &str) -> Victim {
+        let mut launcher = pelago(&["run", "-n", "2"]);
+        launcher.env("PELAGO_SIM_NODES", "2").env("PELAGO_FABRIC", fabric);
+        Victim::of(launcher, name)
+    }
+
+    /// One of two PEs that this launcher starts.
+    fn of(mut launcher: Command, name: &str) -> Victim {
         let folder = std::env::temp_dir().join(format!("pelago-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mark = folder.join("mark");
-        let mut command = pelago(&["run", "-n", "2"]);
-        command.arg(std::env::current_exe().unwrap());
-        command.args(["--exact", "intruders::pe_that_is_attacked", "--nocapture", "--test-threads=1"]);
-        command
-            .env(BODY, "attacked")
-            .env(MARK, &mark)
-            .env("PELAGO_SIM_NODES", "2")
-            .env("PELAGO_FABRIC", fabric);
-        let job = Started::new(command);
+        launcher.arg(std::env::current_exe().unwrap());
+        launcher.args(["--exact", "intruders::pe_that_is_attacked", "--nocapture", "--test-threads=1"]);
+        launcher.env(BODY, "attacked").env(MARK, &mark);
+        let job = Started::new(launcher);
         let is_ready = |pe: usize| folder.join(format!("mark-{pe}")).is_file();
         wait_until("the job to be ready", || (0..2).all(is_ready));
         Victim { job, folder }
@@ -118,19 +121,21 @@ fn shown(pid: Pid) -> String {
     text
 }
 
-/// The ports at which a process listens, and whether only this machine reaches them.
-fn listening(pid: Pid) -> Vec<(u16, bool)> {
-    let output = Command::new("ss").args(["-tlnpH"]).output().unwrap();
+/// The addresses and ports at which a process listens on its host.
+fn addresses(pid: Pid) -> Vec<(String, u16)> {
+    let host = format!("--net=/proc/{}/ns/net", pid.as_raw_nonzero());
+    let output = Command::new("nsenter").args([&host, "ss", "-tlnpH"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mark = format!("pid={},", pid.as_raw_nonzero());
-    let address = |line: &str| line.split_whitespace().nth(3).map(str::to_owned);
-    let found = text.lines().filter(|line| line.contains(&mark)).filter_map(address);
-    found
-        .map(|address| {
-            let (host, port) = address.rsplit_once(':').unwrap();
-            (port.parse().unwrap(), host == "127.0.0.1" || host == "[::1]")
-        })
-        .collect()
+    let found = text.lines().filter(|line| line.contains(&mark));
+    let places = found.filter_map(|line| line.split_whitespace().nth(3)?.rsplit_once(':'));
+    places.map(|(address, port)| (address.to_owned(), port.parse().unwrap())).collect()
+}
+
+/// The ports at which a process listens, and whether only this machine reaches them.
+fn listening(pid: Pid) -> Vec<(u16, bool)> {
+    let is_local = |address: &str| address == "127.0.0.1" || address == "[::1]";
+    addresses(pid).into_iter().map(|(address, port)| (port, is_local(&address))).collect()
 }
 
 /// Compiles the intruder, where the user nobody may start it.
@@ -168,14 +173,14 @@ fn another_user_reaches_nothing_over_tcp() {
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
-/// The program of another user. At each port of a job over TCP it opens connections that send nothing, and
-/// connections that send random bytes, more than a hello has and fewer. It prints how many bytes each of them
-/// received.
+/// The program of a stranger. At each address and port of a job over TCP it opens connections that send
+/// nothing, and connections that send random bytes, more than a hello has and fewer. It prints how many bytes
+/// each of them received.
 const STRANGER: &str = r#"
-    for port in "$@"; do
-        for i in $(seq 60); do exec {silent}<>/dev/tcp/127.0.0.1/$port; done
+    for place in "$@"; do
+        for i in $(seq 60); do exec {silent}<>/dev/tcp/$place; done
         for i in $(seq 40); do
-            (exec 3<>/dev/tcp/127.0.0.1/$port
+            (exec 3<>/dev/tcp/$place
              head -c $((i * 7)) /dev/urandom >&3; timeout 20 cat <&3 | wc -c) &
         done
         wait
@@ -187,14 +192,37 @@ fn strangers_get_no_answer_over_connections_of_our_own() {
     let victim = Victim::over("tcp", "stranger");
     let found: Vec<_> = victim.pids().into_iter().flat_map(listening).collect();
     assert!(found.len() >= 2 && found.iter().all(|(_, is_local)| *is_local), "{found:?}");
-    let mut command = as_nobody(Path::new("bash"));
-    command.args(["-c", STRANGER, "bash"]).args(found.iter().map(|(port, _)| port.to_string()));
-    let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(text.lines().collect::<Vec<_>>(), vec!["0"; 40 * found.len()]);
+    let places: Vec<_> = found.iter().map(|(port, _)| format!("127.0.0.1/{port}")).collect();
+    knock(as_nobody(Path::new("bash")), &places);
     let Ended { status, stdout, stderr } = victim.end();
     assert_eq!(status, 0, "{stdout}{stderr}");
+}
+
+/// Lets a stranger, whose shell this is, knock at these places: nobody answers.
+fn knock(mut shell: Command, places: &[String]) {
+    let output = shell.args(["-c", STRANGER, "bash"]).args(places).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(text.lines().collect::<Vec<_>>(), vec!["0"; 40 * places.len()]);
+}
+
+/// The root of a third host that reaches both hosts of a job.
+#[test]
+fn a_host_on_the_same_switch_gets_no_answer() {
+    let hosts = Hosts::on_a_switch(3);
+    let mut launcher = hosts.command(env!("CARGO_BIN_EXE_pelago"));
+    launcher.args(["run", "--launch-agent", REMOTE, "--hosts"]);
+    launcher.arg(ADDRESSES.map(|address| format!("{address}:1")).join(","));
+    let victim = Victim::of(launcher, "switch");
+    let found: Vec<_> = victim.pids().into_iter().flat_map(addresses).collect();
+    let is_on_it = |(address, _): &&(String, u16)| ADDRESSES.contains(&&**address);
+    let places: Vec<_> =
+        found.iter().filter(is_on_it).map(|(address, port)| format!("{address}/{port}")).collect();
+    assert_eq!(places.len(), 2, "{found:?}");
+    knock(hosts.command_on(2, "bash"), &places);
+    let Ended { status, stdout, stderr } = victim.end();
+    assert_eq!(status, 0, "{stdout}{stderr}");
+    hosts.assert_no_processes();
 }
 
 #[test]

@@ -3,15 +3,13 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use pelago::World;
+use pelago::prelude::*;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::hosts::{ADDRESSES, Hosts};
+use super::hosts::{ADDRESSES, Hosts, REMOTE};
 use super::jobs::{assert_ft_json, assert_hello};
 use super::process::{Ended, Started, wait_until};
 
-/// What takes the place of ssh.
-const REMOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/remote.sh");
 /// The variable by which a copy of this program knows what to do.
 const BODY: &str = "PELAGO_TEST_BODY";
 /// The variable by which it knows where to say that all have met.
@@ -39,7 +37,7 @@ fn mpirun(hosts: &Hosts) -> Command {
 fn pelago_run(hosts: &Hosts) -> Command {
     let mut command = hosts.command(env!("CARGO_BIN_EXE_pelago"));
     command.args(["run", "--launch-agent", REMOTE]);
-    command.args(["--hosts", &ADDRESSES.map(|address| format!("{address}:2")).join(",")]);
+    command.args(["--hosts", &hosts.list(2)]);
     command
 }
 
@@ -245,5 +243,45 @@ fn a_cut_cable_ends_a_job_within_the_time_that_is_set() {
     // Of the right host nothing is heard any more.
     let words = |pe| format!("PE {pe}, on node 1 of the job, has not answered for 4s");
     assert!((2..4).any(|pe| text.contains(&words(pe))), "{text}");
+    hosts.assert_no_processes();
+}
+
+/// The body of a PE that exchanges blocks with all others, in a copy of this test program.
+#[test]
+fn pe_that_exchanges() {
+    if std::env::var_os(BODY).is_none_or(|body| body != "exchange") {
+        return;
+    }
+    let world = World::init().unwrap();
+    let (me, n) = (world.my_pe(), world.n_pes());
+    for count in [1, 16, 1024] {
+        let (target, source) =
+            (world.alloc_zeroed::<u64>(n * count).unwrap(), world.alloc_zeroed::<u64>(n * count).unwrap());
+        let value = |from: usize, to: usize, i: usize| (from * n + to) as u64 * 10_000 + i as u64;
+        let blocks = |value: &dyn Fn(usize, usize) -> u64| -> Vec<u64> {
+            (0..n).flat_map(|pe| (0..count).map(move |i| (pe, i))).map(|(pe, i)| value(pe, i)).collect()
+        };
+        source.local().write(0, &blocks(&|to, i| value(me, to, i)));
+        world.team().all_to_all(&target, &source).unwrap();
+        assert!(target.local().to_vec() == blocks(&|from, i| value(from, me, i)), "blocks of {count}");
+    }
+    if me == 0 {
+        println!("{n} PEs have exchanged");
+    }
+    world.barrier();
+}
+
+/// All processes of different hosts connect to each other.
+#[test]
+fn sixty_four_pes_on_four_hosts_exchange_with_each_other() {
+    let hosts = Hosts::on_a_switch(4);
+    let mut launcher = hosts.command(env!("CARGO_BIN_EXE_pelago"));
+    launcher.args(["run", "--launch-agent", REMOTE, "--hosts", &hosts.list(16)]);
+    launcher.arg(std::env::current_exe().unwrap()).env(BODY, "exchange");
+    launcher.args(["--exact", "namespaces::pe_that_exchanges", "--nocapture", "--test-threads=1"]);
+    let since = Instant::now();
+    let Ended { status, stdout, stderr } = Started::new(launcher).settle();
+    println!("64 PEs on four hosts took {:?}", since.elapsed());
+    assert!(status == 0 && stdout.contains("64 PEs have exchanged"), "{status}: {stdout}{stderr}");
     hosts.assert_no_processes();
 }

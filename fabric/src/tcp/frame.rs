@@ -101,8 +101,9 @@ impl Header {
         bytes[0] = self.kind as u8 | if self.is_unreported { UNREPORTED } else { 0 };
         bytes[1] = VERSION;
         bytes[2..4].copy_from_slice(&self.from.to_ne_bytes());
-        bytes[4..6].copy_from_slice(&self.to.to_ne_bytes());
-        bytes[6..8].copy_from_slice(&self.code.to_ne_bytes());
+        // One store: a short put has no code.
+        let to_and_code = u32::from(self.to) | u32::from(self.code) << 16;
+        bytes[4..8].copy_from_slice(&to_and_code.to_ne_bytes());
         bytes[8..12].copy_from_slice(&self.bytes.to_ne_bytes());
         bytes[12..16].copy_from_slice(&self.acks.to_ne_bytes());
         bytes[16..24].copy_from_slice(&self.word.to_ne_bytes());
@@ -126,8 +127,8 @@ impl Header {
             kind,
             is_unreported,
             from: half(2),
-            to: half(4),
-            code: half(6),
+            to: word(4) as u16,
+            code: (word(4) >> 16) as u16,
             bytes: word(8),
             acks: word(12),
             word: long(16),

@@ -40,8 +40,7 @@ enum Piece {
 
 /// Puts of one endpoint that were started one after another, or messages.
 struct Run {
-    /// The number of the last one.
-    last: u32,
+    /// Those that are not acknowledged.
     count: u32,
     /// `None` for messages.
     completions: Option<Arc<CompletionQueue>>,
@@ -120,7 +119,7 @@ impl SendQueue {
     /// Whether the queue takes the put of a word now. What goes behind large data goes by the ordinary way.
     #[inline]
     pub(super) fn takes_word(&self) -> bool {
-        self.pieces.is_empty() && self.batch.len() < UNSENT_BYTES_MAX && self.runs.len() < OUTSTANDING_MAX
+        self.pieces.is_empty() && self.batch.len() < UNSENT_BYTES_MAX
     }
 
     /// Whether there are bytes to be sent.
@@ -143,7 +142,7 @@ impl SendQueue {
             && run.token.is_none()
             && run.completions.as_ref().map(Arc::as_ptr) == completions.map(Arc::as_ptr)
         {
-            (run.last, run.count) = (self.started, run.count + 1);
+            run.count += 1;
             return;
         }
         self.begin_run(completions, token);
@@ -152,7 +151,7 @@ impl SendQueue {
     #[cold]
     #[inline(never)]
     fn begin_run(&mut self, completions: Option<&Arc<CompletionQueue>>, token: Option<Token>) {
-        let run = Run { last: self.started, count: 1, completions: completions.cloned(), token };
+        let run = Run { count: 1, completions: completions.cloned(), token };
         self.runs.extend(self.newest.replace(run).filter(|before| before.count > 0));
     }
 
@@ -176,25 +175,23 @@ impl SendQueue {
         if acks.wrapping_sub(self.acknowledged) > self.started.wrapping_sub(self.acknowledged) {
             return false;
         }
+        let mut newly = acks.wrapping_sub(self.acknowledged);
         self.acknowledged = acks;
-        loop {
-            let is_newest = self.runs.is_empty();
-            let Some(run) = self.runs.front_mut().or(self.newest.as_mut()) else { break };
-            // Numbers wrap around. They are compared by their distance, which is far below half of the range.
-            let left = run.last.wrapping_sub(acks);
-            let left = if left > u32::MAX / 2 { 0 } else { left.min(run.count) };
-            let newly = run.count - left;
+        while newly > 0 {
+            let oldest = self.runs.front_mut().or(self.newest.as_mut());
+            let Some(run) = oldest.filter(|run| run.count > 0) else { break };
+            let count = run.count.min(newly);
             if let Some(completions) = &run.completions {
-                completions.count_puts(newly.into());
-                if let Some(token) = run.token.filter(|_| newly > 0) {
+                completions.count_puts(count.into());
+                if let Some(token) = run.token {
                     completions.push(Entry::Done(token));
                 }
             }
-            run.count = left;
-            if left > 0 || is_newest {
-                break;
+            newly -= count;
+            run.count -= count;
+            if run.count == 0 {
+                self.runs.pop_front();
             }
-            self.runs.pop_front();
         }
         true
     }

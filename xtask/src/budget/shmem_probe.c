@@ -115,8 +115,10 @@ static void say(FILE *out, int with_collectives)
 
 static void probe(int with_collectives)
 {
-    /* What is got is alone: nothing else is under way. */
+    /* Over TCP the first put is sent, and the second one begins a batch. */
+    shmem_int_p(word, 1, pe);
     shmem_int_p_probe();
+    /* What is got is alone: nothing else is under way. */
     shmem_quiet();
     shmem_int_g_probe();
     shmem_long_atomic_fetch_add_probe();
