@@ -59,6 +59,7 @@ Examples:
 const RMA_EXAMPLES: &str = "\
 Examples:
   pelago bench rma                       two PEs, or as many as there are cores
+  pelago bench rma --fabric tcp          over TCP, as between nodes
   pelago bench rma --fabric ofi          over libfabric; the heading says over which provider and domain
   pelago bench rma -n 16 --html b.html   barriers of up to 16 PEs too, and a page of curves";
 

@@ -55,6 +55,8 @@ pub struct Binding {
 enum Fabric {
     /// The node's memory, as a provider like any other
     Shm,
+    /// TCP
+    Tcp,
     /// Libfabric; `pelago info --fabrics` tells which of its providers
     Ofi,
 }
@@ -70,6 +72,7 @@ impl Binding {
         match self.fabric {
             None => &[],
             Some(Fabric::Shm) => &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "shm")],
+            Some(Fabric::Tcp) => &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "tcp")],
             Some(Fabric::Ofi) => &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "ofi")],
         }
     }

@@ -62,6 +62,8 @@ fn every_topic_can_be_measured_over_a_fabric_which_the_heading_names() {
         let heading = ended.stdout.lines().nth(2);
         assert_eq!(heading, Some("No PE maps another one's memory: all goes over shm"), "{topic}");
     }
+    let over_tcp = run(&["bench", "rma", "-n", "2", "--quick", "--fabric", "tcp"]).stdout;
+    assert!(over_tcp.contains(" over tcp"), "{over_tcp}");
     let mapped = run(&["bench", "rma", "-n", "2", "--quick"]).stdout;
     assert!(!mapped.contains("No PE maps"), "{mapped}");
 }

@@ -3,7 +3,7 @@
 
 use super::cipher::Exchange;
 use super::connect::{receive_exactly, send_whole};
-use super::domain::{Domain, Tag};
+use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms, WELCOME};
 use super::peer::Link;
 use super::socket::{self, Interest};
@@ -31,9 +31,24 @@ pub(super) struct Incoming {
 }
 
 impl Domain {
-    /// Accepts the connections that wait at a listener.
+    /// Accepts the connections that wait at a listener. If descriptors are short, it gives up connections
+    /// that have proved nothing; if there is none, the job cannot go on.
     pub(super) fn accept(&self, listener: usize) {
-        while let Ok(Some(socket)) = socket::accept(&self.listeners[listener]) {
+        loop {
+            let socket = match socket::accept(&self.listeners[listener]) {
+                Ok(Some(socket)) => socket,
+                Err(error) if socket::lacks_descriptors(&error) => {
+                    let mut incoming = self.incoming.lock();
+                    if incoming.is_empty() {
+                        let fault = Fault::Descriptors("accepting a connection", error.to_string());
+                        let _ = self.fault.set(fault);
+                        return;
+                    }
+                    incoming.remove(0);
+                    continue;
+                }
+                _ => return,
+            };
             let raw = socket.as_raw_fd();
             let tag = Tag::Incoming(raw.unsigned_abs()).code();
             let watched =

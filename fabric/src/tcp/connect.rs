@@ -1,7 +1,7 @@
 //! Connecting to another process. No call waits: each step is made when the poller says that it can be.
 
 use super::cipher::{Cipher, Exchange};
-use super::domain::{Domain, Tag};
+use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, Call, Side, Terms, WELCOME};
 use super::peer::{Attempt, History, Link, Peer, Stage};
 use super::socket::{self, Interest, Moved};
@@ -66,7 +66,12 @@ impl Domain {
                 deadline: Instant::now() + ATTEMPT,
                 history,
             }),
-            Err(error) => wait_after(history, format!("{address}: {error}")),
+            Err(error) => {
+                if socket::lacks_descriptors(&error) {
+                    let _ = self.fault.set(Fault::Descriptors("opening a connection", error.to_string()));
+                }
+                wait_after(history, format!("{address}: {error}"))
+            }
         }
     }
 

@@ -34,12 +34,15 @@ pub struct TcpChoice {
 
 /// The reason why the job cannot go on.
 #[derive(Clone)]
-pub(super) struct Fault {
-    pub(super) peer: Pe,
-    pub(super) operation: &'static str,
-    /// `None` if the connection was lost without one.
-    pub(super) reason: Option<String>,
+pub(super) enum Fault {
+    /// A peer is lost: the first PE of its process, what was attempted, and the reason if there is one.
+    Peer(Pe, &'static str, Option<String>),
+    /// This process has no descriptor left for a connection.
+    Descriptors(&'static str, String),
 }
+
+/// The remedy where descriptors are short.
+const DESCRIPTORS: &str = "Does `ulimit -n` allow a descriptor for each process of the job?";
 
 /// The state that all endpoints of a process share.
 pub(super) struct Domain {
@@ -154,11 +157,10 @@ impl Domain {
             "listening for the job's other processes",
             "PELAGO_TCP_INTERFACE names the interface to use",
         ))?;
-        let limit = "Does `ulimit -n` allow a descriptor for each process of the job?";
-        let poller = Poller::open().map_err(failed("opening a poller", limit))?;
+        let poller = Poller::open().map_err(failed("opening a poller", DESCRIPTORS))?;
         for (listener, i) in listeners.iter().zip(0..) {
             let added = poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input);
-            added.map_err(failed("watching a listener", limit))?;
+            added.map_err(failed("watching a listener", DESCRIPTORS))?;
         }
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
         Ok(Domain {
@@ -170,7 +172,7 @@ impl Domain {
             poller,
             card,
             interfaces,
-            local_pes: local_pes.map_err(failed("opening a doorbell", limit))?,
+            local_pes: local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?,
             peers: (0..n_pes.div_ceil(each)).map(Peer::new).collect(),
             cards: OnceLock::new(),
             incoming: Mutex::default(),
@@ -377,10 +379,15 @@ impl Domain {
 
     /// The fault, as an error of PE `pe`.
     pub(super) fn fault(&self, pe: Pe) -> Option<FabricError> {
-        let Fault { peer, operation, reason } = self.fault.get()?.clone();
-        Some(match reason {
-            Some(reason) => FabricError::Unreachable { pe, peer, operation, reason },
-            None => FabricError::PeerLost { pe, peer, operation },
+        Some(match self.fault.get()?.clone() {
+            Fault::Peer(peer, operation, Some(reason)) => {
+                FabricError::Unreachable { pe, peer, operation, reason }
+            }
+            Fault::Peer(peer, operation, None) => FabricError::PeerLost { pe, peer, operation },
+            Fault::Descriptors(operation, reason) => {
+                let operation = operation.to_owned();
+                FabricError::System { pe, operation, reason, remedy: DESCRIPTORS }
+            }
         })
     }
 }

@@ -289,7 +289,7 @@ impl Domain {
     /// A peer is lost: the job cannot go on.
     pub(super) fn lost(&self, peer: &Peer, operation: &'static str, reason: Option<String>) {
         // The first fault is reported.
-        let _ = self.fault.set(Fault { peer: peer.process * self.each, operation, reason });
+        let _ = self.fault.set(Fault::Peer(peer.process * self.each, operation, reason));
         self.close(peer);
     }
 

@@ -106,7 +106,12 @@ pub(super) fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Outstanding to connect.
+/// Whether a call has failed because the process, or the system, has no descriptor left.
+pub(super) fn lacks_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Begins to connect.
 pub(super) fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = open(family(&address))?;
     match rustix::net::connect(&socket, &address) {

@@ -2,7 +2,7 @@
 //! and with libfabric where it is installed; and the words where it is not.
 
 use pelago::prelude::*;
-use pelago::testing::{JobReport, expect_success};
+use pelago::testing::{JobReport, JobSpec, Place, expect_success};
 use pelago::try_processes;
 use pelago::{Collective, ReduceOp, SignalOp, Strided};
 use std::time::{Duration, Instant};
@@ -43,6 +43,32 @@ fn pes_of_two_nodes_reach_each_other() {
     expect_success(&try_processes!(4, [TWO_NODES], once_to_everybody));
     expect_success(&try_processes!(4, [TWO_NODES, TCP], once_to_everybody));
     expect_success_over_ofi(&try_processes!(4, [TWO_NODES, LIBFABRIC], once_to_everybody));
+}
+
+/// With fewer descriptors than a PE needs, a job ends with a reason, whatever it is that has got none.
+#[test]
+fn a_job_without_enough_descriptors_ends_in_words() {
+    fn here() {}
+    let place = Place { function: std::any::type_name_of_val(&here), line: line!() };
+    let mut reasons = Vec::new();
+    for limit in 4..40 {
+        let with_fewer = |spec: &mut JobSpec| {
+            spec.env.extend([TWO_NODES, TCP].map(|(name, value)| (name.into(), value.into())));
+            let fewer = format!("if [ $PMI_RANK = 0 ]; then ulimit -n {limit}; fi");
+            pelago::testing::through_shell(spec, &fewer);
+        };
+        let report = pelago::testing::run(&place, 4, with_fewer, |world: &World| world.barrier());
+        if report.status == 0 {
+            break;
+        }
+        reasons.push(words_of(&report));
+    }
+    assert!(!reasons.is_empty(), "4 descriptors were enough");
+    for (i, text) in reasons.iter().enumerate() {
+        assert!(text.contains("Too many open files"), "{} descriptors: {text}", 4 + i);
+    }
+    let has = |part: &str| reasons.iter().any(|text| text.contains(part));
+    assert!(has("a connection failed: Too many open files") && has("`ulimit -n`"), "{reasons:#?}");
 }
 
 /// The same, and data that several records carry.
