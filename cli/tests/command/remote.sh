@@ -19,4 +19,5 @@ for variable in $(env | sed -n 's/^\(PELAGO_[A-Z_]*\)=.*/\1/p'); do unset "$vari
 [ -n "$REMOTE_FOLDER" ] || exec nsenter --net="/run/netns/$namespace" sh -c "$*"
 export TMPDIR="$REMOTE_FOLDER/$namespace"
 mkdir -p "$TMPDIR"
-exec nsenter --net="/run/netns/$namespace" unshare --uts sh -c "hostname $namespace; $*"
+# With the devices of the namespace in /sys, where UCX looks for them.
+exec ip netns exec "$namespace" unshare --uts sh -c "hostname $namespace; $*"

@@ -29,6 +29,11 @@ impl Nodes {
         self.0.is_none()
     }
 
+    /// Whether there are several nodes, and one of them has several ranks.
+    pub fn are_shared(&self) -> bool {
+        self.0.as_ref().is_some_and(|groups| groups.len() < groups.ranks.len())
+    }
+
     /// The groups of a team of `n` ranks.
     pub fn groups(&self, n: usize) -> Arc<Groups> {
         self.0.clone().unwrap_or_else(|| Arc::new(Groups::one(n)))

@@ -168,7 +168,7 @@ fn accepted() -> &'static str {
 /// The names of the algorithms to try, the best first.
 fn names(shape: &Shape) -> &'static [&'static str] {
     let (n, bytes) = (shape.n, shape.block_bytes());
-    let has_nodes = !shape.nodes.is_empty();
+    let has_nodes = shape.nodes.are_shared();
     let (is_small, is_large) = (bytes <= SMALL_BYTES, bytes >= LARGE_BYTES);
     match shape.operation {
         Operation::Barrier if has_nodes => &["hierarchical", "dissemination"],
@@ -188,7 +188,8 @@ fn names(shape: &Shape) -> &'static [&'static str] {
         Operation::Reduce if has_nodes => &["hierarchical", "binomial"],
         Operation::Reduce => &["binomial", "linear"],
         Operation::AllReduce if has_nodes => &["hierarchical", "recursive_doubling"],
-        Operation::AllReduce if is_small => &["recursive_doubling"],
+        // Two ranks send as many bytes either way, and doubling has one round.
+        Operation::AllReduce if is_small || n == 2 => &["recursive_doubling"],
         Operation::AllReduce if is_large && n > 8 => &["ring", "rabenseifner"],
         Operation::AllReduce => &["rabenseifner", "recursive_doubling"],
         Operation::ReduceScatter => &["recursive_halving", "ring", "linear"],

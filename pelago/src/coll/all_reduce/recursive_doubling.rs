@@ -4,13 +4,39 @@
 //! the two. log2 n rounds with n messages of a block each, two rounds and 2 messages for each extra rank more
 //! if n is no power of two; the fewest rounds there are, but every block travels log2 n times. Blocks larger
 //! than a mailbox cost as many announcements, but none in the first round if it does not happen in place.
+//!
+//! Two ranks exchange large blocks in segments, unless they do so in place: what has arrived is combined
+//! while the rest is under way.
 
-use crate::coll::combine::contribution;
 use crate::coll::combine::doubling::{Group, all_reduce};
-use crate::coll::schedule::Builder;
+use crate::coll::combine::{contribution, parts_bytes};
+use crate::coll::schedule::{Builder, Place, Remote};
 use crate::coll::shape::Shape;
 
+/// The length of a segment, and the most segments, which take a slot each.
+const SEGMENT_BYTES: usize = 128 << 10;
+const SEGMENTS_MAX: usize = 8;
+
 pub(super) fn build(shape: &Shape, b: &mut Builder) {
+    let bytes = shape.block_bytes();
+    if shape.n == 2 && !shape.in_place && bytes > SEGMENT_BYTES.max(b.mailbox_bytes()) {
+        return exchange(shape, b, bytes.div_ceil(SEGMENT_BYTES).min(SEGMENTS_MAX));
+    }
     let group = Group::team(shape.n, shape.rank);
-    all_reduce(b, group, contribution(shape), shape.block_bytes(), !shape.in_place, 0);
+    all_reduce(b, group, contribution(shape), bytes, !shape.in_place, 0);
+}
+
+/// The exchange of two ranks in segments, each with the slot of its number. They arrive in the target.
+fn exchange(shape: &Shape, b: &mut Builder, segments: usize) {
+    let partner = 1 - shape.rank;
+    let places = || (0..segments).map(|segment| parts_bytes(shape, segments, segment, segment + 1));
+    for (slot, (offset, bytes)) in places().enumerate() {
+        b.put_signal(partner, Place::source(offset), Remote::Target(offset), bytes, slot);
+    }
+    for (slot, (offset, bytes)) in places().enumerate() {
+        b.wait(partner, slot);
+        let (mine, got) = (Place::source(offset), Place::target(offset));
+        let (left, right) = if partner < shape.rank { (got, mine) } else { (mine, got) };
+        b.reduce(left, right, got, bytes);
+    }
 }
