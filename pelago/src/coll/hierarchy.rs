@@ -16,7 +16,7 @@ use crate::realm::Bases;
 use crate::team::TeamCore;
 use crate::world::World;
 use pelago_boot::SyncMemoryKind;
-use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::sync::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 /// A PE's place in the hierarchy of a team.
@@ -42,7 +42,12 @@ pub(crate) struct Hierarchy {
     broadcasts: AtomicU64,
     /// Broadcasts that were over when all members met last.
     met_after: AtomicU64,
+    /// The groups of the roots of the last broadcasts, by their numbers; `NO_GROUP` if there were fewer.
+    roots: [AtomicUsize; HISTORY as usize],
 }
+
+/// In the place of a group.
+const NO_GROUP: usize = usize::MAX;
 
 impl Hierarchy {
     /// The hierarchy of a team; `None` if it has none: its members map each other, or they signal by arrays
@@ -76,6 +81,7 @@ impl Hierarchy {
             exchanges: AtomicU64::new(0),
             broadcasts: AtomicU64::new(0),
             met_after: AtomicU64::new(0),
+            roots: std::array::from_fn(|_| AtomicUsize::new(NO_GROUP)),
         })
     }
 
@@ -122,14 +128,29 @@ impl Hierarchy {
         self.broadcasts.load(Ordering::Relaxed)
     }
 
-    /// Begins a broadcast. `false` if all members must meet before it, as its buffers may not be free.
-    pub(super) fn begins_broadcast(&self) -> bool {
+    /// Begins a broadcast from a member of the group `root`. `false` if all members must meet before it, as
+    /// its buffers may not be free.
+    pub(super) fn begins_broadcast(&self, root: usize) -> bool {
         let number = self.broadcasts() + 1;
-        let is_free = number <= self.met_after.load(Ordering::Relaxed) + HISTORY;
+        let place = |number: u64| &self.roots[(number % HISTORY) as usize];
+        let is_free = number <= self.met_after.load(Ordering::Relaxed) + HISTORY || {
+            // The one before these had the buffers of this one.
+            let later = (number - HISTORY + 1..number).map(|number| place(number).load(Ordering::Relaxed));
+            self.are_all(later)
+        };
         if is_free {
             self.broadcasts.store(number, Ordering::Relaxed);
+            place(number).store(root, Ordering::Relaxed);
         }
         is_free
+    }
+
+    /// Whether each group is among these: each has had a root, which had read what came before. Every member
+    /// has heard from it since.
+    fn are_all(&self, roots: impl Iterator<Item = usize>) -> bool {
+        let n = self.groups.len();
+        let found = roots.filter(|&root| root < n).fold(0_u64, |found, root| found | 1 << (root % 64));
+        n < HISTORY as usize && found.count_ones() as usize == n
     }
 
     /// All members have come to an operation that this one has passed.

@@ -12,8 +12,9 @@
 //! Invariant: a buffer is written only when its receiver has read what it had before. Exchanges use two sets
 //! of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have passed
 //! e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A broadcast
-//! tells nothing of its receivers, so its buffers are used by turns, and all members meet before a buffer is
-//! used again that was not read before the last meeting.
+//! tells nothing of its receivers, so its buffers are used by turns. All members meet before a buffer is used
+//! again, unless they have met since it was used before, or each node has had a root since: a root has
+//! completed all broadcasts before its own, and all members know of it by its data.
 
 use super::block::PAGE_BYTES;
 use super::broadcast::tree::k_nomial;

@@ -419,9 +419,10 @@ impl TwoLevel<'_> {
         page: &mut Page,
         bytes: usize,
     ) {
-        if !self.levels.begins_broadcast() {
+        let home = self.levels.groups.group(root);
+        if !self.levels.begins_broadcast(home) {
             self.sync();
-            let begins = self.levels.begins_broadcast();
+            let begins = self.levels.begins_broadcast(home);
             debug_assert!(begins, "all buffers are free after a meeting");
         }
         if self.team.my_rank() == root {
