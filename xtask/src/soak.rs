@@ -33,7 +33,7 @@ const RIGHT: &str = "all rounds are right";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     OneNode,
-    /// Each PE on a node of its own, over libfabric (tcp).
+    /// Each PE on a node of its own, over TCP.
     FarApart,
     /// Two on each of two nodes.
     TwoNodes,
