@@ -115,7 +115,9 @@ static void say(FILE *out, int with_collectives)
 
 static void probe(int with_collectives)
 {
-    /* Over TCP the first put is sent, and the second one begins a batch. */
+    /* Over TCP the first put connects, the next one is sent, and the one after that begins a batch. */
+    shmem_int_p(word, 1, pe);
+    shmem_quiet();
     shmem_int_p(word, 1, pe);
     shmem_int_p_probe();
     /* What is got is alone: nothing else is under way. */
