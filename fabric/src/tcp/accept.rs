@@ -31,21 +31,18 @@ pub(super) struct Incoming {
 }
 
 impl Domain {
-    /// Accepts the connections that wait at a listener. If descriptors are short, it gives up connections
-    /// that have proved nothing; if there is none, the job cannot go on.
+    /// Accepts the connections that wait at a listener. If descriptors are short, they wait on, until those
+    /// that are being proved are members' or are closed; if there is none, the job cannot go on.
     pub(super) fn accept(&self, listener: usize) {
         loop {
             let socket = match socket::accept(&self.listeners[listener]) {
                 Ok(Some(socket)) => socket,
                 Err(error) if socket::lacks_descriptors(&error) => {
-                    let mut incoming = self.incoming.lock();
-                    if incoming.is_empty() {
+                    if self.incoming.lock().is_empty() {
                         let fault = Fault::Descriptors("accepting a connection", error.to_string());
                         let _ = self.fault.set(fault);
-                        return;
                     }
-                    incoming.remove(0);
-                    continue;
+                    return;
                 }
                 _ => return,
             };
