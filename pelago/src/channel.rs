@@ -103,9 +103,11 @@ impl Channel {
         let own = failure
             .filter(|_| net.moves_by_itself())
             .and_then(|failure| Some((net.inject(HEAP_KEY)?, failure)));
-        // SAFETY: the record stays while something is started, as the caller says.
-        let injector =
-            own.map_or_else(Injector::none, |(own, failure)| unsafe { Injector::new(own, failure) });
+        let injector = match own {
+            None => Injector::none(),
+            // SAFETY: the record stays while something is started, as the caller says.
+            Some((own, failure)) => unsafe { Injector::new(own, failure) },
+        };
         let channel = Arc::new(Channel::with(net, injector));
         // SAFETY: the channel is not moved out of its `Arc`, which others get clones of; its injector is
         // closed before the net goes, or goes with it.

@@ -248,10 +248,10 @@ impl<T: Element> View<'_, T> {
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
         let mut value = MaybeUninit::<T>::uninit();
         let (into, origin) = ((value.as_mut_ptr().cast(), size_of::<T>()), ptr::from_ref(self).cast());
+        let from = (pe, offset_bytes);
         // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
         // at the same offset. The value is there until this returns, and this thread may wait.
-        let is_here =
-            unsafe { self.injector.get((pe, offset_bytes), into, origin, |get| Self::g_finish(get, into.0)) };
+        let is_here = unsafe { self.injector.get(from, into, origin, |get| Self::g_finish(get, into.0)) };
         if !is_here {
             // SAFETY: the promises are the same.
             return unsafe { self.g_far_noted(pe, index) };
@@ -296,13 +296,13 @@ impl<T: Element> View<'_, T> {
     /// There is such a member; the elements are in the array; `into` is valid for writes until this returns.
     unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        if !restricted::may_wait() {
+            return false;
+        }
+        let (world, from) = (self.world(), (pe, offset_bytes));
         // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
         // at the same offset. This function returns when the data are there, and this thread may wait.
-        restricted::may_wait()
-            && unsafe {
-                let (world, from) = (self.world(), (pe, offset_bytes));
-                self.net_channel().inject_get(world, self.injector, from, (into, bytes))
-            }
+        unsafe { self.net_channel().inject_get(world, self.injector, from, (into, bytes)) }
     }
 
     #[cold]

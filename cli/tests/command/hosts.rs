@@ -12,7 +12,7 @@ use super::process::{LIMIT, wait_until};
 /// The addresses of a pair. Of several hosts, those that follow.
 pub const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
-/// What takes the place of ssh.
+/// The program that the launchers use in place of ssh.
 pub const REMOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/remote.sh");
 /// The network device of a host.
 const DEVICE: &str = "cable";
@@ -65,7 +65,7 @@ impl Hosts {
         }
     }
 
-    /// The hosts as `pelago run --hosts` takes them, with so many PEs each.
+    /// The value of `pelago run --hosts` for these hosts with `each` PEs.
     pub fn list(&self, each: usize) -> String {
         let host = |i| format!("{}:{each}", address(i));
         (0..self.names.len()).map(host).collect::<Vec<_>>().join(",")

@@ -299,8 +299,8 @@ impl Inject for OfiInject {
 
     #[inline(always)]
     unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
-        // SAFETY: the caller vouches for all of it, and asks for no get where there is none: only where all
-        // memory has one key there are gets.
+        // SAFETY: the caller has promised PE, place and length. The length is at least 1, so there are gets,
+        // and they are only where all memory has one key.
         unsafe {
             let OfiInject::Common(all) = self else { unreachable_unchecked() };
             let all = &raw mut *all;

@@ -23,7 +23,7 @@ pub(super) struct Incoming {
     socket: OwnedFd,
     /// The received part of the message that is expected.
     received: Vec<u8>,
-    /// What both sides have said, once the challenge is sent.
+    /// The terms of the connection. `None` before the challenge is sent.
     challenged: Option<Terms>,
     /// The exchange of keys, once the proof is there.
     exchange: Option<Exchange>,

@@ -20,7 +20,7 @@ const ALL_ATTEMPTS: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// What has come of the steps of an attempt.
+/// The result of the steps of an attempt.
 enum Outcome {
     /// The next message has not arrived.
     Pending,

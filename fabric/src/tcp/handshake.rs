@@ -35,7 +35,7 @@ pub(super) const WELCOME: u8 = b'W';
 
 /// The first bytes of a hello: the protocol and its version.
 const MAGIC: [u8; 8] = *b"PELAGO\x00\x02";
-/// What the key of the exchange of keys is derived from, with the secret.
+/// The pre-shared key is derived from the secret and this label.
 #[cfg(feature = "encrypt")]
 const KEY_LABEL: &[u8] = b"pelago tcp: pre-shared key of the key exchange";
 
@@ -69,7 +69,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// What both sides have said, without the secret.
+    /// The bytes that a proof covers: everything but the secret.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let [from, to] = [self.call.from, self.call.to].map(u32::to_le_bytes);
         let [one, other] = self.nonces;

@@ -43,7 +43,7 @@ impl TcpInject {
         let place = self.domain.place(slot.into(), self.key, offset_bytes as u64, bytes);
         let place = place.unwrap_or_else(|what| panic!("PE {}: {what}", self.slot));
         if !place.is_null() {
-            // SAFETY: the place lies in a registered region, and the word has so many bytes.
+            // SAFETY: the place and `bytes` bytes behind it lie in a registered region. The word has 8 bytes.
             unsafe { copy::transfer(place, (&raw const word).cast(), bytes) };
         }
         self.completions.count_puts(1);

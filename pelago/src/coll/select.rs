@@ -277,6 +277,19 @@ mod tests {
     }
 
     #[test]
+    fn schedules_know_nodes_where_ranks_share_them() {
+        let preferences = Preferences::default();
+        let all_reduce = |nodes: &[u32]| Shape {
+            nodes: nodes.iter().copied().collect(),
+            ..Shape::new(Operation::AllReduce, 0, nodes.len(), 1 << 13, 8)
+        };
+        let name = |nodes: &[u32]| chosen(&preferences, &all_reduce(nodes)).0;
+        assert_eq!(name(&[0, 0, 1, 1]), "hierarchical");
+        assert_eq!(name(&[0, 1, 2, 3]), "rabenseifner", "each rank has a node of its own");
+        assert_eq!(name(&[0, 1]), "recursive_doubling", "two ranks have one round");
+    }
+
+    #[test]
     fn there_is_a_choice_for_every_operation_and_size() {
         let preferences = Preferences::default();
         for operation in Operation::ALL {

@@ -17,8 +17,8 @@ pub(super) enum From {
     Called,
 }
 
-/// What the relay makes of a message: the sender, the number of the message, 0 and 1 in the handshake, and
-/// its bytes.
+/// Changes a message on its way. It gets the sender, the number of the message (0 and 1 are the handshake's),
+/// and the bytes, and returns the bytes that the relay sends.
 pub(super) type Change = Box<dyn FnMut(From, usize, Vec<u8>) -> Vec<u8> + Send>;
 
 /// One direction of a connection.

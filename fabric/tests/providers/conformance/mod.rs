@@ -327,7 +327,7 @@ fn stand_in_fabric(n_pes: usize, provider: &str) -> Fabric<Ofi> {
     fabric
 }
 
-/// Over connections on the loopback interface, with so many PEs a process, in clear or encrypted.
+/// The provider `tcp` on the loopback interface, with `EACH` PEs a process, plain or encrypted.
 struct OverTcp<const EACH: usize, const ENCRYPTS: bool>;
 type TcpProcesses = OverTcp<1, false>;
 type TcpThreads = OverTcp<2, false>;
