@@ -40,3 +40,18 @@ fn exchange(shape: &Shape, b: &mut Builder, segments: usize) {
         b.reduce(left, right, got, bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::coll::broadcast::prove::prove_plain;
+    use crate::coll::shape::Operation;
+
+    #[test]
+    fn two_ranks_exchange_segments_in_one_round() {
+        for (elements, segments) in [(1, 1), (1 << 14, 1), ((1 << 14) + 1, 2), (33_000, 3)] {
+            let report = prove_plain(Operation::AllReduce, "recursive_doubling", (2, 0), elements);
+            assert_eq!((report.messages, report.rounds), (2 * segments, 1), "{elements} elements");
+            assert_eq!(report.bytes, 2 * 8 * elements);
+        }
+    }
+}
