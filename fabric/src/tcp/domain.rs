@@ -63,6 +63,9 @@ pub(super) struct Domain {
     pub(super) incoming: Mutex<Vec<Incoming>>,
     /// Peers with unsent bytes.
     pub(super) unsent: PeerList,
+    /// Peers for which messages are gathered, and the rounds for which that may go on.
+    pub(super) gathering: PeerList,
+    pub(super) rounds_to_gather: RoundsToGather,
     /// Peers that are owed an acknowledgement.
     pub(super) owing_acks: PeerList,
     /// Connections that are up, those that this process is opening, and incoming ones that are not proved.
@@ -116,6 +119,37 @@ impl PeerList {
     /// Whether this holds for all peers of the list.
     pub(super) fn all(&self, holds: impl Fn(usize) -> bool) -> bool {
         self.peers.lock().iter().all(|&peer| holds(peer))
+    }
+}
+
+/// For how many rounds of progress messages are gathered. A PE that goes on sending makes a round between two
+/// messages, for any peer; one that waits makes rounds without messages.
+#[derive(Default)]
+pub(super) struct RoundsToGather {
+    /// Rounds since a message was gathered last, and since messages were sent.
+    idle: AtomicU32,
+    all: AtomicU32,
+}
+
+impl RoundsToGather {
+    /// Rounds without a message after which the PE seems to wait.
+    const IDLE_MAX: u32 = 2;
+    /// Rounds after which messages are sent in any case.
+    const ALL_MAX: u32 = 16;
+
+    #[inline]
+    fn note_message(&self) {
+        self.idle.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts a round while messages are gathered: whether they are to be sent now. Threads that count at the
+    /// same time may lose a round, which does no harm.
+    pub(super) fn are_over(&self) -> bool {
+        let [idle, all] = [&self.idle, &self.all].map(|rounds| rounds.load(Ordering::Relaxed) + 1);
+        let are_over = idle >= Self::IDLE_MAX || all >= Self::ALL_MAX;
+        self.idle.store(if are_over { 0 } else { idle }, Ordering::Relaxed);
+        self.all.store(if are_over { 0 } else { all }, Ordering::Relaxed);
+        are_over
     }
 }
 
@@ -177,6 +211,8 @@ impl Domain {
             cards: OnceLock::new(),
             incoming: Mutex::default(),
             unsent: PeerList::default(),
+            gathering: PeerList::default(),
+            rounds_to_gather: RoundsToGather::default(),
             owing_acks: PeerList::default(),
             links: AtomicUsize::new(0),
             n_connecting: AtomicUsize::new(0),
@@ -325,6 +361,8 @@ impl Domain {
         if pushed.is_ok() && !queue.is_due(header) {
             if queue.socket.is_none() {
                 self.send_later(peer, queue, Ok(()));
+            } else if header.kind == Kind::Message {
+                self.gather(peer, &mut queue);
             } else if !queue.is_listed {
                 queue.is_listed = true;
                 self.unsent.add(peer.process);
@@ -335,6 +373,16 @@ impl Domain {
         if !matches!(flushed, Ok(true)) {
             self.watch_room(peer, &mut queue, true);
             self.send_later(peer, queue, flushed.map(drop));
+        }
+    }
+
+    /// Lets the messages of a queue wait for others.
+    #[inline]
+    fn gather(&self, peer: &Peer, queue: &mut SendQueue) {
+        self.rounds_to_gather.note_message();
+        if !queue.is_gathering {
+            queue.is_gathering = true;
+            self.gathering.add(peer.process);
         }
     }
 

@@ -58,6 +58,9 @@ enum Stop {
 impl Domain {
     /// Makes a round of progress. Returns the number of frames that were executed.
     pub(super) fn poll(&self, sink: &mut Sink<'_, '_>) -> usize {
+        if !self.gathering.is_empty() && self.rounds_to_gather.are_over() {
+            self.end_gathering();
+        }
         self.flush_unsent();
         let links = self.links.load(Ordering::Relaxed);
         let mut frames = 0;
@@ -205,6 +208,20 @@ impl Domain {
     pub(super) fn flush_unsent(&self) {
         if !self.unsent.is_empty() {
             self.flush_listed();
+        }
+    }
+
+    /// Sends the messages that are gathered with the next unsent bytes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_gathering(&self) {
+        for process in self.gathering.take() {
+            let mut queue = self.peers[process].send_queue();
+            queue.is_gathering = false;
+            if queue.has_unsent() && !queue.is_listed {
+                queue.is_listed = true;
+                self.unsent.add(process);
+            }
         }
     }
 

@@ -343,6 +343,7 @@ impl Provider for Tcp {
     }
 
     fn may_sleep(&self) -> bool {
+        self.domain.end_gathering();
         self.domain.flush_unsent();
         self.domain.acknowledge();
         let has_mail = self.receives && self.domain.local_pes[self.slot].has_mail();

@@ -2,8 +2,9 @@
 //!
 //! Small frames are gathered by Nagle's rule (RFC 896). If nothing is unacknowledged, a frame is sent at
 //! once. Otherwise it waits for others, and they are sent together: with the next progress, or when they are
-//! [`BATCH_BYTES`] long. A put that is not acknowledged is sent at once, as its receiver waits for it. Large
-//! data are sent from the source, without a copy.
+//! [`BATCH_BYTES`] long. Messages wait on while the PE goes on sending messages. A put that is not
+//! acknowledged is sent at once, as its receiver waits for it. Large data are sent from the source, without a
+//! copy.
 //!
 //! Invariant: bytes are sent in the order in which frames were pushed. The peer executes and acknowledges
 //! puts and messages in the order in which they were started, and replies to gets and atomics in theirs. So a
@@ -100,6 +101,8 @@ pub(super) struct SendQueue {
     replies: VecDeque<PendingReply>,
     /// Whether the peer is in the domain's list of those with unsent bytes.
     pub(super) is_listed: bool,
+    /// Whether it is in the list of those for which messages are gathered.
+    pub(super) is_gathering: bool,
     /// Whether the poller watches for room to send.
     pub(super) watches_room: bool,
 }

@@ -505,6 +505,35 @@ fn messages_that_waited_for_an_inbox_are_delivered_although_nothing_more_arrives
     assert!(pes[0].may_sleep() || domain.n_hidden.load(crate::sync::Ordering::Relaxed) == 0);
 }
 
+#[test]
+fn messages_are_gathered_while_more_follow() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let pe = &job.endpoints[0];
+    let waits = || pe.domain.peers[1].send_queue().has_unsent();
+    let send = || assert_eq!(pe.send(1, 0, &[7; 100]), Status::Done);
+    let poll = || {
+        pe.progress(&mut |_| ()).unwrap();
+    };
+    send();
+    assert!(!waits(), "the first message waits for nothing");
+    for _ in 0..5 {
+        send();
+        poll();
+        assert!(waits(), "it waits for others, as the PE goes on sending");
+    }
+    poll();
+    assert!(!waits(), "a PE that sends nothing more has sent all");
+    send();
+    assert!(waits() && pe.may_sleep() && !waits(), "who is about to sleep sends all");
+    let rounds = (1..100).find(|_| {
+        send();
+        poll();
+        !waits()
+    });
+    assert_eq!(rounds, Some(16), "messages do not wait for ever");
+}
+
 /// The limit of descriptors holds for a whole process: a copy of this program has it for itself.
 #[test]
 fn a_connection_without_a_descriptor_ends_the_job() {
