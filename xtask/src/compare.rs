@@ -64,7 +64,7 @@ fn find_program(names: &[&str]) -> Option<PathBuf> {
 }
 
 /// Runs a program of a comparison; its standard output.
-fn output_of(command: &mut Command) -> Result<String> {
+pub fn output_of(command: &mut Command) -> Result<String> {
     let program = Path::new(command.get_program()).display().to_string();
     let output = command.output().with_context(|| format!("cannot start {program}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);

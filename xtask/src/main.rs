@@ -9,6 +9,7 @@
 mod budget;
 mod compare;
 mod header;
+mod hosts;
 mod install;
 mod lines;
 mod soak;
@@ -53,7 +54,8 @@ enum Command {
         /// Number of inputs for each fuzzing test
         #[arg(long, requires = "deep", default_value_t = 10_000_000)]
         inputs: u64,
-        /// Run a campaign of jobs whose PEs and launchers are killed and stopped, and nothing else
+        /// Run a campaign of jobs whose PEs and launchers are killed and stopped, and nothing else;
+        /// with --netns, jobs of two hosts
         #[arg(long, conflicts_with_all = ["full", "deep"])]
         soak: bool,
         /// Number of jobs of the campaign
@@ -65,6 +67,10 @@ enum Command {
         /// Repeat one job of the campaign
         #[arg(long, requires = "soak")]
         only: Option<u64>,
+        /// Run the campaign's jobs between these network namespaces (`ip netns`), and cut their cable as
+        /// well; needs root
+        #[arg(long, requires = "soak", value_name = "A,B", value_parser = hosts::namespaces)]
+        netns: Option<[String; 2]>,
     },
     /// Check the style rules that the compiler and clippy do not know
     Tidy,
@@ -99,7 +105,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Test { soak: true, count, seed, only, .. } => soak::run(count, seed, only),
+        Command::Test { soak: true, count, seed, only, netns, .. } => {
+            soak::run(count, seed, only, netns.as_ref())
+        }
         Command::Test { deep: true, inputs, .. } => test::run_deep(inputs),
         Command::Test { full, .. } => test::run(full),
         Command::Tidy => tidy::run(),

@@ -1,11 +1,13 @@
 //! `cargo xtask test --soak`: a campaign of jobs that lose PEs or their launcher at random moments, or whose
-//! PEs are stopped for a while. Each must end in time, for the right reason, and leave nothing behind.
+//! PEs are stopped for a while; with `--netns`, of jobs of two hosts that lose PEs, their launcher, or the
+//! cable between them. Each must end in time, for the right reason, and leave nothing behind.
 //!
 //! Invariant: what a job is, and what happens to it, depend on the seed of the campaign and its number
 //! alone; when it happens depends on the machine as well. `--seed S --only N` repeats a job.
 
 mod job;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::thread;
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::compare::output_of;
+use crate::hosts::{self, Host};
 use crate::install::Install;
 use crate::workspace::{cargo, metadata};
 use job::{Job, signal};
@@ -22,6 +26,16 @@ use job::{Job, signal};
 const LIMIT: Duration = Duration::from_secs(10);
 /// A job that nobody disturbs, or that goes on, ends in this time.
 const LIMIT_UNDISTURBED: Duration = Duration::from_secs(60);
+/// A job ends in this time after the cable was cut: the partners of a silent host give it up after
+/// [`PEER_TIMEOUT`], and connections that are being opened within 5 s.
+const LIMIT_CUT: Duration = Duration::from_secs(30);
+/// `PELAGO_PEER_TIMEOUT` of jobs of two hosts, in seconds.
+const PEER_TIMEOUT: &str = "3";
+/// How long a cable stays cut that is mended.
+const MENDED_AFTER: Duration = Duration::from_millis(300);
+/// In this time a launcher may not have begun to handle signals, or the program that runs it in its namespace
+/// may not have started it: it then says nothing.
+const BEGINNING: Duration = Duration::from_millis(20);
 /// How long a job computes, in seconds.
 const SECONDS: &str = "0.6";
 /// After this time a job that stands still says so.
@@ -37,6 +51,8 @@ enum Place {
     FarApart,
     /// Two on each of two nodes.
     TwoNodes,
+    /// Two on each of two hosts.
+    TwoHosts,
 }
 
 /// The disturbance of a job.
@@ -46,6 +62,8 @@ enum Mishap {
     LauncherDies { by: i32 },
     PeStopsForAWhile { pe: usize },
     PeStaysStopped { pe: usize },
+    CableIsCut,
+    CableIsCutForAWhile,
 }
 
 /// One job of the campaign.
@@ -75,9 +93,10 @@ impl Dice {
 }
 
 impl Case {
-    fn of(seed: u64, number: u64) -> Case {
+    fn of(seed: u64, number: u64, has_hosts: bool) -> Case {
         let mut dice = Dice(seed.wrapping_mul(1 << 32).wrapping_add(number));
         let place = dice.pick(&[Place::OneNode, Place::FarApart, Place::TwoNodes]);
+        let place = if has_hosts { Place::TwoHosts } else { place };
         let n_pes = if place == Place::OneNode { 2 + dice.below(3) } else { 4 };
         let n_pes = if place == Place::FarApart { 2 } else { n_pes };
         let pe = dice.below(n_pes);
@@ -85,6 +104,8 @@ impl Case {
         let mishap = match dice.below(8) {
             0..4 => Mishap::PeDies { pe, by: dice.pick(&deadly) },
             4..6 => Mishap::LauncherDies { by: dice.pick(&[libc::SIGKILL, libc::SIGTERM, libc::SIGINT]) },
+            6 if has_hosts => Mishap::CableIsCutForAWhile,
+            7 if has_hosts => Mishap::CableIsCut,
             6 => Mishap::PeStopsForAWhile { pe },
             _ => Mishap::PeStaysStopped { pe },
         };
@@ -94,11 +115,25 @@ impl Case {
 
     fn command(&self, programs: &Programs) -> Command {
         let program = if self.in_c { &programs.in_c } else { &programs.in_rust };
-        let mut command = Command::new(&programs.launcher);
-        command.args(["run", "-n", &self.n_pes.to_string()]).arg(program).arg(SECONDS);
+        let mut command = match &programs.hosts {
+            None => Command::new(&programs.launcher),
+            Some(hosts) => {
+                let mut command = hosts::on_first(hosts);
+                command.arg(&programs.launcher);
+                command
+            }
+        };
+        command.arg("run");
+        match &programs.hosts {
+            None => command.args(["-n", &self.n_pes.to_string()]),
+            Some(hosts) => command.args(hosts::launch_words(hosts, self.n_pes / 2)),
+        };
+        command.arg(program).arg(SECONDS);
         command.env("PELAGO_STALL_REPORT", STALL_REPORT);
-        if self.place != Place::OneNode {
-            command.env("PELAGO_SIM_NODES", "2");
+        match self.place {
+            Place::OneNode => {}
+            Place::FarApart | Place::TwoNodes => _ = command.env("PELAGO_SIM_NODES", "2"),
+            Place::TwoHosts => _ = command.env("PELAGO_PEER_TIMEOUT", PEER_TIMEOUT),
         }
         command
     }
@@ -110,10 +145,13 @@ struct Programs {
     in_rust: PathBuf,
     in_c: PathBuf,
     folder: PathBuf,
+    /// Where the jobs run, unless on this machine.
+    hosts: Option<[Host; 2]>,
 }
 
 impl Programs {
-    fn build() -> Result<Programs> {
+    fn build(netns: Option<&[String; 2]>) -> Result<Programs> {
+        let hosts = netns.map(hosts::pair).transpose()?;
         let target = metadata()?.target_directory;
         let folder = target.join("soak");
         let prefix = folder.join("prefix");
@@ -126,20 +164,27 @@ impl Programs {
         let status = compiler.args(["-O2", "-o"]).arg(&in_c).arg(&source).status();
         ensure!(status.context("cannot run the installed oshcc")?.success(), "cannot compile rounds.c");
         let in_rust = target.join("release/examples/rounds");
-        Ok(Programs { launcher: prefix.join("bin/pelago"), in_rust, in_c, folder })
+        Ok(Programs { launcher: prefix.join("bin/pelago"), in_rust, in_c, folder, hosts })
+    }
+
+    /// Cuts the cable between the hosts, or mends it.
+    fn set_cable(&self, state: &str) -> Result<()> {
+        let host = &self.hosts.as_ref().context("there is no cable")?[0];
+        let mut command = Command::new("ip");
+        output_of(command.args(["-n", &host.namespace, "link", "set", &host.device, state])).map(drop)
     }
 }
 
 /// Runs the jobs of a campaign, or one of them.
-pub fn run(count: u64, seed: u64, only: Option<u64>) -> Result<()> {
-    let programs = Programs::build()?;
+pub fn run(count: u64, seed: u64, only: Option<u64>, netns: Option<&[String; 2]>) -> Result<()> {
+    let programs = Programs::build(netns)?;
     let numbers = only.map_or(0..count, |number| number..number + 1);
     println!("campaign of seed {seed}: {} jobs", numbers.end - numbers.start);
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} jobs, {elapsed}, {msg}")?;
     let bar = ProgressBar::new(numbers.end - numbers.start).with_style(style);
     let (mut tally, mut failures) = (Tally::default(), 0);
     for number in numbers {
-        let case = Case::of(seed, number);
+        let case = Case::of(seed, number, programs.hosts.is_some());
         match play(&case, &programs, number) {
             Ok(outcome) => tally.add(case.mishap, outcome),
             Err(error) => {
@@ -178,6 +223,8 @@ impl Tally {
             Mishap::LauncherDies { .. } => "the launcher dies",
             Mishap::PeStopsForAWhile { .. } => "a PE stops for a while",
             Mishap::PeStaysStopped { .. } => "a PE stays stopped",
+            Mishap::CableIsCut => "the cable is cut",
+            Mishap::CableIsCutForAWhile => "the cable is cut a while",
         };
         let (count, before, longest) = self.rows.entry(kind).or_default();
         match outcome {
@@ -200,7 +247,7 @@ impl std::fmt::Display for Tally {
 fn play(case: &Case, programs: &Programs, number: u64) -> Result<Outcome> {
     let mark = format!("{}-{number}", std::process::id());
     let mut job = Job::start(case.command(programs), mark, programs.folder.join("output"))?;
-    let outcome = disturb(case, &mut job).with_context(|| format!("it said: {}", job.output()));
+    let outcome = disturb(case, &mut job, programs).with_context(|| format!("it said: {}", job.output()));
     let left = job.processes();
     job.clean_up()?;
     let outcome = outcome?;
@@ -212,20 +259,28 @@ fn play(case: &Case, programs: &Programs, number: u64) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn disturb(case: &Case, job: &mut Job) -> Result<Outcome> {
+fn disturb(case: &Case, job: &mut Job, programs: &Programs) -> Result<Outcome> {
     thread::sleep(case.after);
     match case.mishap {
         Mishap::PeDies { pe, by } => {
             let Some(pid) = job.pe(pe, LIMIT)? else { return over_before(job) };
             signal(pid, by);
             let (status, took) = end(job, LIMIT)?;
-            after_death(job, status, &format!("PE {pe} (pid {pid}) was killed by signal {by} "), took)
+            let place = match &programs.hosts {
+                None => String::new(),
+                Some(hosts) => format!(" on host {}", hosts[pe / (case.n_pes / 2)].address),
+            };
+            let reason = format!("PE {pe}{place} (pid {pid}) was killed by signal {by} ");
+            after_death(job, status, &reason, took)
         }
         Mishap::LauncherDies { by } => {
             signal(job.launcher(), by);
             let (status, took) = end(job, LIMIT)?;
             if status.success() {
                 return over_before(job);
+            }
+            if case.after < BEGINNING && status.signal() == Some(by) && job.output().is_empty() {
+                return Ok(Outcome::OverBefore);
             }
             let said = if by == libc::SIGKILL { "" } else { "to the launcher" };
             after_death(job, status, said, took)
@@ -251,6 +306,19 @@ fn disturb(case: &Case, job: &mut Job) -> Result<Outcome> {
                 thread::sleep(Duration::from_millis(20));
             }
             signal(pid, libc::SIGCONT);
+            right(job)
+        }
+        Mishap::CableIsCut => {
+            programs.set_cable("down")?;
+            let ended = end(job, LIMIT_CUT);
+            programs.set_cable("up")?;
+            let (status, took) = ended?;
+            after_death(job, status, "PE", took)
+        }
+        Mishap::CableIsCutForAWhile => {
+            programs.set_cable("down")?;
+            thread::sleep(MENDED_AFTER);
+            programs.set_cable("up")?;
             right(job)
         }
     }
@@ -292,19 +360,22 @@ fn over_before(job: &mut Job) -> Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
+    use std::mem::discriminant;
 
     #[test]
     fn a_campaign_has_every_kind_of_job_and_is_the_same_each_time() {
-        let cases: Vec<Case> = (0..500).map(|number| Case::of(7, number)).collect();
-        for place in [Place::OneNode, Place::FarApart, Place::TwoNodes] {
+        let cases = |has_hosts: bool| (0..500).map(move |number| Case::of(7, number, has_hosts));
+        for place in [Place::OneNode, Place::FarApart, Place::TwoNodes, Place::TwoHosts] {
             for in_c in [false, true] {
-                let of_kind = cases.iter().filter(|case| case.place == place && case.in_c == in_c);
-                let mut kinds: Vec<_> = of_kind.map(|case| std::mem::discriminant(&case.mishap)).collect();
-                kinds.dedup();
-                assert!(kinds.len() > 4, "{place:?}, in C: {in_c}");
+                let all = cases(place == Place::TwoHosts);
+                let of_kind = all.filter(|case| case.place == place && case.in_c == in_c);
+                let kinds: HashSet<_> = of_kind.map(|case| discriminant(&case.mishap)).collect();
+                assert_eq!(kinds.len(), 4, "{place:?}, in C: {in_c}");
             }
         }
-        let again = (0..500).map(|number| Case::of(7, number));
-        assert!(cases.iter().zip(again).all(|(one, other)| format!("{one:?}") == format!("{other:?}")));
+        assert!(
+            cases(false).zip(cases(false)).all(|(one, other)| format!("{one:?}") == format!("{other:?}"))
+        );
     }
 }

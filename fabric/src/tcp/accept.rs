@@ -4,7 +4,7 @@
 use super::cipher::Exchange;
 use super::connect::{receive_exactly, send_whole};
 use super::domain::{Domain, Fault, Tag};
-use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms, WELCOME};
+use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms};
 use super::peer::Link;
 use super::socket::{self, Interest};
 use crate::sync::Ordering;
@@ -103,7 +103,7 @@ impl Domain {
         }
         let hello = message.as_slice().try_into().expect("it has the length of a hello");
         let hello = handshake::read_hello(hello).ok_or_else(|| io::Error::other("no hello"))?;
-        let (call, encrypts, theirs) = hello;
+        let (call, encrypts, earlier, theirs) = hello;
         let is_for_this_process = call.to as usize == self.process
             && call.from as usize != self.process
             && (call.from as usize) < self.peers.len();
@@ -111,7 +111,7 @@ impl Domain {
             return Err(io::Error::other("a hello for another process"));
         }
         let (encrypts, nonces) = ([encrypts, self.encrypts], [theirs, handshake::nonce()?]);
-        let terms = Terms { secret: self.secret, call, encrypts, nonces };
+        let terms = Terms { secret: self.secret, call, earlier, encrypts, nonces };
         one.challenged = Some(terms);
         if !send_whole(&one.socket, &handshake::challenge(&terms))? {
             return Err(io::Error::other("the new connection has no room for the challenge"));
@@ -128,7 +128,14 @@ impl Domain {
             self.lost(peer, "connecting", Some(reason));
             return Ok(());
         }
+        if terms.earlier.connections > 0 {
+            self.yield_to_resumed(peer, terms.earlier);
+        }
         let mut link = peer.link();
+        if terms.earlier.connections != peer.connections.load(Ordering::Relaxed) {
+            // Both have connected meanwhile, or the caller does not know yet that its connection was reset.
+            return Ok(());
+        }
         match &*link {
             Link::Up(_) | Link::Closed { .. } => return Ok(()),
             Link::Connecting(_) | Link::Waiting(..) if self.process < peer.process => return Ok(()),
@@ -139,7 +146,12 @@ impl Domain {
         }
         let tag = Tag::Peer(peer.process).code();
         self.poller.change(one.socket.as_raw_fd(), tag, Interest::Input)?;
-        let mut welcome = vec![WELCOME];
+        if let Err(reason) = peer.check_received(terms.earlier.received) {
+            drop(link);
+            self.lost(peer, "connecting", Some(reason));
+            return Ok(());
+        }
+        let mut welcome = handshake::welcome(peer.earlier().received);
         let mut cipher = None;
         if let Some(mut exchange) = one.exchange {
             welcome.extend(exchange.write()?);

@@ -2,7 +2,7 @@
 
 use super::cipher::{Cipher, Exchange};
 use super::domain::{Domain, Fault, Tag};
-use super::handshake::{self, Call, Side, Terms, WELCOME};
+use super::handshake::{self, Call, Side, Terms};
 use super::peer::{Attempt, History, Link, Peer, Stage};
 use super::socket::{self, Interest, Moved};
 use super::stream::{Opener, Sealer};
@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// The time limit of all attempts together.
 const ALL_ATTEMPTS: Duration = Duration::from_secs(30);
+/// The same after a connection was reset.
+const ATTEMPTS_AFTER_RESET: Duration = Duration::from_secs(5);
 /// The shortest and the longest pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
@@ -24,8 +26,9 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 enum Outcome {
     /// The next message has not arrived.
     Pending,
-    /// The connection is proved. It has keys if it is encrypted.
-    Proved(Option<Cipher>),
+    /// The connection is proved, and the peer has received this over earlier ones. It has keys if it is
+    /// encrypted.
+    Proved(u64, Option<Cipher>),
     /// The peer belongs to the job, and no connection to it can be used, for this reason.
     Unusable(String),
 }
@@ -37,13 +40,18 @@ impl Domain {
         if !matches!(*link, Link::Idle) {
             return;
         }
+        self.n_connecting.fetch_add(1, Ordering::Relaxed);
+        *link = self.next_attempt(peer, self.no_attempts(peer, None));
+    }
+
+    /// The history of a peer to which this process begins to connect, after a reset if there is a reason.
+    pub(super) fn no_attempts(&self, peer: &Peer, reset: Option<String>) -> History {
         let addresses = match self.cards.get() {
             Some(cards) => cards[peer.process].by_nearness(&self.interfaces),
             None => Vec::new(),
         };
-        self.n_connecting.fetch_add(1, Ordering::Relaxed);
-        let history = History { since: Instant::now(), count: 0, addresses, reason: String::new() };
-        *link = self.next_attempt(peer, history);
+        let (since, reason) = (Instant::now(), String::new());
+        History { since, count: 0, addresses, reason, reset, is_refused: false }
     }
 
     fn next_attempt(&self, peer: &Peer, mut history: History) -> Link {
@@ -81,9 +89,15 @@ impl Domain {
         let Link::Connecting(attempt) = &mut *link else { return };
         let History { count, addresses, .. } = &attempt.history;
         let address = addresses[(count - 1) % addresses.len()];
-        match self.step(attempt) {
+        match self.step(peer, attempt) {
             Ok(Outcome::Pending) => {}
-            Ok(Outcome::Proved(cipher)) => {
+            Ok(Outcome::Proved(received, cipher)) => {
+                if let Err(reason) = peer.check_received(received) {
+                    self.n_connecting.fetch_sub(1, Ordering::Relaxed);
+                    drop(link);
+                    self.lost(peer, "connecting", Some(reason));
+                    return;
+                }
                 let Link::Connecting(attempt) = std::mem::take(&mut *link) else { return };
                 self.n_connecting.fetch_sub(1, Ordering::Relaxed);
                 *link = self.begin_use(peer, attempt.socket, cipher);
@@ -93,16 +107,21 @@ impl Domain {
                 drop(link);
                 self.lost(peer, "connecting", Some(reason));
             }
-            Err(error) => *link = wait_after(attempt.history.clone(), format!("{address}: {error}")),
+            Err(error) => {
+                let mut history = attempt.history.clone();
+                history.is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
+                *link = wait_after(history, format!("{address}: {error}"));
+            }
         }
     }
 
     /// Makes the next steps.
-    fn step(&self, attempt: &mut Attempt) -> io::Result<Outcome> {
+    fn step(&self, peer: &Peer, attempt: &mut Attempt) -> io::Result<Outcome> {
+        let earlier = peer.earlier();
         if matches!(attempt.stage, Stage::Connecting) {
             socket::error_of(&attempt.socket)?;
             socket::set_nodelay(&attempt.socket)?;
-            let hello = handshake::hello(attempt.call, self.encrypts, &attempt.nonce);
+            let hello = handshake::hello((attempt.call, self.encrypts, earlier, attempt.nonce));
             if !send_whole(&attempt.socket, &hello)? {
                 // The connection is not open yet.
                 return Ok(Outcome::Pending);
@@ -114,18 +133,18 @@ impl Domain {
         while receive_exactly(&attempt.socket, &mut attempt.received, attempt.stage.expected_bytes())? {
             let message = std::mem::take(&mut attempt.received);
             if let Stage::Proved(_, exchange) = &mut attempt.stage {
-                if message[0] != WELCOME {
-                    return Err(io::Error::other("no welcome after the proof"));
-                }
+                let welcome = handshake::read_welcome(&message);
+                let (received, rest) =
+                    welcome.ok_or_else(|| io::Error::other("no welcome after the proof"))?;
                 let finish = |mut exchange: Exchange| {
-                    exchange.read(&message[1..])?;
+                    exchange.read(rest)?;
                     exchange.finish()
                 };
-                return Ok(Outcome::Proved(exchange.take().map(finish).transpose()?));
+                return Ok(Outcome::Proved(received, exchange.take().map(finish).transpose()?));
             }
             let (theirs, nonce, proof) = handshake::read_challenge(&message);
             let (encrypts, nonces) = ([self.encrypts, theirs], [attempt.nonce, nonce]);
-            let terms = Terms { secret: self.secret, call: attempt.call, encrypts, nonces };
+            let terms = Terms { secret: self.secret, call: attempt.call, earlier, encrypts, nonces };
             if !terms.is_proved(Side::Accepts, proof) {
                 return Err(io::Error::other("it has not proved that it belongs to this job"));
             }
@@ -150,14 +169,20 @@ impl Domain {
         let raw = socket.as_raw_fd();
         debug_assert_eq!(cipher.is_some(), self.encrypts, "the setting holds for all connections");
         let cipher = cipher.map(Arc::new);
-        peer.receiver().opener = cipher.clone().map(|cipher| Box::new(Opener::new(cipher)));
+        let mut receiver = peer.receiver();
+        receiver.opener = cipher.clone().map(|cipher| Box::new(Opener::new(cipher)));
+        // After a reset, frames may still wait for an inbox, and acknowledgements for a connection.
+        self.note_hidden(peer, receiver.has_hidden_work());
+        drop(receiver);
         let mut queue = peer.send_queue();
         queue.sealer = cipher.map(|cipher| Box::new(Sealer::new(cipher)));
         queue.socket = Some(raw);
         drop(queue);
+        peer.connections.fetch_add(1, Ordering::Relaxed);
         peer.set_socket(Some(raw));
         self.last_active.store(peer.process, Ordering::Relaxed);
         self.links.fetch_add(1, Ordering::Relaxed);
+        self.list_ack(peer);
         // The next round of progress sends the frames that have waited for the connection.
         self.list_unsent(peer);
         Link::Up(socket)
@@ -178,13 +203,14 @@ impl Domain {
                 }
                 Link::Waiting(until, history) if now > *until => {
                     let history = history.clone();
-                    if now - history.since <= ALL_ATTEMPTS {
+                    let limit = if history.reset.is_some() { ATTEMPTS_AFTER_RESET } else { ALL_ATTEMPTS };
+                    if now - history.since <= limit && !history.is_hopeless() {
                         *link = self.next_attempt(peer, history);
                         continue;
                     }
                     self.n_connecting.fetch_sub(1, Ordering::Relaxed);
                     drop(link);
-                    self.lost(peer, "connecting", Some(history.reason));
+                    self.lost(peer, "connecting", Some(history.explain()));
                 }
                 _ => {}
             }

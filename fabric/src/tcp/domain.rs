@@ -408,10 +408,11 @@ impl Domain {
             queue.is_listed = true;
             self.unsent.add(peer.process);
         }
-        let is_up = queue.socket.is_some();
+        let socket = queue.socket;
+        let is_up = socket.is_some();
         drop(queue);
         match outcome {
-            Err(error) => self.lost(peer, "sending", Some(error.to_string())),
+            Err(error) => self.failed_to_send(peer, socket, &error),
             Ok(()) if !is_up => self.connect(peer),
             Ok(()) => {}
         }

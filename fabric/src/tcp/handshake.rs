@@ -3,15 +3,18 @@
 //!
 //! ```text
 //! connects                                             accepts
-//!    hello: both processes, E, a nonce          --->
+//!    hello: both processes, E, R, a nonce       --->
 //!                                               <---   challenge: E, a nonce, a proof
 //!    proof [and a message of the key exchange]  --->
-//!                                               <---   welcome [and a message of the key exchange]
+//!                                               <---   welcome, R [and a message of the key exchange]
 //! ```
-//! A proof is an HMAC (RFC 2104, with SHA-256) of both nonces, both processes, both E and the side that
+//! A proof is an HMAC (RFC 2104, with SHA-256) of the hello, E and nonce of the challenge, and the side that
 //! sends it, keyed with the secret of the job. A stranger can neither compute it, nor use a recorded one
 //! again, nor send one back. The secret is not sent. The welcome is the last message because both processes
 //! may connect to each other at once: one of the two connections then gets no welcome.
+//!
+//! R says how many bytes a side has received over earlier connections to the other, and in the hello how many
+//! connections these were: see `resume.rs`.
 //!
 //! E says whether a side encrypts. If both do, the last two messages carry the exchange of keys
 //! (`cipher.rs`), and all bytes behind them are encrypted. If only one does, the proofs show this to both,
@@ -27,14 +30,18 @@ const NONCE_BYTES: usize = 16;
 /// Bytes of a proof.
 pub(super) const PROOF_BYTES: usize = 32;
 /// Bytes of a hello.
-pub(super) const HELLO_BYTES: usize = 8 + 4 + 4 + 1 + NONCE_BYTES;
+pub(super) const HELLO_BYTES: usize = 8 + 4 + 4 + 1 + EARLIER_BYTES + NONCE_BYTES;
 /// Bytes of a challenge.
 pub(super) const CHALLENGE_BYTES: usize = 1 + NONCE_BYTES + PROOF_BYTES;
-/// The byte of a welcome.
+/// The first byte of a welcome.
 pub(super) const WELCOME: u8 = b'W';
+/// Bytes of a welcome.
+pub(super) const WELCOME_BYTES: usize = 1 + 8;
+/// Bytes of what is said about earlier connections.
+const EARLIER_BYTES: usize = 4 + 8;
 
 /// The first bytes of a hello: the protocol and its version.
-const MAGIC: [u8; 8] = *b"PELAGO\x00\x02";
+const MAGIC: [u8; 8] = *b"PELAGO\x00\x03";
 /// The pre-shared key is derived from the secret and this label.
 #[cfg(feature = "encrypt")]
 const KEY_LABEL: &[u8] = b"pelago tcp: pre-shared key of the key exchange";
@@ -47,6 +54,28 @@ pub(super) type Nonce = [u8; NONCE_BYTES];
 pub(super) struct Call {
     pub(super) from: u32,
     pub(super) to: u32,
+}
+
+/// The connections that a process has had to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Earlier {
+    pub(super) connections: u32,
+    /// Bytes received over them.
+    pub(super) received: u64,
+}
+
+impl Earlier {
+    fn to_bytes(self) -> [u8; EARLIER_BYTES] {
+        let mut bytes = [0; EARLIER_BYTES];
+        bytes[..4].copy_from_slice(&self.connections.to_le_bytes());
+        bytes[4..].copy_from_slice(&self.received.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Earlier {
+        let connections = u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+        Earlier { connections, received: u64::from_le_bytes(std::array::from_fn(|i| bytes[4 + i])) }
+    }
 }
 
 /// The side that gives a proof.
@@ -62,6 +91,8 @@ pub(super) enum Side {
 pub(super) struct Terms {
     pub(super) secret: Secret,
     pub(super) call: Call,
+    /// Of the side that connects.
+    pub(super) earlier: Earlier,
     /// Whether the side that connects encrypts, and whether the other side does.
     pub(super) encrypts: [bool; 2],
     /// The nonce of the side that connects, and that of the other side.
@@ -73,7 +104,8 @@ impl Terms {
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let [from, to] = [self.call.from, self.call.to].map(u32::to_le_bytes);
         let [one, other] = self.nonces;
-        [&MAGIC[..], &from, &to, &self.encrypts.map(u8::from), &one, &other].concat()
+        let earlier = self.earlier.to_bytes();
+        [&MAGIC[..], &from, &to, &self.encrypts.map(u8::from), &earlier, &one, &other].concat()
     }
 
     fn keyed(&self) -> Hmac<Sha256> {
@@ -120,17 +152,18 @@ impl Terms {
     }
 }
 
-/// A hello: who calls whom, whether the caller encrypts, and its nonce.
-pub(super) type Hello = (Call, bool, Nonce);
+/// A hello: who calls whom, whether the caller encrypts, its earlier connections, and its nonce.
+pub(super) type Hello = (Call, bool, Earlier, Nonce);
 
 /// Writes a hello.
-pub(super) fn hello(call: Call, encrypts: bool, nonce: &Nonce) -> [u8; HELLO_BYTES] {
+pub(super) fn hello((call, encrypts, earlier, nonce): Hello) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&call.from.to_le_bytes());
     bytes[12..16].copy_from_slice(&call.to.to_le_bytes());
     bytes[16] = encrypts.into();
-    bytes[17..].copy_from_slice(nonce);
+    bytes[17..29].copy_from_slice(&earlier.to_bytes());
+    bytes[29..].copy_from_slice(&nonce);
     bytes
 }
 
@@ -138,7 +171,20 @@ pub(super) fn hello(call: Call, encrypts: bool, nonce: &Nonce) -> [u8; HELLO_BYT
 pub(super) fn read_hello(bytes: &[u8; HELLO_BYTES]) -> Option<Hello> {
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     let call = Call { from: number(8), to: number(12) };
-    (bytes[..8] == MAGIC).then(|| (call, bytes[16] != 0, std::array::from_fn(|i| bytes[17 + i])))
+    let (earlier, nonce) = (Earlier::from_bytes(&bytes[17..29]), std::array::from_fn(|i| bytes[29 + i]));
+    (bytes[..8] == MAGIC).then_some((call, bytes[16] != 0, earlier, nonce))
+}
+
+/// Writes a welcome, which says how many bytes were received over earlier connections.
+pub(super) fn welcome(received: u64) -> Vec<u8> {
+    [&[WELCOME][..], &received.to_le_bytes()].concat()
+}
+
+/// Reads a welcome: what the other side has received, and what follows; `None` if the bytes are none.
+pub(super) fn read_welcome(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (welcome, rest) = bytes.split_first_chunk::<WELCOME_BYTES>()?;
+    let received = u64::from_le_bytes(std::array::from_fn(|i| welcome[1 + i]));
+    (welcome[0] == WELCOME).then_some((received, rest))
 }
 
 /// Writes a challenge: whether the side that accepts encrypts, its nonce, and its proof.
@@ -164,15 +210,22 @@ mod tests {
     fn terms() -> Terms {
         let nonces = [nonce().unwrap(), nonce().unwrap()];
         let call = Call { from: 3, to: 1 };
-        Terms { secret: Secret::draw().unwrap(), call, encrypts: [true, false], nonces }
+        let (secret, earlier) = (Secret::draw().unwrap(), Earlier { connections: 3, received: 7 });
+        Terms { secret, call, earlier, encrypts: [true, false], nonces }
     }
 
     #[test]
     fn a_hello_is_read_as_it_was_written() {
         let (call, nonce) = (Call { from: 70_000, to: 2 }, nonce().unwrap());
-        assert_eq!(read_hello(&hello(call, false, &nonce)), Some((call, false, nonce)));
-        let bytes = hello(call, true, &nonce);
-        assert_eq!(read_hello(&bytes), Some((call, true, nonce)));
+        let mut bytes = [0; HELLO_BYTES];
+        for (encrypts, connections, received) in [(false, 0, 0), (true, 1, 1 << 40), (true, u32::MAX, 9)] {
+            let written = (call, encrypts, Earlier { connections, received }, nonce);
+            bytes = hello(written);
+            assert_eq!(read_hello(&bytes), Some(written));
+            let welcome = welcome(received);
+            assert_eq!(read_welcome(&welcome), Some((received, &[][..])));
+            assert_eq!(read_welcome(&welcome[1..]), None);
+        }
         for place in 0..8 {
             let mut other = bytes;
             other[place] ^= 1;
@@ -189,6 +242,8 @@ mod tests {
         let others = [
             Terms { secret: Secret::draw().unwrap(), ..terms },
             Terms { call: Call { from: 1, to: 3 }, ..terms },
+            Terms { earlier: Earlier { connections: 2, received: 7 }, ..terms },
+            Terms { earlier: Earlier { connections: 3, received: 8 }, ..terms },
             Terms { encrypts: [false, false], ..terms },
             Terms { encrypts: [true, true], ..terms },
             Terms { encrypts: [false, true], ..terms },

@@ -39,6 +39,7 @@ mod peer;
 mod progress;
 mod provider;
 mod receiver;
+mod resume;
 mod send_queue;
 mod serve;
 mod socket;

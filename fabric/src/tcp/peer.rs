@@ -2,18 +2,19 @@
 //!
 //! ```text
 //! Idle --connect--> Connecting --welcome--> Up --goodbye, or the connection is lost--> Closed
-//!   |                 |    ^                ^
-//!   |            failed    after a pause    |
-//!   |                 v    |                |
-//!   |                Waiting ---------------+
-//!   +---------------------------------------+   an incoming connection is proved
+//!   |                 |    ^                ^ |
+//!   |            failed    after a pause    | |
+//!   |                 v    |                | |
+//!   |                Waiting ---------------+ |
+//!   |                   ^---------------------+   the connection is reset (resume.rs)
+//!   +---------------------------------------+     an incoming connection is proved
 //! ```
 //! Both processes may connect to each other at once. The process with the lower number then refuses the
 //! incoming connection, and the one with the higher number accepts it in place of its own. One connection is
 //! left.
 
 use super::cipher::Exchange;
-use super::handshake::{CHALLENGE_BYTES, Call, Nonce, Terms};
+use super::handshake::{CHALLENGE_BYTES, Call, Nonce, Terms, WELCOME_BYTES};
 use super::receiver::Receiver;
 use super::send_queue::SendQueue;
 use crate::sync::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -41,7 +42,7 @@ impl Stage {
         match self {
             Stage::Connecting => 0,
             Stage::Challenged => CHALLENGE_BYTES,
-            Stage::Proved(terms, _) => 1 + terms.exchange_bytes(),
+            Stage::Proved(terms, _) => WELCOME_BYTES + terms.exchange_bytes(),
         }
     }
 }
@@ -68,6 +69,10 @@ pub(super) struct History {
     pub(super) addresses: Vec<SocketAddr>,
     /// The reason why the last attempt failed.
     pub(super) reason: String,
+    /// Whether the connection takes the place of one that was reset, and why that was.
+    pub(super) reset: Option<String>,
+    /// Whether the system has refused the last attempt.
+    pub(super) is_refused: bool,
 }
 
 /// The state of a connection.
@@ -92,6 +97,10 @@ pub(super) struct Peer {
     receiver: Mutex<Receiver>,
     send_queue: Mutex<SendQueue>,
     socket: AtomicI32,
+    /// Connections so far.
+    pub(super) connections: AtomicU32,
+    /// The last socket that was reset. It stays open, as another thread may be about to use it.
+    pub(super) retired: Mutex<Option<OwnedFd>>,
     /// Puts and messages of the peer that were executed here.
     executed: AtomicU32,
     /// The last count that was sent to the peer.
@@ -110,6 +119,8 @@ impl Peer {
             receiver: Mutex::default(),
             send_queue: Mutex::default(),
             socket: AtomicI32::new(NO_SOCKET),
+            connections: AtomicU32::new(0),
+            retired: Mutex::default(),
             executed: AtomicU32::new(0),
             acknowledged: AtomicU32::new(0),
             is_ack_listed: AtomicBool::new(false),

@@ -13,7 +13,7 @@ use super::socket;
 use crate::sync::Ordering;
 use crate::types::Event;
 use parking_lot::MutexGuard;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -46,13 +46,15 @@ impl Sink<'_, '_> {
 }
 
 /// The reason to stop receiving from a connection.
-enum Stop {
+pub(super) enum Stop {
     /// There is nothing more now.
     Empty,
     /// The peer has closed the connection.
     End,
     /// The connection, or a frame, is broken.
     Broken(String),
+    /// The connection was reset.
+    Reset(String),
 }
 
 impl Domain {
@@ -129,7 +131,7 @@ impl Domain {
 
     /// Notes whether a peer, whose receiver is locked, has work that the poller does not announce.
     #[inline]
-    fn note_hidden(&self, peer: &Peer, is_hidden: bool) {
+    pub(super) fn note_hidden(&self, peer: &Peer, is_hidden: bool) {
         if peer.has_hidden_work.load(Ordering::Relaxed) != is_hidden {
             peer.has_hidden_work.store(is_hidden, Ordering::Relaxed);
             match is_hidden {
@@ -141,7 +143,7 @@ impl Domain {
 
     /// Receives from a peer and executes its frames, unless another thread does so. Returns their number.
     #[inline]
-    fn receive(&self, peer: &Peer, sink: &mut Sink<'_, '_>) -> usize {
+    pub(super) fn receive(&self, peer: &Peer, sink: &mut Sink<'_, '_>) -> usize {
         let Some(socket) = peer.socket() else { return 0 };
         let Some(mut receiver) = peer.try_receiver() else { return 0 };
         let (mut frames, mut stop) = (0, None);
@@ -155,10 +157,14 @@ impl Domain {
         self.note_hidden(peer, goes_on && receiver.has_hidden_work());
         match stop {
             None | Some(Stop::Empty) => drop(receiver),
-            Some(Stop::End) => self.ended(peer, receiver),
+            Some(Stop::End) => self.ended(peer, socket, receiver),
             Some(Stop::Broken(reason)) => {
                 drop(receiver);
                 self.lost(peer, "receiving", Some(reason));
+            }
+            Some(Stop::Reset(reason)) => {
+                drop(receiver);
+                self.resume(peer, socket, reason);
             }
         }
         if frames > 0 {
@@ -169,7 +175,7 @@ impl Domain {
 
     /// Executes the frames that an inbox had no room for, receives once, and executes what has arrived.
     #[inline]
-    fn receive_once(
+    pub(super) fn receive_once(
         &self,
         peer: &Peer,
         socket: i32,
@@ -190,6 +196,7 @@ impl Domain {
             Ok(received) => received,
             // A peer that has said goodbye may reset the connection.
             Err(_) if receiver.has_left => Received::End,
+            Err(error) if self.can_resume(&error) => return Some(Stop::Reset(error.to_string())),
             Err(error) => return Some(Stop::Broken(error.to_string())),
         };
         match received {
@@ -238,9 +245,10 @@ impl Domain {
             }
             let watches = queue.is_listed;
             self.watch_room(peer, &mut queue, watches);
+            let socket = queue.socket;
             drop(queue);
             if let Err(error) = flushed {
-                self.lost(peer, "sending", Some(error.to_string()));
+                self.failed_to_send(peer, socket, &error);
             }
         }
     }
@@ -251,6 +259,15 @@ impl Domain {
         if !queue.is_listed {
             queue.is_listed = true;
             self.unsent.add(peer.process);
+        }
+    }
+
+    /// Lets a later round acknowledge what was executed for a peer, unless another frame does it first.
+    #[inline]
+    pub(super) fn list_ack(&self, peer: &Peer) {
+        // SYNC POINT owing_acks: the thread that takes the peer from the list sees the count.
+        if !peer.is_ack_listed.swap(true, Ordering::AcqRel) {
+            self.owing_acks.add(peer.process);
         }
     }
 
@@ -275,18 +292,21 @@ impl Domain {
     }
 
     /// The peer has closed the connection.
-    fn ended(&self, peer: &Peer, receiver: MutexGuard<'_, Receiver>) {
+    fn ended(&self, peer: &Peer, socket: RawFd, receiver: MutexGuard<'_, Receiver>) {
         let has_left = receiver.has_left;
         drop(receiver);
         if has_left && !peer.send_queue().has_outstanding() {
             self.close(peer);
+        } else if !self.encrypts && socket::is_reset(socket) {
+            // A send has got the error.
+            self.resume(peer, socket, "the connection was reset".to_owned());
         } else {
             self.lost(peer, "receiving", None);
         }
     }
 
     /// Stops using the connection to a peer.
-    fn close(&self, peer: &Peer) {
+    pub(super) fn close(&self, peer: &Peer) {
         let mut link = peer.link();
         let socket = match std::mem::take(&mut *link) {
             Link::Up(socket) => {

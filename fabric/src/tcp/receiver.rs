@@ -45,6 +45,8 @@ pub(super) struct Receiver {
     waits_for_inbox: bool,
     /// Whether the last frame had long data.
     is_after_long: bool,
+    /// All bytes that were received, over all connections to the peer.
+    pub(super) received_bytes: u64,
     /// Takes data that are dropped.
     dropped: Vec<u8>,
     /// Decrypts what is received, if the connection is encrypted.
@@ -111,6 +113,7 @@ impl Receiver {
         let Moved::Bytes(mut bytes) = moved else {
             return Ok(if moved == Moved::End { Received::End } else { Received::Nothing });
         };
+        self.received_bytes += bytes as u64;
         let received = if bytes == wanted { Received::Full } else { Received::All };
         if let Some(direct) = &mut self.direct {
             let placed = bytes.min(direct.missing);

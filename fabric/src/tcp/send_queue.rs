@@ -92,6 +92,8 @@ pub(super) struct SendQueue {
     batch: Vec<u8>,
     /// Bytes of the batch that are sent.
     sent: usize,
+    /// All bytes that the system has taken, over all connections to the peer.
+    pub(super) sent_bytes: u64,
     /// Puts and messages that were started, and those that are acknowledged.
     started: u32,
     acknowledged: u32,
@@ -267,19 +269,25 @@ impl SendQueue {
     /// As [`push`](SendQueue::push).
     #[cold]
     unsafe fn push_large(&mut self, data: Data, source: Source) -> io::Result<()> {
-        let mut sent = 0;
+        let (mut sent, mut outcome) = (0, Ok(()));
         if let Some(socket) = self.socket.filter(|_| self.pieces.is_empty()) {
             let gathered = &self.batch[self.sent..];
             let parts =
                 [socket::part(gathered.as_ptr(), gathered.len()), socket::part(data.start, data.bytes)];
             // SAFETY: the first part lies in the own batch, and the caller has promised the data.
-            match unsafe { stream::send(socket, &mut self.sealer, &parts) }? {
-                Moved::Bytes(bytes) if bytes < gathered.len() => self.sent += bytes,
-                Moved::Bytes(bytes) => {
-                    sent = bytes - gathered.len();
-                    self.clear_batch();
+            match unsafe { stream::send(socket, &mut self.sealer, &parts) } {
+                Ok(Moved::Bytes(bytes)) => {
+                    self.sent_bytes += bytes as u64;
+                    if bytes < gathered.len() {
+                        self.sent += bytes;
+                    } else {
+                        sent = bytes - gathered.len();
+                        self.clear_batch();
+                    }
                 }
-                Moved::Nothing | Moved::End => {}
+                Ok(Moved::Nothing | Moved::End) => {}
+                // The data are queued all the same: another connection may take the place of this one.
+                Err(error) => outcome = Err(error),
             }
         }
         // SAFETY: the rest lies inside the data, as no more of them than there are was sent.
@@ -301,7 +309,7 @@ impl SendQueue {
                 }
             }
         }
-        Ok(())
+        outcome
     }
 
     /// Makes the queue independent of the memory of an endpoint that closes: it copies unsent data, and drops
@@ -349,7 +357,10 @@ impl SendQueue {
             match unsafe {
                 stream::send(socket, &mut self.sealer, &[socket::part(gathered.as_ptr(), gathered.len())])
             }? {
-                Moved::Bytes(bytes) => self.sent += bytes,
+                Moved::Bytes(bytes) => {
+                    self.sent += bytes;
+                    self.sent_bytes += bytes as u64;
+                }
                 Moved::Nothing | Moved::End => return Ok(false),
             }
         }
@@ -367,6 +378,7 @@ impl SendQueue {
             // SAFETY: a copy lies here, and the owner of a source keeps it until it is sent.
             let moved = unsafe { stream::send(socket, &mut self.sealer, &[socket::part(place, length)]) }?;
             let Moved::Bytes(count) = moved else { return Ok(false) };
+            self.sent_bytes += count as u64;
             match piece {
                 Piece::Copied { sent, .. } => {
                     *sent += count;

@@ -120,10 +120,7 @@ impl Domain {
         }
         if header.is_acknowledged() {
             peer.count_executed();
-            // SYNC POINT owing_acks: the thread that takes the peer from the list sees the count.
-            if !peer.is_ack_listed.swap(true, Ordering::AcqRel) {
-                self.owing_acks.add(peer.process);
-            }
+            self.list_ack(peer);
         }
         Ok(true)
     }

@@ -5,11 +5,15 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
+
+/// The state of a connection that was reset; one that the other side has closed is in `TCP_CLOSE_WAIT`.
+const TCP_CLOSE: u8 = 7;
 
 /// The outcome of a call that moves bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,4 +201,17 @@ pub(super) fn shut_down(socket: RawFd) {
     // SAFETY: the caller holds the descriptor open during this call.
     let socket = unsafe { BorrowedFd::borrow_raw(socket) };
     let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+}
+
+/// Whether a connection of which nothing more can be received was reset, and not closed by the other side.
+pub(super) fn is_reset(socket: RawFd) -> bool {
+    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut bytes = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the information has room for as many bytes as this says; zeros are a value of it as well.
+    let info = unsafe {
+        let place = info.as_mut_ptr().cast::<c_void>();
+        libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, place, &raw mut bytes);
+        info.assume_init()
+    };
+    info.tcpi_state == TCP_CLOSE
 }

@@ -1,7 +1,10 @@
 //! Strangers, members that misbehave, and connections that come about in odd ways.
 
 use super::frame::{HEADER_BYTES, Header, Kind};
-use super::handshake::{self, CHALLENGE_BYTES, Call, PROOF_BYTES, Side, Terms, WELCOME};
+use super::handshake::{self, CHALLENGE_BYTES, Call, Earlier, PROOF_BYTES, Side, Terms, WELCOME_BYTES};
+use super::progress::Sink;
+use super::receiver::{Received, Receiver};
+use super::send_queue::SendQueue;
 use super::{Tcp, TcpChoice};
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
@@ -9,8 +12,12 @@ use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
 use crate::types::{Completions, Event, FabricError, Key, Remote, Status};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
@@ -18,6 +25,7 @@ use std::time::{Duration, Instant};
 mod encrypted;
 #[cfg(feature = "encrypt")]
 mod relay;
+mod resume;
 
 const KEY: Key = 3;
 const REGION_BYTES: usize = 1 << 16;
@@ -137,14 +145,16 @@ impl Job {
     fn member(&self) -> TcpStream {
         let mut stream = TcpStream::connect(self.address(0)).unwrap();
         let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
-        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
+        stream.write_all(&handshake::hello((call, false, Earlier::default(), nonce))).unwrap();
         let challenge = self.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
         let (_, theirs, proof) = handshake::read_challenge(&challenge);
         let nonces = [nonce, theirs];
-        let terms = Terms { secret: self.secret, call, encrypts: [false; 2], nonces };
+        let terms =
+            Terms { secret: self.secret, call, earlier: Earlier::default(), encrypts: [false; 2], nonces };
         assert!(terms.is_proved(Side::Accepts, proof));
         stream.write_all(&terms.proof(Side::Connects)).unwrap();
-        assert_eq!(self.answer::<1>(&mut stream), Some([WELCOME]));
+        let welcome = self.answer::<WELCOME_BYTES>(&mut stream).unwrap();
+        assert_eq!(handshake::read_welcome(&welcome), Some((0, &[][..])));
         stream
     }
 
@@ -187,7 +197,7 @@ fn strangers_reach_nothing_and_members_are_not_disturbed() {
     ];
     for (call, what) in others {
         let mut stream = connect();
-        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
+        stream.write_all(&handshake::hello((call, false, Earlier::default(), nonce))).unwrap();
         assert_eq!(job.answer::<1>(&mut stream), None, "a hello {what}");
     }
     let mut stream = connect();
@@ -202,7 +212,7 @@ fn strangers_reach_nothing_and_members_are_not_disturbed() {
     ];
     for proof in proofs {
         let mut stream = connect();
-        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
+        stream.write_all(&handshake::hello((call, false, Earlier::default(), nonce))).unwrap();
         let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
         stream.write_all(&[proof(&challenge), frame.clone()].concat()).unwrap();
         assert_eq!(job.answer::<1>(&mut stream), None, "a wrong proof");
@@ -219,11 +229,12 @@ fn a_recorded_proof_is_of_no_use() {
     let mut proofs = Vec::new();
     for _ in 0..2 {
         let mut stream = TcpStream::connect(job.address(0)).unwrap();
-        stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
+        stream.write_all(&handshake::hello((call, false, Earlier::default(), nonce))).unwrap();
         let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
         let (_, theirs, _) = handshake::read_challenge(&challenge);
         let nonces = [nonce, theirs];
-        let terms = Terms { secret: job.secret, call, encrypts: [false; 2], nonces };
+        let terms =
+            Terms { secret: job.secret, call, earlier: Earlier::default(), encrypts: [false; 2], nonces };
         proofs.push(terms.proof(Side::Connects));
         // The second one comes with the proof of the first.
         if proofs.len() == 2 {
@@ -443,10 +454,16 @@ fn another_job_is_refused_by_both() {
     let (job, other) = (Job::open(2), Job::open(2));
     let mut stream = TcpStream::connect(job.address(0)).unwrap();
     let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
-    stream.write_all(&handshake::hello(call, false, &nonce)).unwrap();
+    stream.write_all(&handshake::hello((call, false, Earlier::default(), nonce))).unwrap();
     let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
     let (_, theirs, proof) = handshake::read_challenge(&challenge);
-    let terms = Terms { secret: other.secret, call, encrypts: [false; 2], nonces: [nonce, theirs] };
+    let terms = Terms {
+        secret: other.secret,
+        call,
+        earlier: Earlier::default(),
+        encrypts: [false; 2],
+        nonces: [nonce, theirs],
+    };
     assert!(!terms.is_proved(Side::Accepts, proof), "who connects finds it");
     stream.write_all(&terms.proof(Side::Connects)).unwrap();
     assert_eq!(job.answer::<1>(&mut stream), None, "and so does who accepts");
@@ -574,36 +591,74 @@ fn a_build_that_cannot_encrypt_says_so() {
 }
 
 /// Frames of a member that has lost its senses: kind, numbers, and bytes of data that really follow.
+/// Frames of which most have the data that their headers announce, and some more or fewer.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![0..64_u64, (REGION_BYTES as u64 - 64)..(REGION_BYTES as u64 + 64), any::<u64>()];
-    let header = (
-        1..=10_u8,
-        0..2_u16,
-        0..0xC00_u16,
-        0..200_u32,
-        0..2_u32,
-        prop_oneof![Just(KEY), any::<u64>()],
-        number,
-    );
-    let frame = (header, 0..200_usize).prop_map(|((kind, to, code, bytes, acks, word, offset), data)| {
+    let bytes = prop_oneof![16 => 0..200_u32, 2 => 4000..9000_u32, 1 => any::<u32>()];
+    let acks = prop_oneof![9 => Just(0_u32), 1 => 0..2_u32];
+    let word = prop_oneof![3 => Just(KEY), 1 => any::<u64>()];
+    let header = (1..=10_u8, 0..2_u16, 0..0xC00_u16, bytes, acks, word, number);
+    let missing = prop_oneof![4 => Just(0_usize), 1 => 0..300_usize];
+    let frame = (header, missing).prop_map(|((kind, to, code, bytes, acks, word, offset), missing)| {
         let header = Header { to, code, bytes, word, offset, ..Header::control(Kind::Put, acks) };
-        let mut frame = header.to_bytes().to_vec();
+        let mut frame = header.to_bytes();
         frame[0] = kind;
-        frame.resize(HEADER_BYTES + data, 0x5A);
+        let beside = Header::from_bytes(&frame)
+            .map_or(0, |header| header.kind.operand_bytes() + header.data_bytes().min(9000));
+        let mut frame = frame.to_vec();
+        frame.resize(HEADER_BYTES + beside.abs_diff(missing), 0x5A);
         frame
     });
     proptest::collection::vec(frame, 1..8).prop_map(|frames| frames.concat())
 }
 
-/// The number of inputs of a fuzzing test: as many as `PELAGO_FUZZ_INPUTS` says (`cargo xtask test --deep`),
-/// else these in the full tier, and a hundredth of them in the quick one.
-fn inputs(full: u32) -> ProptestConfig {
-    let asked = std::env::var("PELAGO_FUZZ_INPUTS").ok().map(|text| text.parse().expect("a number"));
-    ProptestConfig::with_cases(asked.unwrap_or(if cfg!(feature = "full") { full } else { full / 100 }))
+/// The frames that a receiver cuts these bytes into, as far as they are frames, are executed.
+fn execute_all(job: &Job, bytes: &[u8]) -> usize {
+    let (domain, mut frames) = (&job.endpoints[0].domain, 0);
+    let (peer, mut receiver) = (&domain.peers[1], Receiver::default());
+    let (mut theirs, ours) = UnixStream::pair().unwrap();
+    theirs.write_all(bytes).unwrap();
+    theirs.shutdown(std::net::Shutdown::Write).unwrap();
+    // Answers go to nobody.
+    peer.send_queue().socket = Some(ours.as_raw_fd());
+    while let Received::All | Received::Full = receiver.receive(ours.as_raw_fd()).unwrap() {
+        let sink = &mut Sink::to_inboxes();
+        if domain.execute_frames(peer, &mut receiver, sink, &mut frames).is_err() || receiver.is_full() {
+            break;
+        }
+    }
+    *peer.send_queue() = SendQueue::default();
+    job.endpoints[0].progress(&mut |_| ()).unwrap();
+    frames
+}
+
+/// The number of inputs of a fuzzing test: so many in the full tier, and a hundredth of them in the quick
+/// one.
+/// `PELAGO_FUZZ_INPUTS` (`cargo xtask test --deep`) asks for a number instead. A test that opens a job for
+/// each input makes a hundredth of that.
+fn inputs(full: u32, opens_job: bool) -> ProptestConfig {
+    let asked = std::env::var("PELAGO_FUZZ_INPUTS").ok().map(|text| text.parse::<u32>().expect("a number"));
+    let asked = asked.map(|inputs| if opens_job { inputs.div_ceil(100) } else { inputs });
+    let cases = asked.unwrap_or(if cfg!(feature = "full") { full } else { full / 100 });
+    ProptestConfig { source_file: Some(file!()), ..ProptestConfig::with_cases(cases) }
+}
+
+/// Without handshakes, so that there can be many.
+#[test]
+fn fuzz_received_frames() {
+    let (job, frames) = (Job::open(2), Cell::new(0_u64));
+    let run = TestRunner::new(inputs(200_000, false)).run(&self::frames(), |bytes| {
+        frames.set(frames.get() + execute_all(&job, &bytes) as u64);
+        prop_assert!(job.are_guards_untouched());
+        Ok(())
+    });
+    run.unwrap();
+    println!("{} frames were executed", frames.get());
+    assert!(frames.get() > 0);
 }
 
 proptest! {
-    #![proptest_config(inputs(20_000))]
+    #![proptest_config(inputs(20_000, true))]
 
     #[test]
     fn fuzz_frames(bytes in frames()) {

@@ -18,6 +18,7 @@ use super::programs::Side;
 use super::report::{Files, Report};
 use super::rows::{Cell, Collected, Gate, Row};
 use super::{output_of, table};
+use crate::hosts::namespaces;
 use crate::workspace::{cargo, metadata, root};
 
 /// The rows, as both programs name them, and how much more time than theirs ours may take, if that is bound.
@@ -255,16 +256,6 @@ fn row_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads the names of two namespaces.
-pub fn namespaces(text: &str) -> Result<[String; 2], String> {
-    match text.split(',').collect::<Vec<_>>()[..] {
-        [first, second] if !first.is_empty() && !second.is_empty() => {
-            Ok([first.to_owned(), second.to_owned()])
-        }
-        _ => Err("these are not the names of two namespaces with a comma between them".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,7 +294,6 @@ mod tests {
         let apart = args("fabric --netns A,B");
         assert!(words(&ours(Path::new("p"), &apart)).ends_with(" sh A B p app perf fabric"));
         assert_eq!(words(&theirs(Path::new("b"), &apart)), "b --provider tcp;ofi_rxm --netns A,B");
-        assert!(namespaces("A").is_err() && namespaces("A,").is_err() && namespaces("A,B,C").is_err());
     }
 
     #[test]

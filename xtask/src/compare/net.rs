@@ -10,11 +10,11 @@ use std::process::{Child, Command};
 use anyhow::{Context, Result, bail};
 use clap::Args as Arguments;
 
-use super::fabric::namespaces;
 use super::programs::{Printed, Side, parse};
 use super::report::{Files, Report};
 use super::rows::{Cell, Collected, Gate, Row};
 use super::{find_program, output_of, table};
+use crate::hosts::{self, Host, namespaces};
 use crate::install::Install;
 use crate::workspace::{metadata, root};
 
@@ -125,15 +125,6 @@ fn gates(row: &Row, args: &Args) -> Vec<Gate> {
     bounds.into_iter().filter_map(gate).collect()
 }
 
-/// A network namespace, as a host.
-#[derive(Debug, PartialEq)]
-struct Host {
-    /// The name of its interface.
-    device: String,
-    /// Its address.
-    address: String,
-}
-
 /// The programs, ready to run.
 struct Programs {
     folder: PathBuf,
@@ -161,8 +152,7 @@ impl Programs {
                 compile(&find_program(&[compiler]).with_context(help)?, "mpi.c").with_context(help)?;
             }
         }
-        let [first, second] = &args.netns;
-        let hosts = [host(first)?, host(second)?];
+        let hosts = hosts::pair(&args.netns)?;
         Ok(Programs { pelago: prefix.join("bin/pelago"), folder, hosts })
     }
 
@@ -172,16 +162,13 @@ impl Programs {
         let (n, ppn) = ((2 * args.ppn).to_string(), args.ppn);
         let hosts = format!("{first}:{ppn},{second}:{ppn}");
         let script = root().join("cli/tests/command/remote.sh");
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &args.netns[0]]);
-        let [left, right] = &args.netns;
-        command.env("REMOTE_HOSTS", format!("{first}={left} {second}={right}"));
+        let mut command = hosts::on_first(&self.hosts);
         command.env("REMOTE_FOLDER", &self.folder);
         match side {
             Side::Pelago | Side::OverLibfabric => {
                 let fabric = if side == Side::Pelago { "tcp" } else { "ofi" };
-                command.arg(&self.pelago).args(["run", "--hosts", &hosts, "-n", &n, "--launch-agent"]);
-                command.arg(&script).args(["--env", &format!("PELAGO_FABRIC={fabric}")]);
+                command.arg(&self.pelago).arg("run").args(hosts::launch_words(&self.hosts, ppn as usize));
+                command.args(["--env", &format!("PELAGO_FABRIC={fabric}")]);
                 command.arg(self.folder.join("net-oshcc"));
             }
             Side::OpenMpi => {
@@ -246,21 +233,6 @@ fn mpi_compiler(side: Side) -> Option<(&'static str, &'static str)> {
 }
 
 /// The first interface of a namespace that others reach over IPv4.
-fn host(namespace: &str) -> Result<Host> {
-    let mut command = Command::new("ip");
-    command.args(["-n", namespace, "-4", "-o", "addr", "show", "scope", "global"]);
-    let text = output_of(&mut command)?;
-    first_host(&text).with_context(|| format!("the namespace {namespace} has no IPv4 address"))
-}
-
-/// The first interface in what `ip -o addr` prints.
-fn first_host(text: &str) -> Option<Host> {
-    let mut words = text.split_whitespace().skip(1);
-    let device = words.next()?.to_owned();
-    let address = words.skip_while(|word| *word != "inet").nth(1)?;
-    Some(Host { device, address: address.split('/').next()?.to_owned() })
-}
-
 /// A process that computes as long as this lives.
 struct Busy(Child);
 
@@ -283,14 +255,6 @@ impl Drop for Busy {
 mod tests {
     use super::*;
     use crate::compare::report::tests::args;
-
-    #[test]
-    fn addresses_are_read() {
-        let text = "2: va    inet 10.77.0.1/24 scope global va\\       valid_lft forever\n";
-        let host = Host { device: "va".to_owned(), address: "10.77.0.1".to_owned() };
-        assert_eq!(first_host(text), Some(host));
-        assert_eq!(first_host("1: lo"), None);
-    }
 
     #[test]
     fn bounds_depend_on_size_and_crowding() {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::secret::Secret;
 use crate::tcp::cipher::Exchange;
-use crate::tcp::handshake::{Call, Side, Terms};
+use crate::tcp::handshake::{Call, Earlier, Side, Terms};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -17,7 +17,8 @@ const GUARD: u8 = 0xA5;
 /// The keys of both sides of a connection.
 pub(crate) fn ciphers() -> [Arc<Cipher>; 2] {
     let (call, nonces) = (Call { from: 0, to: 1 }, [[1; 16], [2; 16]]);
-    let terms = Terms { secret: Secret::draw().unwrap(), call, encrypts: [true; 2], nonces };
+    let (secret, earlier) = (Secret::draw().unwrap(), Earlier::default());
+    let terms = Terms { secret, call, earlier, encrypts: [true; 2], nonces };
     let begin = |side| Exchange::begin(&terms, side).unwrap();
     let (mut one, mut other) = (begin(Side::Connects), begin(Side::Accepts));
     other.read(&one.write().unwrap()).unwrap();

@@ -300,16 +300,16 @@ impl Member {
     fn of(job: &Job) -> Member {
         let mut stream = TcpStream::connect(job.address(0)).unwrap();
         let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
-        stream.write_all(&handshake::hello(call, true, &nonce)).unwrap();
+        stream.write_all(&handshake::hello((call, true, Earlier::default(), nonce))).unwrap();
         let challenge = job.answer::<CHALLENGE_BYTES>(&mut stream).unwrap();
         let (theirs, other, _) = handshake::read_challenge(&challenge);
         let (encrypts, nonces) = ([true, theirs], [nonce, other]);
-        let terms = Terms { secret: job.secret, call, encrypts, nonces };
+        let terms = Terms { secret: job.secret, call, earlier: Earlier::default(), encrypts, nonces };
         let mut exchange = Exchange::begin(&terms, Side::Connects).unwrap();
         let message = exchange.write().unwrap();
         stream.write_all(&[&terms.proof(Side::Connects)[..], &message].concat()).unwrap();
-        let welcome = job.answer::<{ 1 + MESSAGE_BYTES }>(&mut stream).unwrap();
-        exchange.read(&welcome[1..]).unwrap();
+        let welcome = job.answer::<{ WELCOME_BYTES + MESSAGE_BYTES }>(&mut stream).unwrap();
+        exchange.read(&welcome[WELCOME_BYTES..]).unwrap();
         Member { stream, cipher: Arc::new(exchange.finish().unwrap()), number: 0 }
     }
 
@@ -358,7 +358,7 @@ fn bytes_that_are_decrypted_and_not_executed_keep_the_process_awake() {
 }
 
 proptest! {
-    #![proptest_config(inputs(10_000))]
+    #![proptest_config(inputs(10_000, true))]
 
     /// Frames of a member that has lost its senses, cut into records anywhere, and one bit changed or not.
     #[test]

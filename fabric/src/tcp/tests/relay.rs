@@ -3,7 +3,7 @@
 //! It cuts what passes into the messages of the handshake and records, as anybody can.
 
 use super::super::cipher::MESSAGE_BYTES;
-use super::super::handshake::{CHALLENGE_BYTES, HELLO_BYTES, PROOF_BYTES};
+use super::super::handshake::{CHALLENGE_BYTES, HELLO_BYTES, PROOF_BYTES, WELCOME_BYTES};
 use crate::sync::{AtomicBool, Ordering};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -40,7 +40,7 @@ impl Direction {
             (From::Caller, 0) => Some(HELLO_BYTES),
             (From::Called, 0) => Some(CHALLENGE_BYTES),
             (From::Caller, 1) => Some(PROOF_BYTES + exchange),
-            (From::Called, 1) => Some(1 + exchange),
+            (From::Called, 1) => Some(WELCOME_BYTES + exchange),
             _ if !self.encrypts => Some(self.pending.len().max(1)),
             _ => {
                 let length = self.pending.first_chunk::<2>()?;

@@ -1,0 +1,117 @@
+//! Connections that are reset, and opened again.
+//!
+//! A firewall, or a machine that translates addresses, may forget a connection and reset it. Both processes
+//! count the bytes that they send and receive, over all connections to each other. When they connect again
+//! each says how much it has received. If that is what the other has sent, nothing was lost, and they go on,
+//! in the midst of a frame too. If not, the job ends, as lost bytes are not kept. An encrypted connection is
+//! not opened again: its bytes are counted within its records.
+//!
+//! A process may learn late that a connection was reset, or that an attempt of the other is over. So each
+//! says how many connections it has had, and an attempt to open the same one again is taken once.
+//!
+//! A process that has died is not waited for: the system refuses the connection.
+
+use super::domain::Domain;
+use super::handshake::Earlier;
+use super::peer::{History, Link, Peer};
+use super::progress::Sink;
+use super::socket;
+use crate::sync::Ordering;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Instant;
+
+impl Domain {
+    /// Whether a connection with this error may be opened again.
+    #[cold]
+    pub(super) fn can_resume(&self, error: &io::Error) -> bool {
+        let is_reset = matches!(
+            error.kind(),
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected
+        );
+        is_reset && !self.encrypts
+    }
+
+    /// Goes on after an error of a send over this socket.
+    #[cold]
+    pub(super) fn failed_to_send(&self, peer: &Peer, socket: Option<RawFd>, error: &io::Error) {
+        match socket {
+            Some(socket) if self.can_resume(error) => self.resume(peer, socket, error.to_string()),
+            _ => self.lost(peer, "sending", Some(error.to_string())),
+        }
+    }
+
+    /// Begins to open the connection to a peer again, unless that was begun or the connection is closed.
+    #[cold]
+    pub(super) fn resume(&self, peer: &Peer, socket: RawFd, reason: String) {
+        let mut link = peer.link();
+        if !matches!(&*link, Link::Up(up) if up.as_raw_fd() == socket) {
+            return;
+        }
+        let _ = self.poller.remove(socket);
+        let mut receiver = peer.receiver();
+        // What the peer has sent before, its goodbye perhaps, counts.
+        let (mut frames, sink) = (0, &mut Sink::to_inboxes());
+        while self.receive_once(peer, socket, &mut receiver, sink, &mut frames).is_none() {}
+        socket::shut_down(socket);
+        let mut queue = peer.send_queue();
+        if receiver.has_left && !queue.has_outstanding() {
+            drop((queue, receiver, link));
+            self.close(peer);
+            return;
+        }
+        peer.set_socket(None);
+        queue.socket = None;
+        queue.watches_room = false;
+        receiver.opener = None;
+        drop((queue, receiver));
+        self.links.fetch_sub(1, Ordering::Relaxed);
+        self.n_connecting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Link::Waiting(Instant::now(), self.no_attempts(peer, Some(reason)));
+        if let Link::Up(socket) = std::mem::replace(&mut *link, waiting) {
+            *peer.retired.lock() = Some(socket);
+        }
+    }
+
+    /// Gives the connection to a peer up, of which only the peer has noticed that it was reset.
+    pub(super) fn yield_to_resumed(&self, peer: &Peer, earlier: Earlier) {
+        let is_this = earlier.connections == peer.connections.load(Ordering::Relaxed);
+        if let Some(socket) = peer.socket().filter(|_| is_this) {
+            self.resume(peer, socket, "the peer has found it reset".to_owned());
+        }
+    }
+}
+
+impl Peer {
+    /// The connections so far.
+    pub(super) fn earlier(&self) -> Earlier {
+        let connections = self.connections.load(Ordering::Relaxed);
+        Earlier { connections, received: self.receiver().received_bytes }
+    }
+
+    /// Whether the peer has received all that was sent to it over earlier connections. An error describes
+    /// what is lost.
+    pub(super) fn check_received(&self, received: u64) -> Result<(), String> {
+        let sent = self.send_queue().sent_bytes;
+        if received == sent {
+            return Ok(());
+        }
+        let lost = sent.wrapping_sub(received);
+        Err(format!("the connection was reset, and {lost} of the {sent} bytes that were sent to it are lost"))
+    }
+}
+
+impl History {
+    /// Whether there is nobody who could accept a connection after a reset.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.reset.is_some() && self.is_refused && self.count >= self.addresses.len()
+    }
+
+    /// Why there is no connection.
+    pub(super) fn explain(self) -> String {
+        match self.reset {
+            Some(reset) => format!("{reset}; connecting again: {}", self.reason),
+            None => self.reason,
+        }
+    }
+}

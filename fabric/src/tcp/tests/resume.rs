@@ -1,0 +1,165 @@
+//! Connections that are reset.
+
+use super::*;
+use crate::sync::Ordering;
+
+/// The socket of PE `from` to PE `to`.
+fn socket(job: &Job, from: usize, to: usize) -> Option<i32> {
+    job.endpoints[from].domain.peers[to].socket()
+}
+
+/// Resets the connection of PE `from` to PE `to`, as a firewall does that has forgotten it. Bytes that PE
+/// `from` has not received are lost.
+fn reset(job: &Job, from: usize, to: usize) {
+    let socket = socket(job, from, to).expect("there is a connection");
+    let nowhere = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
+    // SAFETY: the socket is open, and the address is one.
+    let result = unsafe { libc::connect(socket, &raw const nowhere, size_of_val(&nowhere) as u32) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Lets acknowledgements arrive that are under way.
+fn settle(job: &Job) {
+    let mut rounds = 0;
+    job.until("rounds", || {
+        rounds += 1;
+        rounds > 50
+    });
+}
+
+fn put(job: &Job, from: usize, to: usize, source: &[u64]) -> Status {
+    let target = Remote { key: KEY, offset_bytes: 0 };
+    let (start, bytes) = (source.as_ptr().cast(), size_of_val(source));
+    // SAFETY: the caller keeps the source until the put is complete, and the target is the region.
+    unsafe {
+        job.endpoints[from].put(Put { pe: to, target, source: start, bytes, completion: Completion::Counted })
+    }
+}
+
+#[test]
+fn a_job_goes_on_after_a_reset_that_has_lost_nothing() {
+    let job = Job::open(3);
+    for round in 0..5 {
+        let (from, to) = [(0, 1), (1, 0), (2, 0), (0, 2), (1, 2)][round];
+        job.put(from, to, round as u64);
+        job.put(to, from, round as u64 + 100);
+        settle(&job);
+        // Which of both notices it first differs.
+        let before = socket(&job, from, to);
+        if round % 2 == 0 {
+            reset(&job, from, to);
+        } else {
+            reset(&job, to, from);
+        }
+        job.put(from, to, round as u64 + 200);
+        job.put(to, from, round as u64 + 300);
+        assert_ne!(socket(&job, from, to), before, "the connection is another one");
+    }
+    let links = |pe: &Tcp| pe.domain.links.load(Ordering::Relaxed);
+    assert_eq!(job.endpoints.iter().map(links).collect::<Vec<_>>(), [2; 3]);
+    assert!(job.are_guards_untouched());
+}
+
+#[test]
+fn what_waits_for_the_connection_arrives_after_a_reset() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    settle(&job);
+    // PE 1 has executed a put and not acknowledged it, and PE 0 starts others in the midst of which the
+    // connection is reset: all that it has sent has arrived.
+    let words: Vec<u64> = (0..REGION_BYTES as u64 / 8).collect();
+    assert_eq!(put(&job, 0, 1, &words[..100]), Status::Pending);
+    let has_arrived = || job.memory[1][REGION_BYTES / 8 + 99] == 99;
+    let until = Instant::now() + Duration::from_secs(20);
+    while !has_arrived() {
+        assert!(Instant::now() < until, "waited in vain for the put");
+        job.endpoints[1].domain.receive(&job.endpoints[1].domain.peers[0], &mut Sink::to_inboxes());
+    }
+    reset(&job, 1, 0);
+    job.until("the acknowledgement", || job.endpoints[0].completions().puts == 2);
+    settle(&job);
+    reset(&job, 1, 0);
+    assert_eq!(put(&job, 0, 1, &words), Status::Pending);
+    job.until("both puts", || job.endpoints[0].completions().puts == 3);
+    assert_eq!(job.memory[1][REGION_BYTES / 8..][..words.len()], words);
+    assert!(job.are_guards_untouched());
+}
+
+/// The error of a connection is told once: the thread that polls sees an end then.
+#[test]
+fn a_send_may_be_the_first_to_notice_a_reset() {
+    let job = Job::open(2);
+    for is_told in [false, true] {
+        let before = [0, 1].map(|pe| job.endpoints[pe].completions().puts);
+        job.put(0, 1, 1);
+        settle(&job);
+        // It has arrived and is not received.
+        assert_eq!(put(&job, 0, 1, &[7; 50]), Status::Pending);
+        reset(&job, 0, 1);
+        if is_told {
+            let socket = socket(&job, 1, 0).unwrap();
+            // SAFETY: the system reads one byte, of an array that lives until it returns.
+            let sent = unsafe { libc::send(socket, [0_u8].as_ptr().cast(), 1, libc::MSG_NOSIGNAL) };
+            assert_eq!(sent, -1);
+        } else {
+            assert_eq!(put(&job, 1, 0, &[8; 50]), Status::Pending);
+        }
+        let expected = [before[0] + 2, before[1] + u64::from(!is_told)];
+        job.until("the puts", || [0, 1].map(|pe| job.endpoints[pe].completions().puts) == expected);
+        assert_eq!(job.memory[1][REGION_BYTES / 8..][..50], [7; 50]);
+    }
+    assert_eq!(job.memory[0][REGION_BYTES / 8..][..50], [8; 50]);
+}
+
+#[test]
+fn a_reset_that_has_lost_bytes_ends_the_job() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    job.put(1, 0, 1);
+    settle(&job);
+    assert_eq!(put(&job, 0, 1, &[7; 50]), Status::Pending);
+    reset(&job, 1, 0);
+    let text = job.fault();
+    assert!(text.contains("reset, and ") && text.contains("are lost"), "{text}");
+}
+
+#[test]
+fn a_process_that_is_gone_after_a_reset_is_lost() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    settle(&job);
+    let until = Instant::now() + Duration::from_secs(20);
+    let listeners = &job.endpoints[1].domain.listeners;
+    listeners.iter().for_each(|listener| super::super::socket::shut_down(listener.as_raw_fd()));
+    reset(&job, 1, 0);
+    let text = loop {
+        if let Err(error) = job.endpoints[0].progress(&mut |_| ()) {
+            break error.to_string();
+        }
+        assert!(Instant::now() < until, "waited in vain for an error");
+    };
+    assert!(until - Instant::now() > Duration::from_secs(17), "the system refuses it at once");
+    assert!(
+        text.contains("PE 1") && text.contains("connecting again: ") && text.contains("refused"),
+        "{text}"
+    );
+}
+
+/// A stranger knows no proof, and one who repeats a hello gets no further.
+#[test]
+fn a_stranger_cannot_resume_a_connection() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    job.put(1, 0, 1);
+    let before = socket(&job, 0, 1);
+    let mut stream = TcpStream::connect(job.address(0)).unwrap();
+    let (call, nonce) = (Call { from: 1, to: 0 }, handshake::nonce().unwrap());
+    stream
+        .write_all(&handshake::hello((call, false, Earlier { connections: 1, received: 48 }, nonce)))
+        .unwrap();
+    assert!(job.answer::<CHALLENGE_BYTES>(&mut stream).is_some());
+    stream.write_all(&[0x5A; PROOF_BYTES]).unwrap();
+    assert_eq!(job.answer::<1>(&mut stream), None);
+    job.put(1, 0, 2);
+    assert_eq!(socket(&job, 0, 1), before);
+}
