@@ -8,103 +8,19 @@
 //! Elsewhere, and with `PELAGO_BARRIER=dissemination`, it is the barrier of a team of all PEs (`coll`). That
 //! team has no other operations, so no collective operation of a program is taken for this barrier.
 
-use crate::Pe;
+use crate::base::awaited::{Awaited, Within};
+use crate::base::vote::Vote;
+use crate::job::barrier_form::{COUNTER_FORM, DISSEMINATION_FORM, FLAGS_FORM, SPLIT_FORM, TEAM_FORM};
 use crate::team::TeamCore;
-use crate::vote::Vote;
-use crate::wait::Awaited;
-use crate::world::World;
-use pelago_boot::BarrierKind;
-use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
-use std::cell::Cell;
+use crate::world::Core;
+use pelago_fabric::sync::Ordering;
 use std::sync::Arc;
 
-/// More PEs than this and looking at everybody's flag costs more than meeting at a counter.
-const FLAGS_PES_MAX: usize = 16;
-
-/// The forms, as numbers of a word that is read on every call.
-const FLAGS_FORM: u32 = 0;
-const COUNTER_FORM: u32 = 1;
-/// The team's, in two levels or as a schedule.
-const TEAM_FORM: u32 = 2;
-/// The team's, by dissemination among all PEs.
-const DISSEMINATION_FORM: u32 = 3;
-/// This PE has failed or given up: it must not be taken for one that arrives.
-const CLOSED_FORM: u32 = 4;
-/// This PE is between notify and wait of a split-phase barrier, where there is no other meeting.
-const SPLIT_FORM: u32 = 5;
-
-/// A PE's place in the sequence of barriers.
-#[derive(Debug)]
-pub(crate) struct Barrier {
-    form: AtomicU32,
-    round: AtomicU64,
-}
-
-impl Barrier {
-    /// The form in which PEs meet before they have agreed on another: the counter, or the team's.
-    pub(crate) fn new(has_net: bool) -> Barrier {
-        let form = if has_net { TEAM_FORM } else { COUNTER_FORM };
-        Barrier { form: AtomicU32::new(form), round: AtomicU64::new(0) }
-    }
-
-    /// Chooses the form for the following barriers; all PEs choose alike, at the same place.
-    pub(crate) fn choose(&self, kind: BarrierKind, has_net: bool, n_pes: usize, cores: usize) {
-        let form = match kind {
-            BarrierKind::Dissemination => DISSEMINATION_FORM,
-            _ if has_net => TEAM_FORM,
-            BarrierKind::Flags => FLAGS_FORM,
-            BarrierKind::Counter => COUNTER_FORM,
-            BarrierKind::Auto if n_pes <= cores.min(FLAGS_PES_MAX) => FLAGS_FORM,
-            BarrierKind::Auto => COUNTER_FORM,
-        };
-        self.form.store(form, Ordering::Relaxed);
-    }
-
-    /// The number of the next barrier.
-    pub(crate) fn next_round(&self) -> u64 {
-        self.round.load(Ordering::Relaxed) + 1
-    }
-
-    /// This PE enters no barrier any more.
-    pub(crate) fn close(&self) {
-        self.form.store(CLOSED_FORM, Ordering::Relaxed);
-    }
-
-    /// Until `end_split` no barrier can be entered; the form to give back then, or `None` if this is so
-    /// already.
-    pub(crate) fn begin_split(&self) -> Option<u32> {
-        let form = self.form.load(Ordering::Relaxed);
-        let is_open = form < CLOSED_FORM;
-        // A PE that is closed meanwhile, by another thread, stays so.
-        let swap = |new| self.form.compare_exchange(form, new, Ordering::Relaxed, Ordering::Relaxed);
-        (is_open && swap(SPLIT_FORM).is_ok()).then_some(form)
-    }
-
-    /// Barriers can be entered again.
-    pub(crate) fn end_split(&self, form: u32) {
-        let _ = self.form.compare_exchange(SPLIT_FORM, form, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.form.load(Ordering::Relaxed) == CLOSED_FORM
-    }
-}
-
-impl World {
-    /// Whether this many PEs should meet at a counter rather than look at each other's words.
-    #[inline]
-    pub(crate) fn meets_at_counter(&self, n: usize) -> bool {
-        n > FLAGS_PES_MAX || self.n_pes() > self.cores()
-    }
-
-    /// Waits until every PE has come here. All operations that the PEs issued before, except through a
-    /// [`Context`](crate::Context), are complete and visible to all. Collective.
-    ///
-    /// # Panics
-    /// If a PE that has not come has left the job or failed, so that the barrier cannot end.
-    #[inline]
+impl Core {
+    /// The barrier of all PEs: see [`World::barrier`](crate::World::barrier).
+    #[inline(always)]
     #[track_caller]
-    pub fn barrier(&self) {
+    pub(crate) fn barrier(&self) {
         let round = self.begin_barrier();
         match self.barrier.form.load(Ordering::Relaxed) {
             FLAGS_FORM => self.barrier_flags(round),
@@ -197,44 +113,3 @@ impl World {
         }
     }
 }
-
-thread_local! {
-    /// See [`within`].
-    static WITHIN: Cell<u64> = const { Cell::new(0) };
-}
-
-/// As long as it lives, what this thread waits for in a barrier of a team is a barrier of all PEs.
-struct Within(());
-
-impl Within {
-    fn new(round: u64) -> Within {
-        WITHIN.set(round);
-        Within(())
-    }
-}
-
-impl Drop for Within {
-    fn drop(&mut self) {
-        WITHIN.set(0);
-    }
-}
-
-/// The barrier of all PEs that this thread is in, as the team's; 0 if it is in none.
-pub(crate) fn within() -> u64 {
-    WITHIN.get()
-}
-
-impl Awaited {
-    /// A member's part in a collective operation of a team, or that of others if `pe` is `None`.
-    pub(crate) fn member(operation: &'static str, pe: Option<Pe>) -> Awaited {
-        match within() {
-            0 => Awaited::Collective { operation, pe },
-            round if pe.is_some() => Awaited::Barrier { pe, round },
-            // Who of them has not come yet is not known, nor who can no longer come.
-            _ => Awaited::Collective { operation: ALL_PES, pe },
-        }
-    }
-}
-
-/// How a barrier of all PEs is called as an operation of their team.
-pub(crate) const ALL_PES: &str = "barrier of all PEs";

@@ -5,25 +5,25 @@
 //! sees it as elements of any type by [`View::cast`]. What its fast path reads is a [`Reach`]; everything
 //! that does not pass there goes through the views' own methods, which check, count, and know the net.
 
-use crate::agree::Call;
-use crate::amo::{AtomicElement, comparing};
-use crate::channel::{Channel, Injector, Target};
+use crate::array::amo::{AtomicElement, comparing};
+use crate::array::view::View;
+use crate::base::call::Call;
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
+use crate::base::label;
 use crate::coll::direct::Direct;
 use crate::context::Context;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::endpoint::channel::{Channel, Injector, Target};
 use crate::join;
-use crate::kind::ObjectKind;
-use crate::segment::WAITERS_BEFORE_WORDS;
-use crate::stall;
+use crate::memory::segment::WAITERS_BEFORE_WORDS;
 use crate::team::Team;
-use crate::view::View;
 use crate::world::World;
 use crate::{AtomicOp, Pe, Settings};
 
 pub use crate::founding::Foundry;
-pub use crate::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
-pub use crate::join::Membership;
+pub use crate::job::membership::Membership;
+pub use crate::memory::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::run::run_with;
 pub use pelago_fabric::copy;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
@@ -380,7 +380,7 @@ impl World {
     /// Says how to find the name of the function of another interface that a thread is in, or none: it is
     /// said of threads that wait.
     pub fn name_calls_by(&self, names: fn() -> Option<&'static str>) {
-        stall::name_calls_by(names);
+        label::name_calls_by(names);
     }
 
     /// Lets collective operations pass whose source and target overlap, unless `PELAGO_CHECK` is on: what
@@ -399,7 +399,7 @@ impl World {
     /// Ends the thread that the runtime has in this PE: whether there was one. Whoever does this does not
     /// compute for long before [`resume_service`](World::resume_service): a peer's operation may wait for it.
     pub fn pause_service(&self) -> bool {
-        self.stop_service()
+        self.service.stop()
     }
 
     /// Starts the thread again.

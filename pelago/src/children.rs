@@ -4,11 +4,13 @@
 //! differs is which of them a PE has dropped. What all have dropped is given back, at the next call of that
 //! kind, in which the members tell each other what they have dropped.
 
+use crate::base::locked::locked;
+use crate::memory::usage::Space;
 use crate::notice::{NOTICE_DROPPED_WORDS, Notice};
 use crate::team::TeamCore;
-use crate::world::World;
+use crate::world::Core;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The teams and spaces made from a team that are not yet dropped by all its members, in their order.
 #[derive(Default)]
@@ -44,7 +46,7 @@ impl Tie {
 
     /// One more block of this PE's pool that is given back with the others.
     pub(crate) fn keep_block(&self, block: (usize, usize)) {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+        locked(&self.blocks).push(block);
     }
 
     /// The place among the parent's children, counted from 1.
@@ -52,6 +54,8 @@ impl Tie {
         self.number + 1
     }
 }
+
+impl Space for Tie {}
 
 impl std::fmt::Debug for Tie {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -61,7 +65,7 @@ impl std::fmt::Debug for Tie {
 
 impl Drop for Tie {
     fn drop(&mut self) {
-        let blocks = std::mem::take(&mut *self.blocks.lock().unwrap_or_else(PoisonError::into_inner));
+        let blocks = std::mem::take(&mut *locked(&self.blocks));
         self.parent.children().drop_here(self.number, blocks);
     }
 }
@@ -110,7 +114,7 @@ impl Children {
     }
 
     /// Gives back what all members have dropped.
-    pub(crate) fn reclaim(&mut self, world: &World, notices: &[Notice]) {
+    pub(crate) fn reclaim(&mut self, world: &Core, notices: &[Notice]) {
         for (i, child) in self.children.iter_mut().enumerate() {
             if !child.is_gone && notices.iter().all(|notice| notice[4 + i / 64] & (1 << (i % 64)) != 0) {
                 child.is_gone = true;

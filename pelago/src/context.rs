@@ -4,9 +4,9 @@
 //! over the net each has an endpoint of its own, which a later one takes over when it is gone. Source:
 //! OpenSHMEM 1.6, section 9.5.
 
-use crate::channel::Channel;
-use crate::error::Result;
-use crate::wait::Awaited;
+use crate::base::awaited::Awaited;
+use crate::base::error::Result;
+use crate::endpoint::channel::Channel;
 use crate::world::World;
 use std::sync::Arc;
 
@@ -62,11 +62,11 @@ impl World {
         let channel = match &self.net {
             None => None,
             Some(net) => {
-                let channel = match self.agenda.idle_channel() {
+                let channel = match self.contexts.take_idle() {
                     Some(channel) => channel,
                     None => net.context((!self.tally.is_on()).then(|| &self.memory.header().failure))?,
                 };
-                self.agenda.add_context(&channel);
+                self.contexts.add(&channel);
                 Some(channel)
             }
         };
@@ -112,7 +112,7 @@ impl Drop for Context<'_> {
     fn drop(&mut self) {
         if let Some(channel) = &self.channel {
             self.world.finish_in_drop(|world| world.wait(Awaited::Quiet, || channel.is_quiet()));
-            self.world.agenda.remove_context(channel);
+            self.world.contexts.remove(channel);
         }
     }
 }
@@ -121,7 +121,7 @@ impl Drop for Context<'_> {
 mod tests {
     use super::*;
     use crate::Spmd;
-    use crate::progress::IDLE_MAX;
+    use crate::endpoint::contexts::IDLE_MAX;
     use crate::sim::SimParams;
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
             channels.dedup();
             assert_eq!(channels.len(), many.len(), "contexts have no channel in common");
             drop(many);
-            let kept = std::iter::from_fn(|| world.agenda.idle_channel()).count();
+            let kept = std::iter::from_fn(|| world.contexts.take_idle()).count();
             assert_eq!(kept, IDLE_MAX, "no more are kept");
             world.barrier();
             let sum = array.g(right, 0).unwrap();
@@ -159,13 +159,13 @@ mod tests {
             let context = world.context(ContextKind::Private).unwrap();
             let channel = context.channel().unwrap();
             array.via(&context).p(right, 0, 1).unwrap();
-            world.agenda.remove_context(channel);
-            assert!(world.agenda.idle_channel().is_none(), "its put is not known to be complete");
-            world.agenda.add_context(channel);
+            world.contexts.remove(channel);
+            assert!(world.contexts.take_idle().is_none(), "its put is not known to be complete");
+            world.contexts.add(channel);
             context.quiet();
-            world.agenda.remove_context(channel);
-            assert!(world.agenda.idle_channel().is_some());
-            world.agenda.add_context(channel);
+            world.contexts.remove(channel);
+            assert!(world.contexts.take_idle().is_some());
+            world.contexts.add(channel);
         });
         outcome.unwrap();
     }

@@ -13,14 +13,15 @@
 //! message that another thread waits for puts it aside, so that threads of one PE may found different teams
 //! at once, in any order.
 
-use crate::error::{ErrorKind, Result};
-use crate::kind::ObjectKind;
-use crate::symmetric::Symmetric;
+use crate::array::symmetric::Symmetric;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
+use crate::base::locked::locked;
 use crate::team::Team;
 use crate::world::World;
 use crate::{Comparison, Pe};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Words of a mailbox for each PE.
 const WORDS: usize = 3;
@@ -116,7 +117,7 @@ impl<'w> Foundry<'w> {
     }
 
     fn aside(&self) -> MutexGuard<'_, HashMap<(Pe, u64), u64>> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.aside)
     }
 }
 

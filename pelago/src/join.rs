@@ -6,14 +6,15 @@
 //! process does once for all of them ends with a [`Seat`] for each, which any thread may take.
 
 use crate::Pe;
-use crate::card::{Card, SHARE, Wishes};
-use crate::channel::HEAP_KEY;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::last_words::tell_panics;
 use crate::coll::select::Preferences;
-use crate::error::{ErrorKind, Result};
-use crate::fabrics::{self, Fabric};
-use crate::last_words::tell_panics;
-use crate::nodes::Placement;
-use crate::route::Reach;
+use crate::endpoint::channel::HEAP_KEY;
+use crate::job::card::{Card, SHARE, Wishes};
+use crate::job::fabrics::{self, Fabric};
+use crate::job::membership::Membership;
+use crate::job::nodes::Placement;
+use crate::memory::route::Reach;
 use crate::world::World;
 use pelago_boot::{FabricKind, Job, RouteKind, Settings, machine_id, node_id, pid_space};
 use pelago_fabric::ofi::lighten_endpoints;
@@ -35,24 +36,6 @@ const HEAP_BYTES_DEFAULT: usize = 512 << 20;
 const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 /// The smallest pool that a PE gets by default.
 const POOL_BYTES_MIN: usize = 64 << 20;
-
-/// A job that this process is in, and how many worlds it has had: a launcher is joined once, but one world
-/// may follow another, and each PE of the process has a share of it.
-#[derive(Debug)]
-pub struct Membership {
-    pub(crate) job: Arc<Job>,
-    pub(crate) worlds: usize,
-}
-
-impl Membership {
-    /// Leaves the job, if no other PE of this process is still in it.
-    ///
-    /// # Errors
-    /// If the launcher is gone or does not answer.
-    pub fn finalize(self) -> Result<()> {
-        Ok(Arc::into_inner(self.job).map_or(Ok(()), Job::finalize)?)
-    }
-}
 
 /// A PE's place in the job, as its process has prepared it.
 pub(crate) struct Seat {

@@ -31,71 +31,46 @@
 //! who sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`, `g`)
 //! orders nothing.
 
-mod affinity;
 mod agree;
 pub mod am;
-mod amo;
-mod arrays;
+mod array;
 mod barrier;
+mod base;
 pub mod binding;
-mod card;
-mod channel;
 mod children;
 mod clock;
 pub mod coll;
 mod context;
-mod counters;
-mod departure;
 pub mod distributed;
 mod domain;
-mod element;
-mod error;
+mod endpoint;
 pub mod event;
-mod fabrics;
 mod founding;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
 mod fuzzing;
-mod heap;
+mod job;
 mod join;
-mod kind;
-mod last_words;
-mod local;
 mod lock;
-mod members;
-mod muster;
-mod nb;
-mod nodes;
+mod memory;
 mod notice;
 mod order;
-mod p2p;
 mod pool;
 mod progress;
 mod realm;
-mod restricted;
 mod rma;
-mod route;
 mod run;
-mod segment;
-mod service;
-mod signal;
 mod space;
 mod spmd;
-mod stall;
-mod symmetric;
 mod team;
-mod tracker;
 pub mod upc;
-mod view;
 mod vis;
-mod vote;
 mod wait;
-mod watch;
 mod world;
 
 pub mod fabric {
     //! What is between nodes.
-    pub use crate::fabrics::{choice, fast_choice};
+    pub use crate::job::fabrics::{choice, fast_choice};
 }
 pub mod node {
     //! What this machine offers.
@@ -107,31 +82,31 @@ pub mod sim {
 }
 pub mod testing;
 
-pub use amo::{AtomicElement, AtomicInteger};
+pub use array::amo::{AtomicElement, AtomicInteger};
+pub use array::local::Local;
+pub use array::nb::{Fetch, Region, Scope, Transfer, Update};
+pub use array::p2p::{Comparison, Values, Watch};
+pub use array::rma::On;
+pub use array::signal::SignalOp;
+pub use array::symmetric::Symmetric;
+pub use array::view::View;
+pub use base::counters::Counters;
+pub use base::element::Element;
+pub use base::error::{Error, ErrorKind, Result};
 pub use coll::api::Collective;
 pub use coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
 pub use coll::request::{NonBlocking, Persistent, PersistentCalls, Request};
 pub use coll::span::Span;
 pub use context::{Context, ContextKind};
-pub use counters::Counters;
 pub use domain::{AtomicDomain, AtomicExecutor, AtomicOps, AtomicType, Atomics, NoSuchAtomic};
-pub use element::Element;
-pub use error::{Error, ErrorKind, Result};
-pub use local::Local;
 pub use lock::{Guard, Lock, RawLock};
-pub use nb::{Fetch, Region, Scope, Transfer, Update};
-pub use p2p::{Comparison, Values, Watch};
 pub use pelago_boot::{BarrierKind, Settings};
 pub use pelago_derive::Element;
 pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};
-pub use rma::On;
 pub use run::run;
-pub use signal::SignalOp;
 pub use space::Space;
 pub use spmd::{Spmd, SpmdError, spmd};
-pub use symmetric::Symmetric;
 pub use team::Team;
-pub use view::View;
 pub use vis::{Dimension, Indexed, Shape, Strided};
 pub use world::World;
 

@@ -8,19 +8,19 @@ pub(crate) mod queue;
 mod raw;
 
 use crate::Pe;
-use crate::error::{ErrorKind, Result};
-use crate::kind::ObjectKind;
-use crate::symmetric::Symmetric;
-use crate::wait::Awaited;
+use crate::array::symmetric::Symmetric;
+use crate::base::awaited::Awaited;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
+use crate::base::locked::locked;
 use crate::world::World;
 use pelago_fabric::sync::{Ordering, fence};
 use queue::{LOCK_WORDS, Queue};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::thread::{ThreadId, current};
 
-pub(crate) use raw::Claims;
 pub use raw::RawLock;
 
 /// A lock of the whole job: see [`World::lock`].
@@ -149,7 +149,7 @@ impl Lock<'_> {
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.turns)
     }
 
     fn hold(&self) -> Guard<'_> {

@@ -3,7 +3,7 @@
 //! Invariant: calls of different kinds have different first words: those of `agree` are small, those that
 //! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at 2^33.
 
-use crate::agree::Call;
+use crate::base::call::Call;
 use crate::coll::call;
 use crate::coll::reduction::Combiner;
 

@@ -2,14 +2,15 @@
 //!
 //! Invariant: a free block is all zero.
 
-use crate::heap::Heap;
+use crate::base::locked::locked;
+use crate::memory::heap::Heap;
 use crate::realm::SPACE_ALIGN_BYTES;
-use crate::world::World;
-use std::sync::{MutexGuard, PoisonError};
+use crate::world::Core;
+use std::sync::MutexGuard;
 
-impl World {
+impl Core {
     /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
-    pub fn pool_used_bytes(&self) -> usize {
+    pub(crate) fn pool_used_bytes(&self) -> usize {
         let pool = self.pool();
         pool.total_bytes() - pool.free_bytes()
     }
@@ -27,6 +28,6 @@ impl World {
     }
 
     fn pool(&self) -> MutexGuard<'_, Heap> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.pool)
     }
 }

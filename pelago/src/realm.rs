@@ -6,20 +6,22 @@
 //! PE.
 
 use crate::Pe;
-use crate::agree::{self, Call};
-use crate::arrays::{ARRAYS_MAX, Arrays, Block};
+use crate::array::symmetric::Symmetric;
+use crate::base::call::{Call, waiting_for};
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::locked::locked;
 use crate::children::Tie;
 use crate::coll::schedule::Rank;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::heap::Heap;
-use crate::members::Members;
-use crate::segment::{AddressTable, Memory, Place};
-use crate::symmetric::{Symmetric, Usage};
+use crate::memory::arrays::{ARRAYS_MAX, Arrays, Block};
+use crate::memory::heap::Heap;
+use crate::memory::members::Members;
+use crate::memory::segment::{AddressTable, Memory, Place};
+use crate::memory::usage::{self, Usage};
 use crate::team::TeamCore;
 use crate::world::World;
 use pelago_fabric::shm::segment::REGION_ALIGN_BYTES;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The largest alignment of an array, in bytes: that of the heap itself.
 const ALIGN_BYTES_MAX: usize = REGION_ALIGN_BYTES;
@@ -155,11 +157,11 @@ impl Realm {
     }
 
     pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
-        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.heap)
     }
 
     pub(crate) fn arrays(&self) -> MutexGuard<'_, Arrays> {
-        self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.arrays)
     }
 
     /// Where an array is mapped, by rank.
@@ -190,7 +192,7 @@ impl Realm {
         match &self.team {
             None => world.agree(call),
             Some(team) => {
-                let _waited = agree::waiting_for(call, 0);
+                let _waited = waiting_for(call, 0);
                 team.agree(world, self, call)
             }
         }
@@ -226,7 +228,8 @@ impl Realm {
         // SAFETY: the block was allocated with this size and alignment; the array borrows the realm, which
         // keeps the memory and the table with the block.
         let place = unsafe { self.place(&world.memory, (offset_bytes, len), &parts) };
-        let usage = Usage::new(self.tie.clone());
+        let space = self.tie.clone().map(|tie| tie as Arc<dyn usage::Space>);
+        let usage = Usage::new(space);
         let block = Block { offset_bytes, align_bytes, parts, usage: Arc::clone(&usage) };
         let id = self.arrays().insert(block);
         let Some(id) = id else {

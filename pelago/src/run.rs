@@ -5,12 +5,12 @@
 //! for ever.
 
 use crate::Pe;
+use crate::base::error::Result;
+use crate::base::last_words;
 use crate::binding::own_settings;
-use crate::error::Result;
 use crate::join::{self, Seat};
-use crate::last_words;
 use crate::spmd::stay_on;
-use crate::stall;
+use crate::wait::stall;
 use crate::world::World;
 use pelago_boot::{Job, Settings, cpus};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,12 +1,12 @@
 //! Spaces: symmetric memory of one team. No PE outside the team takes part in anything that is done with it.
 //! Source: Welch and Venkata, On Synchronisation and Memory Reuse in OpenSHMEM.
 
-use crate::agree::Call;
-use crate::element::Element;
-use crate::error::Result;
-use crate::kind::ObjectKind;
+use crate::array::symmetric::Symmetric;
+use crate::base::call::Call;
+use crate::base::element::Element;
+use crate::base::error::Result;
+use crate::base::kind::ObjectKind;
 use crate::realm::Realm;
-use crate::symmetric::Symmetric;
 use crate::world::World;
 
 /// Symmetric memory of one team: see [`Team::space`](crate::Team::space).

@@ -1,13 +1,14 @@
 //! PEs as threads of one process: the same memory, flags, rings and doorbells as between processes.
 
 use crate::Pe;
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::last_words::panic_text;
+use crate::job::GaveUp;
+use crate::job::nodes::Placement;
 use crate::join;
-use crate::last_words::panic_text;
-use crate::nodes::Placement;
-use crate::route::Reach;
-use crate::stall;
-use crate::world::{GaveUp, World};
+use crate::memory::route::Reach;
+use crate::wait::stall;
+use crate::world::World;
 use pelago_boot::{BarrierKind, HeapSize, RouteKind, Settings, cpus};
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Cause;

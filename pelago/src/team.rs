@@ -9,7 +9,11 @@
 //! make the next team or space from the parent (as arrays: docs/decisions/0004).
 
 use crate::Pe;
-use crate::agree::Call;
+use crate::base::awaited::Awaited;
+use crate::base::call::Call;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::label::{Labelled, ranges};
+use crate::base::locked::{locked, try_locked};
 use crate::children::{Children, Tie};
 use crate::coll::block;
 use crate::coll::direct::Direct;
@@ -18,19 +22,16 @@ use crate::coll::hierarchy::Hierarchy;
 use crate::coll::nodes::Nodes;
 use crate::coll::plans::Plans;
 use crate::coll::schedule::Rank;
-use crate::error::{ErrorKind, Result};
-use crate::heap::Heap;
-use crate::members::Members;
+use crate::memory::heap::Heap;
+use crate::memory::members::Members;
+use crate::memory::segment::{AddressTable, Memory};
 use crate::notice::{Birth, NOTICE_DROPPED_WORDS, NOTICE_WORDS, Notice, describe};
 use crate::realm::{Bases, Realm, SPACE_ALIGN_BYTES};
-use crate::segment::{AddressTable, Memory};
 use crate::space::Space;
-use crate::stall::Labelled;
-use crate::wait::Awaited;
-use crate::world::World;
+use crate::world::{Core, World};
 use pelago_boot::SyncMemoryKind;
 use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Teams and spaces made from one team that can be alive at once.
 const CHILDREN_MAX: usize = NOTICE_DROPPED_WORDS * 64;
@@ -195,7 +196,7 @@ impl TeamCore {
     }
 
     /// The members on this PE's node of a team that spans nodes, for direct operations in its blocks.
-    pub(crate) fn of_node(world: &World, members: Members, me: Rank, bases: Bases) -> TeamCore {
+    pub(crate) fn of_node(world: &Core, members: Members, me: Rank, bases: Bases) -> TeamCore {
         let mut node = TeamCore::new(members, me, bases, None, world.team.memory).mapped(&world.memory);
         node.meets_at_counter = world.meets_at_counter(node.len());
         node
@@ -208,13 +209,13 @@ impl TeamCore {
     }
 
     pub(crate) fn engine(&self) -> MutexGuard<'_, TeamEngine> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.engine)
     }
 
     /// This core with the nodes of its members, and with what is known of them and of the settings.
     #[track_caller]
-    fn placed(mut self, world: &World) -> TeamCore {
-        let (meets_at_counter, is_plain) = world.manners(self.len());
+    fn placed(mut self, world: &Core) -> TeamCore {
+        let (meets_at_counter, is_plain) = world.collectives.manners(world, self.len());
         self.tune(meets_at_counter, is_plain);
         self.on_nodes(|pe| world.node(pe))
     }
@@ -241,7 +242,7 @@ impl TeamCore {
     }
 
     pub(crate) fn children(&self) -> MutexGuard<'_, Children> {
-        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.children)
     }
 
     /// Lets a block of this PE's pool be given back together with the team's own; never, for the team of all
@@ -256,7 +257,7 @@ impl TeamCore {
     /// takes part in no agreement. `mine` is this PE's.
     #[cold]
     #[track_caller]
-    pub(crate) fn fail_met(&self, world: &World, mine: &str, rank: Option<Rank>) -> ! {
+    pub(crate) fn fail_met(&self, world: &Core, mine: &str, rank: Option<Rank>) -> ! {
         let me = world.my_pe();
         let whose = rank.map_or_else(|| "another PE".to_owned(), |rank| format!("PE {}", self.pe(rank)));
         world.fail(&format!(
@@ -268,11 +269,16 @@ impl TeamCore {
     /// What all members say, by rank, when each says `notice`. It is an agreement: where a member makes a
     /// call of another kind, the job ends.
     #[track_caller]
-    fn exchange(self: &Arc<Self>, world: &World, number: u64, notice: Notice) -> Vec<Notice> {
+    fn exchange(self: &Arc<Self>, world: &Core, number: u64, notice: Notice) -> Vec<Notice> {
         let to_bytes =
             |notice: Notice| notice.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
         let mut bytes = vec![0; self.len() * size_of::<Notice>()];
-        let _labelled = Labelled::new(self, notice, number);
+        let team = Arc::clone(self);
+        let _labelled = Labelled::new(move || {
+            let mut pes: Vec<Pe> = team.members.iter().collect();
+            pes.sort_unstable();
+            format!(" ({}, call {number} of the team of PEs {})", describe(&notice), ranges(&pes))
+        });
         if self.is_mapped() {
             let direct = Direct { world, team: self, operation: "exchange" };
             if let Err(rank) = direct.agree(&to_bytes(notice), &mut bytes) {
@@ -290,7 +296,7 @@ impl TeamCore {
     /// Lets the first `n` members go on without the others: they know that those have begun to leave, and so
     /// are done with what was shown to them.
     #[track_caller]
-    fn leave_behind(self: &Arc<Self>, world: &World, n: usize) {
+    fn leave_behind(self: &Arc<Self>, world: &Core, n: usize) {
         let awaited = Awaited::Collective { operation: "shrink", pe: None };
         if !world.is_at_rest(self) {
             world.wait(awaited, || world.is_at_rest(self));
@@ -305,23 +311,21 @@ impl TeamCore {
 
     /// The right to exchange, for one thread of this PE at a time.
     #[track_caller]
-    fn exchanging(&self, world: &World) -> MutexGuard<'_, u64> {
-        match self.exchanges.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => world.fail(&format!(
+    fn exchanging(&self, world: &Core) -> MutexGuard<'_, u64> {
+        try_locked(&self.exchanges).unwrap_or_else(|| {
+            world.fail(&format!(
                 "PE {}: two threads make collective calls on one team at the same time; let one do so, or \
                  take turns",
                 world.my_pe()
-            )),
-        }
+            ))
+        })
     }
 
     /// Lets all members make this call: an exchange after all of them have completed what they have started,
     /// in which they compare their calls, and after which the arrays of `realm` that all have dropped are
     /// reclaimed.
     #[track_caller]
-    pub(crate) fn agree(self: &Arc<Self>, world: &World, realm: &Realm, call: Call) -> Result<()> {
+    pub(crate) fn agree(self: &Arc<Self>, world: &Core, realm: &Realm, call: Call) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         let dropped = realm.arrays().dropped();
         world.quiet_all();
@@ -343,7 +347,7 @@ impl TeamCore {
     }
 
     /// Makes sure that all members make the same collective call.
-    pub(crate) fn check_call(self: &Arc<Self>, world: &World, words: [u64; 4]) -> Result<()> {
+    pub(crate) fn check_call(self: &Arc<Self>, world: &Core, words: [u64; 4]) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
         let mut notice: Notice = [0; NOTICE_WORDS];
@@ -356,7 +360,7 @@ impl TeamCore {
     /// Makes sure that a member makes the same call as this PE.
     fn compare(
         &self,
-        world: &World,
+        world: &Core,
         rank: Rank,
         (mine, theirs): (&Notice, &Notice),
         sequence: u64,
@@ -370,7 +374,7 @@ impl TeamCore {
 
     /// What all members exchange to make teams or a space from this team: whether they make the same call,
     /// two words each, and a block of `bytes` bytes of their pools, if they want one.
-    fn bear(self: &Arc<Self>, world: &World, call: Birth, bytes: Option<usize>) -> Result<Born> {
+    fn bear(self: &Arc<Self>, world: &Core, call: Birth, bytes: Option<usize>) -> Result<Born> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
         let (me, operation) = (world.my_pe(), call.operation);
@@ -775,12 +779,6 @@ fn fingerprint(ranks: &[Rank]) -> [u64; 2] {
 }
 
 impl World {
-    /// Whether so many members of a team meet at a counter, and whether direct operations have nothing to do
-    /// but themselves.
-    pub(crate) fn manners(&self, n: usize) -> (bool, bool) {
-        (self.meets_at_counter(n), self.collectives.are_plain() && !self.tally.is_on())
-    }
-
     /// The team of all PEs, in which each PE's rank is its number. Local.
     pub fn team(&self) -> Team<'_> {
         Team { world: self, core: Arc::clone(&self.team) }

@@ -12,7 +12,7 @@
 //! # }
 //! ```
 
-use crate::stall;
+use crate::wait::stall;
 use crate::world::World;
 use pelago_boot::{Settings, launch};
 use std::time::Duration;

@@ -5,41 +5,42 @@
 //! Handles borrow the world.
 
 use crate::Pe;
-use crate::affinity::Affinity;
-use crate::agree::Call;
 use crate::am::hub::Hub;
-use crate::barrier::Barrier;
-use crate::channel::{Channel, Injector};
+use crate::array::symmetric::Symmetric;
+use crate::base::awaited::Awaited;
+use crate::base::call::Call;
+use crate::base::counters::{Counters, Tally};
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
+use crate::base::last_words;
 use crate::coll::engine::Collectives;
-use crate::counters::{Counters, Tally};
-use crate::departure::Departures;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::endpoint::channel::{Channel, Injector};
+use crate::endpoint::contexts::Contexts;
+use crate::endpoint::tracker::Trackers;
 use crate::event::wakers::Wakers;
-use crate::heap::Heap;
-use crate::join::{self, Membership};
-use crate::kind::ObjectKind;
-use crate::last_words;
-use crate::muster::{Muster, Point};
-use crate::nodes::{self, Placement};
-use crate::order::Attention;
-use crate::progress::Agenda;
+use crate::job::attention::Attention;
+use crate::job::barrier_form::Barrier;
+use crate::job::membership::Membership;
+use crate::job::nodes::{self, Placement};
+use crate::job::upper::{Upper, UpperLayers};
+use crate::job::{Job, is_alone_in_process};
+use crate::join;
+use crate::memory::heap::Heap;
+use crate::memory::route::Routes;
+use crate::memory::segment::{Memory, RESERVED_BYTES};
+use crate::progress::meeting_points::Point;
+use crate::progress::purpose::Purpose;
 use crate::realm::Realm;
-use crate::route::Routes;
-use crate::segment::{Memory, RESERVED_BYTES};
-use crate::service::Service;
-use crate::stall::Stall;
-use crate::symmetric::Symmetric;
 use crate::team::TeamCore;
-use crate::tracker::Trackers;
-use crate::wait::{Awaited, Patience};
-use crate::watch::Watch;
-use pelago_boot::{BarrierKind, Settings, cpus};
+use crate::wait::engine::Engine;
+use crate::wait::policy::Patience;
+use crate::wait::service_thread;
+use pelago_boot::{BarrierKind, Settings};
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
-use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A processing element's place in a job: who it is, how many there are, and the memory they share.
@@ -84,15 +85,9 @@ pub struct World {
     pub(crate) attention: Attention,
 }
 
-/// All of a world, in one place as long as it lives: its service thread has a share of it (`service.rs`).
+/// All of a world, in one place as long as it lives: its service thread has a share of it.
 pub struct Core {
-    me: Pe,
-    n_pes: usize,
-    cores: usize,
-    pub(crate) memory: Memory,
-    pub(crate) patience: Patience,
-    pub(crate) barrier: Barrier,
-    pub(crate) tally: Tally,
+    pub(crate) engine: Engine,
     /// Number of the last agreement; held by the thread that makes a collective call.
     pub(crate) agreed: Mutex<u64>,
     /// All PEs and their symmetric heaps.
@@ -105,48 +100,103 @@ pub struct Core {
     /// for a collective operation of the team of all PEs.
     pub(crate) barrier_team: Option<Arc<TeamCore>>,
     pub(crate) collectives: Collectives,
-    pub(crate) routes: Routes,
-    pub(crate) muster: Muster,
-    /// The way to PEs that are not mapped, if there are any.
-    pub(crate) net: Option<Arc<Channel>>,
-    /// The injector where nothing is injected: it is never open.
-    pub(crate) no_injector: Injector,
-    /// After the channel that writes its answers.
-    pub(crate) watch: Watch,
-    /// Likewise.
-    pub(crate) stall: Stall,
-    pub(crate) trackers: Trackers,
-    pub(crate) agenda: Agenda,
     pub(crate) am: Hub,
     pub(crate) wakers: Wakers,
-    pub(crate) departures: Departures,
-    pub(crate) joined_at: Instant,
-    /// The core that this PE runs on.
-    pub(crate) affinity: Affinity,
-    /// Whether all threads of this process belong to this PE, whatever their names.
-    pub(crate) bears_threads: AtomicBool,
-    /// If it was joined by a launcher's word; the PEs of [`spmd`](crate::spmd) have none.
-    job: Mutex<Option<Membership>>,
-    /// The thread that serves others meanwhile, if there is one.
-    pub(crate) service: Service,
 }
 
-/// A world that another thread of the runtime holds as well: dropping it does not leave the job.
-pub(crate) struct Shared(ManuallyDrop<World>);
+impl Deref for Core {
+    type Target = Engine;
 
-impl Deref for Shared {
-    type Target = World;
-
-    fn deref(&self) -> &World {
-        &self.0
+    #[inline(always)]
+    fn deref(&self) -> &Engine {
+        &self.engine
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: nobody uses the world after this, and it is not dropped itself, so that its share of the
-        // core is dropped once.
-        drop(unsafe { std::ptr::read(&self.0.core) });
+impl Core {
+    fn new(engine: Engine, settings: &Settings) -> Result<Core> {
+        let (me, n_pes, has_net) = (engine.my_pe(), engine.n_pes(), engine.net.is_some());
+        let heap = Heap::new(RESERVED_BYTES, engine.memory.heap_bytes());
+        let mut pool = Heap::new(engine.memory.heap_bytes(), engine.memory.region_bytes());
+        let collectives = Collectives::new(settings)?;
+        let (meets_at_counter, is_plain) = collectives.manners(&engine, n_pes);
+        let mut team_of_all = || {
+            let how = (settings.sync_memory, has_net);
+            let mut team = TeamCore::world(&engine.memory, &mut pool, (me, n_pes), how)?;
+            team.tune(meets_at_counter, is_plain);
+            Ok::<_, crate::Error>(Arc::new(team.on_nodes(|pe| engine.node(pe))))
+        };
+        let team = team_of_all()?;
+        let has_barrier_team = has_net || settings.barrier == BarrierKind::Dissemination;
+        let barrier_team = if has_barrier_team { Some(team_of_all()?) } else { None };
+        Ok(Core {
+            engine,
+            agreed: Mutex::new(0),
+            realm: Realm::world(me, n_pes, heap),
+            pool: Mutex::new(pool),
+            team,
+            barrier_team,
+            collectives,
+            am: Hub::default(),
+            wakers: Wakers::default(),
+        })
+    }
+}
+
+/// A share of a world's core, for its service thread.
+struct Shared(Arc<Core>);
+
+impl Deref for Shared {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.0.engine
+    }
+}
+
+impl Upper for Core {
+    fn advance(&self) {
+        if self.has_active_operations() {
+            self.drive();
+        }
+        if self.has_open_handlers() {
+            self.execute_messages();
+        }
+        self.wake_futures();
+    }
+
+    fn advance_operations(&self) -> bool {
+        self.drive()
+    }
+
+    fn wake(&self) {
+        self.wake_futures();
+    }
+
+    fn receive(&self, purpose: u8, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
+        match purpose {
+            p if p == Purpose::Active as u8 => self.note_active(from, header, payload),
+            p if p == Purpose::ActivePlaced as u8 => self.note_placed(),
+            p if p == Purpose::ActiveAsk as u8 => self.tell_executed(from),
+            p if p == Purpose::ActiveTold as u8 => {
+                let executed = u64::from_le_bytes(payload.get(..8)?.try_into().ok()?);
+                self.note_executed(from, executed)
+            }
+            _ => None,
+        }
+    }
+
+    fn try_active(&self, pe: Pe, header: u64, words: &[u64]) -> bool {
+        Core::try_active(self, pe, header, words, &[])
+    }
+
+    fn activity(&self) -> u64 {
+        let received = if self.has_open_handlers() { self.am.received_cells() } else { 0 };
+        self.collectives.moves() + received
+    }
+
+    fn are_messages_settled(&self) -> bool {
+        !self.has_open_handlers() || self.am.are_rings_empty()
     }
 }
 
@@ -178,18 +228,18 @@ impl World {
     /// The number of this PE.
     #[inline]
     pub fn my_pe(&self) -> Pe {
-        self.me
+        self.core.engine.my_pe()
     }
 
     /// The number of PEs.
     #[inline]
     pub fn n_pes(&self) -> usize {
-        self.n_pes
+        self.core.engine.n_pes()
     }
 
     /// Cores that the PEs of this node may run on together.
     pub fn cores(&self) -> usize {
-        self.cores
+        self.core.engine.cores()
     }
 
     /// Allocates a symmetric array: `len` elements in every PE's memory, the contents unspecified.
@@ -285,19 +335,54 @@ impl World {
         self.tally.read()
     }
 
-    /// The node of a PE, from 0.
-    pub(crate) fn node(&self, pe: Pe) -> u32 {
-        self.routes.node(pe)
+    /// Waits until every PE has come here. All operations that the PEs issued before, except through a
+    /// [`Context`](crate::Context), are complete and visible to all. Collective.
+    ///
+    /// # Panics
+    /// If a PE that has not come has left the job or failed, so that the barrier cannot end.
+    #[inline]
+    #[track_caller]
+    pub fn barrier(&self) {
+        self.core.barrier();
+    }
+
+    /// Moves what is under way: takes what has arrived, serves what other PEs ask of this one, starts what
+    /// waits. Every call that waits does so by itself. Between PEs that map each other nothing is ever under
+    /// way, and this does nothing.
+    #[inline]
+    #[track_caller]
+    pub fn progress(&self) {
+        self.core.engine.progress();
+    }
+
+    /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
+    pub fn pool_used_bytes(&self) -> usize {
+        self.core.pool_used_bytes()
+    }
+
+    /// What PEs that are not mapped are reached over: `shm`, or `ofi (tcp;ofi_rxm on eth0)` where it is
+    /// libfabric's provider and domain. `None` if all PEs are mapped.
+    pub fn fabric(&self) -> Option<String> {
+        self.net.as_ref().and_then(|net| net.fabric())
+    }
+
+    /// Whether a PE of this node sleeps until data come. For tests.
+    #[doc(hidden)]
+    pub fn has_sleepers_for_data(&self) -> bool {
+        self.memory.header().sleepers.for_data().load(Ordering::Relaxed) != 0
+    }
+
+    /// All that the layers below need.
+    #[inline(always)]
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. In
     /// [`spmd`](crate::spmd) it is a panic: the process and its status belong to the caller.
     #[track_caller]
     pub fn abort(&self, status: i32, reason: &str) -> ! {
-        match &*self.job() {
-            Some(of) => of.job.abort(self.me, status, reason),
-            None => panic!("PE {} aborts the job with status {status}: {reason}", self.me),
-        }
+        self.core.engine.abort(status, reason)
     }
 
     /// Takes PE `me`'s place in its node's memory and waits for all others to do so. The endpoint of the
@@ -306,7 +391,7 @@ impl World {
         (me, n_pes): (Pe, usize),
         segment: Arc<Segment>,
         placement: Placement,
-        job: Option<Membership>,
+        membership: Option<Membership>,
         settings: &Settings,
     ) -> Result<World> {
         let tally = Tally::new(settings.counters);
@@ -316,216 +401,69 @@ impl World {
         let memory = Memory::new(segment, slots, &routes, tally.is_on());
         let failure = &memory.header().failure;
         let net = net.map(|net| Channel::new(net, (!tally.is_on()).then_some(failure)));
-        let moves_by_itself = net.as_ref().is_some_and(|net| net.moves_by_itself());
-        let is_simulated = net.as_ref().is_some_and(|net| net.virtual_time().is_some());
-        // Whoever asks whether this PE is there is answered while it computes.
-        let answers = moves_by_itself && (settings.service || net.as_ref().is_some_and(|n| !n.is_urgent()));
-        // SAFETY: the words lie in the segment and in the channel, both of which the world keeps.
+        last_words::forget_errors(is_alone_in_process(membership.as_ref()));
+        // SAFETY: the words lie in the segment and in the channel, both of which the job keeps.
         let attention = unsafe { Attention::of(&memory, net.as_deref()) };
-        let n_here = memory.blocks().len();
-        last_words::forget_errors(is_alone_in_process(job.as_ref()));
-        let heap = Heap::new(RESERVED_BYTES, memory.heap_bytes());
-        let mut pool = Heap::new(memory.heap_bytes(), memory.region_bytes());
-        let mut team_of_all = || {
-            let how = (settings.sync_memory, net.is_some());
-            let team = TeamCore::world(&memory, &mut pool, (me, n_pes), how)?;
-            Ok::<_, crate::Error>(Arc::new(team.on_nodes(|pe| routes.node(pe))))
-        };
-        let team = team_of_all()?;
-        let has_barrier_team = net.is_some() || settings.barrier == BarrierKind::Dissemination;
-        let barrier_team = if has_barrier_team { Some(team_of_all()?) } else { None };
-        let core = Core {
+        let job = Job {
             me,
             n_pes,
             cores: 1,
-            patience: Patience::new(n_here, 1, net.as_deref(), settings),
-            barrier: Barrier::new(net.is_some()),
             memory,
-            tally,
-            agreed: Mutex::new(0),
-            realm: Realm::world(me, n_pes, heap),
-            pool: Mutex::new(pool),
-            team,
-            barrier_team,
-            collectives: Collectives::new(settings)?,
             routes,
-            muster: Muster::default(),
+            tally,
+            barrier: Barrier::new(net.is_some()),
+            attention,
             net,
             no_injector: Injector::none(),
-            // Elsewhere nobody is silent but by the program's fault.
-            watch: Watch::new(n_pes, settings.peer_timeout.filter(|_| answers)),
-            stall: Stall::new(!is_simulated, placement.pids, settings),
+            contexts: Contexts::default(),
             trackers: Trackers::default(),
-            agenda: Agenda::default(),
-            am: Hub::default(),
-            wakers: Wakers::default(),
-            departures: Departures::default(),
+            pids: placement.pids,
+            far_left: (0..n_pes).map(|_| AtomicBool::new(false)).collect(),
             joined_at: Instant::now(),
-            affinity: Affinity::default(),
             bears_threads: AtomicBool::new(false),
-            job: Mutex::new(job),
-            service: Service::default(),
+            membership: Mutex::new(membership),
+            upper: UpperLayers::default(),
         };
-        World { core: Arc::new(core), attention }.joined(n_here, settings)
+        let engine = World::meet(Engine::new(job, settings), settings)?;
+        let core = Arc::new(Core::new(engine, settings)?);
+        // SAFETY: the core holds the job; it is not moved out of its `Arc` nor borrowed mutably.
+        unsafe { core.upper.set(&*core) };
+        World { core, attention }.joined(settings)
     }
 
-    /// Meets the other PEs, and agrees with them.
-    fn joined(mut self, n_here: usize, settings: &Settings) -> Result<World> {
-        let cores = self.meet_and_count_cores();
-        self.check_routes().inspect_err(|_| self.close())?;
-        let core = self.own_core();
-        core.cores = cores;
-        core.patience = Patience::new(n_here, cores, core.net.as_deref(), settings);
-        self.spread(settings.spread);
-        let (meets_at_counter, is_plain) = self.manners(self.n_pes);
-        let core = self.own_core();
-        for team in [Some(&mut core.team), core.barrier_team.as_mut()].into_iter().flatten() {
-            let team = Arc::get_mut(team).expect("the team of all PEs is shared with nobody yet");
-            team.tune(meets_at_counter, is_plain);
-        }
+    /// Meets the other PEs of this node, and finds out on how many cores they run.
+    fn meet(mut engine: Engine, settings: &Settings) -> Result<Engine> {
+        let cores = engine.meet_and_count_cores();
+        engine.check_routes().inspect_err(|_| engine.close())?;
+        engine.state.job.cores = cores;
+        engine.patience = Patience::new(engine.memory.blocks().len(), cores, engine.net.as_deref(), settings);
+        engine.affinity.spread(&engine, settings.spread);
+        Ok(engine)
+    }
+
+    /// Meets the PEs of other nodes, and agrees with all.
+    fn joined(self, settings: &Settings) -> Result<World> {
         if self.net.is_some() {
             self.muster(Point::Join, Awaited::Join);
         }
         let call = Call::Join { barrier: settings.barrier as usize, reach: self.routes.code() };
         self.agree(call).inspect_err(|_| self.close())?;
-        let core = self.own_core();
-        core.barrier.choose(settings.barrier, core.net.is_some(), core.n_pes, core.cores);
-        self.start_service(settings);
+        self.engine.barrier.choose(settings.barrier, self.net.is_some(), self.n_pes(), self.cores());
+        if settings.service {
+            self.spawn_service();
+        }
         Ok(self)
     }
 
-    /// The core while it is built.
-    fn own_core(&mut self) -> &mut Core {
-        Arc::get_mut(&mut self.core).expect("a world that is being built is shared with nobody")
-    }
-
-    /// The same world for its service thread.
-    pub(crate) fn shared(&self) -> Shared {
-        Shared(ManuallyDrop::new(World { core: Arc::clone(&self.core), attention: self.attention }))
-    }
-
-    /// Ends this PE because its service thread has found that the job fails. Where PEs are threads, the
-    /// others of this PE learn it by themselves.
-    pub(crate) fn end_process(&self, reason: &str) {
-        self.record_failure(reason);
-        if let Some(of) = &*self.job() {
-            of.job.abort(self.me, 1, reason);
-        }
-    }
-
-    fn meet_and_count_cores(&self) -> usize {
-        let header = self.memory.header();
-        for cpu in cpus() {
-            if let Some(word) = header.cpus.get(cpu / 64) {
-                word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
-            }
-        }
-        if !self.routes.are_all_mapped() {
-            header.over_net.fetch_add(1, Ordering::Relaxed);
-        }
-        self.tell_process();
-        self.memory.near_block(self.me).attached.store(2, Ordering::Relaxed);
-        // SYNC POINT joined: releases this PE's CPUs.
-        header.joined.fetch_add(1, Ordering::AcqRel);
-        self.ring_sleepers();
-        // SYNC POINT joined: acquires everybody's CPUs.
-        let n_here = self.memory.blocks().len();
-        self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= n_here);
-        let cores: u32 = header.cpus.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
-        (cores as usize).max(1)
-    }
-
-    /// Makes sure that all PEs of this node take the same way, as they would not meet otherwise.
-    fn check_routes(&self) -> Result<()> {
-        let over_net = self.memory.header().over_net.load(Ordering::Relaxed) as usize;
-        let n_pes = self.memory.blocks().len();
-        if over_net != 0 && over_net != n_pes {
-            return Err(ErrorKind::RoutesDiffer { me: self.me, over_net, n_pes }.into());
-        }
-        Ok(())
+    /// Starts the service thread where there is a use for it, whatever the settings say.
+    pub(crate) fn spawn_service(&self) {
+        service_thread::spawn(Shared(Arc::clone(&self.core)), &self.service);
     }
 
     pub(crate) fn array_bytes<T>(&self, operation: &'static str, count: usize) -> Result<usize> {
         let (me, element_bytes) = (self.me, size_of::<T>());
         let bytes = count.checked_mul(element_bytes).filter(|&bytes| bytes <= isize::MAX as usize);
         bytes.ok_or_else(|| ErrorKind::TooLarge { me, operation, count, element_bytes }.into())
-    }
-
-    /// Whether PEs are processes, or threads of them, which a launcher watches over.
-    pub(crate) fn is_launched(&self) -> bool {
-        self.job().is_some()
-    }
-
-    /// Whether this PE is its process.
-    pub(crate) fn is_alone_in_process(&self) -> bool {
-        is_alone_in_process(self.job().as_ref())
-    }
-
-    /// How many PEs each process has.
-    pub(crate) fn pes_per_process(&self) -> usize {
-        self.job().as_ref().map_or(1, |of| of.job.pes_per_process())
-    }
-
-    pub(crate) fn is_launcher_gone(&self) -> bool {
-        self.job().as_ref().is_some_and(|of| of.job.launcher_gone())
-    }
-
-    /// Whether the launcher asks what the PEs of this process wait for.
-    pub(crate) fn is_asked_for_waits(&self) -> bool {
-        self.job().as_ref().is_some_and(|of| of.job.is_asked())
-    }
-
-    /// Tells the launcher what the PEs of this process wait for.
-    pub(crate) fn tell_waits(&self) {
-        if let Some(of) = &*self.job() {
-            let first = of.job.first_pe();
-            of.job.tell_waits(&self.waits_of(first..first + of.job.pes_per_process()));
-        }
-    }
-
-    /// Ends this PE because the job cannot go on. In [`spmd`](crate::spmd) it unwinds quietly, for the PE
-    /// that failed first is the one to report; elsewhere it says why and ends its process.
-    #[track_caller]
-    pub(crate) fn give_up(&self, reason: &str) -> ! {
-        self.close();
-        match &*self.job() {
-            Some(of) => of.job.abort(self.me, 1, reason),
-            None => std::panic::resume_unwind(Box::new(GaveUp)),
-        }
-    }
-
-    /// Panics because of what this PE has found out, which is the job's failure.
-    #[track_caller]
-    pub(crate) fn fail(&self, reason: &str) -> ! {
-        self.record_failure(reason);
-        panic!("{reason}");
-    }
-
-    /// Records that this PE failed, so that nobody waits for it.
-    pub(crate) fn record_failure(&self, reason: &str) {
-        // Recorded first: what others find out because this PE closes is not the reason.
-        self.memory.header().failure.record(self.me, reason);
-        self.close();
-        self.ring_sleepers();
-    }
-
-    /// This PE takes part in nothing any more: it enters no barrier, leaves without waiting for anybody, and
-    /// gives up what is under way over the net, so that nothing touches its buffers.
-    pub(crate) fn close(&self) {
-        self.barrier.close();
-        self.shut_channels();
-        if !self.is_launched() {
-            self.am.alarm(self);
-        }
-    }
-
-    /// Whether this PE takes part in nothing any more.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.barrier.is_closed()
-    }
-
-    pub(crate) fn has_failed(&self) -> Option<String> {
-        self.memory.header().failure.read().map(|(pe, reason)| format!("PE {pe}: {reason}"))
     }
 
     /// Says that this PE leaves, and waits for the others to do so, unless one of them waits for it in vain.
@@ -540,35 +478,23 @@ impl World {
                 header.leaving.load(Ordering::Acquire) as usize >= self.n_pes || self.missed_by().is_some()
             });
         }
-        if let (Some(by), Some(of)) = (self.missed_by(), &*self.job()) {
+        if let (Some(by), Some(of)) = (self.missed_by(), &*self.membership()) {
             of.job.note_missed(&self.missed_words(by));
         }
     }
 }
-
-/// Whether a process has one PE.
-fn is_alone_in_process(membership: Option<&Membership>) -> bool {
-    membership.is_some_and(|of| of.job.pes_per_process() == 1)
-}
-
-/// Payload of the panic of a PE (as a thread) that gives up because another one failed.
-pub(crate) struct GaveUp;
 
 impl World {
     /// As dropping it, but this process stays in its job, for another world; and what the world has mapped
     /// stays where it is, until the world is dropped.
     pub(crate) fn end(&self) -> Option<Membership> {
         self.complete_and_leave();
-        self.job().take().inspect(|membership| membership.job.rest())
-    }
-
-    fn job(&self) -> MutexGuard<'_, Option<Membership>> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+        self.membership().take().inspect(|membership| membership.job.rest())
     }
 
     /// Completes everything and leaves, unless this PE takes part in nothing any more. Once only.
     fn complete_and_leave(&self) {
-        if std::thread::panicking() || self.barrier.is_closed() {
+        if std::thread::panicking() || self.is_closed() {
             return;
         }
         self.finish_collectives();
@@ -579,21 +505,21 @@ impl World {
         self.quiet_all();
         self.quiet();
         self.leave();
-        self.stop_service();
+        self.service.stop();
         if self.missed_by().is_some() {
             // The others go on, and may reach for this PE's memory, which is about to go.
             self.shut_channels();
         }
-        self.barrier.close();
+        self.core.engine.barrier.close();
     }
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        let is_orderly = !std::thread::panicking() && !self.barrier.is_closed();
+        let is_orderly = !std::thread::panicking() && !self.is_closed();
         self.complete_and_leave();
-        self.stop_service();
-        let membership = self.job().take();
+        self.service.stop();
+        let membership = self.membership().take();
         if is_orderly
             && let Some(membership) = membership
             && let Err(error) = membership.finalize()

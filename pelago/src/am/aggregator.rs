@@ -7,9 +7,9 @@
 //! Message Framework. A message goes straight to its destination, as every PE reaches every other.
 
 use super::{Am, Batch};
+use crate::base::element::{Element, bytes_of};
+use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
-use crate::element::{Element, bytes_of};
-use crate::error::{ErrorKind, Result};
 
 /// Gathers records for the members of a team, and sends those for one as soon as they fill a message. See
 /// [`Am::aggregator`].

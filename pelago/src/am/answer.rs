@@ -4,11 +4,11 @@ use super::long::Long;
 use super::peers::Peer;
 use super::wire::{Head, LONG_WORDS, Words};
 use super::{Handler, Message};
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::restricted;
-use crate::view::View;
-use crate::wait::Awaited;
+use crate::array::view::View;
+use crate::base::awaited::Awaited;
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::job::restricted;
 use pelago_fabric::sync::Ordering;
 
 impl Message<'_> {

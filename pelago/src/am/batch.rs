@@ -4,10 +4,11 @@
 //! as no batch is larger than that ([`Batch::most_bytes`]).
 
 use super::{Handler, Handlers, Message};
+use crate::base::element::{Element, bytes_of, elements_of};
+use crate::base::locked::locked;
 use crate::coll::schedule::Rank;
-use crate::element::{Element, bytes_of, elements_of};
 use std::marker::PhantomData;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// A handler for records of type `T` that arrive in batches: see [`Handlers::add_batch`] and
 /// [`Am::aggregator`](super::Am::aggregator).
@@ -79,13 +80,13 @@ impl<'env> Handlers<'env> {
             if message.is_answer() {
                 return reply(from, message.records());
             }
-            let mut answers = std::mem::take(&mut *room.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut answers = std::mem::take(&mut *locked(&room));
             answers.clear();
             answers.extend(message.records().iter().map(|&record| answer(from, record)));
             if let Err(error) = message.answer_medium(number, &[], bytes_of(&answers)) {
                 message.refuse(&format!("cannot be answered: {error}"));
             }
-            *room.lock().unwrap_or_else(PoisonError::into_inner) = answers;
+            *locked(&room) = answers;
         });
         Batch { handler, widest_bytes, records: PhantomData }
     }

@@ -1,6 +1,6 @@
 //! What remote procedures take and give: values as bytes.
 
-use crate::element::{Element, bytes_of};
+use crate::base::element::{Element, bytes_of};
 
 /// A value that travels as the argument or the result of a remote procedure: every [`Element`], `bool`,
 /// vectors of elements, `String`, nothing, and tuples of up to four of these; with the feature `serde`

@@ -6,12 +6,12 @@ use super::table::Table;
 use super::wire::{Head, Words};
 use super::{Handler, Handlers, Prepared};
 use crate::Pe;
+use crate::base::awaited::Awaited;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::last_words::panic_text;
 use crate::coll::schedule::Rank;
-use crate::error::{ErrorKind, Result};
-use crate::last_words::panic_text;
-use crate::restricted;
+use crate::job::restricted;
 use crate::team::Team;
-use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::shm::ring::HALVES;
 use pelago_fabric::sync::Ordering;
@@ -45,7 +45,7 @@ struct Open<'a> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.world.am.forget(self.number);
+        self.world.am.forget(self.world, self.number);
     }
 }
 

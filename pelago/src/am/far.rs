@@ -8,13 +8,14 @@ use super::hub::{ANSWERS, REQUESTS};
 use super::window::Window;
 use super::wire::Head;
 use crate::Pe;
-use crate::element::bytes_of;
-use crate::progress::Purpose;
-use crate::world::World;
+use crate::base::element::bytes_of;
+use crate::base::locked::locked;
+use crate::progress::purpose::Purpose;
+use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Requests that a PE may have under way over the network to each other PE.
 pub(super) const WINDOW: u64 = 64;
@@ -71,7 +72,7 @@ impl Arrivals {
 
     fn push(&self, kind: usize, message: Arrived) {
         let queue = &self.queues[kind];
-        let mut messages = queue.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = locked(&queue.messages);
         messages.push_back(message);
         queue.count.store(messages.len(), Ordering::Relaxed);
     }
@@ -82,7 +83,7 @@ impl Arrivals {
         if self.count(kind) == 0 {
             return None;
         }
-        let mut messages = queue.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = locked(&queue.messages);
         let message = messages.pop_front();
         queue.count.store(messages.len(), Ordering::Relaxed);
         message
@@ -106,7 +107,7 @@ impl Far {
     /// Sends a request; `false` if there is no room for it now.
     pub(super) fn try_request(
         &self,
-        world: &World,
+        world: &Core,
         pe: Pe,
         header: u64,
         words: &[u64],
@@ -135,7 +136,7 @@ impl Far {
     }
 
     /// Asks a PE what it has executed: each time after twice as many looks as the last.
-    fn ask_patiently(&self, world: &World, pe: Pe) {
+    fn ask_patiently(&self, world: &Core, pe: Pe) {
         let looks = self.looks.fetch_add(1, Ordering::Relaxed) + 1;
         let ask_at = LOOKS_BEFORE_ASKING << self.asks.load(Ordering::Relaxed).min(12);
         if looks >= ask_at {
@@ -152,7 +153,7 @@ impl Far {
     }
 }
 
-impl World {
+impl Core {
     /// Data that travel with a message are under way until the receiver says that they are in their place:
     /// quiet waits for that.
     fn begin_data(&self, header: u64, data: &[u8]) {

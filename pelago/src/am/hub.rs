@@ -4,16 +4,16 @@
 //! theirs, so at most one of each kind runs on a PE, and an endpoint that both locks have let go of runs no
 //! more. A thread that holds the inbox of requests may take that of answers, never the other way round.
 
-use super::executor::Executor;
 use super::far::Arrivals;
 use super::peers::Peers;
 use super::table::Table;
-use crate::error::{ErrorKind, Result};
-use crate::wait::Awaited;
-use crate::world::World;
+use crate::base::awaited::Awaited;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::locked::{locked, try_locked};
+use crate::world::Core;
 use pelago_fabric::shm::ring::{Payload, Ring};
-use pelago_fabric::sync::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use pelago_fabric::sync::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The kinds of messages, each of which has a ring, an inbox and an executor.
 pub(super) const REQUESTS: usize = 0;
@@ -22,11 +22,8 @@ pub(super) const ANSWERS: usize = 1;
 /// All of it.
 #[derive(Default)]
 pub(crate) struct Hub {
-    /// How many endpoints are open. While there are none nothing arrives, and nobody looks.
-    open: AtomicU32,
     peers: OnceLock<Peers>,
     pub(super) inboxes: [Mutex<Inbox>; 2],
-    pub(super) executors: [Executor; 2],
     /// Messages that have come over the network.
     pub(super) arrivals: Arrivals,
 }
@@ -50,19 +47,15 @@ impl Inbox {
 
 /// An inbox, if no other thread is at it.
 pub(super) fn try_lock(inbox: &Mutex<Inbox>) -> Option<MutexGuard<'_, Inbox>> {
-    match inbox.try_lock() {
-        Ok(inbox) => Some(inbox),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
+    try_locked(&inbox)
 }
 
 fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
-    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&inbox)
 }
 
 /// As `lock`, by a wait that makes progress and ends if the handlers of another thread do not.
-fn await_lock<'a>(world: &World, inbox: &'a Mutex<Inbox>) -> MutexGuard<'a, Inbox> {
+fn await_lock<'a>(world: &Core, inbox: &'a Mutex<Inbox>) -> MutexGuard<'a, Inbox> {
     let mut guard = try_lock(inbox);
     if guard.is_none() {
         world.wait(Awaited::Handlers, || {
@@ -73,7 +66,7 @@ fn await_lock<'a>(world: &World, inbox: &'a Mutex<Inbox>) -> MutexGuard<'a, Inbo
     guard.expect("a wait ends when the lock is there")
 }
 
-impl World {
+impl Core {
     /// Refuses a payload that is longer.
     pub(super) fn check_payload(&self, operation: &'static str, bytes: usize) -> Result<()> {
         let (me, max_bytes) = (self.my_pe(), self.am.peers(self).medium_max);
@@ -85,31 +78,15 @@ impl World {
 }
 
 impl Hub {
-    /// Whether messages may arrive.
-    #[inline(always)]
-    pub(crate) fn is_open(&self) -> bool {
-        self.open.load(Ordering::Relaxed) != 0
-    }
-
     /// All peers; made when they are first asked for.
     #[inline]
-    pub(super) fn peers(&self, world: &World) -> &Peers {
+    pub(super) fn peers(&self, world: &Core) -> &Peers {
         self.peers.get_or_init(|| Peers::new(world))
     }
 
     /// Whether a message that came over the network waits to be executed.
     pub(super) fn has_arrivals(&self) -> bool {
         [REQUESTS, ANSWERS].iter().any(|&kind| self.arrivals.count(kind) != 0)
-    }
-
-    /// Lets PEs that are mapped and poll in a loop look up, as the job has failed.
-    #[cold]
-    pub(crate) fn alarm(&self, world: &World) {
-        let is_mapped = |&pe: &usize| world.memory.is_mapped(pe);
-        for slot in (0..world.n_pes()).filter(is_mapped).filter_map(|pe| world.memory.slot(pe)) {
-            // Where there is no room something lies that is looked at anyway; what it says nobody asks.
-            world.memory.segment().inbox(slot).send(world.my_pe(), u64::MAX, &[]);
-        }
     }
 
     /// Whether nothing lies in this PE's rings.
@@ -128,7 +105,7 @@ impl Hub {
     }
 
     /// Opens an endpoint: its number.
-    pub(super) fn register(&self, world: &World, table: &Arc<Table>) -> u16 {
+    pub(super) fn register(&self, world: &Core, table: &Arc<Table>) -> u16 {
         // From now on the rings are looked at.
         self.peers(world);
         let [requests, answers] = &self.inboxes;
@@ -138,16 +115,16 @@ impl Hub {
         let number = u16::try_from(free).expect("a PE has at most 65536 endpoints open");
         requests.set(free, Some(Arc::clone(table)));
         answers.set(free, Some(Arc::clone(table)));
-        self.open.fetch_add(1, Ordering::Relaxed);
+        world.open_handlers.fetch_add(1, Ordering::Relaxed);
         number
     }
 
     /// Closes an endpoint: none of its handlers runs any more.
-    pub(super) fn forget(&self, number: u16) {
+    pub(super) fn forget(&self, world: &Core, number: u16) {
         let [requests, answers] = &self.inboxes;
         let (mut requests, mut answers) = (lock(requests), lock(answers));
         requests.set(number.into(), None);
         answers.set(number.into(), None);
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        world.open_handlers.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -3,9 +3,10 @@
 //! Invariant: a thread that holds such a lock executes no handlers and waits for no PE, so a handler that
 //! waits for the lock waits for a thread that goes on.
 
-use crate::restricted;
+use crate::base::locked::{locked, try_locked};
+use crate::job::restricted;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something that handlers of active messages and the rest of the program share. While a thread holds it, no
 /// handler runs on that thread, and a wait for another PE is an error that says so.
@@ -43,16 +44,12 @@ impl<T> HandlerLock<T> {
             }
         }
         restricted::hold(true);
-        HandlerGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        HandlerGuard(locked(&self.0))
     }
 
     /// Takes it if nobody holds it.
     pub fn try_lock(&self) -> Option<HandlerGuard<'_, T>> {
-        let guard = match self.0.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let Some(guard) = try_locked(&self.0) else { return None };
         restricted::hold(true);
         Some(HandlerGuard(guard))
     }

@@ -6,13 +6,13 @@
 use super::wire::{LONG_WORDS, Words};
 use super::{Am, Handler};
 use crate::Pe;
+use crate::array::nb::{Scope, Transfer};
+use crate::array::view::View;
+use crate::base::element::{Element, bytes_of};
+use crate::base::error::Result;
 use crate::coll::schedule::Rank;
-use crate::element::{Element, bytes_of};
-use crate::error::Result;
-use crate::nb::{Scope, Transfer};
-use crate::tracker::Tracker;
-use crate::view::View;
-use crate::world::World;
+use crate::endpoint::tracker::Tracker;
+use crate::world::Core;
 use pelago_fabric::sync::Ordering;
 
 /// What the call is called in errors.
@@ -33,7 +33,7 @@ impl<'a> Long<'a> {
     /// If the array belongs to another world, the PE has no part of it, or no such elements.
     pub(super) fn new<T: Element>(
         operation: &'static str,
-        (world, pe): (&World, Pe),
+        (world, pe): (&Core, Pe),
         (array, index): (&View<'_, T>, usize),
         source: &'a [T],
     ) -> Result<Long<'a>> {

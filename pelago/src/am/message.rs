@@ -5,13 +5,13 @@ use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
 use crate::coll::schedule::Rank;
-use crate::world::World;
+use crate::world::Core;
 use std::cell::Cell;
 use std::ops::Range;
 
 /// A message on its arrival: who has sent it, and what it brings. It is gone when the handler returns.
 pub struct Message<'m> {
-    pub(super) world: &'m World,
+    pub(super) world: &'m Core,
     pub(super) table: &'m Table,
     pub(super) head: Head,
     pub(super) from: Pe,

@@ -20,7 +20,6 @@ mod answer;
 mod batch;
 mod datum;
 mod endpoint;
-pub(crate) mod executor;
 mod far;
 pub(crate) mod hub;
 mod lane;

@@ -9,7 +9,7 @@ use super::lane::Lane;
 use super::polls::Polls;
 use super::wire::OVERHEAD_BYTES;
 use crate::Pe;
-use crate::world::World;
+use crate::world::Core;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::ring::Ring;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ enum Route {
 }
 
 impl Peers {
-    pub(super) fn new(world: &World) -> Peers {
+    pub(super) fn new(world: &Core) -> Peers {
         let (memory, me) = (&world.memory, world.my_pe());
         let segment = Arc::clone(memory.segment());
         let n_mapped = (0..world.n_pes()).filter(|&pe| memory.is_mapped(pe)).count();
@@ -115,7 +115,7 @@ impl Peer {
 
     /// Sends a request; `false` if there is no room for it now.
     #[inline]
-    pub(super) fn try_request(&self, world: &World, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(super) fn try_request(&self, world: &Core, header: u64, words: &[u64], payload: &[u8]) -> bool {
         match &self.route {
             Route::Lane(lane) => lane.try_request(world.my_pe(), header, words, payload),
             Route::Far(far) => far.try_request(world, self.pe, header, words, payload),
@@ -123,7 +123,7 @@ impl Peer {
     }
 
     /// Sends an answer; `false` if there is no room for it now.
-    pub(super) fn try_answer(&self, world: &World, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(super) fn try_answer(&self, world: &Core, header: u64, words: &[u64], payload: &[u8]) -> bool {
         match &self.route {
             Route::Lane(lane) => lane.try_answer(world.my_pe(), header, words, payload),
             Route::Far(_) => {
@@ -134,7 +134,7 @@ impl Peer {
     }
 }
 
-impl World {
+impl Core {
     /// Sends a request for a handler of a PE; `false` if there is no room for it now.
     pub(crate) fn try_active(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         self.am.peers(self).of(pe).try_request(self, header, words, payload)

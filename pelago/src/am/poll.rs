@@ -7,8 +7,8 @@ use super::peers::Peers;
 use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
-use crate::restricted::{self, Callback};
-use crate::world::World;
+use crate::job::restricted::{self, Callback};
+use crate::world::Core;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Requests that are executed at once, so that a flood cannot hold a thread for ever.
 const BATCH: usize = 64;
 
-impl World {
+impl Core {
     /// Executes what has arrived, unless another thread does, or this one must not now.
     #[cold]
     #[inline(never)]
@@ -40,7 +40,7 @@ impl World {
         let peers = self.am.peers(self);
         self.execute_answers(peers);
         let Some(mut inbox) = try_lock(&self.am.inboxes[REQUESTS]) else { return };
-        let run = self.am.executors[REQUESTS].run();
+        let run = self.executors.0[REQUESTS].run();
         let (mut from_ring, mut from_net) = (0, 0);
         while from_ring + from_net < BATCH {
             // By turns, so that neither holds up the other.
@@ -77,7 +77,7 @@ impl World {
         let is_empty =
             self.am.arrivals.count(ANSWERS) == 0 && peers.ring(ANSWERS).is_none_or(|ring| ring.is_empty());
         if !is_empty && let Some(mut inbox) = try_lock(&self.am.inboxes[ANSWERS]) {
-            let _run = self.am.executors[ANSWERS].run();
+            let _run = self.executors.0[ANSWERS].run();
             while self.execute_pair(peers, ANSWERS, &mut inbox).contains(&true) {}
         }
     }

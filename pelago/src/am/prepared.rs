@@ -3,9 +3,9 @@
 use super::lane::Lane;
 use super::wire::{ARG_WORDS_MAX, Head, Words};
 use super::{Am, Handler};
+use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
-use crate::error::{ErrorKind, Result};
-use crate::restricted;
+use crate::job::restricted;
 use pelago_fabric::shm::ring::Claim;
 use pelago_fabric::sync::Ordering;
 use std::marker::PhantomData;

@@ -6,10 +6,10 @@
 use super::replies::{Slot, Ticket};
 use super::table::Table;
 use super::{Am, Datum, Handler, Handlers, Message};
+use crate::base::awaited::Awaited;
+use crate::base::error::Result;
 use crate::coll::schedule::Rank;
-use crate::error::Result;
 use crate::event::{Event, Outcome, Probe};
-use crate::wait::Awaited;
 use crate::world::World;
 use std::marker::PhantomData;
 use std::sync::Arc;

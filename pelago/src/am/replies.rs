@@ -3,8 +3,9 @@
 //! Invariant: a ticket is used for one call at a time. Its number alone does not name a call, as it is used
 //! again; together with its generation it does, so an answer that nobody waits for is found out.
 
+use crate::base::locked::locked;
 use pelago_fabric::sync::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The place of one answer.
 #[derive(Default)]
@@ -22,7 +23,7 @@ impl Slot {
 
     /// The bytes of the answer.
     pub(super) fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.bytes)
     }
 }
 
@@ -62,7 +63,7 @@ enum State {
 
 impl Replies {
     fn places(&self) -> MutexGuard<'_, Places> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     /// A place for the answer to a new call.

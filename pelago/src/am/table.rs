@@ -3,7 +3,7 @@
 use super::replies::Replies;
 use super::{ARGS_MAX, Handler, Message};
 use crate::Pe;
-use crate::error::{ErrorKind, Result};
+use crate::base::error::{ErrorKind, Result};
 use crate::team::TeamCore;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::mem::transmute;

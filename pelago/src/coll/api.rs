@@ -12,9 +12,9 @@ use super::request::{NonBlocking, PersistentCalls};
 use super::schedule::Rank;
 use super::shape::{Blocks, Operation};
 use super::span::Span;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::restricted;
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::job::restricted;
 use crate::team::Team;
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same

@@ -17,11 +17,11 @@
 
 use super::{staging, sync_memory};
 use crate::Pe;
+use crate::memory::segment::Memory;
 use crate::notice::NOTICE_WORDS;
 use crate::realm::Bases;
-use crate::segment::Memory;
 use crate::team::{BlockKind, TeamCore};
-use crate::world::World;
+use crate::world::Core;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::shm::flags::{Meeting, Stamp};
 use pelago_fabric::sync::Ordering;
@@ -112,7 +112,7 @@ pub(crate) struct Board {
     pub(crate) page: *mut u8,
 }
 
-impl World {
+impl Core {
     /// The offsets of the members' blocks, which are `bytes` long, as the members have told them. Ends the
     /// job if a block lies outside its member's pool.
     pub(crate) fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {

@@ -10,14 +10,14 @@ use super::shape::{Blocks, Operation, Shape};
 use super::span::Operand;
 use super::sync_memory::Plan;
 use super::table::find;
-use crate::barrier::within;
-use crate::error::{ErrorKind, Result};
-use crate::restricted;
-use crate::stall;
-use crate::symmetric::Usage;
+use crate::base::awaited::Awaited;
+use crate::base::awaited::within;
+use crate::base::error::{ErrorKind, Result};
+use crate::job::restricted;
+use crate::memory::usage::Usage;
 use crate::team::{Team, TeamCore};
-use crate::wait::Awaited;
-use crate::world::World;
+use crate::wait::stall;
+use crate::world::Core;
 use std::sync::Arc;
 
 /// A collective operation with all that it works on.
@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
 
     /// Makes sure that the call can be done and, with checks on, that all members make it.
     #[inline]
-    pub(super) fn check(&self, world: &World, team: &Arc<TeamCore>) -> Result<()> {
+    pub(super) fn check(&self, world: &Core, team: &Arc<TeamCore>) -> Result<()> {
         if world.collectives.are_checked() {
             team.check_call(world, self.words())?;
         }
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
 
     /// What is wrong with the arguments, if anything is.
     #[inline]
-    fn check_arguments(&self, world: &World, team: &TeamCore) -> Result<()> {
+    fn check_arguments(&self, world: &Core, team: &TeamCore) -> Result<()> {
         match self.is_plainly_right(world, team) {
             true => Ok(()),
             false => self.check_slowly(world, team),
@@ -139,11 +139,12 @@ impl<'a> Call<'a> {
     }
 
     /// Whether nothing can be wrong, as far as a few looks tell.
-    fn is_plainly_right(&self, world: &World, team: &TeamCore) -> bool {
+    fn is_plainly_right(&self, world: &Core, team: &TeamCore) -> bool {
         let Some((target, source)) = &self.operands else { return true };
         let (n, count) = (team.len(), self.count);
-        let is_open =
-            |span: &Operand<'_>| std::ptr::eq(span.world, world) && span.realm.is_world() && !span.is_closed;
+        let is_open = |span: &Operand<'_>| {
+            std::ptr::eq(span.world.core(), world) && span.realm.is_world() && !span.is_closed
+        };
         let distance = (target.own as usize).abs_diff(source.own as usize);
         let elements = count.saturating_mul(n);
         let (needs, gives) = (self.operation.target_blocks(n), self.operation.source_blocks(n));
@@ -159,7 +160,7 @@ impl<'a> Call<'a> {
 
     #[inline(never)]
     #[track_caller]
-    fn check_slowly(&self, world: &World, team: &TeamCore) -> Result<()> {
+    fn check_slowly(&self, world: &Core, team: &TeamCore) -> Result<()> {
         let refuse = |reason: String| {
             let (me, operation) = (world.my_pe(), self.name());
             Err(ErrorKind::BadCollective { me, operation, reason }.into())
@@ -170,7 +171,7 @@ impl<'a> Call<'a> {
         }
         let Some((target, source)) = self.operands else { return Ok(()) };
         for (name, span) in [("target", target), ("source", source)] {
-            if !std::ptr::eq(span.world, world) {
+            if !std::ptr::eq(span.world.core(), world) {
                 return Err(ErrorKind::OtherWorld { me: world.my_pe(), operation: self.name() }.into());
             }
             if span.is_closed {
@@ -333,7 +334,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn new(world: &World, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
+    pub(super) fn new(world: &Core, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
         let shape = call.shape(team);
         let make = || {
             let algorithm = select::choose(world, &shape, call.combiner.as_ref())?;
@@ -359,7 +360,7 @@ impl Prepared {
     }
 
     /// A barrier by dissemination, where the memory that signals use does not ask for another graph.
-    fn dissemination(world: &World, team: &TeamCore) -> Result<Prepared> {
+    fn dissemination(world: &Core, team: &TeamCore) -> Result<Prepared> {
         let (call, preferences) = (Call::barrier(), world.collectives.preferences());
         let algorithm = find(Operation::Barrier, "dissemination").filter(|_| !preferences.has_graph());
         let Some(algorithm) = algorithm else { return Prepared::new(world, team, &call) };
@@ -376,14 +377,14 @@ impl Prepared {
     }
 
     /// Starts the call once more, after the members have compared it if checks are on.
-    pub(super) fn start_again(&self, world: &World, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
+    pub(super) fn start_again(&self, world: &Core, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
         if world.collectives.are_checked() {
             team.check_call(world, self.words)?;
         }
         self.start(world, team)
     }
 
-    pub(super) fn start(&self, world: &World, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
+    pub(super) fn start(&self, world: &Core, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
         if team.is_retired() {
             let reason = "the team has shrunk, and a smaller one uses its memory".to_owned();
             let (me, operation) = (world.my_pe(), self.operation);
@@ -396,7 +397,7 @@ impl Prepared {
     }
 }
 
-impl World {
+impl Core {
     /// Whether blocking operations of a team take their direct forms.
     #[inline]
     pub(super) fn is_direct(&self, team: &TeamCore) -> bool {
@@ -434,7 +435,7 @@ impl TeamCore {
     /// A barrier of the members.
     #[inline]
     #[track_caller]
-    pub(crate) fn barrier(self: &Arc<Self>, world: &World) {
+    pub(crate) fn barrier(self: &Arc<Self>, world: &Core) {
         if self.is_fast {
             // The meeting orders stores, which completes puts to mapped PEs. Puts over the net need a quiet.
             if world.net.is_some() {
@@ -449,7 +450,7 @@ impl TeamCore {
     /// A meeting of the members.
     #[inline]
     #[track_caller]
-    pub(crate) fn sync(self: &Arc<Self>, world: &World) {
+    pub(crate) fn sync(self: &Arc<Self>, world: &Core) {
         match self.is_fast {
             true => Direct { world, team: self, operation: "barrier" }.sync(),
             false => self.sync_slowly(world),
@@ -459,7 +460,7 @@ impl TeamCore {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn sync_slowly(self: &Arc<Self>, world: &World) {
+    fn sync_slowly(self: &Arc<Self>, world: &Core) {
         world.tally.add(|counts| counts.barriers += 1);
         if world.collectives.are_checked()
             && let Err(error) = self.check_call(world, Call::barrier().words())
@@ -471,7 +472,7 @@ impl TeamCore {
 
     /// A meeting of the members, which is not compared with the calls of the others.
     #[track_caller]
-    pub(crate) fn meet_slowly(self: &Arc<Self>, world: &World) {
+    pub(crate) fn meet_slowly(self: &Arc<Self>, world: &Core) {
         self.rest_before_meeting(world);
         if world.is_direct(self) {
             Direct { world, team: self, operation: "barrier" }.sync();
@@ -485,7 +486,7 @@ impl TeamCore {
 
     /// The same by dissemination among all members.
     #[track_caller]
-    pub(crate) fn meet_by_dissemination(self: &Arc<Self>, world: &World) {
+    pub(crate) fn meet_by_dissemination(self: &Arc<Self>, world: &Core) {
         self.rest_before_meeting(world);
         self.meet_by_schedule(world, Prepared::dissemination(world, self));
         if world.collectives.frees_at_barrier() {
@@ -495,14 +496,14 @@ impl TeamCore {
 
     /// Where a barrier frees the memory of operations, these must be over.
     #[track_caller]
-    fn rest_before_meeting(self: &Arc<Self>, world: &World) {
+    fn rest_before_meeting(self: &Arc<Self>, world: &Core) {
         if world.collectives.frees_at_barrier() && !world.is_at_rest(self) {
             world.wait(Awaited::member("barrier", None), || world.is_at_rest(self));
         }
     }
 
     #[track_caller]
-    fn meet_by_schedule(self: &Arc<Self>, world: &World, prepared: Result<Prepared>) {
+    fn meet_by_schedule(self: &Arc<Self>, world: &Core, prepared: Result<Prepared>) {
         match prepared.and_then(|prepared| prepared.start(world, self)) {
             Ok(progress) => world.await_collective("barrier", &progress),
             Err(error) => world.fail(&error.to_string()),

@@ -16,10 +16,10 @@
 use super::block::{BOARD_BYTES, BOARDS, PAGE_BYTES};
 use super::reduction::Combiner;
 use super::schedule::Rank;
-use crate::restricted::{self, Callback};
+use crate::base::awaited::Awaited;
+use crate::job::restricted::{self, Callback};
 use crate::team::TeamCore;
-use crate::wait::Awaited;
-use crate::world::World;
+use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::shm::flags::Stamp;
 use pelago_fabric::sync::{Ordering, fence};
@@ -29,7 +29,7 @@ pub(crate) type Places<'a> = dyn Fn(Rank) -> *mut u8 + 'a;
 
 /// A direct operation of a team.
 pub(crate) struct Direct<'a> {
-    pub(crate) world: &'a World,
+    pub(crate) world: &'a Core,
     pub(crate) team: &'a TeamCore,
     pub(crate) operation: &'static str,
 }
@@ -733,7 +733,7 @@ impl Direct<'_> {
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+fn await_board(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let board = team.board(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*board.stamp };
@@ -745,7 +745,7 @@ fn await_board(world: &World, team: &TeamCore, operation: &'static str, (rank, n
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn wait_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+fn wait_begun(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
     restricted::forbid(world, operation);
     world.wait(direct.awaits(rank), direct.watching((rank, number), || begun.has_reached(number)));
@@ -754,7 +754,7 @@ fn wait_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, nu
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn await_begun(world: &World, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+fn await_begun(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     Direct { world, team, operation }.await_begun(rank, number);
 }
 
@@ -788,7 +788,7 @@ unsafe fn fold_by_function(
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn make_room_slowly(world: &World, team: &TeamCore, operation: &'static str, number: u64) {
+fn make_room_slowly(world: &Core, team: &TeamCore, operation: &'static str, number: u64) {
     let (least, mut by_all) = (number + 1 - BOARDS as u64, number);
     for rank in 0..team.len() {
         Direct { world, team, operation }.await_begun(rank, least);

@@ -13,21 +13,23 @@ use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
 use super::select::Preferences;
 use super::sync_memory::{ANNOUNCES, Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
 use crate::Pe;
-use crate::channel::Target;
-use crate::error::{ErrorKind, Result};
+use crate::base::awaited::Awaited;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::locked::{locked, try_locked};
+use crate::endpoint::channel::Target;
+use crate::endpoint::tracker::Tracker;
+use crate::job::Job;
+use crate::job::restricted::{self, Callback};
+use crate::memory::route::Route;
+use crate::memory::usage::{InUse, Usage};
 use crate::realm::Bases;
-use crate::restricted::{self, Callback};
-use crate::route::Route;
-use crate::symmetric::{InUse, Usage};
 use crate::team::TeamCore;
-use crate::tracker::Tracker;
-use crate::wait::Awaited;
-use crate::world::World;
+use crate::world::Core;
 use pelago_boot::{CollFormKind, Settings, SyncMemoryKind};
 use pelago_fabric::copy;
 use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Looks of an operation that cannot go on between two questions whether a member agrees meanwhile, or the
 /// other way round.
@@ -35,8 +37,6 @@ const LOOKS_PER_KIND_CHECK: u32 = 64;
 
 /// What this PE does in collective operations of all teams.
 pub(crate) struct Collectives {
-    /// Operations and teams that have something to do; waits drive while there are any.
-    active: AtomicU32,
     /// Changes with each step of an operation.
     moves: AtomicU64,
     prefers_direct: bool,
@@ -60,7 +60,6 @@ impl Collectives {
     /// If the settings name an algorithm that does not exist.
     pub(crate) fn new(settings: &Settings) -> Result<Collectives> {
         Ok(Collectives {
-            active: AtomicU32::new(0),
             moves: AtomicU64::new(0),
             prefers_direct: settings.coll_form == CollFormKind::Auto,
             is_checked: settings.check,
@@ -98,6 +97,12 @@ impl Collectives {
         self.prefers_direct && !self.is_checked && !self.frees_at_barrier
     }
 
+    /// Whether so many members of a team meet at a counter, and whether direct operations have nothing to do
+    /// but themselves.
+    pub(crate) fn manners(&self, job: &Job, n: usize) -> (bool, bool) {
+        (job.meets_at_counter(n), self.are_plain() && !job.tally.is_on())
+    }
+
     /// Whether barriers free the memory that operations synchronise on.
     pub(crate) fn frees_at_barrier(&self) -> bool {
         self.frees_at_barrier
@@ -107,19 +112,13 @@ impl Collectives {
         &self.preferences
     }
 
-    /// Whether waits must drive.
-    #[inline]
-    pub(crate) fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed) != 0
-    }
-
     /// A number that changes when an operation moves.
     pub(crate) fn moves(&self) -> u64 {
         self.moves.load(Ordering::Relaxed)
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.running)
     }
 }
 
@@ -249,7 +248,7 @@ struct Request {
     _usages: [Option<InUse>; 2],
 }
 
-impl World {
+impl Core {
     /// Starts a scheduled operation of a team.
     ///
     /// # Errors
@@ -296,7 +295,7 @@ impl World {
             progress: Arc::clone(&progress),
             _usages: usages.map(|usage| usage.map(Usage::begin)),
         });
-        self.collectives.active.fetch_add(1, Ordering::Relaxed);
+        self.active_operations.fetch_add(1, Ordering::Relaxed);
         drop(running);
         self.drive();
         Ok(progress)
@@ -344,11 +343,7 @@ impl World {
             // What is under way completes without this, and who waits for that must not start more.
             return false;
         }
-        let mut running = match self.collectives.running.try_lock() {
-            Ok(running) => running,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
-        };
+        let Some(mut running) = try_locked(&self.collectives.running) else { return false };
         let Running { requests, restless } = &mut *running;
         requests.retain_mut(|request| {
             let is_over = request.advance(self);
@@ -365,7 +360,7 @@ impl World {
         }
         teams.iter().for_each(|team| self.do_chores(team));
         restless.retain(|team| !team.engine().memory.is_at_rest());
-        self.collectives.active.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
+        self.active_operations.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
         true
     }
 
@@ -462,17 +457,17 @@ impl World {
     /// Completes what is under way here, whether anybody waits for it or not: others may need it.
     #[track_caller]
     pub(crate) fn finish_collectives(&self) {
-        if self.collectives.is_active() {
+        if self.has_active_operations() {
             restricted::forbid(self, "an end of operations under way");
             let awaited = Awaited::Collective { operation: "the end of the job", pe: None };
-            self.wait(awaited, || !self.collectives.is_active());
+            self.wait(awaited, || !self.has_active_operations());
         }
     }
 }
 
 impl Request {
     /// Goes on as far as it can; whether it is over.
-    fn advance(&mut self, world: &World) -> bool {
+    fn advance(&mut self, world: &Core) -> bool {
         let team = Arc::clone(&self.team);
         let mut engine = team.engine();
         if self.lease.is_none() {
@@ -529,7 +524,7 @@ impl Request {
     }
 
     /// Begins a step; `false` if it cannot begin or is not over yet.
-    fn perform(&mut self, world: &World, engine: &mut TeamEngine, step: &Step) -> bool {
+    fn perform(&mut self, world: &Core, engine: &mut TeamEngine, step: &Step) -> bool {
         match *step {
             Step::Put { to, from, into, bytes, signal } => {
                 self.put(world, engine, (to, signal), from, into, bytes)
@@ -575,7 +570,7 @@ impl Request {
     }
 
     /// Whether a signal has come; takes the place that it announces.
-    fn has_come(&mut self, world: &World, engine: &mut TeamEngine, of: Rank, slot: Slot) -> bool {
+    fn has_come(&mut self, world: &Core, engine: &mut TeamEngine, of: Rank, slot: Slot) -> bool {
         let expected = self.expected(engine, self.at, of, slot);
         let own = self.team.own_start(&world.memory);
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
@@ -600,7 +595,7 @@ impl Request {
     /// another call signals perhaps elsewhere than this one looks.
     #[cold]
     #[inline(never)]
-    fn check_kinds(&self, world: &World, engine: &TeamEngine) {
+    fn check_kinds(&self, world: &Core, engine: &TeamEngine) {
         let Some(lease) = &self.lease else { return };
         let own = self.team.own_start(&world.memory);
         for (of, expected) in engine.memory.all_expected(&self.plan, lease) {
@@ -615,7 +610,7 @@ impl Request {
 
     /// A member agrees where this operation is none, or the other way round.
     #[cold]
-    fn fail_other_kind(&self, world: &World, of: Option<Rank>) -> ! {
+    fn fail_other_kind(&self, world: &Core, of: Option<Rank>) -> ! {
         match &self.plan.agreement {
             Some(said) => self.team.fail_met(world, said, of),
             None => self.team.fail_met(world, self.operation, of),
@@ -629,23 +624,23 @@ impl Request {
 
     /// Whether all transfers so far are complete and their signals on the way, or, for puts with signals that
     /// are one operation, whether their sources are free.
-    fn is_complete(&mut self, world: &World, engine: &TeamEngine) -> bool {
+    fn is_complete(&mut self, world: &Core, engine: &TeamEngine) -> bool {
         self.follow(world, engine);
         self.following.is_empty()
             && self.transfers.as_ref().is_none_or(Tracker::is_done)
             && self.sources.as_ref().is_none_or(Tracker::is_sent)
     }
 
-    fn transfers(&mut self, world: &World) -> Tracker {
+    fn transfers(&mut self, world: &Core) -> Tracker {
         self.transfers.get_or_insert_with(|| world.trackers.open()).clone()
     }
 
-    fn sources(&mut self, world: &World) -> Tracker {
+    fn sources(&mut self, world: &Core) -> Tracker {
         self.sources.get_or_insert_with(|| world.trackers.open()).clone()
     }
 
     /// Where a place of the own memory is.
-    fn place(&self, world: &World, engine: &TeamEngine, place: Place) -> *mut u8 {
+    fn place(&self, world: &Core, engine: &TeamEngine, place: Place) -> *mut u8 {
         let start = match place.buffer {
             Buffer::Source => self.operands.source.cast_mut(),
             Buffer::Target => self.operands.target,
@@ -667,7 +662,7 @@ impl Request {
     /// array that is this PE's target as well, in a mailbox, or in what the member has announced.
     fn remote(
         &self,
-        world: &World,
+        world: &Core,
         engine: &TeamEngine,
         rank: Rank,
         (remote, bytes): (Remote, usize),
@@ -690,7 +685,7 @@ impl Request {
     /// What a member has announced is no place for so many bytes: its call is another one than this PE's.
     #[cold]
     #[track_caller]
-    fn fail_unannounced(&self, world: &World, rank: Rank, bytes: usize) -> ! {
+    fn fail_unannounced(&self, world: &Core, rank: Rank, bytes: usize) -> ! {
         let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
         world.fail(&format!(
             "PE {me}: {operation} of a team has {bytes} bytes to exchange with PE {pe}, which has announced \

@@ -11,10 +11,10 @@ use super::nodes::Groups;
 use super::staging::HISTORY;
 use super::{block, sync_memory};
 use crate::Pe;
-use crate::members::Members;
+use crate::memory::members::Members;
 use crate::realm::Bases;
 use crate::team::TeamCore;
-use crate::world::World;
+use crate::world::Core;
 use pelago_boot::SyncMemoryKind;
 use pelago_fabric::sync::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Hierarchy {
     /// The hierarchy of a team; `None` if it has none: its members map each other, or they signal by arrays
     /// of slots, of which all members must take one for each operation. Where no PE maps another, each is a
     /// node.
-    pub(crate) fn of(team: &TeamCore, world: &World, kind: SyncMemoryKind) -> Option<Hierarchy> {
+    pub(crate) fn of(team: &TeamCore, world: &Core, kind: SyncMemoryKind) -> Option<Hierarchy> {
         let is_by_pairs = !matches!(kind, SyncMemoryKind::Additional | SyncMemoryKind::Barrier);
         if team.is_mapped() || !is_by_pairs {
             return None;
@@ -166,7 +166,7 @@ impl TeamCore {
     }
 
     /// Goes on in the blocks of a larger team with this hierarchy.
-    pub(crate) fn go_on_in(&self, world: &World, levels: &Hierarchy) {
+    pub(crate) fn go_on_in(&self, world: &Core, levels: &Hierarchy) {
         if self.is_mapped() {
             return self.go_on_after(&levels.node);
         }
@@ -175,7 +175,7 @@ impl TeamCore {
     }
 
     /// The hierarchy of a team that not all members map, if it has one.
-    pub(crate) fn hierarchy(&self, world: &World) -> Option<&Hierarchy> {
+    pub(crate) fn hierarchy(&self, world: &Core) -> Option<&Hierarchy> {
         let make = || Hierarchy::of(self, world, self.sync_memory()).map(Box::new);
         self.levels.get_or_init(make).as_deref()
     }

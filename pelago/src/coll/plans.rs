@@ -7,8 +7,9 @@ use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::shape::{Operation, Shape};
 use super::sync_memory::Plan;
+use crate::base::locked::locked;
 use crate::team::TeamCore;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Plans that a team keeps.
 const PLANS: usize = 16;
@@ -56,7 +57,7 @@ impl Key {
 
 impl TeamCore {
     pub(super) fn plans(&self) -> MutexGuard<'_, Plans> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.plans)
     }
 }
 

@@ -13,7 +13,7 @@ mod sweep;
 
 pub use combiner::{Combiner, IntoCombiner};
 
-use crate::element::Element;
+use crate::base::element::Element;
 use num_complex::Complex;
 use std::fmt;
 use sweep::sweep;

@@ -4,7 +4,7 @@
 use super::api::Collective;
 use super::call::{Call, Prepared};
 use super::engine::Progress;
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::event::{Event, Outcome, Probe};
 use crate::team::{Team, TeamCore};
 use crate::world::World;

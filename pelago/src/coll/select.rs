@@ -9,8 +9,8 @@ use super::schedule::Schedule;
 use super::shape::{Blocks, Operation, Shape, Tuning};
 use super::table::{Algorithm, Fold, Graph, algorithms, find};
 use super::tuning::Rules;
-use crate::error::{ErrorKind, Result};
-use crate::world::World;
+use crate::base::error::{ErrorKind, Result};
+use crate::world::Core;
 use pelago_boot::{SettingError, Settings, SyncMemoryKind, settings_table};
 use std::collections::BTreeMap;
 
@@ -201,7 +201,7 @@ fn names(shape: &Shape) -> &'static [&'static str] {
 ///
 /// # Errors
 /// If there is none that can do it.
-pub(crate) fn choose(world: &World, shape: &Shape, combiner: Option<&Combiner>) -> Result<Choice> {
+pub(crate) fn choose(world: &Core, shape: &Shape, combiner: Option<&Combiner>) -> Result<Choice> {
     world.collectives.preferences().choose(shape, combiner).ok_or_else(|| {
         let operation = shape.operation.name();
         let reason = "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC".to_owned();

@@ -3,12 +3,13 @@
 use super::block::BOARD_BYTES;
 use super::schedule::Rank;
 use crate::Pe;
-use crate::element::Element;
+use crate::array::symmetric::Symmetric;
+use crate::array::view::View;
+use crate::base::element::Element;
+use crate::memory::usage::Usage;
 use crate::realm::{Bases, Realm};
-use crate::symmetric::{Symmetric, Usage};
 use crate::team::TeamCore;
-use crate::view::View;
-use crate::world::World;
+use crate::world::{Core, World};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -127,7 +128,7 @@ pub(super) struct Operand<'a> {
 impl Operand<'_> {
     /// Where a member of a team has these elements, if it is mapped.
     #[inline]
-    pub(super) fn place(&self, world: &World, team: &TeamCore, rank: Rank) -> *mut u8 {
+    pub(super) fn place(&self, world: &Core, team: &TeamCore, rank: Rank) -> *mut u8 {
         if rank == team.my_rank() {
             return self.own;
         }

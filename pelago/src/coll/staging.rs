@@ -21,13 +21,13 @@ use super::broadcast::tree::k_nomial;
 use super::combine::doubling::Pairing;
 use super::hierarchy::Hierarchy;
 use super::schedule::Rank;
-use crate::channel::Target;
-use crate::restricted;
-use crate::signal::SignalOp;
+use crate::array::signal::SignalOp;
+use crate::base::awaited::Awaited;
+use crate::base::vote::{VOTE_BYTES, Vote};
+use crate::endpoint::channel::Target;
+use crate::job::restricted;
 use crate::team::TeamCore;
-use crate::vote::{VOTE_BYTES, Vote};
-use crate::wait::Awaited;
-use crate::world::World;
+use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
@@ -60,7 +60,7 @@ pub(crate) const fn bytes(n: usize) -> usize {
 const _: () = assert!(VOTE_BYTES <= PACKED_BYTES && PACKED_BYTES <= PAGE_BYTES);
 
 /// The most data that a message can have here, in bytes.
-pub(super) fn staged_bytes(world: &World) -> usize {
+pub(super) fn staged_bytes(world: &Core) -> usize {
     if world.net_channel().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
 }
 
@@ -85,7 +85,7 @@ impl Page {
 
 /// The exchange of messages between the leaders of a team's nodes.
 pub(super) struct Staging<'a> {
-    pub(super) world: &'a World,
+    pub(super) world: &'a Core,
     pub(super) team: &'a TeamCore,
     pub(super) levels: &'a Hierarchy,
     pub(super) operation: &'static str,
@@ -321,7 +321,7 @@ impl Staging<'_> {
 impl TeamCore {
     /// A member that makes a call in two levels where this PE makes the agreement that it has begun last, if
     /// one is seen to; `None` within if it is not known which.
-    pub(super) fn finds_call(&self, world: &World) -> Option<Option<Rank>> {
+    pub(super) fn finds_call(&self, world: &Core) -> Option<Option<Rank>> {
         let levels = self.hierarchy(world)?;
         let (node, mine) = (&levels.node, self.agreed_last.load(Ordering::Relaxed));
         let (begun, me) = (node.sequence.load(Ordering::Relaxed), node.my_rank());

@@ -21,11 +21,11 @@ use super::shape::{Blocks, Operation, Shape};
 use super::span::Operand;
 use super::staging::{PACKED_BYTES, Page, Staging, staged_bytes};
 use super::sync_memory::Plan;
-use crate::error::Result;
-use crate::restricted::{self, Callback};
+use crate::base::error::Result;
+use crate::base::vote::Vote;
+use crate::job::restricted::{self, Callback};
 use crate::team::{Team, TeamCore};
-use crate::vote::Vote;
-use crate::world::World;
+use crate::world::Core;
 use pelago_fabric::copy;
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ enum Way {
 
 /// A blocking operation of a team in two levels.
 pub(super) struct TwoLevel<'a> {
-    world: &'a World,
+    world: &'a Core,
     team: &'a Arc<TeamCore>,
     levels: &'a Hierarchy,
     operation: &'static str,
@@ -90,7 +90,7 @@ impl Team<'_> {
 impl TeamCore {
     /// The hierarchy for a call, if it may be done in two levels.
     #[track_caller]
-    pub(super) fn levels_for(&self, world: &World, call: &Call<'_>) -> Option<&Hierarchy> {
+    pub(super) fn levels_for(&self, world: &Core, call: &Call<'_>) -> Option<&Hierarchy> {
         if self.is_mapped() || !world.collectives.prefers_direct() {
             return None;
         }
@@ -103,7 +103,7 @@ impl TeamCore {
 
     /// A meeting of the members in two levels; whether there are any.
     #[track_caller]
-    pub(super) fn sync_in_levels(self: &Arc<Self>, world: &World) -> bool {
+    pub(super) fn sync_in_levels(self: &Arc<Self>, world: &Core) -> bool {
         let Some(levels) = self.levels_for_barrier(world) else { return false };
         levels.sync();
         true
@@ -111,13 +111,13 @@ impl TeamCore {
 
     /// The same, in which the PEs vote: `None` if no meeting was held, as there are no levels.
     #[track_caller]
-    pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &World, sequence: u64, vote: Vote) -> Option<Vote> {
+    pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &Core, sequence: u64, vote: Vote) -> Option<Vote> {
         let levels = self.levels_for_barrier(world)?;
         Some(levels.sync_voting(sequence, vote))
     }
 
     #[track_caller]
-    fn levels_for_barrier<'a>(self: &'a Arc<Self>, world: &'a World) -> Option<TwoLevel<'a>> {
+    fn levels_for_barrier<'a>(self: &'a Arc<Self>, world: &'a Core) -> Option<TwoLevel<'a>> {
         let levels = self.levels_for(world, &Call::barrier())?;
         levels.begins_call();
         Some(TwoLevel { world, team: self, levels, operation: "barrier" })
@@ -125,7 +125,7 @@ impl TeamCore {
 }
 
 /// How a call is done in two levels, if it pays.
-fn way(world: &World, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> Option<Way> {
+fn way(world: &Core, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> Option<Way> {
     use Operation::*;
     let (n, bytes) = (team.len(), call.count * call.element_bytes);
     let all = bytes.saturating_mul(n);

@@ -5,15 +5,16 @@
 
 use super::{Access, Atomic, Exclusive, Locked, ReadOnly};
 use crate::Pe;
-use crate::agree::Call;
-use crate::amo::AtomicElement;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::kind::ObjectKind;
-use crate::restricted;
+use crate::array::amo::AtomicElement;
+use crate::array::view::View;
+use crate::base::call::Call;
+use crate::base::call::conversion;
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
+use crate::job::restricted;
 use crate::space::Space;
 use crate::upc::{BlockSize, Layout, SharedArray};
-use crate::view::View;
 use crate::world::World;
 
 /// An array over all PEs of the job or of a team, its elements dealt out in blocks and named by one index;
@@ -201,7 +202,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     fn convert<B: Access>(self) -> Result<Array<'w, T, B>> {
         let Array { parts, state } = self;
         let (world, realm) = (parts.parts().world(), parts.parts().realm());
-        restricted::forbid(world, super::conversion(B::CODE));
+        restricted::forbid(world, conversion(B::CODE));
         drop(state);
         let offset_bytes = parts.parts().place.offset_bytes();
         realm.agree(world, Call::Convert { offset_bytes, to: B::CODE })?;

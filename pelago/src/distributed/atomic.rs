@@ -7,9 +7,9 @@
 use super::iter::{Iter, block_len};
 use super::{Array, Atomic, reduction};
 use crate::Pe;
-use crate::amo::{AtomicElement, AtomicInteger};
+use crate::array::amo::{AtomicElement, AtomicInteger};
+use crate::base::error::Result;
 use crate::coll::reduction::{ReduceOp, Reducible};
-use crate::error::Result;
 use pelago_fabric::AtomicOp;
 
 /// Single elements. Over the net those that answer something take a round trip; the others do not wait, and

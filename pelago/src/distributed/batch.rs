@@ -5,7 +5,7 @@
 
 use super::{Access, Array};
 use crate::Pe;
-use crate::element::Element;
+use crate::base::element::Element;
 use crate::upc::Layout;
 use std::ops::Range;
 

@@ -5,9 +5,9 @@
 
 use super::reduction;
 use super::{Array, Exclusive, part};
+use crate::base::element::Element;
+use crate::base::error::Result;
 use crate::coll::reduction::{ReduceOp, Reducible};
-use crate::element::Element;
-use crate::error::Result;
 
 impl<T: Element> Array<'_, T, Exclusive> {
     /// This PE's part.

@@ -2,8 +2,8 @@
 //!
 //! Invariant: nothing is fetched element by element; how a block is fetched, the discipline says.
 
-use crate::element::Element;
-use crate::error::Result;
+use crate::base::element::Element;
+use crate::base::error::Result;
 use std::ops::Range;
 
 use super::batch::zeros;

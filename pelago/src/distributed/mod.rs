@@ -23,9 +23,9 @@ pub use array::Array;
 pub use iter::Iter;
 pub use locked::{ReadGuard, WriteGuard};
 
-use crate::element::Element;
-use crate::error::Result;
-use crate::view::View;
+use crate::array::view::View;
+use crate::base::element::Element;
+use crate::base::error::Result;
 use part_lock::PartLocks;
 use sealed::Discipline;
 
@@ -63,14 +63,6 @@ mod sealed {
         /// Makes what the array of these parts needs. Collective, if it is anything.
         fn open<'w, T: Element>(parts: &View<'w, T>) -> Result<Self::State<'w>>;
     }
-}
-
-/// The conversions, by the code of the discipline that they lead to.
-const CONVERSIONS: [&str; 4] = ["into_exclusive", "into_read_only", "into_atomic", "into_locked"];
-
-/// The conversion to the discipline of a code.
-pub(crate) fn conversion(code: u64) -> &'static str {
-    CONVERSIONS.get(code as usize).copied().unwrap_or("a conversion")
 }
 
 macro_rules! disciplines_without_state {

@@ -2,8 +2,8 @@
 //!
 //! Invariant: only the files of the disciplines make slices, each where its discipline keeps others away.
 
-use crate::element::Element;
-use crate::segment::Part;
+use crate::base::element::Element;
+use crate::memory::segment::Part;
 use crate::upc::SharedArray;
 
 /// The own part, to read.

@@ -19,18 +19,19 @@
 //! it holds nothing: so PEs that take parts of one array never wait for each other in a circle.
 
 use crate::Pe;
-use crate::agree::Call;
-use crate::error::Result;
-use crate::kind::ObjectKind;
+use crate::array::symmetric::Symmetric;
+use crate::array::view::View;
+use crate::base::call::Call;
+use crate::base::error::Result;
+use crate::base::kind::ObjectKind;
+use crate::base::locked::locked;
+use crate::job::restricted;
 use crate::lock::queue::{LOCK_WORDS, Queue};
 use crate::realm::Realm;
-use crate::restricted;
-use crate::symmetric::Symmetric;
-use crate::view::View;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Words of 8 bytes on each PE. The first has the two words of the queueing lock.
 const WORDS: usize = 3;
@@ -172,7 +173,7 @@ impl<'w> PartLocks<'w> {
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.turn)
     }
 }
 

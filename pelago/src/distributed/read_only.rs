@@ -7,10 +7,10 @@ use super::batch::{Batch, zeros};
 use super::iter::{Iter, block_len};
 use super::{Array, ReadOnly, part, reduction};
 use crate::Pe;
+use crate::array::nb::Transfer;
+use crate::base::element::Element;
+use crate::base::error::Result;
 use crate::coll::reduction::{ReduceOp, Reducible};
-use crate::element::Element;
-use crate::error::Result;
-use crate::nb::Transfer;
 use crate::vis::Indexed;
 use std::ops::Range;
 

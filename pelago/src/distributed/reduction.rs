@@ -5,8 +5,8 @@
 //! all PEs, bit by bit.
 
 use super::batch::zeros;
+use crate::base::error::{ErrorKind, Result};
 use crate::coll::reduction::{Combiner, ReduceOp, Reducible};
-use crate::error::{ErrorKind, Result};
 use crate::notice::REDUCE;
 use crate::team::Team;
 use crate::upc::SharedArray;

@@ -5,11 +5,11 @@
 
 use super::{AtomicExecutor, AtomicOps};
 use crate::Pe;
-use crate::amo::{AtomicElement, AtomicInteger};
+use crate::array::amo::{AtomicElement, AtomicInteger};
+use crate::array::nb::{Fetch, Region, Update};
+use crate::array::view::View;
+use crate::base::error::{ErrorKind, Result};
 use crate::context::Context;
-use crate::error::{ErrorKind, Result};
-use crate::nb::{Fetch, Region, Update};
-use crate::view::View;
 use pelago_fabric::AtomicOp;
 
 /// The operations of an atomic domain on an array: see [`AtomicDomain::on`](crate::AtomicDomain::on). PEs are

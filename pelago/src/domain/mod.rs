@@ -16,20 +16,18 @@
 //! a domain with other accesses, on a word; a program that is to be taken there keeps to that here as well.
 
 mod handle;
-mod operations;
-mod table;
 
+pub use crate::base::atomic_ops::AtomicOps;
+pub use crate::base::atomic_type::{AtomicType, NoSuchAtomic};
 pub use handle::Atomics;
-pub use operations::AtomicOps;
-pub use table::{AtomicType, NoSuchAtomic};
 
-use crate::amo::AtomicElement;
-use crate::error::{ErrorKind, Result};
-use crate::restricted;
-use crate::route::Executor;
-use crate::symmetric::Symmetric;
+use crate::array::amo::AtomicElement;
+use crate::array::symmetric::Symmetric;
+use crate::array::view::View;
+use crate::base::error::{ErrorKind, Result};
+use crate::job::restricted;
+use crate::memory::route::Executor;
 use crate::team::Team;
-use crate::view::View;
 use crate::world::World;
 use pelago_fabric::AtomicKind;
 use std::fmt;

@@ -6,11 +6,11 @@
 
 use super::{All, Leaf, Outcome, Probe};
 use crate::am::{Datum, Reply};
-use crate::amo::AtomicElement;
+use crate::array::amo::AtomicElement;
+use crate::array::nb::{Fetch, Transfer, Update};
+use crate::base::awaited::Awaited;
+use crate::base::element::Element;
 use crate::coll::request::Request;
-use crate::element::Element;
-use crate::nb::{Fetch, Transfer, Update};
-use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::cell::Cell;

@@ -15,7 +15,7 @@ pub use future::EventFuture;
 pub use probe::Probe;
 
 use crate::Pe;
-use crate::wait::Awaited;
+use crate::base::awaited::Awaited;
 use crate::world::World;
 use std::marker::PhantomData;
 

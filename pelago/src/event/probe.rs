@@ -3,7 +3,7 @@
 use crate::Pe;
 use crate::am::replies::Slot;
 use crate::coll::engine::Progress;
-use crate::tracker::Tracker;
+use crate::endpoint::tracker::Tracker;
 use crate::world::World;
 use std::sync::Arc;
 

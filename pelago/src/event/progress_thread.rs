@@ -4,7 +4,7 @@
 //! arrives, and sleeps at the doorbell, where active messages and barriers ring, but puts and atomics, which
 //! need nobody at their target, do not.
 
-use crate::wait::Awaited;
+use crate::base::awaited::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::panic::resume_unwind;

@@ -7,12 +7,13 @@
 //! drop a future, which forgets its own.
 
 use super::Probe;
-use crate::restricted::{self, Callback};
-use crate::world::World;
+use crate::base::locked::locked;
+use crate::job::restricted::{self, Callback};
+use crate::world::Core;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 
 /// All that wait in a world.
@@ -39,11 +40,11 @@ struct Entry {
 }
 
 /// A thread that drives, for as long as this lives.
-pub(super) struct Driver<'a>(&'a World);
+pub(super) struct Driver<'a>(&'a Core);
 
 impl Wakers {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.waiting)
     }
 
     /// Whether some thread drives.
@@ -85,7 +86,7 @@ impl Wakers {
     }
 }
 
-impl World {
+impl Core {
     /// Wakes those whose events have come.
     #[inline]
     pub(crate) fn wake_futures(&self) {

@@ -19,8 +19,8 @@
 //! words are 0 when the lock is free.
 
 use crate::Pe;
-use crate::error::Result;
-use crate::view::View;
+use crate::array::view::View;
+use crate::base::error::Result;
 
 /// Words that a lock has on each PE: the last of the queue (at the home PE), and the node.
 pub(crate) const LOCK_WORDS: usize = 2;

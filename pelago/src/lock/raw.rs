@@ -3,10 +3,9 @@
 use super::held;
 use super::queue::{LOCK_WORDS, Queue};
 use crate::Pe;
-use crate::error::{ErrorKind, Result};
-use crate::view::View;
-use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::array::view::View;
+use crate::base::error::{ErrorKind, Result};
+use crate::memory::usage::Claims;
 
 /// A lock in two words of an array on each PE, which are 0 when nobody has used it yet, and used by nothing
 /// else. A PE holds it, whichever of its threads has acquired it, and any of them may release it. It does not
@@ -31,10 +30,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct RawLock<'a> {
     queue: Queue<'a>,
 }
-
-/// The raw locks in an array that this PE holds or waits for, by where they begin, in bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<Vec<usize>>);
 
 impl<'a> View<'a, u32> {
     /// The lock in the elements `index` and `index + 1` of every PE, whose queue ends at PE `home`: the
@@ -100,34 +95,5 @@ impl RawLock<'_> {
 
     fn claims(&self) -> &Claims {
         &self.queue.words.usage().locks
-    }
-}
-
-impl Claims {
-    /// Notes a lock as wanted; false if it is already.
-    fn claim(&self, lock: usize) -> bool {
-        let mut claims = self.lock();
-        let is_new = !claims.contains(&lock);
-        if is_new {
-            claims.push(lock);
-        }
-        is_new
-    }
-
-    fn is_claimed(&self, lock: usize) -> bool {
-        self.lock().contains(&lock)
-    }
-
-    fn give_up(&self, lock: usize) {
-        self.lock().retain(|&claimed| claimed != lock);
-    }
-
-    /// Forgets those that begin in these bytes.
-    pub fn forget(&self, bytes: Range<usize>) {
-        self.lock().retain(|lock| !bytes.contains(lock));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,18 +3,19 @@
 //! Invariant: what waits here is started by progress, without a quiet. It was counted before by those who
 //! count on it. Messages to one PE leave in the order in which they came here.
 
-use super::{Purpose, locked};
+use super::ProgressState;
+use super::purpose::Purpose;
 use crate::Pe;
-use crate::channel::{Channel, Target};
-use crate::route::Executor;
-use crate::tracker::Tracker;
-use crate::world::World;
+use crate::base::locked::locked;
+use crate::endpoint::channel::{Channel, Target};
+use crate::endpoint::tracker::Tracker;
+use crate::memory::route::Executor;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use pelago_fabric::{Atomic, Token};
 use std::sync::{Arc, Mutex};
 
 /// Something to start when there is room, or when something else is complete.
-enum Deferred {
+pub(crate) enum Deferred {
     Message {
         pe: Pe,
         header: u64,
@@ -46,7 +47,7 @@ enum Deferred {
 
 /// What waits to be started.
 #[derive(Default)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     deferred: Mutex<Vec<Deferred>>,
     /// How many, for those who only look.
     count: AtomicUsize,
@@ -55,11 +56,11 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    fn push(&self, deferred: Deferred) {
+    pub(crate) fn push(&self, deferred: Deferred) {
         let mut all = locked(&self.deferred);
         all.push(deferred);
         self.count.store(all.len(), Ordering::Relaxed);
@@ -80,101 +81,22 @@ impl Outbox {
     }
 }
 
-impl World {
+impl ProgressState {
     /// Notes a message that is sent when there is room.
     pub(crate) fn send_later(&self, pe: Pe, purpose: Purpose, header: u64, payload: Vec<u8>) {
         let header = purpose.over(header);
-        self.agenda.outbox.push(Deferred::Message { pe, header, payload });
-    }
-
-    /// Starts an atomic that fetches nothing behind a put to the same PE, which `after` counts: at once, if
-    /// it is a message that arrives behind the put, else when that is complete. Its channel is quiet only
-    /// after it; `tracker` counts both, `after` as sent.
-    ///
-    /// # Safety
-    /// The word lies in the heap, aligned.
-    pub(crate) unsafe fn start_atomic_after(
-        &self,
-        after: Tracker,
-        channel: &Arc<Channel>,
-        target: Target,
-        atomic: Atomic,
-        tracker: Option<&Tracker>,
-    ) {
-        let token = tracker.map(Tracker::token);
-        if let Some(tracker) = tracker {
-            tracker.begin(true);
-        }
-        // SAFETY: the caller vouches for the word; there is no result to place.
-        let outcome = match unsafe { self.try_signal_behind(channel, target, &atomic, tracker) } {
-            true => token.map(|token| Deferred::Told { after: after.clone(), token }),
-            false => {
-                channel.add_follower();
-                let channel = Arc::clone(channel);
-                Some(Deferred::Atomic { channel, target, atomic, after: Some(after.clone()), token })
-            }
-        };
-        match outcome {
-            Some(deferred) => self.agenda.outbox.push(deferred),
-            None => self.trackers.release(after),
-        }
-        self.progress();
-    }
-
-    /// Starts an atomic that is a message and arrives behind all puts to the same PE; `false` if it is none,
-    /// or there is no room for it now. The tracker counts it, if it is started.
-    ///
-    /// # Safety
-    /// The word lies in the heap, aligned.
-    unsafe fn try_signal_behind(
-        &self,
-        channel: &Arc<Channel>,
-        target: Target,
-        atomic: &Atomic,
-        tracker: Option<&Tracker>,
-    ) -> bool {
-        let executor = || self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind));
-        if !channel.keeps_messages_behind_puts()
-            || !Arc::ptr_eq(channel, self.net_channel())
-            || !matches!(executor(), Executor::Target)
-        {
-            return false;
-        }
-        let (token, null) = (tracker.map(Tracker::token), std::ptr::null_mut());
-        if let Some(tracker) = tracker {
-            tracker.begin(false);
-        }
-        // SAFETY: the caller vouches for the word; there is no result to place.
-        let is_started = unsafe { self.try_request(channel, target, atomic, null, token) };
-        if let (false, Some(tracker)) = (is_started, tracker) {
-            tracker.done_at_once(false);
-        }
-        is_started
-    }
-
-    /// Sends an active message as soon as its data are complete: `tracker` counts these as sent, and the
-    /// message as done when it is on its way.
-    pub(crate) fn send_active_after(
-        &self,
-        data: Tracker,
-        (pe, header, words): (Pe, u64, Vec<u64>),
-        tracker: &Tracker,
-    ) {
-        tracker.begin(true);
-        let (after, token) = (Some(data), tracker.token());
-        self.agenda.outbox.push(Deferred::Active { pe, header, words, after, token });
-        self.progress();
+        self.outbox.push(Deferred::Message { pe, header, payload });
     }
 
     /// Whether nothing waits for room any more.
     pub(crate) fn has_sent_all(&self) -> bool {
-        self.agenda.outbox.is_empty()
+        self.outbox.is_empty()
     }
 
     /// Starts whatever of the outbox can be started now.
     pub(crate) fn flush_outbox(&self, net: &Channel) {
-        let _flushing = locked(&self.agenda.outbox.flushing);
-        let mut waiting = self.agenda.outbox.take();
+        let _flushing = locked(&self.outbox.flushing);
+        let mut waiting = self.outbox.take();
         // The PEs for which there was no room: what waits for them behind the first message stays.
         let mut is_full = Vec::new();
         waiting.retain_mut(|deferred| match deferred {
@@ -204,7 +126,7 @@ impl World {
                     self.trackers.release(after);
                     self.trackers.sent(*token);
                 }
-                let is_sent = self.try_active(*pe, *header, words, &[]);
+                let is_sent = self.upper.get().is_some_and(|upper| upper.try_active(*pe, *header, words));
                 if is_sent {
                     self.trackers.done(*token);
                 }
@@ -225,7 +147,38 @@ impl World {
             }
         });
         if !waiting.is_empty() {
-            self.agenda.outbox.put_back(waiting);
+            self.outbox.put_back(waiting);
         }
+    }
+
+    /// Starts an atomic that is a message and arrives behind all puts to the same PE; `false` if it is none,
+    /// or there is no room for it now. The tracker counts it, if it is started.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned.
+    pub(crate) unsafe fn try_signal_behind(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        tracker: Option<&Tracker>,
+    ) -> bool {
+        let executor = || self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind));
+        if !channel.keeps_messages_behind_puts()
+            || !Arc::ptr_eq(channel, self.net_channel())
+            || !matches!(executor(), Executor::Target)
+        {
+            return false;
+        }
+        let (token, null) = (tracker.map(Tracker::token), std::ptr::null_mut());
+        if let Some(tracker) = tracker {
+            tracker.begin(false);
+        }
+        // SAFETY: the caller vouches for the word; there is no result to place.
+        let is_started = unsafe { self.try_request(channel, target, atomic, null, token) };
+        if let (false, Some(tracker)) = (is_started, tracker) {
+            tracker.done_at_once(false);
+        }
+        is_started
     }
 }

@@ -7,8 +7,8 @@
 
 use super::shared_array::SharedArray;
 use crate::Pe;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
 use std::ops::Range;
 
 /// Bytes that go through private memory at once.

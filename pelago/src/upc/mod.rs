@@ -9,16 +9,15 @@ mod bulk;
 mod layout;
 mod pointer;
 mod semaphore;
-mod semaphore_kind;
 mod shared_array;
 mod signalling_put;
 mod split_barrier;
 mod strict;
 
+pub use crate::base::semaphore_kind::SemaphoreKind;
 pub use layout::{Affine, BlockSize, Layout};
 pub use pointer::SharedPointer;
 pub use semaphore::{Semaphore, Semaphores};
-pub use semaphore_kind::SemaphoreKind;
 pub use shared_array::SharedArray;
 pub use split_barrier::SplitBarrier;
 pub use strict::Strict;

@@ -7,7 +7,7 @@
 
 use super::layout::Layout;
 use crate::Pe;
-use crate::element::Element;
+use crate::base::element::Element;
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;

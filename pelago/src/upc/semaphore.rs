@@ -18,16 +18,16 @@
 //! between two puts of `POSTED` the first is complete, so the word never falls behind. Every wait makes
 //! progress. Source: the slides "GASNet and Berkeley UPC on BlueGene/P", appendix (UPC Semaphore).
 
-use super::semaphore_kind::SemaphoreKind;
 use crate::Pe;
-use crate::agree::Call;
-use crate::error::{ErrorKind, Result};
-use crate::kind::ObjectKind;
+use crate::array::symmetric::Symmetric;
+use crate::array::view::View;
+use crate::base::awaited::Awaited;
+use crate::base::call::Call;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
+use crate::base::semaphore_kind::SemaphoreKind;
 use crate::realm::Realm;
 use crate::space::Space;
-use crate::symmetric::Symmetric;
-use crate::view::View;
-use crate::wait::Awaited;
 use crate::world::World;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;

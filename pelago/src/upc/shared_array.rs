@@ -7,14 +7,14 @@
 use super::layout::{Affine, BlockSize, Layout};
 use super::pointer::SharedPointer;
 use crate::Pe;
-use crate::agree::{Call, NO_BLOCKS};
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::kind::ObjectKind;
+use crate::array::symmetric::Symmetric;
+use crate::array::view::View;
+use crate::base::call::{Call, NO_BLOCKS};
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
 use crate::realm::Realm;
 use crate::space::Space;
-use crate::symmetric::Symmetric;
-use crate::view::View;
 use crate::world::World;
 use std::ops::Range;
 

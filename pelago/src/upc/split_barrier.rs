@@ -8,12 +8,12 @@
 //! is complete when any PE has waited. Every PE finds the same result, so a mismatch is found by all. Source:
 //! UPC Language Specifications 1.3, section 6.6.1 (`upc_notify`, `upc_wait`, `upc_barrier`).
 
+use crate::array::symmetric::Symmetric;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::kind::ObjectKind;
 use crate::coll::request::Request;
-use crate::error::{ErrorKind, Result};
-use crate::kind::ObjectKind;
 use crate::realm::Realm;
 use crate::space::Space;
-use crate::symmetric::Symmetric;
 use crate::team::Team;
 use crate::world::World;
 use crate::{Collective, Element, Pe};

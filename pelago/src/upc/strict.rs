@@ -7,9 +7,9 @@
 //! Language Specifications 1.3, appendix B (memory consistency).
 
 use crate::Pe;
-use crate::element::Element;
-use crate::error::Result;
-use crate::view::View;
+use crate::array::view::View;
+use crate::base::element::Element;
+use crate::base::error::Result;
 use pelago_fabric::sync::{Ordering, fence};
 
 /// An array seen by strict accesses: see [`View::strict`].

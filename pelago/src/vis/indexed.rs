@@ -5,12 +5,12 @@
 
 use super::{Run, Runs};
 use crate::Pe;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::nb::Transfer;
-use crate::signal::{Signal, SignalOp};
-use crate::tracker::Tracker;
-use crate::view::View;
+use crate::array::nb::Transfer;
+use crate::array::signal::{Signal, SignalOp};
+use crate::array::view::View;
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::endpoint::tracker::Tracker;
 
 /// Which elements an indexed put or get moves: a block of `block` elements for each of the indices in the
 /// array. In the slice the blocks lie one after the other, unless there are positions.

@@ -8,7 +8,6 @@
 
 mod grid;
 mod indexed;
-pub(crate) mod parcel;
 mod region;
 mod strided;
 mod vector;
@@ -18,15 +17,15 @@ pub use indexed::Indexed;
 pub use strided::{Shape, Strided};
 
 use crate::Pe;
-use crate::channel::{Channel, Target};
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::route::Executor;
-use crate::segment::Part;
-use crate::signal::Signal;
-use crate::tracker::Tracker;
-use crate::view::{View, Way};
-use parcel::Parcel;
+use crate::array::signal::Signal;
+use crate::array::view::{View, Way};
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::endpoint::channel::{Channel, Target};
+use crate::endpoint::parcel::Parcel;
+use crate::endpoint::tracker::Tracker;
+use crate::memory::route::Executor;
+use crate::memory::segment::Part;
 use pelago_fabric::AtomicKind;
 use std::sync::Arc;
 

@@ -4,11 +4,11 @@
 use super::vector::Slices;
 use super::{Indexed, Shape};
 use crate::Pe;
-use crate::element::Element;
-use crate::error::Result;
-use crate::nb::Region;
-use crate::signal::{Signal, SignalOp};
-use crate::view::View;
+use crate::array::nb::Region;
+use crate::array::signal::{Signal, SignalOp};
+use crate::array::view::View;
+use crate::base::element::Element;
+use crate::base::error::Result;
 use std::ops::Range;
 
 impl<'scope> Region<'scope> {

@@ -9,13 +9,13 @@ use super::Run;
 use super::Runs;
 use super::grid::{Dimension, Grid, GridAt};
 use crate::Pe;
-use crate::element::Element;
-use crate::error::{ErrorKind, Result};
-use crate::nb::Transfer;
-use crate::segment::Part;
-use crate::signal::{Signal, SignalOp};
-use crate::tracker::Tracker;
-use crate::view::View;
+use crate::array::nb::Transfer;
+use crate::array::signal::{Signal, SignalOp};
+use crate::array::view::View;
+use crate::base::element::Element;
+use crate::base::error::{ErrorKind, Result};
+use crate::endpoint::tracker::Tracker;
+use crate::memory::segment::Part;
 use std::slice;
 
 /// Which elements a strided put or get moves: `count` blocks of `block` elements each. Strides count from the

@@ -1,20 +1,20 @@
 //! The steps of a schedule that move data to other members, or signal to them.
 
 use super::{Following, Request, TeamEngine};
-use crate::channel::Target;
+use crate::array::signal::SignalOp;
 use crate::coll::block;
 use crate::coll::schedule::{Buffer, Place, Rank, Remote, Slot};
 use crate::coll::sync_memory::{ANNOUNCES, Mark};
-use crate::route::Route;
-use crate::signal::SignalOp;
-use crate::world::World;
+use crate::endpoint::channel::Target;
+use crate::memory::route::Route;
+use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
 impl Request {
     pub(super) fn put(
         &mut self,
-        world: &World,
+        world: &Core,
         engine: &mut TeamEngine,
         (to, signal): (Rank, Option<Slot>),
         from: Place,
@@ -65,7 +65,7 @@ impl Request {
     /// The range lies in the other's region. The source is kept until the operation is over.
     unsafe fn put_marked(
         &mut self,
-        world: &World,
+        world: &Core,
         engine: &TeamEngine,
         (target, from, bytes): (Target, *const u8, usize),
         to: Rank,
@@ -83,7 +83,7 @@ impl Request {
         }
     }
 
-    pub(super) fn get(&mut self, world: &World, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
+    pub(super) fn get(&mut self, world: &Core, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
         let pe = self.team.pe(of);
         if world.routes.to(pe) == Route::Mapped {
             // SAFETY: the shape says that both places have so many bytes; the PE is mapped.
@@ -98,7 +98,7 @@ impl Request {
 
     pub(super) fn signal(
         &mut self,
-        world: &World,
+        world: &Core,
         engine: &mut TeamEngine,
         to: Rank,
         slot: Slot,
@@ -153,7 +153,7 @@ impl Request {
     }
 
     /// Signals for the puts whose data have arrived.
-    pub(super) fn follow(&mut self, world: &World, engine: &TeamEngine) {
+    pub(super) fn follow(&mut self, world: &Core, engine: &TeamEngine) {
         let mut following = std::mem::take(&mut self.following);
         following.retain(|put| {
             let has_arrived = put.data.is_done();
@@ -166,7 +166,7 @@ impl Request {
         self.following = following;
     }
 
-    fn write_mark(&self, world: &World, engine: &TeamEngine, to: Rank, mark: Mark) {
+    fn write_mark(&self, world: &Core, engine: &TeamEngine, to: Rank, mark: Mark) {
         let offset = self.mark_offset(engine, to, mark);
         world.write_word(self.team.pe(to), offset, mark.word, self.operation);
     }

@@ -5,7 +5,7 @@
 
 use super::sweep::sweep;
 use super::{ReduceOp, Reducible};
-use crate::element::Element;
+use crate::base::element::Element;
 use pelago_fabric::copy;
 use std::any::type_name;
 use std::fmt;

@@ -5,7 +5,7 @@
 //! (docs/decisions/0003-opaque-copy.md). So a race gives elements that are old, new or mixed, but nothing
 //! undefined. What is read stands in registers or on the stack when it is combined. Places need no alignment.
 
-use crate::element::Element;
+use crate::base::element::Element;
 use pelago_fabric::copy;
 use std::mem::{MaybeUninit, align_of};
 

@@ -1,0 +1,10 @@
+//! Symmetric arrays and the one-sided operations on them.
+
+pub(crate) mod amo;
+pub(crate) mod local;
+pub(crate) mod nb;
+pub(crate) mod p2p;
+pub(crate) mod rma;
+pub(crate) mod signal;
+pub(crate) mod symmetric;
+pub(crate) mod view;

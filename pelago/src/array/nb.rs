@@ -1,0 +1,698 @@
+//! Non-blocking operations: in scopes and regions, with explicit handles that own their buffers, and implicit
+//! ones for callers that keep the buffers themselves.
+//!
+//! Invariant: in safe code a buffer in use cannot be touched, moved or freed before its operation is done
+//! with it, whatever is forgotten: a scope does not end before its operations have, and a handle owns its
+//! buffer. Between PEs that map each other the operations are complete when they are started.
+
+use crate::Pe;
+use crate::array::amo::{AtomicElement, atomic, comparing};
+use crate::array::signal::{Signal, SignalOp};
+use crate::array::view::View;
+use crate::base::awaited::Awaited;
+use crate::base::element::Element;
+use crate::base::error::Result;
+use crate::endpoint::tracker::Tracker;
+use crate::event::{Event, Leaf, Outcome, Probe};
+use crate::world::World;
+use pelago_fabric::{Atomic, AtomicOp};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+/// A scope of non-blocking operations; see [`World::scope`]. It derefs to a [`Region`], that of the
+/// operations that are started on the scope itself.
+pub struct Scope<'scope, 'env: 'scope> {
+    whole: Region<'scope>,
+    trackers: Regions,
+    environment: PhantomData<&'env mut &'env ()>,
+}
+
+/// Operations of a scope that are tested and waited for together, apart from the others (an access region, as
+/// GASNet has it): see [`Scope::region`]. They may use buffers that outlive the scope.
+pub struct Region<'scope> {
+    world: &'scope World,
+    /// `None` if every PE is mapped: then nothing is ever under way.
+    tracker: Option<Tracker>,
+    /// Neither a longer nor a shorter lifetime will do: buffers live as long as the region's own scope.
+    buffers: PhantomData<&'scope mut &'scope ()>,
+}
+
+/// The trackers of a scope's regions; none where every PE is mapped.
+type Regions = Option<Rc<RefCell<Vec<Tracker>>>>;
+
+/// Ends a scope, on unwinding as well: completes all its regions and gives their trackers back.
+struct End<'env> {
+    world: &'env World,
+    trackers: Regions,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        for tracker in self.trackers.iter().flat_map(|trackers| trackers.take()) {
+            self.world.complete_in_drop(tracker);
+        }
+        self.world.order_stores();
+    }
+}
+
+impl World {
+    /// Runs `work` with a scope in which operations do not wait: they may use buffers that outlive the scope,
+    /// and all of them are complete when `scope` returns.
+    ///
+    /// ```
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let inbox = world.alloc_zeroed::<u32>(3)?;
+    /// let mine = [world.my_pe() as u32 + 1];
+    /// world.scope(|scope| (0..3).try_for_each(|pe| scope.put(&inbox, pe, world.my_pe(), &mine)))?;
+    /// world.barrier();
+    /// assert_eq!(inbox.local().to_vec(), [1, 2, 3]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    #[track_caller]
+    pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+        let whole = Region::open(self);
+        let trackers: Regions = whole.tracker.clone().map(|tracker| Rc::new(RefCell::new(vec![tracker])));
+        let _end = End { world: self, trackers: trackers.clone() };
+        let scope = Scope { whole, trackers, environment: PhantomData };
+        work(&scope)
+    }
+
+    /// Waits for a tracker and gives it back; in a destructor.
+    fn complete_in_drop(&self, tracker: Tracker) {
+        self.finish_in_drop(|world| {
+            world.wait(Awaited::Quiet, || tracker.is_done());
+            world.trackers.release(tracker);
+        });
+    }
+
+    /// Waits in a destructor: not at all if the channels are shut, so that nothing is under way, and without
+    /// a panic while the thread panics already. A wait that fails shuts them, so nothing touches a buffer
+    /// afterwards in any case.
+    pub(crate) fn finish_in_drop(&self, wait: impl FnOnce(&World)) {
+        if self.net.as_ref().is_some_and(|net| net.is_shut()) {
+            return;
+        }
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| wait(self))) {
+            self.close();
+            if !std::thread::panicking() {
+                resume_unwind(payload);
+            }
+        }
+    }
+}
+
+impl<'scope> std::ops::Deref for Scope<'scope, '_> {
+    type Target = Region<'scope>;
+
+    fn deref(&self) -> &Region<'scope> {
+        &self.whole
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// A region within this scope, whose operations can be tested and waited for apart from the others. They
+    /// are complete when the scope ends, at the latest.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let inbox = world.alloc_zeroed::<u64>(2)?;
+    /// let (first, second) = ([1], [2]);
+    /// world.scope(|scope| {
+    ///     let region = scope.region();
+    ///     region.put(&inbox, 1, 0, &first)?;
+    ///     scope.put(&inbox, 1, 1, &second)?;
+    ///     region.wait(); // the first is complete, the second perhaps
+    ///     Ok::<(), pelago::Error>(())
+    /// })
+    /// # }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    pub fn region(&'scope self) -> Region<'scope> {
+        let region = Region::open(self.whole.world);
+        if let Some(trackers) = &self.trackers {
+            trackers.borrow_mut().extend(region.tracker.iter().cloned());
+        }
+        region
+    }
+
+    /// Waits until everything started so far is complete, in all regions.
+    #[track_caller]
+    pub fn quiet(&self) {
+        for tracker in self.trackers.iter().flat_map(|trackers| trackers.borrow().clone()) {
+            self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
+        }
+        self.whole.world.order_stores();
+    }
+}
+
+impl<'scope> Region<'scope> {
+    fn open(world: &'scope World) -> Region<'scope> {
+        let tracker = (!world.routes.are_all_mapped()).then(|| world.trackers.open());
+        Region { world, tracker, buffers: PhantomData }
+    }
+
+    /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
+    ///
+    /// # Errors
+    /// If there is no such PE, the range exceeds the array, or the array belongs to another world than the
+    /// scope; nothing is started then.
+    pub fn put<T: Element>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        source: &'scope [T],
+    ) -> Result<()> {
+        let tracker = self.tracker_for("put", array)?;
+        // SAFETY: the source is borrowed until the scope has completed everything.
+        unsafe { array.put_tracked("put", pe, index, source, tracker) }
+    }
+
+    /// Starts a get, as [`View::get`]. The data are there when the scope ends.
+    ///
+    /// # Errors
+    /// As [`put`](Region::put); nothing is started then.
+    pub fn get<T: Element>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        target: &'scope mut [T],
+    ) -> Result<()> {
+        let tracker = self.tracker_for("get", array)?;
+        // SAFETY: the target is borrowed until the scope has completed everything.
+        unsafe { array.get_tracked("get", pe, index, target, tracker) }
+    }
+
+    /// Starts a put with its signal, as [`View::put_signal`]. The source is in use until the scope ends.
+    ///
+    /// ```
+    /// use pelago::{Comparison, SignalOp};
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let (me, n) = (world.my_pe(), world.n_pes());
+    /// let (data, arrived) = (world.alloc_zeroed::<u8>(n)?, world.alloc_zeroed::<u64>(1)?);
+    /// let mine = [me as u8];
+    /// world.scope(|scope| {
+    ///     (0..n).try_for_each(|pe| scope.put_signal(&data, pe, me, &mine, &arrived, 0, SignalOp::Add(1)))
+    /// })?;
+    /// arrived.local().wait(0, Comparison::Eq, 3);
+    /// assert_eq!(data.local().to_vec(), [0, 1, 2]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`View::put_signal`], and if the arrays belong to another world than the scope.
+    #[expect(clippy::too_many_arguments, reason = "what View::put_signal takes, and the array")]
+    pub fn put_signal<T: Element>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        source: &'scope [T],
+        signals: &View<'_, u64>,
+        signal_index: usize,
+        op: SignalOp,
+    ) -> Result<()> {
+        let (operation, signal) = ("put_signal", Signal { words: signals, index: signal_index, op });
+        let tracker = self.tracker_for(operation, array)?;
+        // SAFETY: the source is borrowed until the scope has completed everything.
+        unsafe { array.start_put_signal(operation, (pe, index), source, signal, tracker) }
+    }
+
+    /// Starts an atomic, as [`View::amo`]. It is complete when the scope ends.
+    ///
+    /// # Errors
+    /// If there is no such PE or element, no such operation on this type, or the array belongs to another
+    /// world than the scope; nothing is started then.
+    pub fn amo<T: AtomicElement>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        operand: T,
+    ) -> Result<()> {
+        array.check_op("amo", op, false)?;
+        let tracker = self.tracker_for("amo", array)?;
+        // SAFETY: there is no place for a result.
+        unsafe { array.amo_tracked("amo", (pe, index), &atomic(op, operand), std::ptr::null_mut(), tracker) }
+    }
+
+    /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
+    ///
+    /// # Errors
+    /// If there is no such PE or element, no such operation on this type, or the array belongs to another
+    /// world than the scope; nothing is started then.
+    pub fn fetch_amo<T: AtomicElement>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        operand: T,
+        old: &'scope mut T,
+    ) -> Result<()> {
+        array.check_op("fetch_amo", op, false)?;
+        let tracker = self.tracker_for("fetch_amo", array)?;
+        let atomic = atomic(op, operand);
+        // SAFETY: the place of the result is borrowed until the scope has completed everything.
+        unsafe { array.amo_tracked("fetch_amo", (pe, index), &atomic, old, tracker) }
+    }
+
+    /// Starts a compare-and-swap, as [`View::compare_amo`]. The old value is there when the scope ends.
+    ///
+    /// # Errors
+    /// As [`fetch_amo`](Region::fetch_amo).
+    #[expect(clippy::too_many_arguments, reason = "what View::compare_amo takes, array and old value")]
+    pub fn compare_amo<T: AtomicElement>(
+        &self,
+        array: &'scope View<'_, T>,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        compare: T,
+        operand: T,
+        old: &'scope mut T,
+    ) -> Result<()> {
+        array.check_op("compare_amo", op, true)?;
+        let tracker = self.tracker_for("compare_amo", array)?;
+        let atomic = comparing(op, compare, operand);
+        // SAFETY: the place of the result is borrowed until the scope has completed everything.
+        unsafe { array.amo_tracked("compare_amo", (pe, index), &atomic, old, tracker) }
+    }
+
+    /// That the sources of all puts of this region are free, as an event.
+    pub fn sent(&self) -> Leaf<'_> {
+        Leaf { world: self.world, probe: Probe::sent(self.tracker.as_ref()), operation: PhantomData }
+    }
+
+    /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations
+    /// it would not count.
+    pub(crate) fn tracker_for<T: Element>(
+        &self,
+        operation: &'static str,
+        array: &View<'_, T>,
+    ) -> Result<Option<&Tracker>> {
+        array.check_world(operation, self.world)?;
+        Ok(self.tracker.as_ref())
+    }
+
+    /// Makes progress, and says whether everything started in this region is complete.
+    pub fn test(&self) -> bool {
+        self.world.progress();
+        let is_done = self.tracker.as_ref().is_none_or(Tracker::is_done);
+        if is_done {
+            self.world.order_stores();
+        }
+        is_done
+    }
+
+    /// Waits until everything started in this region is complete.
+    #[track_caller]
+    pub fn wait(&self) {
+        if let Some(tracker) = &self.tracker {
+            self.world.wait(Awaited::Quiet, || tracker.is_done());
+        }
+        self.world.order_stores();
+    }
+
+    /// Waits until the sources of all puts of this region are free, that is for their local completion; at
+    /// their targets they are complete after [`wait`](Region::wait) or a quiet.
+    #[track_caller]
+    pub fn wait_local(&self) {
+        if let Some(tracker) = &self.tracker {
+            self.world.wait(Awaited::Quiet, || tracker.is_sent());
+        }
+    }
+}
+
+impl Event for Region<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::done(self.tracker.as_ref())
+    }
+}
+
+impl<T: Element> View<'_, T> {
+    /// Starts a put and leaves it to the next quiet of its context (OpenSHMEM's `put_nbi`). In safe code,
+    /// [`Region::put`] does the same.
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    ///
+    /// # Safety
+    /// The source is not written, moved or freed before a [`quiet`](World::quiet), of the world or of the
+    /// context that the array is seen through, has returned.
+    pub unsafe fn put_nbi(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
+        // SAFETY: the caller vouches for the source.
+        unsafe { self.implicitly(|tracker| self.put_tracked("put_nbi", pe, index, source, tracker)) }
+    }
+
+    /// Starts a get and leaves it to the next quiet of its context (OpenSHMEM's `get_nbi`). In safe code,
+    /// [`Region::get`] does the same.
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    ///
+    /// # Safety
+    /// The target is not touched, moved or freed before a [`quiet`](World::quiet), of the world or of the
+    /// context that the array is seen through, has returned.
+    pub unsafe fn get_nbi(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
+        // SAFETY: the caller vouches for the target.
+        unsafe { self.implicitly(|tracker| self.get_tracked("get_nbi", pe, index, target, tracker)) }
+    }
+
+    /// Starts an operation with a tracker that nobody asks: only quiet knows when it is complete.
+    fn implicitly(&self, start: impl FnOnce(Option<&Tracker>) -> Result<()>) -> Result<()> {
+        let world = self.world();
+        if world.routes.are_all_mapped() {
+            return start(None);
+        }
+        let tracker = world.trackers.open();
+        let outcome = start(Some(&tracker));
+        world.trackers.release(tracker);
+        outcome
+    }
+
+    /// Starts a put whose source the operation owns until it is done with it.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let inbox = world.alloc_zeroed::<u8>(4)?;
+    /// let put = inbox.put_nb(1 - world.my_pe(), 0, vec![7; 4])?;
+    /// let buffer = put.wait();
+    /// world.barrier();
+    /// assert_eq!(inbox.local().to_vec(), buffer);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    pub fn put_nb(&self, pe: Pe, index: usize, source: Vec<T>) -> Result<Transfer<'_, T>> {
+        Transfer::of_put(self.world(), source, |source, tracker| {
+            // SAFETY: the transfer owns the source and frees it only after it is sent.
+            unsafe { self.put_tracked("put_nb", pe, index, source, tracker) }
+        })
+    }
+
+    /// Starts a get into a buffer that the operation owns until it is complete.
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    pub fn get_nb(&self, pe: Pe, index: usize, target: Vec<T>) -> Result<Transfer<'_, T>> {
+        Transfer::of_get(self.world(), target, |target, tracker| {
+            // SAFETY: the transfer owns the target and gives it out only after the get is complete.
+            unsafe { self.get_tracked("get_nb", pe, index, target, tracker) }
+        })
+    }
+}
+
+/// A put or get under way, with the buffer that it owns. Dropped, a get waits until it is complete, a put at
+/// least until its source is free; at the target the put is complete after a quiet.
+#[must_use = "the operation is complete after `wait`"]
+pub struct Transfer<'a, T: Element> {
+    region: Region<'a>,
+    // A vector in parts: one in whole could not be written to by others while it is held here.
+    start: *mut T,
+    len: usize,
+    capacity: usize,
+    is_put: bool,
+}
+
+impl<'a, T: Element> Transfer<'a, T> {
+    fn new(world: &'a World, buffer: Vec<T>, is_put: bool) -> Transfer<'a, T> {
+        let mut buffer = ManuallyDrop::new(buffer);
+        let (start, len, capacity) = (buffer.as_mut_ptr(), buffer.len(), buffer.capacity());
+        Transfer { region: Region::open(world), start, len, capacity, is_put }
+    }
+
+    /// A put that `start` starts from the buffer. It is done with it when the tracker says that it is sent,
+    /// or at once if it was given none.
+    pub(crate) fn of_put(
+        world: &'a World,
+        source: Vec<T>,
+        start: impl FnOnce(&[T], Option<&Tracker>) -> Result<()>,
+    ) -> Result<Transfer<'a, T>> {
+        let transfer = Transfer::new(world, source, true);
+        // SAFETY: these are the parts of a vector, which nobody writes to while it is the source of a put.
+        let source = unsafe { std::slice::from_raw_parts(transfer.start, transfer.len) };
+        start(source, transfer.region.tracker.as_ref())?;
+        Ok(transfer)
+    }
+
+    /// A get that `start` starts into the buffer. It is complete when the tracker says that it is done, or at
+    /// once if it was given none.
+    pub(crate) fn of_get(
+        world: &'a World,
+        target: Vec<T>,
+        start: impl FnOnce(&mut [T], Option<&Tracker>) -> Result<()>,
+    ) -> Result<Transfer<'a, T>> {
+        let transfer = Transfer::new(world, target, false);
+        // SAFETY: these are the parts of a vector, which nobody else touches before the get is complete.
+        let target = unsafe { std::slice::from_raw_parts_mut(transfer.start, transfer.len) };
+        start(target, transfer.region.tracker.as_ref())?;
+        Ok(transfer)
+    }
+
+    /// The buffer; the operation must be done with it.
+    fn take_buffer(&mut self) -> Vec<T> {
+        let (start, len, capacity) = (self.start, self.len, self.capacity);
+        (self.start, self.len, self.capacity) = (std::ptr::NonNull::dangling().as_ptr(), 0, 0);
+        // SAFETY: these are the parts of a vector, and are given away once: what remains is an empty one.
+        unsafe { Vec::from_raw_parts(start, len, capacity) }
+    }
+
+    /// Makes progress, and says whether the operation is complete.
+    pub fn test(&self) -> bool {
+        self.region.test()
+    }
+
+    /// Waits until the operation is complete, and gives the buffer back: the source of a put, the data of a
+    /// get.
+    #[track_caller]
+    pub fn wait(mut self) -> Vec<T> {
+        self.region.wait();
+        self.take_buffer()
+    }
+
+    /// That the source of a put is free, as an event apart from that of its completion; of a get both are
+    /// the same.
+    pub fn sent(&self) -> Leaf<'_> {
+        match self.is_put {
+            true => self.region.sent(),
+            false => Leaf { world: self.region.world, probe: self.probe(), operation: PhantomData },
+        }
+    }
+
+    /// Waits until the source of a put is free, that is for its local completion, and gives it back; at the
+    /// target the put is complete after a quiet. A get is waited for until it is complete.
+    #[track_caller]
+    pub fn wait_local(mut self) -> Vec<T> {
+        match self.is_put {
+            true => self.region.wait_local(),
+            false => self.region.wait(),
+        }
+        self.take_buffer()
+    }
+}
+
+impl<T: Element> Event for Transfer<'_, T> {
+    fn world(&self) -> &World {
+        self.region.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.region.probe()
+    }
+}
+
+impl<T: Element> Outcome for Transfer<'_, T> {
+    type Output = Vec<T>;
+
+    #[track_caller]
+    fn wait(self) -> Vec<T> {
+        Transfer::wait(self)
+    }
+}
+
+impl<T: Element> Drop for Transfer<'_, T> {
+    fn drop(&mut self) {
+        if let Some(tracker) = self.region.tracker.take() {
+            match self.is_put && tracker.is_sent() {
+                true => self.region.world.trackers.release(tracker),
+                false => self.region.world.complete_in_drop(tracker),
+            }
+        }
+        drop(self.take_buffer());
+    }
+}
+
+/// An atomic under way that fetches the old value. Dropped before it is complete, it waits.
+#[must_use = "the old value is what `wait` answers"]
+pub struct Fetch<'a, T: AtomicElement>(Transfer<'a, T>);
+
+impl<T: AtomicElement> Fetch<'_, T> {
+    /// Makes progress, and says whether the operation is complete.
+    pub fn test(&self) -> bool {
+        self.0.test()
+    }
+
+    /// Waits until the operation is complete, and answers the old value.
+    #[track_caller]
+    pub fn wait(self) -> T {
+        self.0.wait()[0]
+    }
+}
+
+impl<T: AtomicElement> Event for Fetch<'_, T> {
+    fn world(&self) -> &World {
+        self.0.world()
+    }
+
+    fn probe(&self) -> Probe {
+        self.0.probe()
+    }
+}
+
+impl<T: AtomicElement> Outcome for Fetch<'_, T> {
+    type Output = T;
+
+    #[track_caller]
+    fn wait(self) -> T {
+        Fetch::wait(self)
+    }
+}
+
+/// An atomic under way that fetches nothing. Dropped, it is left to the next quiet.
+#[must_use = "the operation is complete after `wait`, or a quiet"]
+pub struct Update<'a>(Region<'a>);
+
+impl Update<'_> {
+    /// Makes progress, and says whether the operation is complete.
+    pub fn test(&self) -> bool {
+        self.0.test()
+    }
+
+    /// Waits until the operation is complete.
+    #[track_caller]
+    pub fn wait(self) {
+        self.0.wait();
+    }
+}
+
+impl Event for Update<'_> {
+    fn world(&self) -> &World {
+        self.0.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.0.probe()
+    }
+}
+
+impl Outcome for Update<'_> {
+    type Output = ();
+
+    #[track_caller]
+    fn wait(self) {
+        Update::wait(self);
+    }
+}
+
+impl Drop for Update<'_> {
+    fn drop(&mut self) {
+        if let Some(tracker) = self.0.tracker.take() {
+            self.0.world.trackers.release(tracker);
+        }
+    }
+}
+
+impl<T: AtomicElement> View<'_, T> {
+    /// Starts an atomic, as [`amo`](View::amo); the handle tells when it is complete.
+    ///
+    /// ```
+    /// # use pelago::AtomicOp;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let sums = world.alloc_zeroed::<f64>(1)?;
+    /// let sum = sums.amo_nb(0, 0, AtomicOp::Add, 0.5)?;
+    /// sum.wait();
+    /// world.barrier();
+    /// assert_eq!(sums.g(0, 0)?, 1.0);
+    /// # world.barrier();
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    pub fn amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Update<'_>> {
+        self.check_op("amo_nb", op, false)?;
+        let update = Update(Region::open(self.world()));
+        let (atomic, tracker) = (atomic(op, operand), update.0.tracker.as_ref());
+        // SAFETY: there is no place for a result.
+        unsafe { self.amo_tracked("amo_nb", (pe, index), &atomic, std::ptr::null_mut(), tracker)? };
+        Ok(update)
+    }
+
+    /// Starts an atomic, as [`fetch_amo`](View::fetch_amo); the handle gives the old value.
+    ///
+    /// # Errors
+    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    pub fn fetch_amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Fetch<'_, T>> {
+        self.check_op("fetch_amo_nb", op, false)?;
+        let atomic = atomic(op, operand);
+        self.start_fetch("fetch_amo_nb", (pe, index), &atomic)
+    }
+
+    /// Starts a compare-and-swap, as [`compare_amo`](View::compare_amo); the handle gives the old value.
+    ///
+    /// # Errors
+    /// As [`fetch_amo_nb`](View::fetch_amo_nb).
+    pub fn compare_amo_nb(
+        &self,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        compare: T,
+        operand: T,
+    ) -> Result<Fetch<'_, T>> {
+        self.check_op("compare_amo_nb", op, true)?;
+        let atomic = comparing(op, compare, operand);
+        self.start_fetch("compare_amo_nb", (pe, index), &atomic)
+    }
+
+    fn start_fetch(&self, operation: &'static str, at: (Pe, usize), atomic: &Atomic) -> Result<Fetch<'_, T>> {
+        let transfer = Transfer::new(self.world(), vec![T::from_word(0)], false);
+        let tracker = transfer.region.tracker.as_ref();
+        // SAFETY: the transfer owns the place of the old value until the atomic is complete.
+        unsafe { self.amo_tracked(operation, at, atomic, transfer.start, tracker)? };
+        Ok(Fetch(transfer))
+    }
+
+    /// Starts a fetching atomic and leaves it to the next quiet of its context (OpenSHMEM's
+    /// `atomic_fetch_add_nbi` and its like).
+    ///
+    /// # Errors
+    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    ///
+    /// # Safety
+    /// `old` is not touched, moved or freed before a [`quiet`](World::quiet), of the world or of the context
+    /// that the array is seen through, has returned.
+    pub unsafe fn fetch_amo_nbi(
+        &self,
+        pe: Pe,
+        index: usize,
+        op: AtomicOp,
+        operand: T,
+        old: &mut MaybeUninit<T>,
+    ) -> Result<()> {
+        self.check_op("fetch_amo_nbi", op, false)?;
+        let atomic = atomic(op, operand);
+        // SAFETY: the caller vouches for the place of the old value.
+        unsafe { self.amo_tracked("fetch_amo_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
+    }
+}

@@ -1,0 +1,418 @@
+//! Point-to-point synchronisation: waiting for elements of the own part that other PEs change, one or a set
+//! of them.
+//!
+//! Invariant: every form that finds something is an acquire: what the writer put and fenced before, or sent
+//! with the signal, is then visible. Every form makes progress. Elements are read as [`Local::get`] reads
+//! them, so numbers of up to 8 bytes are never seen half written. Source: OpenSHMEM 1.6, section 9.11
+//! (point-to-point synchronization routines).
+
+use crate::array::local::Local;
+use crate::base::element::Element;
+use pelago_fabric::sync::{AtomicUsize, Ordering, fence};
+use std::ops::Range;
+
+/// How an element is compared with a value. Comparisons with what is not a number hold for `Ne` only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The element equals the value.
+    Eq,
+    /// The element differs from the value.
+    Ne,
+    /// The element is greater.
+    Gt,
+    /// The element is greater or equal.
+    Ge,
+    /// The element is less.
+    Lt,
+    /// The element is less or equal.
+    Le,
+}
+
+impl Comparison {
+    /// Whether it holds.
+    #[inline]
+    pub fn holds<T: PartialOrd>(self, element: T, value: T) -> bool {
+        match self {
+            Comparison::Eq => element == value,
+            Comparison::Ne => element != value,
+            Comparison::Gt => element > value,
+            Comparison::Ge => element >= value,
+            Comparison::Lt => element < value,
+            Comparison::Le => element <= value,
+        }
+    }
+}
+
+/// What the elements of a [`Watch`] are compared with. Made of one value or of a slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Values<'v, T> {
+    /// All with the same.
+    Same(T),
+    /// Each with one of its own: as many as the watched range has elements.
+    Each(&'v [T]),
+}
+
+impl<T> From<T> for Values<'_, T> {
+    fn from(value: T) -> Self {
+        Values::Same(value)
+    }
+}
+
+impl<'v, T> From<&'v [T]> for Values<'v, T> {
+    fn from(values: &'v [T]) -> Self {
+        Values::Each(values)
+    }
+}
+
+impl<'v, T, const N: usize> From<&'v [T; N]> for Values<'v, T> {
+    fn from(values: &'v [T; N]) -> Self {
+        Values::Each(values)
+    }
+}
+
+impl<'v, T> From<&'v Vec<T>> for Values<'v, T> {
+    fn from(values: &'v Vec<T>) -> Self {
+        Values::Each(values)
+    }
+}
+
+impl<'a, T: Element + PartialOrd> Local<'a, T> {
+    /// Waits until an element compares so with `value`, and answers the element. What the writer put and
+    /// fenced before, or sent with this signal, is then visible.
+    ///
+    /// ```
+    /// use pelago::Comparison;
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let count = world.alloc_zeroed::<u32>(1)?;
+    /// count.add(1 - world.my_pe(), 0, 3)?;
+    /// assert_eq!(count.local().wait(0, Comparison::Gt, 2), 3);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such element, or every other PE has left the job before the comparison holds.
+    #[inline]
+    #[track_caller]
+    pub fn wait(&self, index: usize, comparison: Comparison, value: T) -> T {
+        self.check_watched("wait", &(index..index.saturating_add(1)));
+        self.until(index, || {
+            // SAFETY: the index was compared with the array's length above.
+            let element = unsafe { self.part.load(index) };
+            comparison.holds(element, value).then_some(element)
+        })
+    }
+
+    /// Makes progress, and says whether an element compares so with `value`; if so, what the writer put and
+    /// fenced before is visible.
+    ///
+    /// # Panics
+    /// If there is no such element.
+    #[inline]
+    #[track_caller]
+    pub fn test(&self, index: usize, comparison: Comparison, value: T) -> bool {
+        self.check_watched("test", &(index..index.saturating_add(1)));
+        // SAFETY: the index was compared with the array's length above.
+        let holds = || comparison.holds(unsafe { self.part.load(index) }, value);
+        self.look_once(|| holds().then_some(())).is_some()
+    }
+
+    /// A set of elements to wait for, or to test: those of `range`.
+    ///
+    /// # Panics
+    /// If the range exceeds the part.
+    #[track_caller]
+    pub fn watch(&self, range: Range<usize>) -> Watch<'a, T> {
+        self.check_watched("watch", &range);
+        let local = Local { view: self.view, part: self.part };
+        Watch { local, range, excluded: None, cursor: AtomicUsize::new(0) }
+    }
+
+    /// One look, as all tests take it.
+    #[track_caller]
+    fn look_once<R>(&self, look: impl FnOnce() -> Option<R>) -> Option<R> {
+        let world = self.view.world();
+        world.ring_sleepers_for_data();
+        world.progress();
+        let found = look();
+        if found.is_some() {
+            // SYNC POINT put-order: acquires what the writer released by its fence before it wrote.
+            fence(Ordering::Acquire);
+        }
+        found
+    }
+
+    #[track_caller]
+    fn check_watched(&self, operation: &'static str, range: &Range<usize>) {
+        if range.start > range.end || range.end > self.len() {
+            self.out_of_range(operation, range);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn out_of_range(&self, operation: &'static str, range: &Range<usize>) -> ! {
+        let (me, len) = (self.view.world().my_pe(), self.len());
+        panic!(
+            "PE {me}: {operation} of the elements {range:?} reaches beyond the local part, which has {len} \
+             elements; name elements inside it, the lower end first"
+        );
+    }
+}
+
+/// Elements of a PE's own part, to be waited for together: see [`Local::watch`].
+///
+/// Elements are named by their index in the part; masks and slices of values by their place in the range.
+/// Of an empty set, or one of which everything is excluded, all have changed, and none has: the `all` forms
+/// hold, the `any` forms find `None`, the `some` forms nothing, and none of them waits.
+///
+/// ```
+/// use pelago::Comparison;
+/// # pelago::spmd(3, |world| -> pelago::Result<()> {
+/// let (me, n) = (world.my_pe(), world.n_pes());
+/// let inbox = world.alloc_zeroed::<u64>(n)?;
+/// (0..n).try_for_each(|pe| inbox.atomic_set(pe, me, 7))?;
+/// let local = inbox.local();
+/// let mut is_done = vec![false; n];
+/// while is_done.contains(&false) {
+///     for pe in local.watch(0..n).excluding(&is_done).wait_some(Comparison::Ne, 0) {
+///         is_done[pe] = true; // what PE `pe` sent can be worked on
+///     }
+/// }
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+pub struct Watch<'a, T: Element> {
+    local: Local<'a, T>,
+    range: Range<usize>,
+    excluded: Option<&'a [bool]>,
+    /// Where in the range the next search for any element begins: behind the last one found.
+    cursor: AtomicUsize,
+}
+
+impl<'a, T: Element + PartialOrd> Watch<'a, T> {
+    /// Leaves out the elements for which `mask` is `true` (the standard's status array). A mask has one
+    /// entry an element.
+    ///
+    /// # Panics
+    /// If the mask has another length than the range.
+    #[track_caller]
+    pub fn excluding<'m>(self, mask: &'m [bool]) -> Watch<'m, T>
+    where
+        'a: 'm,
+    {
+        self.check_count("excluding", "entries of the mask", mask.len());
+        Watch { local: self.local, range: self.range, excluded: Some(mask), cursor: self.cursor }
+    }
+
+    /// Lets the next search for any element begin at `index`, round the range: for a watch that is made
+    /// anew for each search.
+    ///
+    /// # Panics
+    /// If a range that is not empty does not have this element.
+    #[track_caller]
+    pub fn starting_at(self, index: usize) -> Watch<'a, T> {
+        if !self.range.is_empty() && !self.range.contains(&index) {
+            let (me, range) = (self.local.view.world().my_pe(), &self.range);
+            panic!(
+                "PE {me}: starting_at element {index} of a watch of the elements {range:?}: it is not there"
+            );
+        }
+        self.cursor.store(index.saturating_sub(self.range.start), Ordering::Relaxed);
+        self
+    }
+
+    /// Waits until the comparison has held for each element, at whatever time during this call.
+    ///
+    /// # Panics
+    /// If there are values for another number of elements, or every other PE has left the job before.
+    #[track_caller]
+    pub fn wait_all<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>)
+    where
+        T: 'v,
+    {
+        let values = self.checked("wait_all", values);
+        let mut awaited = self.watched().peekable();
+        self.local.until(self.range.start, || {
+            while awaited.next_if(|&place| self.holds(place, comparison, values)).is_some() {}
+            awaited.peek().is_none().then_some(())
+        });
+    }
+
+    /// Waits until the comparison holds for an element, and answers its index; `None` at once if the set is
+    /// empty. Repeated calls answer every element for which it holds in turn.
+    ///
+    /// # Panics
+    /// As [`wait_all`](Watch::wait_all).
+    #[track_caller]
+    pub fn wait_any<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Option<usize>
+    where
+        T: 'v,
+    {
+        let values = self.checked("wait_any", values);
+        let wait = || self.local.until(self.range.start, || self.find_any(comparison, values));
+        (!self.is_empty()).then(wait)
+    }
+
+    /// Waits until the comparison holds for at least one element, and answers the indices of all for which
+    /// it does, each looked at once at least; nothing at once if the set is empty.
+    ///
+    /// # Panics
+    /// As [`wait_all`](Watch::wait_all).
+    #[track_caller]
+    pub fn wait_some<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Vec<usize>
+    where
+        T: 'v,
+    {
+        let values = self.checked("wait_some", values);
+        match self.is_empty() {
+            true => Vec::new(),
+            false => self.local.until(self.range.start, || self.find_some(comparison, values)),
+        }
+    }
+
+    /// Makes progress, and says whether the comparison holds for each element.
+    ///
+    /// # Panics
+    /// If there are values for another number of elements.
+    #[track_caller]
+    pub fn test_all<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> bool
+    where
+        T: 'v,
+    {
+        let values = self.checked("test_all", values);
+        let all = || self.watched().all(|place| self.holds(place, comparison, values));
+        self.local.look_once(|| all().then_some(())).is_some()
+    }
+
+    /// Makes progress, and answers an element for which the comparison holds, if there is one. Repeated
+    /// calls answer every such element in turn.
+    ///
+    /// # Panics
+    /// As [`test_all`](Watch::test_all).
+    #[track_caller]
+    pub fn test_any<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Option<usize>
+    where
+        T: 'v,
+    {
+        let values = self.checked("test_any", values);
+        self.local.look_once(|| self.find_any(comparison, values))
+    }
+
+    /// Makes progress, and answers all elements for which the comparison holds.
+    ///
+    /// # Panics
+    /// As [`test_all`](Watch::test_all).
+    #[track_caller]
+    pub fn test_some<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> Vec<usize>
+    where
+        T: 'v,
+    {
+        let values = self.checked("test_some", values);
+        self.local.look_once(|| self.find_some(comparison, values)).unwrap_or_default()
+    }
+
+    fn find_any(&self, comparison: Comparison, values: Values<'_, T>) -> Option<usize> {
+        let (len, first) = (self.range.len(), self.cursor.load(Ordering::Relaxed));
+        let mut places = (first..len).chain(0..first.min(len));
+        let found = places.find(|&place| self.is_watched(place) && self.holds(place, comparison, values))?;
+        self.cursor.store(found + 1, Ordering::Relaxed);
+        Some(self.range.start + found)
+    }
+
+    fn find_some(&self, comparison: Comparison, values: Values<'_, T>) -> Option<Vec<usize>> {
+        let places = self.watched().filter(|&place| self.holds(place, comparison, values));
+        let found: Vec<usize> = places.map(|place| self.range.start + place).collect();
+        (!found.is_empty()).then_some(found)
+    }
+
+    /// The places of the range that are not excluded.
+    fn watched(&self) -> impl Iterator<Item = usize> {
+        (0..self.range.len()).filter(|&place| self.is_watched(place))
+    }
+
+    fn is_watched(&self, place: usize) -> bool {
+        self.excluded.is_none_or(|excluded| !excluded[place])
+    }
+
+    fn is_empty(&self) -> bool {
+        self.watched().next().is_none()
+    }
+
+    fn holds(&self, place: usize, comparison: Comparison, values: Values<'_, T>) -> bool {
+        // SAFETY: the range was compared with the array's length when this was made.
+        let element = unsafe { self.local.part.load(self.range.start + place) };
+        let value = match values {
+            Values::Same(value) => value,
+            Values::Each(values) => values[place],
+        };
+        comparison.holds(element, value)
+    }
+
+    /// The values, as many as they have to be.
+    fn checked<'v>(&self, operation: &'static str, values: impl Into<Values<'v, T>>) -> Values<'v, T>
+    where
+        T: 'v,
+    {
+        let values = values.into();
+        if let Values::Each(values) = values {
+            self.check_count(operation, "values", values.len());
+        }
+        values
+    }
+
+    fn check_count(&self, operation: &'static str, what: &str, count: usize) {
+        let (me, len) = (self.local.view.world().my_pe(), self.range.len());
+        assert!(
+            count == len,
+            "PE {me}: {operation} on the elements {:?} has {count} {what}, but needs {len}, one an element",
+            self.range
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+    use pelago_fabric::sync::spin_once;
+    use std::time::{Duration, Instant};
+
+    /// PE 0 puts one element by a plain `p` once PE 1 has announced that it sleeps, and then computes until
+    /// PE 1 says that it has woken up.
+    fn a_plain_put_wakes_a_sleeper(world: &World) {
+        let compute_until = |is_over: &dyn Fn() -> bool, what: &str| {
+            let since = Instant::now();
+            while !is_over() {
+                spin_once();
+                assert!(since.elapsed() < Duration::from_secs(60), "{what}");
+            }
+        };
+        let words = world.alloc_zeroed::<u16>(2).unwrap();
+        for round in 1..=12 {
+            if world.my_pe() == 0 {
+                let there = words.place.fast(1).expect("all PEs are mapped");
+                compute_until(&|| there.has_waiters(), "PE 1 does not fall asleep");
+                words.p(1, 0, round).unwrap();
+                compute_until(&|| words.local().get(1) == round, "PE 1 sleeps on");
+            } else {
+                let local = words.local();
+                match round % 3 {
+                    0 => assert_eq!(local.wait(0, Comparison::Eq, round), round),
+                    1 => local.watch(0..1).wait_all(Comparison::Ge, &[round]),
+                    _ => assert_eq!(local.watch(0..2).wait_any(Comparison::Eq, &[round, 99]), Some(0)),
+                }
+                words.p(0, 1, round).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_put_wakes_a_thread() {
+        crate::spmd(2, a_plain_put_wakes_a_sleeper).unwrap();
+    }
+
+    #[test]
+    fn a_plain_put_wakes_a_process() {
+        crate::processes!(2, a_plain_put_wakes_a_sleeper);
+    }
+}

@@ -1,0 +1,472 @@
+//! Remote memory access: put and get.
+//!
+//! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
+//! says what is wrong, counts the operation, or takes it to the net. Before it, a put of one element or a
+//! short get over the net is injected if it can be.
+
+use crate::Pe;
+use crate::array::view::{View, Way};
+use crate::base::counters::Counters;
+use crate::base::element::Element;
+use crate::base::error::Result;
+use crate::endpoint::channel::{Injector, Target};
+use crate::endpoint::tracker::Tracker;
+use crate::job::restricted;
+use crate::memory::segment::Part;
+use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+impl<T: Element> View<'_, T> {
+    /// Puts one element: writes `value` to element `index` on `pe`. Where `pe` is mapped, numbers of up to 8
+    /// bytes arrive in one piece; over a network they do if the fabric has it so, which TCP has not. Complete
+    /// at the target after [`quiet`](crate::World::quiet) or a barrier.
+    ///
+    /// # Errors
+    /// If there is no such PE or element; nothing is written then.
+    #[inline]
+    pub fn p(&self, pe: Pe, index: usize, value: T) -> Result<()> {
+        // Two tests, not one of both: joined, they cost more instructions.
+        if pe >= self.place.limit {
+            return self.p_checked(pe, index, value);
+        }
+        if index >= self.len() {
+            return self.p_checked(pe, index, value);
+        }
+        // SAFETY: the limit is at most the number of members; PE and index were checked.
+        unsafe {
+            let Some(part) = self.place.mapped(pe) else { return self.p_far(pe, index, value) };
+            part.store(index, value);
+        }
+        Ok(())
+    }
+
+    /// Gets one element: reads element `index` on `pe`. Where `pe` is mapped, numbers of up to 8 bytes are
+    /// read in one piece; over a network they are if the fabric has it so, which TCP has not.
+    ///
+    /// # Errors
+    /// If there is no such PE or element.
+    #[inline]
+    pub fn g(&self, pe: Pe, index: usize) -> Result<T> {
+        if pe >= self.place.limit {
+            return self.g_checked(pe, index);
+        }
+        if index >= self.len() {
+            return self.g_checked(pe, index);
+        }
+        // SAFETY: the limit is at most the number of members; PE and index were checked.
+        unsafe {
+            let Some(part) = self.place.mapped(pe) else { return self.g_far(pe, index) };
+            Ok(part.load(index))
+        }
+    }
+
+    /// Puts elements: writes `source` to the elements from `index` on, on `pe`. The source may be reused at
+    /// return; the put is complete at the target after [`quiet`](crate::World::quiet) or a barrier.
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is written then.
+    #[inline]
+    pub fn put(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
+        // SAFETY: without a tracker the source is free when this returns.
+        unsafe { self.put_tracked("put", pe, index, source, None) }
+    }
+
+    /// Gets elements: reads those from `index` on, on `pe`, into `target`. The data are there at return.
+    ///
+    /// # Errors
+    /// If there is no such PE or the range exceeds the array; nothing is read then.
+    #[inline]
+    pub fn get(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
+        // SAFETY: without a tracker the data are there when this returns.
+        unsafe { self.get_tracked("get", pe, index, target, None) }
+    }
+
+    /// A handle to the part on one PE, which is checked here once.
+    ///
+    /// # Errors
+    /// If there is no such PE.
+    #[inline]
+    pub fn on(&self, pe: Pe) -> Result<On<'_, T>> {
+        self.check_pe("on", pe)?;
+        let (part, fast_len) = match self.place.fast(pe) {
+            Some(part) => (part, self.len()),
+            None => (self.place.own(), 0),
+        };
+        Ok(On { part, fast_len, view: self, pe })
+    }
+
+    /// Puts one element over the net. The arguments stand as in `p`, so that the fast path need not move
+    /// them.
+    ///
+    /// # Safety
+    /// There is such a member, and such an element.
+    #[cold]
+    #[inline(never)]
+    unsafe fn p_far(&self, pe: Pe, index: usize, value: T) -> Result<()> {
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        let injector = self.injector;
+        // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
+        // at the same offset.
+        match unsafe { injector.put_word(pe, offset_bytes, value, ptr::from_ref(self).cast()) } {
+            Injected::Started => Ok(()),
+            Injected::NotStarted => self.p_checked(pe, index, value),
+            Injected::Refused(kept) => Self::p_again(injector, kept),
+        }
+    }
+
+    /// Puts one element that the provider did not take at once.
+    #[cold]
+    #[inline(never)]
+    fn p_again(injector: &Injector, kept: Kept) -> Result<()> {
+        let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, size_of::<T>());
+        // SAFETY: the origin is the view of this call, as `p_far` has said.
+        let view = unsafe { &*origin.cast::<Self>() };
+        let target = Target { operation: "p", pe, offset_bytes };
+        // SAFETY: there is such a PE, and `p` has checked the index; without a tracker the source is
+        // free when this returns.
+        unsafe { view.net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn p_checked(&self, pe: Pe, index: usize, value: T) -> Result<()> {
+        // SAFETY: without a tracker the source is free when this returns.
+        unsafe { self.put_cold("p", pe, index, &[value], None) }
+    }
+
+    /// A put with all checks, as every form of it starts. Over the net it is only started if there is a
+    /// tracker, which then counts it.
+    ///
+    /// # Safety
+    /// The source stays as it is until the tracker has counted it as sent.
+    #[inline(always)]
+    pub(crate) unsafe fn put_tracked(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        let Some(part) = self.place.fast(pe) else {
+            // SAFETY: the caller has promised that the source stays as it is.
+            return unsafe { self.put_cold(operation, pe, index, source, tracker) };
+        };
+        if !self.has_range(index, source.len()) {
+            // SAFETY: the caller has promised that the source stays as it is.
+            return unsafe { self.put_cold(operation, pe, index, source, tracker) };
+        }
+        // SAFETY: the range was compared with the array's length above.
+        unsafe { part.write(index, source) };
+        Ok(())
+    }
+
+    /// # Safety
+    /// As `put_tracked`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_cold(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        self.check(operation, pe, index, source.len())?;
+        self.count_put(source.len());
+        // SAFETY: PE and range were checked; the caller vouches for the source.
+        unsafe { self.start_put(operation, pe, index, source, tracker) };
+        Ok(())
+    }
+
+    /// A get with all checks, as every form of it starts. Over the net it is only started if there is a
+    /// tracker, which then counts it.
+    ///
+    /// # Safety
+    /// Nobody touches the target until the tracker has counted it as done.
+    #[inline(always)]
+    pub(crate) unsafe fn get_tracked(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        target: &mut [T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        let Some(part) = self.place.fast(pe) else {
+            // SAFETY: the caller has promised that nobody touches the target.
+            return unsafe { self.get_cold(operation, pe, index, target, tracker) };
+        };
+        if !self.has_range(index, target.len()) {
+            // SAFETY: the caller has promised that nobody touches the target.
+            return unsafe { self.get_cold(operation, pe, index, target, tracker) };
+        }
+        // SAFETY: the range was compared with the array's length above.
+        unsafe { part.read(index, target) };
+        Ok(())
+    }
+
+    /// # Safety
+    /// As `get_tracked`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn get_cold(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        target: &mut [T],
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        if tracker.is_none() && pe < self.place.limit && self.has_range(index, target.len()) {
+            // SAFETY: PE and range were checked, and the target is there until this returns.
+            let is_here = unsafe { self.g_short(pe, index, target.as_mut_ptr().cast(), size_of_val(target)) };
+            if is_here {
+                return Ok(());
+            }
+        }
+        self.check(operation, pe, index, target.len())?;
+        self.count_get(target.len());
+        // SAFETY: PE and range were checked; the caller vouches for the target.
+        unsafe { self.start_get(operation, pe, index, target, tracker) };
+        Ok(())
+    }
+
+    /// Gets one element over the net.
+    ///
+    /// # Safety
+    /// There is such a member, and such an element.
+    #[cold]
+    #[inline(never)]
+    unsafe fn g_far(&self, pe: Pe, index: usize) -> Result<T> {
+        if !restricted::may_wait() {
+            return self.g_checked(pe, index);
+        }
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        let mut value = MaybeUninit::<T>::uninit();
+        let (into, origin) = ((value.as_mut_ptr().cast(), size_of::<T>()), ptr::from_ref(self).cast());
+        let from = (pe, offset_bytes);
+        // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
+        // at the same offset. The value is there until this returns, and this thread may wait.
+        let is_here = unsafe { self.injector.get(from, into, origin, |get| Self::g_finish(get, into.0)) };
+        if !is_here {
+            // SAFETY: the promises are the same.
+            return unsafe { self.g_far_noted(pe, index) };
+        }
+        // SAFETY: the get is complete, and has written the value.
+        Ok(unsafe { value.assume_init() })
+    }
+
+    /// Brings a get of one element to its end.
+    ///
+    /// # Safety
+    /// It is one of `g_far`, into this place.
+    unsafe fn g_finish(get: Unfinished, into: *mut u8) {
+        // SAFETY: the origin is the view of that call; the caller vouches for the rest.
+        unsafe {
+            let view = &*get.origin.cast::<Self>();
+            view.net_channel().finish_get(view.world(), get, into, size_of::<T>());
+        }
+    }
+
+    /// Gets one element over the net, when it is noted that it was not alone.
+    ///
+    /// # Safety
+    /// As `g_far`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn g_far_noted(&self, pe: Pe, index: usize) -> Result<T> {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: the caller has promised that the PE and the element exist. The value is valid for writes
+        // until this returns.
+        unsafe {
+            match self.g_short(pe, index, value.as_mut_ptr().cast(), size_of::<T>()) {
+                true => Ok(value.assume_init()),
+                false => self.g_checked(pe, index),
+            }
+        }
+    }
+
+    /// Injects a get of so many bytes; `false` if they have to come another way.
+    ///
+    /// # Safety
+    /// There is such a member; the elements are in the array; `into` is valid for writes until this returns.
+    unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
+        let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
+        if !restricted::may_wait() {
+            return false;
+        }
+        let (world, from) = (self.world(), (pe, offset_bytes));
+        // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
+        // at the same offset. This function returns when the data are there, and this thread may wait.
+        unsafe { self.net_channel().inject_get(world, self.injector, from, (into, bytes)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn g_checked(&self, pe: Pe, index: usize) -> Result<T> {
+        self.check("g", pe, index, 1)?;
+        self.count_get(1);
+        let (channel, source) = match self.way("g", pe, index) {
+            // SAFETY: `check` has found that there is such an element.
+            Way::Mapped(part) => return Ok(unsafe { part.load(index) }),
+            Way::Net(channel, source) => (channel, source),
+        };
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: PE and index were checked; without a tracker the value is there when the call returns.
+        unsafe {
+            channel.get(self.world(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
+            Ok(value.assume_init())
+        }
+    }
+
+    pub(crate) fn count_put(&self, count: usize) {
+        let bytes = (count * size_of::<T>()) as u64;
+        self.world().tally.add(|c| *c = Counters { puts: c.puts + 1, put_bytes: c.put_bytes + bytes, ..*c });
+    }
+
+    pub(crate) fn count_get(&self, count: usize) {
+        let bytes = (count * size_of::<T>()) as u64;
+        self.world().tally.add(|c| *c = Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes, ..*c });
+    }
+
+    /// Starts a put; between PEs that map each other it is then complete. Without a tracker the source is
+    /// free at return, else when the tracker has counted it as sent.
+    ///
+    /// # Safety
+    /// The range lies in the array on a PE of the job. The source stays as it is for as long as said above.
+    pub(crate) unsafe fn start_put(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        tracker: Option<&Tracker>,
+    ) {
+        match self.way(operation, pe, index) {
+            // SAFETY: the caller vouches for the range.
+            Way::Mapped(part) => unsafe { part.write(index, source) },
+            // SAFETY: the caller vouches for the range and the source.
+            Way::Net(channel, target) => unsafe {
+                channel.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), tracker);
+            },
+        }
+    }
+
+    /// Starts a get; between PEs that map each other, and without a tracker, it is then complete.
+    ///
+    /// # Safety
+    /// The range lies in the array on a PE of the job. Nobody touches the target until the get is complete.
+    pub(crate) unsafe fn start_get(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        target: &mut [T],
+        tracker: Option<&Tracker>,
+    ) {
+        match self.way(operation, pe, index) {
+            // SAFETY: the caller vouches for the range.
+            Way::Mapped(part) => unsafe { part.read(index, target) },
+            // SAFETY: the caller vouches for the range and the target.
+            Way::Net(channel, source) => unsafe {
+                channel.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), tracker);
+            },
+        }
+    }
+}
+
+/// The part of a symmetric array on one PE, for many operations there.
+pub struct On<'a, T: Element> {
+    pub(crate) part: Part<T>,
+    /// Elements that the fast path may reach: all, or none if operations on the PE go over the net, or are
+    /// counted. Then `part` is not the PE's.
+    pub(crate) fast_len: usize,
+    pub(crate) view: &'a View<'a, T>,
+    pub(crate) pe: Pe,
+}
+
+impl<T: Element> On<'_, T> {
+    /// Wakes the PE, which sleeps until its part of the array changes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ring(&self) {
+        self.view.ring(self.pe);
+    }
+
+    /// Puts one element, as [`View::p`].
+    ///
+    /// # Errors
+    /// If there is no such element.
+    #[inline]
+    pub fn p(&self, index: usize, value: T) -> Result<()> {
+        if index >= self.fast_len {
+            return self.p_cold(index, value);
+        }
+        // SAFETY: the index was compared with the array's length above.
+        unsafe { self.part.store(index, value) };
+        Ok(())
+    }
+
+    /// The arguments stand as in `p`. The black box keeps the compiler from passing the fields of `self` one
+    /// by one instead, which would move registers on the fast path.
+    #[cold]
+    #[inline(never)]
+    fn p_cold(&self, index: usize, value: T) -> Result<()> {
+        let this = std::hint::black_box(self);
+        this.view.p(this.pe, index, value)
+    }
+
+    /// Gets one element, as [`View::g`].
+    ///
+    /// # Errors
+    /// If there is no such element.
+    #[inline]
+    pub fn g(&self, index: usize) -> Result<T> {
+        if index < self.fast_len {
+            // SAFETY: the index was compared with the array's length above.
+            return Ok(unsafe { self.part.load(index) });
+        }
+        self.g_cold(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn g_cold(&self, index: usize) -> Result<T> {
+        let this = std::hint::black_box(self);
+        this.view.g(this.pe, index)
+    }
+
+    /// Puts elements, as [`View::put`].
+    ///
+    /// # Errors
+    /// If the range exceeds the array.
+    #[inline]
+    pub fn put(&self, index: usize, source: &[T]) -> Result<()> {
+        if index <= self.fast_len && source.len() <= self.fast_len - index {
+            // SAFETY: the range was compared with the array's length above.
+            unsafe { self.part.write(index, source) };
+            return Ok(());
+        }
+        // SAFETY: without a tracker the source is free when this returns.
+        unsafe { self.view.put_cold("put", self.pe, index, source, None) }
+    }
+
+    /// Gets elements, as [`View::get`].
+    ///
+    /// # Errors
+    /// If the range exceeds the array.
+    #[inline]
+    pub fn get(&self, index: usize, target: &mut [T]) -> Result<()> {
+        if index <= self.fast_len && target.len() <= self.fast_len - index {
+            // SAFETY: the range was compared with the array's length above.
+            unsafe { self.part.read(index, target) };
+            return Ok(());
+        }
+        // SAFETY: without a tracker the data are there when this returns.
+        unsafe { self.view.get_cold("get", self.pe, index, target, None) }
+    }
+}

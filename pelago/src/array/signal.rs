@@ -1,0 +1,269 @@
+//! Signals: words that say that data have come. Whoever sees the signal of a put, by a wait or a test, sees
+//! the data of that put.
+//!
+//! Invariant: the signal is issued after its data are delivered. Between PEs that map each other the data are
+//! written first, and the atomic that signals releases them. Over a net whose puts signal, both are one
+//! operation. Over others the data are tracked, and progress issues the signal once they are delivered; in a
+//! scope and with `put_signal_nbi` the origin does not wait for that, and `put_signal` returns once the data
+//! are delivered. The signal's word has the same executor as every other atomic. Source: OpenSHMEM 1.6,
+//! section 9.9.
+
+use crate::Pe;
+use crate::array::amo::AtomicElement;
+use crate::array::local::Local;
+use crate::array::view::{View, Way};
+use crate::base::element::Element;
+use crate::base::error::Result;
+use crate::endpoint::tracker::Tracker;
+use crate::memory::segment::Part;
+use pelago_fabric::sync::{Ordering, fence, fence_after_update};
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
+
+/// What a signal does to its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalOp {
+    /// Sets it.
+    Set(u64),
+    /// Adds to it, wrapping around.
+    Add(u64),
+}
+
+impl SignalOp {
+    #[inline(always)]
+    fn parts(self) -> (AtomicOp, u64) {
+        match self {
+            SignalOp::Set(value) => (AtomicOp::Set, value),
+            SignalOp::Add(value) => (AtomicOp::Add, value),
+        }
+    }
+
+    pub(crate) fn atomic(self) -> Atomic {
+        let (op, operand) = self.parts();
+        Atomic { kind: AtomicKind::U64, op, operand, compare: 0 }
+    }
+}
+
+/// Which word a put signals, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Signal<'s> {
+    pub(crate) words: &'s View<'s, u64>,
+    pub(crate) index: usize,
+    pub(crate) op: SignalOp,
+}
+
+impl<T: Element> View<'_, T> {
+    /// Puts elements and then signals: writes `source` to the elements from `index` on, on `pe`, and when
+    /// they are delivered changes element `signal_index` of `signals` there. Who sees the signal, by
+    /// [`wait`](Local::wait) or [`test`](Local::test), sees these data; of other puts it says nothing. A
+    /// put of nothing signals all the same. The source may be reused at return; data and signal are
+    /// complete after a quiet of the world, or of the context that this array (not `signals`) is seen
+    /// through.
+    ///
+    /// ```
+    /// use pelago::{Comparison, SignalOp};
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let (data, arrived) = (world.alloc_zeroed::<f64>(100)?, world.alloc_zeroed::<u64>(1)?);
+    /// if world.my_pe() == 0 {
+    ///     data.put_signal(1, 0, &[1.5; 100], &arrived, 0, SignalOp::Add(1))?;
+    /// } else {
+    ///     arrived.local().wait(0, Comparison::Ge, 1);
+    ///     assert_eq!(data.local().get(99), 1.5);
+    /// }
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such PE, one of the two ranges exceeds its array, or the arrays belong to different
+    /// worlds; nothing happens then.
+    #[inline]
+    pub fn put_signal(
+        &self,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        signals: &View<'_, u64>,
+        signal_index: usize,
+        op: SignalOp,
+    ) -> Result<()> {
+        let signal = Signal { words: signals, index: signal_index, op };
+        let (Some(part), Some(word)) = (self.place.fast(pe), signals.place.fast(pe)) else {
+            return self.put_signal_cold(pe, index, source, signal);
+        };
+        let has_ranges = self.has_range(index, source.len()) && signal_index < signals.len();
+        if !has_ranges || !std::ptr::eq(self.world(), signals.world()) {
+            return self.put_signal_cold(pe, index, source, signal);
+        }
+        // SAFETY: both ranges were compared with the lengths of their arrays above.
+        unsafe {
+            part.write(index, source);
+            signals.raise((word, pe), signal_index, op);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_signal_cold(&self, pe: Pe, index: usize, source: &[T], signal: Signal<'_>) -> Result<()> {
+        let mut outcome = Ok(());
+        let start = |tracker: Option<&Tracker>| {
+            // SAFETY: the source is free when this returns: at once without a net, else as `track` waits for
+            // it.
+            unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, tracker) }
+        };
+        match &self.world().net {
+            None => start(None),
+            Some(_) => {
+                let to = ("put_signal", pe);
+                self.world().track(to, Tracker::is_sent, |tracker| outcome = start(Some(tracker)));
+                outcome
+            }
+        }
+    }
+
+    /// As [`put_signal`](View::put_signal), but leaves the source to the next quiet of its context
+    /// (OpenSHMEM's `put_signal_nbi`). In safe code, [`Region::put_signal`](crate::Region::put_signal) does
+    /// the same.
+    ///
+    /// # Errors
+    /// As [`put_signal`](View::put_signal).
+    ///
+    /// # Safety
+    /// The source is not written, moved or freed before a [`quiet`](crate::World::quiet), of the world or
+    /// of the context that this array is seen through, has returned.
+    pub unsafe fn put_signal_nbi(
+        &self,
+        pe: Pe,
+        index: usize,
+        source: &[T],
+        signals: &View<'_, u64>,
+        signal_index: usize,
+        op: SignalOp,
+    ) -> Result<()> {
+        let signal = Signal { words: signals, index: signal_index, op };
+        // SAFETY: the caller vouches for the source.
+        unsafe { self.start_put_signal("put_signal_nbi", (pe, index), source, signal, None) }
+    }
+
+    /// Starts a put with its signal, with all checks. The tracker counts the whole; without one only the
+    /// quiet of its channel tells when it is complete.
+    ///
+    /// # Safety
+    /// The source stays as it is until the tracker has counted it as sent, or else until the channel is
+    /// quiet.
+    pub(crate) unsafe fn start_put_signal(
+        &self,
+        operation: &'static str,
+        (pe, index): (Pe, usize),
+        source: &[T],
+        signal: Signal<'_>,
+        tracker: Option<&Tracker>,
+    ) -> Result<()> {
+        self.check_signal(operation, pe, index, source.len(), signal)?;
+        let world = self.world();
+        self.count_put(source.len());
+        world.tally.add(|counts| counts.atomics += 1);
+        let ways = (self.way(operation, pe, index), signal.words.way(operation, pe, signal.index));
+        let (channel, target, word) = match ways {
+            (Way::Net(channel, target), Way::Net(_, word)) => (channel, target, word),
+            (Way::Mapped(part), Way::Mapped(word)) => {
+                // SAFETY: `check_signal` has found that both ranges lie in their arrays.
+                unsafe {
+                    part.write(index, source);
+                    signal.words.raise((word, pe), signal.index, signal.op);
+                }
+                return Ok(());
+            }
+            _ => unreachable!("PE {pe} is mapped for one array and not for another"),
+        };
+        if channel.signals(size_of_val(source)) {
+            let (source, bytes) = (source.as_ptr().cast(), size_of_val(source));
+            // SAFETY: ranges and PE were checked, and the caller vouches for the source.
+            unsafe {
+                channel.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), tracker)
+            };
+            return Ok(());
+        }
+        let data = world.trackers.open();
+        // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches
+        // for the source; the tracker counts it as sent only after the data are complete.
+        unsafe {
+            channel.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
+            world.start_atomic_after(data, channel, word, signal.op.atomic(), tracker);
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a put or its signal, which of the two first of all.
+    fn check_signal(
+        &self,
+        operation: &'static str,
+        pe: Pe,
+        index: usize,
+        count: usize,
+        signal: Signal<'_>,
+    ) -> Result<()> {
+        self.check_pe(operation, pe)?;
+        signal.words.check_world(operation, self.world())?;
+        self.check("the put of put_signal", pe, index, count)?;
+        signal.words.check("the signal of put_signal", pe, signal.index, 1)
+    }
+}
+
+impl View<'_, u64> {
+    /// Signals without data: changes element `index` on `pe`. It says nothing of other operations, unless a
+    /// fence or a quiet stands between. Complete at the target after [`quiet`](crate::World::quiet).
+    ///
+    /// # Errors
+    /// If there is no such PE or element; nothing happens then.
+    #[inline]
+    pub fn signal(&self, pe: Pe, index: usize, op: SignalOp) -> Result<()> {
+        let Some(part) = self.place.fast(pe) else { return self.signal_cold(pe, index, op) };
+        if index >= self.len() {
+            return self.signal_cold(pe, index, op);
+        }
+        // SAFETY: the index was compared with the length of the array above.
+        unsafe { self.raise((part, pe), index, op) };
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn signal_cold(&self, pe: Pe, index: usize, op: SignalOp) -> Result<()> {
+        self.amo_cold("signal", pe, index, &op.atomic())
+    }
+
+    /// Signals a PE whose part is mapped, and wakes it if it sleeps until this array changes.
+    ///
+    /// # Safety
+    /// The part is that of the PE, and has such an element.
+    #[inline(always)]
+    pub(crate) unsafe fn raise(&self, (part, pe): (Part<u64>, Pe), index: usize, op: SignalOp) {
+        let (op, value) = op.parts();
+        // SAFETY: the caller has promised that the part has this element. The array is aligned for it.
+        unsafe {
+            // SYNC POINT signal: releases the data that were written before.
+            u64::execute(part.element(index), op, value);
+        }
+        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        fence_after_update();
+        if part.has_waiters() {
+            self.ring(pe);
+        }
+    }
+}
+
+impl Local<'_, u64> {
+    /// Reads a signal; what was put with it is then visible. Makes no progress: to wait, use
+    /// [`wait`](Local::wait), or call [`progress`](crate::World::progress) between two looks.
+    ///
+    /// # Panics
+    /// If there is no such element.
+    #[inline]
+    #[track_caller]
+    pub fn signal_fetch(&self, index: usize) -> u64 {
+        let value = self.get(index);
+        // SYNC POINT signal: acquires the data that were put with the signal.
+        fence(Ordering::Acquire);
+        value
+    }
+}

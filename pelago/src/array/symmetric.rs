@@ -1,0 +1,187 @@
+//! Symmetric arrays: typed handles to the same number of elements on every PE.
+
+use crate::array::view::View;
+use crate::base::awaited::Awaited;
+use crate::base::call::Call;
+use crate::base::element::Element;
+use crate::base::error::Result;
+use crate::base::last_words::panic_text;
+use crate::memory::arrays::{ArrayId, Block};
+use crate::memory::segment::Place;
+use crate::memory::usage::Usage;
+use crate::realm::Realm;
+use crate::world::World;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// An array with `len` elements in the memory of every PE, at the same place of each PE's heap.
+///
+/// Any PE puts to and gets from any part without the owner's help: all one-sided operations are methods of
+/// [`View`], to which an array derefs. The own part is read and written through [`local`](View::local), or as
+/// a slice in an [`exclusive`](Symmetric::exclusive) phase.
+///
+/// Dropping an array is local and never waits; its memory is reclaimed once every PE has dropped it, in the
+/// next collective call on memory. [`free`](Symmetric::free) gives it back at once.
+pub struct Symmetric<'w, T: Element> {
+    view: View<'w, T>,
+    id: ArrayId,
+}
+
+impl<'w, T: Element> Deref for Symmetric<'w, T> {
+    type Target = View<'w, T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &View<'w, T> {
+        &self.view
+    }
+}
+
+impl<'w, T: Element> Symmetric<'w, T> {
+    pub(crate) fn new(
+        world: &'w World,
+        realm: &'w Realm,
+        (id, usage): (ArrayId, Arc<Usage>),
+        place: Place<T>,
+    ) -> Symmetric<'w, T> {
+        // Nobody waits for this PE's part of the array yet.
+        place.own().reset_waiters();
+        Symmetric { view: View::new(world, realm, place, usage), id }
+    }
+
+    /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all
+    /// puts and gets and is a barrier, and so is leaving. No PE can reach the array meanwhile, as the handle
+    /// is borrowed.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let mut field = world.alloc_zeroed::<f64>(100)?;
+    /// let right = (world.my_pe() + 1) % world.n_pes();
+    /// field.put(right, 0, &[1.0, 2.0])?;
+    /// let sum: f64 = field.exclusive(|part| {
+    ///     part.iter_mut().for_each(|x| *x *= 10.0);
+    ///     part.iter().sum()
+    /// })?;
+    /// assert_eq!(sum, 30.0);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the PEs do not all begin this phase, or do not all end it next: the array then stays closed at the
+    /// PEs that have left it, as others may still be in it.
+    #[track_caller]
+    pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
+        self.check_open("exclusive")?;
+        let (world, realm) = (self.world(), self.realm());
+        let (offset_bytes, len) = (self.place.offset_bytes(), self.len());
+        let bytes = len * size_of::<T>();
+        // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
+        // that are still in it.
+        let limit = self.view.close();
+        self.finish_collectives("exclusive");
+        // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
+        // threads of this one have made collective calls at once.
+        realm.agree(world, Call::BeginExclusive { offset_bytes, bytes })?;
+        // SAFETY: all PEs agreed to begin, having closed their handles, and open
+        // them after all have agreed to end, which this PE does after `work`; operations begun before are
+        // complete, as the agreement is a barrier.
+        let part = unsafe { self.place.own().slice(len) };
+        let value = catch_unwind(AssertUnwindSafe(|| work(part))).unwrap_or_else(|payload| {
+            // Nobody waits for a PE that unwinds out of the phase.
+            world.record_failure(panic_text(payload.as_ref()));
+            resume_unwind(payload)
+        });
+        realm.agree(world, Call::EndExclusive { offset_bytes, bytes })?;
+        self.view.open(limit);
+        Ok(value)
+    }
+
+    /// Changes the number of elements on each PE. Each part keeps what fits; new elements are unspecified.
+    /// Collective, complete with a barrier.
+    ///
+    /// # Errors
+    /// If the heap has no such block, or the PEs do not ask for the same. This PE has then dropped the array.
+    #[track_caller]
+    pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
+        self.check_open("resize")?;
+        let (world, realm, id) = (self.world(), self.realm(), self.id);
+        let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
+        let align_bytes = realm.arrays().align_bytes(id);
+        self.finish_collectives("resize");
+        let agreed_bytes = len.saturating_mul(size_of::<T>());
+        realm.agree(world, Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
+        let bytes = world.array_bytes::<T>("resize", len)?;
+        let is_in_place = realm.heap().resize_in_place(old_bytes, bytes);
+        let offset_bytes = match is_in_place {
+            true => old_bytes,
+            false => {
+                let found = realm.heap().alloc(bytes, align_bytes);
+                found.ok_or_else(|| realm.exhausted(world.my_pe(), "resize", bytes))?
+            }
+        };
+        let parts = realm.parts(&world.memory, offset_bytes);
+        // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept
+        // with the block.
+        let place = unsafe { realm.place(&world.memory, (offset_bytes, len), &parts) };
+        if !is_in_place {
+            // SAFETY: both blocks hold `kept` elements; the agreement was a
+            // barrier and nobody else has the new array before the barrier below, nor the old one, which is
+            // consumed.
+            unsafe { self.place.own().move_to(place.own(), kept) };
+            realm.heap().free(old_bytes);
+        }
+        let usage = Arc::clone(self.usage());
+        let block = Block { offset_bytes, align_bytes, parts, usage: Arc::clone(&usage) };
+        realm.arrays().relocate(id, block);
+        self.forget();
+        let array = Symmetric::new(world, realm, (id, usage), place);
+        realm.barrier(world);
+        Ok(array)
+    }
+
+    /// Gives the memory back at once. Collective, begins with a barrier.
+    ///
+    /// # Errors
+    /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
+    #[track_caller]
+    pub fn free(self) -> Result<()> {
+        let (world, realm, offset_bytes) = (self.world(), self.realm(), self.place.offset_bytes());
+        self.finish_collectives("free");
+        drop(self);
+        realm.agree(world, Call::Free { offset_bytes })
+    }
+
+    /// Waits until no collective operation uses the array any more here, whose request was forgotten.
+    #[track_caller]
+    fn finish_collectives(&self, operation: &'static str) {
+        if !self.usage().is_over() {
+            self.world().wait(Awaited::Collective { operation, pe: None }, || self.usage().is_over());
+        }
+    }
+
+    /// Gives the handle up without dropping the array.
+    fn forget(self) {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the view is read once, and the handle is not used or dropped any more.
+        drop(unsafe { std::ptr::read(&raw const this.view) });
+    }
+
+    /// Zeroes this PE's part, before any other PE has the handle.
+    pub(crate) fn zero_here(&self) {
+        // SAFETY: the barrier that ends the allocation is still to come.
+        unsafe { self.place.own().zero(0..self.len()) }
+    }
+}
+
+impl<T: Element> Drop for Symmetric<'_, T> {
+    fn drop(&mut self) {
+        self.realm().arrays().drop_here(self.id);
+    }
+}
+
+impl<T: Element> std::fmt::Debug for Symmetric<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = std::any::type_name::<T>();
+        write!(f, "Symmetric<{name}>({} elements at heap offset {})", self.len(), self.place.offset_bytes())
+    }
+}

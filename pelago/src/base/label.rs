@@ -1,0 +1,76 @@
+//! The call that a wait belongs to, for words: the collective call that the members of a team compare, and
+//! the name of the function of another interface. A thread whose local storage is gone, as in an exit
+//! handler, labels nothing.
+
+use crate::Pe;
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+/// Says which call this thread compares with other members of a team.
+type Words = Box<dyn Fn() -> String>;
+
+thread_local! {
+    /// The call that this thread compares with other members of a team.
+    static COMPARED: RefCell<Option<Words>> = const { RefCell::new(None) };
+}
+
+/// Finds the name of the function that the calling thread is in, in another interface.
+static NAMES: OnceLock<fn() -> Option<&'static str>> = OnceLock::new();
+
+/// Says how to find the name of the function of another interface that a thread is in.
+pub(crate) fn name_calls_by(names: fn() -> Option<&'static str>) {
+    // A second world of the process says the same.
+    let _ = NAMES.set(names);
+}
+
+/// The function that this thread is in, to be put behind what it waits for.
+pub(crate) fn name() -> String {
+    NAMES.get().and_then(|name| name()).map_or_else(String::new, |name| format!(", in {name}"))
+}
+
+/// Whether this thread compares a collective call with other members of a team.
+pub(crate) fn is_compared() -> bool {
+    COMPARED.try_with(|compared| compared.borrow().is_some()).unwrap_or(false)
+}
+
+/// Labels the waits of this thread with the collective call that they are for, as long as it lives.
+pub(crate) struct Labelled(Option<Words>);
+
+impl Labelled {
+    pub(crate) fn new(words: impl Fn() -> String + 'static) -> Labelled {
+        let words: Words = Box::new(words);
+        Labelled(COMPARED.try_with(|compared| compared.replace(Some(words))).ok().flatten())
+    }
+}
+
+impl Drop for Labelled {
+    fn drop(&mut self) {
+        let before = self.0.take();
+        let _ = COMPARED.try_with(|compared| compared.replace(before));
+    }
+}
+
+/// The call that this thread compares, in brackets; nothing if it compares none.
+pub(crate) fn compared() -> String {
+    COMPARED
+        .try_with(|compared| compared.borrow().as_ref().map(|words| words()))
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+}
+
+/// Ascending numbers: `0-2, 5`.
+pub(crate) fn ranges(pes: &[Pe]) -> String {
+    let mut text = String::new();
+    for run in pes.chunk_by(|a, b| a + 1 == *b) {
+        let (comma, first, last) = (if text.is_empty() { "" } else { ", " }, run[0], run[run.len() - 1]);
+        // Writing to a string does not fail.
+        let _ = if first == last {
+            write!(text, "{comma}{first}")
+        } else {
+            write!(text, "{comma}{first}-{last}")
+        };
+    }
+    text
+}

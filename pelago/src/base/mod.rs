@@ -1,0 +1,15 @@
+//! What all layers use: elements, errors, the words of collective calls, what a PE waits for, counters.
+
+pub(crate) mod atomic_ops;
+pub(crate) mod atomic_type;
+pub(crate) mod awaited;
+pub(crate) mod call;
+pub(crate) mod counters;
+pub(crate) mod element;
+pub(crate) mod error;
+pub(crate) mod kind;
+pub(crate) mod label;
+pub(crate) mod last_words;
+pub(crate) mod locked;
+pub(crate) mod semaphore_kind;
+pub(crate) mod vote;

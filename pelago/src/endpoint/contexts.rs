@@ -1,0 +1,71 @@
+//! The endpoints of a PE's contexts.
+
+use super::channel::Channel;
+use crate::base::locked::locked;
+use pelago_fabric::sync::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Endpoints without a context that are kept.
+pub(crate) const IDLE_MAX: usize = 8;
+
+/// The endpoints that contexts have, and some that the next contexts can have.
+#[derive(Default)]
+pub(crate) struct Contexts {
+    open: Mutex<Vec<Arc<Channel>>>,
+    /// Whether there are contexts.
+    is_any: AtomicBool,
+    /// Channels of contexts that are gone, for those to come: an endpoint of a fabric takes long to open.
+    idle: Mutex<Vec<Arc<Channel>>>,
+}
+
+impl Contexts {
+    /// A context's channel, to be progressed until it is [removed](Contexts::remove).
+    pub(crate) fn add(&self, channel: &Arc<Channel>) {
+        locked(&self.open).push(Arc::clone(channel));
+        self.is_any.store(true, Ordering::Relaxed);
+    }
+
+    /// The channel of a context that is gone. It is kept for the next one, unless something of the old one
+    /// might still be under way.
+    pub(crate) fn remove(&self, channel: &Arc<Channel>) {
+        let mut open = locked(&self.open);
+        open.retain(|context| !Arc::ptr_eq(context, channel));
+        self.is_any.store(!open.is_empty(), Ordering::Relaxed);
+        drop(open);
+        let mut idle = locked(&self.idle);
+        if idle.len() < IDLE_MAX && channel.is_settled() {
+            idle.push(Arc::clone(channel));
+        }
+    }
+
+    /// A channel that no context has.
+    pub(crate) fn take_idle(&self) -> Option<Arc<Channel>> {
+        locked(&self.idle).pop()
+    }
+
+    /// Whether there are contexts.
+    pub(crate) fn are_any(&self) -> bool {
+        self.is_any.load(Ordering::Relaxed)
+    }
+
+    /// The channels of all contexts.
+    pub(crate) fn all(&self) -> Vec<Arc<Channel>> {
+        locked(&self.open).clone()
+    }
+
+    /// Whether what was started through them is complete.
+    pub(crate) fn are_quiet(&self) -> bool {
+        self.all().iter().all(|context| context.is_shut() || context.is_quiet())
+    }
+
+    /// Whether something was started through one of them since it was last quiet.
+    pub(crate) fn is_any_marked(&self) -> bool {
+        self.are_any() && self.all().iter().any(|context| context.is_marked())
+    }
+
+    /// Shuts them all.
+    pub(crate) fn shut(&self) {
+        self.all().iter().for_each(|context| context.shut());
+        locked(&self.idle).clear();
+    }
+}

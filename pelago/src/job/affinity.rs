@@ -1,0 +1,247 @@
+//! Where the PEs of a machine run: each on a core of its own, where there are as many cores as PEs of the
+//! job. Where there are not, they run where the system puts them.
+//!
+//! The system often starts two PEs on one core while another core is idle. They then put each other to sleep
+//! by turns. At no moment can both run, so the system sees no reason to move one of them, and the job stays
+//! slow to its end. So each PE starts on the core that has its number within the machine. A PE that waits,
+//! and finds its core shared, looks whether another PE of its node is there, and moves if so.
+//!
+//! Nodes may be on one machine: simulated ones, and network namespaces. Where their PEs are more than the
+//! cores, it is best if PEs that wake each other share a core, and the system sees to that by itself.
+//!
+//! Invariant: the affinity mask of a thread is the same before and after. A move narrows it for a moment, to
+//! cores that it has. So a mask that the user or the launcher has set is obeyed, and the system may move the
+//! PE at any time: jobs side by side do not keep to the same cores.
+
+use super::Job;
+use crate::Pe;
+use pelago_boot::cpus;
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use std::time::Duration;
+
+/// The shortest time between two searches for PEs on the same core, and the longest. It doubles with each
+/// search that finds none.
+const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(256);
+
+/// The state of a PE concerning the core that it runs on.
+#[derive(Debug, Default)]
+pub(crate) struct Affinity {
+    /// The thread that has joined, as the system numbers it. 0 if the PEs are more than the cores, or are to
+    /// be left where the system puts them.
+    thread: AtomicU64,
+    /// When the next search may be, in nanoseconds since the world was joined, and the pause after it.
+    next_nanoseconds: AtomicU64,
+    pause_nanoseconds: AtomicU64,
+    /// Waits from now on that take the core for one that other threads have work for.
+    shared_waits: AtomicU32,
+}
+
+/// Waits that go by the last finding that the core is shared.
+const SHARED_WAITS: u32 = 64;
+
+/// How a wait sees the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Core {
+    /// This PE's alone.
+    Own,
+    /// One that other threads have work for.
+    Shared,
+    /// The same, but it is time to find out again.
+    Doubtful,
+}
+
+impl Affinity {
+    /// How the next wait sees the core.
+    pub(crate) fn core(&self) -> Core {
+        match self.shared_waits.load(Ordering::Relaxed) {
+            0 => Core::Own,
+            1 => Core::Doubtful,
+            waits => {
+                self.shared_waits.store(waits - 1, Ordering::Relaxed);
+                Core::Shared
+            }
+        }
+    }
+
+    /// Whether another thread has taken the core when this PE gave it away.
+    pub(crate) fn note_shared(&self, is_shared: bool) {
+        let waits = if is_shared { SHARED_WAITS } else { self.shared_waits.load(Ordering::Relaxed) / 2 };
+        self.shared_waits.store(waits, Ordering::Relaxed);
+    }
+}
+
+/// The core that this thread runs on. The C library is asked: rustix looks for the vDSO, which valgrind
+/// hides, and crashes there.
+fn current_core() -> Option<usize> {
+    // SAFETY: the function has no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+impl Affinity {
+    /// Moves this thread to the core that has the PE's number within the machine, if the machine has a core
+    /// for each of the job's PEs on it.
+    pub(crate) fn spread(&self, job: &Job, is_wanted: bool) {
+        let (me, cpus) = (job.my_pe(), cpus());
+        let is_here = |&pe: &Pe| job.memory.is_mapped(pe) || job.pid_of(pe).is_some();
+        let here: Vec<Pe> = (0..job.n_pes()).filter(is_here).collect();
+        let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its own machine");
+        if !is_wanted || here.len() < 2 || here.len() > job.cores() {
+            return;
+        }
+        job.memory.near_block(me).thread.store(own_thread(), Ordering::Relaxed);
+        self.thread.store(own_thread(), Ordering::Relaxed);
+        move_to(cpus[slot % cpus.len()], &cpus);
+    }
+
+    /// Moves this thread to another core, if it finds another PE of its node on this one. Called by waits
+    /// whose core was taken by another thread meanwhile.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn leave_shared_core(&self, job: &Job) {
+        let now = job.joined_at.elapsed().as_nanos() as u64;
+        if now < self.next_nanoseconds.load(Ordering::Relaxed) {
+            return;
+        }
+        let thread = self.thread.load(Ordering::Relaxed);
+        if thread == 0 || thread != own_thread() {
+            return;
+        }
+        let has_moved = job.find_another_core().is_some();
+        let doubled = 2 * self.pause_nanoseconds.load(Ordering::Relaxed);
+        let pause = if has_moved { 0 } else { doubled };
+        let pause = pause.clamp(PAUSE.as_nanos() as u64, PAUSE_MAX.as_nanos() as u64);
+        self.pause_nanoseconds.store(pause, Ordering::Relaxed);
+        self.next_nanoseconds.store(now + pause, Ordering::Relaxed);
+    }
+}
+
+impl Job {
+    /// Moves to a core without a PE of this node; `None` if no other PE is on this one, or there is no other.
+    fn find_another_core(&self) -> Option<()> {
+        let cpus = cpus();
+        let others = self.memory.near_pes().filter(|&pe| pe != self.my_pe());
+        let taken: Vec<usize> = others.filter_map(|pe| self.core_of(pe)).collect();
+        let own = current_core()?;
+        let free = another_core(own, &cpus, &taken)?;
+        move_to(free, &cpus);
+        Some(())
+    }
+
+    /// The core on which a PE of this node runs, or has run last, if the system says so.
+    fn core_of(&self, pe: Pe) -> Option<usize> {
+        let (pid, thread) = (self.pid_of(pe)?, self.memory.near_block(pe).thread.load(Ordering::Relaxed));
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
+        core_in(&stat)
+    }
+}
+
+/// A core of `cpus` that is not among those `taken`, if `own` is among them: the first behind `own`.
+fn another_core(own: usize, cpus: &[usize], taken: &[usize]) -> Option<usize> {
+    if !taken.contains(&own) {
+        return None;
+    }
+    let behind = cpus.iter().position(|&cpu| cpu > own).unwrap_or(0);
+    let in_turn = cpus[behind..].iter().chain(&cpus[..behind]);
+    in_turn.copied().find(|cpu| *cpu != own && !taken.contains(cpu))
+}
+
+/// Moves this thread to a core, and gives it its mask back.
+fn move_to(cpu: usize, cpus: &[usize]) {
+    if cpus.len() < 2 || cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
+        return;
+    }
+    let set = |cpus: &[usize]| {
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|&cpu| set.set(cpu));
+        set
+    };
+    // Without the first, the second changes nothing; it fails only if all these cores are gone.
+    if sched_setaffinity(None, &set(&[cpu])).is_ok() {
+        let _ = sched_setaffinity(None, &set(cpus));
+    }
+}
+
+/// The number of this thread, as the system has it.
+fn own_thread() -> u64 {
+    gettid().as_raw_nonzero().get().unsigned_abs().into()
+}
+
+/// The core in the text of a thread's `stat` (proc(5), field 39).
+fn core_in(stat: &str) -> Option<usize> {
+    // The name stands in brackets and may have any characters, brackets among them.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(36)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spmd;
+
+    #[test]
+    fn a_shared_core_is_doubted_after_a_number_of_waits() {
+        let affinity = Affinity::default();
+        assert_eq!(affinity.core(), Core::Own);
+        affinity.note_shared(true);
+        let shared = (0..).take_while(|_| affinity.core() == Core::Shared).count();
+        assert_eq!((shared, affinity.core()), (SHARED_WAITS as usize - 1, Core::Doubtful));
+        affinity.note_shared(false);
+        assert_eq!(affinity.core(), Core::Own);
+    }
+
+    #[test]
+    fn pes_take_cores_of_their_own_only_where_each_has_one() {
+        let cores = cpus().len();
+        for n in [2, cores + 1] {
+            let found = spmd(n, |world| world.affinity.thread.load(Ordering::Relaxed) != 0).unwrap();
+            assert!(
+                found.iter().all(|&is_moved| is_moved == (n <= cores)),
+                "{n} PEs, {cores} cores: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_shared_core_is_left_for_one_without_a_pe() {
+        let cpus = [0, 1, 4, 6];
+        assert_eq!(another_core(1, &cpus, &[0, 4]), None, "no other PE is here");
+        assert_eq!(another_core(1, &cpus, &[1, 0]), Some(4));
+        assert_eq!(another_core(6, &cpus, &[6, 0, 1]), Some(4));
+        assert_eq!(another_core(6, &cpus, &[6]), Some(0), "the search goes round");
+        assert_eq!(another_core(4, &cpus, &[0, 1, 4, 6]), None, "every core has a PE");
+        assert_eq!(another_core(3, &cpus, &[3]), Some(4), "this core may have left the mask");
+    }
+
+    #[test]
+    fn the_core_of_a_thread_is_field_39_of_its_stat() {
+        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
+        assert_eq!(core_in(&format!("77 (a ) 1 2 b) {}", fields.join(" "))), Some(39));
+        assert_eq!(core_in("77 (short) S 1"), None);
+        let own = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        assert!(cpus().contains(&core_in(&own).unwrap()));
+    }
+
+    #[test]
+    fn a_move_keeps_the_mask_and_goes_where_it_should() {
+        let before = cpus();
+        for &cpu in &before {
+            move_to(cpu, &before);
+            assert_eq!(cpus(), before);
+        }
+    }
+
+    #[test]
+    fn a_pe_knows_where_the_others_of_its_node_run() {
+        let all = cpus();
+        let found = spmd(2.min(all.len()), |world| {
+            world.barrier();
+            let mut cores = (0..world.n_pes()).map(|pe| world.core_of(pe));
+            let are_known = world.n_pes() < 2 || cores.all(|core| all.contains(&core.unwrap()));
+            world.barrier();
+            are_known
+        });
+        assert!(found.unwrap().iter().all(|&are_known| are_known));
+    }
+}

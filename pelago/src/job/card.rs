@@ -1,0 +1,228 @@
+//! Cards: what each process tells the others of its PEs through the launcher, once, before they can reach
+//! each other.
+//!
+//! Invariant: a card is read by the same build that wrote it; whatever else it is told is refused.
+
+use crate::base::error::Result;
+use pelago_boot::{HeapSize, Job, Settings, address_space_bytes, memory_total_bytes};
+use pelago_fabric::FabricError;
+
+/// What a process tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Card {
+    /// The name of its node.
+    pub(crate) node: String,
+    /// The machine and network namespace that it is on; empty if that is not known. Processes of one machine
+    /// may be on several nodes, simulated ones for instance.
+    pub(crate) machine: String,
+    /// The space in which `pid` holds; empty if that is not known.
+    pub(crate) pid_space: String,
+    /// Its number in that space.
+    pub(crate) pid: u32,
+    /// The secret of the job, in the card of process 0; empty in all others.
+    pub(crate) secret: Vec<u8>,
+    /// How many PEs it has.
+    pub(crate) pes: usize,
+    /// Where it would hand out the node's memory; empty if it was not to.
+    pub(crate) memory: Vec<u8>,
+    /// The fabrics that it has opened, the preferred one first.
+    pub(crate) fabrics: Vec<Offer>,
+    /// Its wishes for the memory of every PE.
+    pub(crate) wishes: Wishes,
+}
+
+/// A fabric that a process has opened, or has tried to open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Which fabric it is: see [`Provider::terms`](pelago_fabric::Provider::terms).
+    pub(crate) terms: String,
+    /// The addresses of the PEs of the process; none if it is not open.
+    pub(crate) addresses: Vec<Vec<u8>>,
+    /// Why it is not open.
+    pub(crate) obstacle: String,
+}
+
+impl Offer {
+    pub(crate) fn is_open(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+}
+
+/// In the place of a heap's size: the PE's share of the node's memory.
+pub(crate) const SHARE: u64 = u64::MAX;
+
+/// What a process was set to, and what its node has, in bytes; 0 where it was not set or is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    pub(crate) heap: u64,
+    pub(crate) pool: u64,
+    pub(crate) ring: u64,
+    pub(crate) node_memory: u64,
+}
+
+impl Wishes {
+    pub(crate) fn of(settings: &Settings) -> Wishes {
+        let bytes = |bytes: Option<usize>| bytes.unwrap_or(0) as u64;
+        let (heap, is_given) = match settings.heap {
+            HeapSize::Auto => (0, false),
+            HeapSize::Share => (SHARE, false),
+            HeapSize::Bytes(bytes) => ((bytes as u64).min(SHARE - 1), true),
+        };
+        Wishes {
+            heap,
+            pool: bytes(settings.pool_bytes),
+            ring: settings.ring_bytes as u64,
+            node_memory: bytes(if is_given { None } else { node_memory_bytes() }),
+        }
+    }
+}
+
+/// The memory that heaps may have a share of: that of this node. Heaps and pools are mapped by every process,
+/// so they may take half of what a process may map each.
+fn node_memory_bytes() -> Option<usize> {
+    let bounds = [memory_total_bytes(), address_space_bytes().map(|bytes| bytes / 2)];
+    bounds.into_iter().flatten().min()
+}
+
+impl Card {
+    /// The card as bytes: numbers, among them how many fabrics there are, then each of the other fields after
+    /// its length, and of each fabric how many addresses it has and its fields.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        fn add(bytes: &mut Vec<u8>, field: &[u8]) {
+            bytes.extend((field.len() as u32).to_le_bytes());
+            bytes.extend(field);
+        }
+        let Card { node, machine, pid_space, secret, memory, fabrics, .. } = self;
+        let Wishes { heap, pool, ring, node_memory } = self.wishes;
+        let words = [heap, pool, ring, node_memory, self.pid.into(), self.pes as u64, fabrics.len() as u64];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let [node, machine, pid_space] = [node, machine, pid_space].map(|text| text.as_bytes());
+        for field in [node, machine, pid_space, secret, memory] {
+            add(&mut bytes, field);
+        }
+        for Offer { terms, addresses, obstacle } in fabrics {
+            bytes.extend((addresses.len() as u64).to_le_bytes());
+            add(&mut bytes, terms.as_bytes());
+            add(&mut bytes, obstacle.as_bytes());
+            addresses.iter().for_each(|address| add(&mut bytes, address));
+        }
+        bytes
+    }
+
+    /// Reads a card; `None` if it is none.
+    fn from_bytes(mut bytes: &[u8]) -> Option<Card> {
+        fn word(bytes: &mut &[u8]) -> Option<u64> {
+            let (word, rest) = bytes.split_first_chunk::<8>()?;
+            *bytes = rest;
+            Some(u64::from_le_bytes(*word))
+        }
+        fn field(bytes: &mut &[u8]) -> Option<Vec<u8>> {
+            let (length, rest) = bytes.split_first_chunk::<4>()?;
+            let (field, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            *bytes = rest;
+            Some(field.to_vec())
+        }
+        fn text(bytes: &mut &[u8]) -> Option<String> {
+            Some(String::from_utf8_lossy(&field(bytes)?).into_owned())
+        }
+        let [heap, pool, ring, node_memory] =
+            [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
+        let [pid, pes, fabrics] = [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
+        let mut card = Card {
+            wishes: Wishes { heap, pool, ring, node_memory },
+            pid: u32::try_from(pid).ok()?,
+            pes: usize::try_from(pes).ok()?,
+            node: text(&mut bytes)?,
+            machine: text(&mut bytes)?,
+            pid_space: text(&mut bytes)?,
+            secret: field(&mut bytes)?,
+            memory: field(&mut bytes)?,
+            fabrics: Vec::new(),
+        };
+        for _ in 0..fabrics {
+            let addresses = word(&mut bytes)?;
+            if addresses != 0 && addresses != pes {
+                return None;
+            }
+            let (terms, obstacle) = (text(&mut bytes)?, text(&mut bytes)?);
+            let addresses = (0..addresses).map(|_| field(&mut bytes)).collect::<Option<_>>()?;
+            card.fabrics.push(Offer { terms, addresses, obstacle });
+        }
+        bytes.is_empty().then_some(card)
+    }
+
+    /// Reads the card that a process has put under `key`.
+    ///
+    /// # Errors
+    /// If the launcher does not answer, or there is no card.
+    pub(crate) fn read(job: &Job, process: usize, key: &str) -> Result<Card> {
+        let found = job.get(process, key)?.and_then(|bytes| Card::from_bytes(&bytes));
+        found.ok_or_else(|| {
+            let what = format!("process {process} of the job has published no valid card");
+            FabricError::Foreign { pe: job.first_pe(), what }.into()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzzing;
+
+    fn offer(terms: &str, addresses: Vec<Vec<u8>>) -> Offer {
+        Offer { terms: terms.to_owned(), addresses, obstacle: String::new() }
+    }
+
+    #[test]
+    fn fuzz_cards() {
+        let small = Card { node: "n".to_owned(), pes: 1, ..Card::default() };
+        let full = Card {
+            machine: "5".to_owned(),
+            pid_space: "6".to_owned(),
+            pid: 77,
+            secret: vec![7; 16],
+            memory: vec![1; 40],
+            fabrics: vec![
+                offer("tcp;ofi_rxm", vec![vec![4; 30], vec![5; 3]]),
+                Offer { obstacle: "no libfabric".to_owned(), ..Offer::default() },
+            ],
+            pes: 2,
+            ..small.clone()
+        };
+        fuzzing::fuzz(&[small.to_bytes(), full.to_bytes()], |input| {
+            if let Some(card) = Card::from_bytes(input) {
+                let is_right = |offer: &Offer| !offer.is_open() || offer.addresses.len() == card.pes;
+                assert!(card.fabrics.iter().all(is_right));
+                assert_eq!(Card::from_bytes(&card.to_bytes()), Some(card));
+            }
+        });
+    }
+
+    #[test]
+    fn cards_are_read_as_they_were_written() {
+        let card = |addresses: Vec<Vec<u8>>| Card {
+            node: "left".to_owned(),
+            machine: "1-2".to_owned(),
+            pid_space: "1-3".to_owned(),
+            pid: 1 << 22,
+            secret: vec![9; 16],
+            pes: 2,
+            memory: vec![1, 2, 3],
+            fabrics: vec![
+                Offer { obstacle: "no libfabric".to_owned(), ..Offer::default() },
+                offer("tcp", addresses),
+            ],
+            wishes: Wishes { heap: 1 << 40, pool: 0, ring: 65536, node_memory: 7 },
+        };
+        for card in [card(Vec::new()), card(vec![vec![4; 30], vec![5]])] {
+            let bytes = card.to_bytes();
+            assert_eq!(Card::from_bytes(&bytes).as_ref(), Some(&card));
+            (0..bytes.len()).for_each(|length| assert_eq!(Card::from_bytes(&bytes[..length]), None));
+            assert_eq!(Card::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        }
+        for addresses in [vec![vec![4]], vec![vec![4]; 3]] {
+            let read = Card::from_bytes(&card(addresses).to_bytes());
+            assert_eq!(read, None, "two PEs have two addresses, or none");
+        }
+    }
+}

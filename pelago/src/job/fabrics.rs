@@ -1,0 +1,176 @@
+//! The fabrics that a process opens for PEs that it does not map, and the one that all PEs of the job use.
+//!
+//! With `PELAGO_FABRIC=auto` a process opens libfabric if this machine has a fast network, and TCP in any
+//! case. It tells the others both on its card. The job uses the first fabric of process 0 that all processes
+//! have.
+
+use crate::Pe;
+use crate::base::error::{ErrorKind, Result};
+use crate::job::card::{Card, Offer};
+use pelago_boot::{FabricKind, Job, Settings};
+use pelago_fabric::ofi::{Choice, Ofi};
+use pelago_fabric::tcp::{Tcp, TcpChoice};
+use pelago_fabric::{FabricError, FabricResult, Net, Provider, Secret};
+use std::fs::read_dir;
+
+/// Where the kernel lists the adapters of fast networks: InfiniBand, RoCE, Omni-Path, EFA; Slingshot.
+const FAST_NETWORKS: [&str; 2] = ["/sys/class/infiniband", "/sys/class/cxi"];
+/// Beginnings of the names of libfabric's providers for networks that the provider `tcp` serves as well.
+const SLOW_PROVIDERS: [&str; 4] = ["tcp", "udp", "sockets", "net"];
+
+/// The endpoints of the PEs of this process on one fabric, or the reason why there are none.
+pub(crate) struct Fabric {
+    pub(crate) offer: Offer,
+    endpoints: FabricResult<Vec<Net>>,
+}
+
+impl Fabric {
+    fn of(endpoints: FabricResult<Vec<Net>>) -> Fabric {
+        let told = endpoints.as_ref().map_err(ToString::to_string).and_then(|nets| {
+            let addresses: FabricResult<_> = nets.iter().map(Net::address).collect();
+            addresses.map_err(|error| error.to_string())
+        });
+        let terms = endpoints.as_ref().map_or_else(|_| String::new(), |nets| nets[0].terms());
+        let offer = match told {
+            Ok(addresses) => Offer { terms, addresses, obstacle: String::new() },
+            Err(obstacle) => Offer { terms, addresses: Vec::new(), obstacle },
+        };
+        Fabric { offer, endpoints }
+    }
+
+    /// Whether it wants registered memory to be there all the time.
+    pub(crate) fn pins(&self) -> bool {
+        self.endpoints.iter().flatten().any(Net::pins)
+    }
+}
+
+/// Opens the fabrics that the settings ask for, in order of preference: an endpoint for each PE of this
+/// process.
+pub(crate) fn open(job: &Job, is_local: bool, secret: Secret, settings: &Settings) -> Vec<Fabric> {
+    let (first, each) = (job.first_pe(), job.pes_per_process());
+    let n_pes = job.size() * each;
+    let libfabric = |choice: Choice| {
+        let choice = Choice { is_local, ..choice };
+        let open = |pe| Ofi::open(pe, n_pes, &choice, secret).map(Net::Ofi);
+        Fabric::of((first..first + each).map(open).collect())
+    };
+    let tcp = || {
+        let (interface, encrypts) = (settings.tcp_interface.clone(), settings.tcp_encrypt);
+        let choice = TcpChoice { interface, is_local, encrypts };
+        let endpoints = Tcp::open(job.rank(), each, n_pes, &choice, secret);
+        Fabric::of(endpoints.map(|endpoints| endpoints.into_iter().map(Net::Tcp).collect()))
+    };
+    match settings.fabric {
+        FabricKind::Ofi => vec![libfabric(choice(settings))],
+        FabricKind::Tcp => vec![tcp()],
+        FabricKind::Auto | FabricKind::Shm => {
+            let fast = fast_choice(settings).map(libfabric).filter(|fabric| fabric.endpoints.is_ok());
+            fast.into_iter().chain([tcp()]).collect()
+        }
+    }
+}
+
+/// Which of libfabric's offers the settings ask for.
+pub fn choice(settings: &Settings) -> Choice {
+    let providers = settings.ofi_providers.iter().flat_map(|list| list.split(','));
+    Choice {
+        library: settings.ofi_library.clone(),
+        providers: providers.map(str::to_owned).collect(),
+        interface: settings.ofi_interface.clone(),
+        is_served: settings.service,
+        is_local: false,
+    }
+}
+
+/// Which of libfabric's offers `PELAGO_FABRIC=auto` prefers to TCP; `None` if this machine has no fast
+/// network, or the settings name no provider for one, or ask for encryption, which libfabric does not have.
+pub fn fast_choice(settings: &Settings) -> Option<Choice> {
+    if settings.tcp_encrypt {
+        return None;
+    }
+    let has_adapter = |class: &str| read_dir(class).is_ok_and(|mut adapters| adapters.next().is_some());
+    FAST_NETWORKS.into_iter().find(|class| has_adapter(class))?;
+    let mut choice = choice(settings);
+    choice.providers.retain(|name| !SLOW_PROVIDERS.iter().any(|slow| name.starts_with(slow)));
+    (!choice.providers.is_empty()).then_some(choice)
+}
+
+/// Connects the endpoints of this process on the fabric that all processes use.
+///
+/// # Errors
+/// If they have none in common, or a peer cannot be reached.
+pub(crate) fn connect(me: Pe, fabrics: Vec<Fabric>, cards: &[Card]) -> Result<Vec<Net>> {
+    let terms = agreed(me, cards)?;
+    let mut fabrics = fabrics.into_iter();
+    let own = fabrics.find(|fabric| fabric.offer.terms == terms).expect("this process has offered it");
+    let mut endpoints = own.endpoints?;
+    endpoints.iter_mut().try_for_each(|net| net.connect(&mut |pe| address_of(me, pe, cards, &terms)))?;
+    Ok(endpoints)
+}
+
+/// The terms of the fabric that all processes use.
+fn agreed(me: Pe, cards: &[Card]) -> Result<String> {
+    let has =
+        |card: &Card, terms: &str| card.fabrics.iter().any(|offer| offer.is_open() && offer.terms == terms);
+    let mut of_first = cards[0].fabrics.iter().filter(|offer| offer.is_open());
+    if let Some(offer) = of_first.find(|offer| cards.iter().all(|card| has(card, &offer.terms))) {
+        return Ok(offer.terms.clone());
+    }
+    let each = cards[0].pes;
+    let open =
+        |card: &Card| card.fabrics.iter().find(|offer| offer.is_open()).map(|offer| offer.terms.clone());
+    if let Some(process) = cards.iter().position(|card| open(card).is_none()) {
+        let why = cards[process].fabrics.first().map_or(NOT_ASKED, |offer| &offer.obstacle);
+        return Err(no_fabric(me, process * each, why).into());
+    }
+    let mine = open(&cards[me / each]).expect("all have one");
+    let process = cards.iter().position(|card| !has(card, &mine)).unwrap_or_default();
+    let theirs = open(&cards[process]).expect("all have one");
+    Err(ErrorKind::FabricsDiffer { me, mine, pe: process * each, theirs }.into())
+}
+
+/// The reason of a process that was not asked to open a fabric.
+const NOT_ASKED: &str = "it was not asked to open one (PELAGO_FABRIC)";
+
+fn no_fabric(me: Pe, pe: Pe, why: &str) -> FabricError {
+    FabricError::Foreign { pe: me, what: format!("PE {pe} has no fabric: {why}") }
+}
+
+/// The address of a PE on the fabric of these terms.
+fn address_of(me: Pe, pe: Pe, cards: &[Card], terms: &str) -> FabricResult<Vec<u8>> {
+    let card = &cards[pe / cards[0].pes];
+    let offer = card.fabrics.iter().find(|offer| offer.terms == terms);
+    let address =
+        offer.and_then(|offer| offer.addresses.get(pe % card.pes)).filter(|address| !address.is_empty());
+    address.cloned().ok_or_else(|| no_fabric(me, pe, "its address is not on its card"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card(offers: &[(&str, bool)]) -> Card {
+        let offer = |&(terms, is_open): &(&str, bool)| Offer {
+            terms: terms.to_owned(),
+            addresses: if is_open { vec![vec![1]] } else { Vec::new() },
+            obstacle: if is_open { String::new() } else { "no adapter".to_owned() },
+        };
+        Card { pes: 1, fabrics: offers.iter().map(offer).collect(), ..Card::default() }
+    }
+
+    #[test]
+    fn all_use_the_first_fabric_that_all_have() {
+        let (fast, tcp) = (("verbs", true), ("tcp", true));
+        let agreed = |cards: &[Card]| agreed(0, cards).map_err(|error| error.to_string());
+        assert_eq!(agreed(&[card(&[fast, tcp]), card(&[fast, tcp])]), Ok("verbs".to_owned()));
+        assert_eq!(agreed(&[card(&[fast, tcp]), card(&[tcp])]), Ok("tcp".to_owned()));
+        assert_eq!(agreed(&[card(&[tcp]), card(&[fast, tcp])]), Ok("tcp".to_owned()));
+        assert_eq!(agreed(&[card(&[fast, tcp]), card(&[("verbs", false), tcp])]), Ok("tcp".to_owned()));
+        let differ = agreed(&[card(&[fast]), card(&[tcp])]).unwrap_err();
+        assert!(differ.contains("verbs") && differ.contains("tcp") && differ.contains("PE 1"), "{differ}");
+        let closed = agreed(&[card(&[tcp]), card(&[("", false)])]).unwrap_err();
+        assert!(closed.contains("PE 1 has no fabric: no adapter"), "{closed}");
+        let none = agreed(&[card(&[tcp]), card(&[])]).unwrap_err();
+        assert!(none.contains("PE 1 has no fabric: it was not asked"), "{none}");
+    }
+}

@@ -1,0 +1,248 @@
+//! A PE's place in its job: its number, the memory of its node, its endpoints, and the end of the job when a
+//! PE fails.
+//!
+//! Invariant: nothing here waits for other PEs.
+
+pub(crate) mod affinity;
+pub(crate) mod attention;
+pub(crate) mod barrier_form;
+pub(crate) mod card;
+mod describe;
+mod doorbells;
+pub(crate) mod fabrics;
+pub(crate) mod membership;
+pub(crate) mod nodes;
+pub(crate) mod restricted;
+pub(crate) mod upper;
+
+use self::attention::Attention;
+use self::barrier_form::{Barrier, FLAGS_PES_MAX};
+use self::membership::Membership;
+use self::upper::UpperLayers;
+use crate::Pe;
+use crate::base::counters::Tally;
+use crate::base::locked::locked;
+use crate::endpoint::channel::{Channel, Injector};
+use crate::endpoint::contexts::Contexts;
+use crate::endpoint::tracker::Trackers;
+use crate::memory::route::Routes;
+use crate::memory::segment::Memory;
+use pelago_fabric::sync::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Instant;
+
+/// A PE in its job.
+pub struct Job {
+    pub(crate) me: Pe,
+    pub(crate) n_pes: usize,
+    pub(crate) cores: usize,
+    pub(crate) memory: Memory,
+    pub(crate) routes: Routes,
+    pub(crate) tally: Tally,
+    pub(crate) barrier: Barrier,
+    pub(crate) attention: Attention,
+    /// The way to PEs that are not mapped, if there are any.
+    pub(crate) net: Option<Arc<Channel>>,
+    /// The injector where nothing is injected: it is never open.
+    pub(crate) no_injector: Injector,
+    pub(crate) contexts: Contexts,
+    pub(crate) trackers: Trackers,
+    /// The process of each PE, where their cards told them.
+    pub(crate) pids: Vec<Option<u32>>,
+    /// The PEs of other nodes that are known to have left.
+    pub(crate) far_left: Box<[AtomicBool]>,
+    pub(crate) joined_at: Instant,
+    /// Whether all threads of this process belong to this PE, whatever their names.
+    pub(crate) bears_threads: AtomicBool,
+    /// If it was joined by a launcher's word; the PEs of [`spmd`](crate::spmd) have none.
+    pub(crate) membership: Mutex<Option<Membership>>,
+    pub(crate) upper: UpperLayers,
+}
+
+/// Payload of the panic of a PE (as a thread) that gives up because another one failed.
+pub(crate) struct GaveUp;
+
+impl Job {
+    /// The number of this PE.
+    #[inline]
+    pub(crate) fn my_pe(&self) -> Pe {
+        self.me
+    }
+
+    /// The number of PEs.
+    #[inline]
+    pub(crate) fn n_pes(&self) -> usize {
+        self.n_pes
+    }
+
+    /// Cores that the PEs of this node may run on together.
+    pub(crate) fn cores(&self) -> usize {
+        self.cores
+    }
+
+    /// The node of a PE, from 0.
+    pub(crate) fn node(&self, pe: Pe) -> u32 {
+        self.routes.node(pe)
+    }
+
+    /// Whether this many PEs should meet at a counter rather than look at each other's words.
+    #[inline]
+    pub(crate) fn meets_at_counter(&self, n: usize) -> bool {
+        n > FLAGS_PES_MAX || self.n_pes() > self.cores()
+    }
+
+    /// The world's own channel.
+    ///
+    /// # Panics
+    /// If every PE is mapped, so that there is none.
+    pub(crate) fn net_channel(&self) -> &Arc<Channel> {
+        self.net.as_ref().expect("a PE that is not mapped is reached over the net")
+    }
+
+    /// Whether nothing of this PE is under way.
+    pub(crate) fn is_all_quiet(&self) -> bool {
+        let are_quiet = || self.contexts.all().iter().all(|context| context.is_quiet());
+        self.net.as_ref().is_none_or(|net| net.is_quiet() && are_quiet())
+    }
+
+    /// Closes all channels: nothing that was started touches this PE's buffers any more.
+    pub(crate) fn shut_channels(&self) {
+        if let Some(net) = &self.net {
+            self.contexts.shut();
+            net.shut();
+        }
+    }
+
+    pub(crate) fn membership(&self) -> MutexGuard<'_, Option<Membership>> {
+        locked(&self.membership)
+    }
+
+    /// Whether PEs are processes, or threads of them, which a launcher watches over.
+    pub(crate) fn is_launched(&self) -> bool {
+        self.membership().is_some()
+    }
+
+    /// Whether this PE is its process.
+    pub(crate) fn is_alone_in_process(&self) -> bool {
+        is_alone_in_process(self.membership().as_ref())
+    }
+
+    /// How many PEs each process has.
+    pub(crate) fn pes_per_process(&self) -> usize {
+        self.membership().as_ref().map_or(1, |of| of.job.pes_per_process())
+    }
+
+    pub(crate) fn is_launcher_gone(&self) -> bool {
+        self.membership().as_ref().is_some_and(|of| of.job.launcher_gone())
+    }
+
+    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody.
+    #[track_caller]
+    pub(crate) fn abort(&self, status: i32, reason: &str) -> ! {
+        match &*self.membership() {
+            Some(of) => of.job.abort(self.me, status, reason),
+            None => panic!("PE {} aborts the job with status {status}: {reason}", self.me),
+        }
+    }
+
+    /// Ends this PE because the job cannot go on. In [`spmd`](crate::spmd) it unwinds quietly, for the PE
+    /// that failed first is the one to report; elsewhere it says why and ends its process.
+    #[track_caller]
+    pub(crate) fn give_up(&self, reason: &str) -> ! {
+        self.close();
+        match &*self.membership() {
+            Some(of) => of.job.abort(self.me, 1, reason),
+            None => std::panic::resume_unwind(Box::new(GaveUp)),
+        }
+    }
+
+    /// Panics because of what this PE has found out, which is the job's failure.
+    #[track_caller]
+    pub(crate) fn fail(&self, reason: &str) -> ! {
+        self.record_failure(reason);
+        panic!("{reason}");
+    }
+
+    /// Records that this PE failed, so that nobody waits for it.
+    pub(crate) fn record_failure(&self, reason: &str) {
+        // Recorded first: what others find out because this PE closes is not the reason.
+        self.memory.header().failure.record(self.me, reason);
+        self.close();
+        self.ring_sleepers();
+    }
+
+    /// Ends this PE because its service thread has found that the job fails. Where PEs are threads, the
+    /// others of this PE learn it by themselves.
+    pub(crate) fn end_process(&self, reason: &str) {
+        self.record_failure(reason);
+        if let Some(of) = &*self.membership() {
+            of.job.abort(self.me, 1, reason);
+        }
+    }
+
+    /// This PE takes part in nothing any more: it enters no barrier, leaves without waiting for anybody, and
+    /// gives up what is under way over the net, so that nothing touches its buffers.
+    pub(crate) fn close(&self) {
+        self.barrier.close();
+        self.shut_channels();
+        if !self.is_launched() {
+            self.alarm_pollers();
+        }
+    }
+
+    /// Whether this PE takes part in nothing any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.barrier.is_closed()
+    }
+
+    pub(crate) fn has_failed(&self) -> Option<String> {
+        self.memory.header().failure.read().map(|(pe, reason)| format!("PE {pe}: {reason}"))
+    }
+
+    /// Whether a PE has begun to leave the job.
+    pub(crate) fn has_left(&self, pe: Pe) -> bool {
+        // SYNC POINT left: acquires what the PE did before it left.
+        match self.memory.block(pe) {
+            Some(block) => block.departure.left.load(Ordering::Acquire) != 0,
+            None => self.far_left[pe].load(Ordering::Relaxed),
+        }
+    }
+
+    /// Says to whoever asks over the net that this PE has left.
+    pub(crate) fn say_left_over_net(&self) {
+        self.memory.standing(self.me).store(LEFT, Ordering::Relaxed);
+    }
+
+    /// Lets the others of this node know the process of this PE.
+    pub(crate) fn tell_process(&self) {
+        let [pid, space] = &*self.memory.near_block(self.me).process;
+        space.store(namespace(), Ordering::Relaxed);
+        pid.store(std::process::id().into(), Ordering::Relaxed);
+    }
+
+    /// The process of a PE as the system numbers it, if it has that number in the namespace of this process.
+    pub(crate) fn pid_of(&self, pe: Pe) -> Option<u32> {
+        let Some(block) = self.memory.block(pe) else { return self.pids.get(pe).copied().flatten() };
+        let [pid, space] = &*block.process;
+        let pid = u32::try_from(pid.load(Ordering::Relaxed)).ok().filter(|&pid| pid != 0)?;
+        (space.load(Ordering::Relaxed) == namespace()).then_some(pid)
+    }
+}
+
+/// What a PE says of itself to those that ask over the net: it takes part in nothing any more.
+pub(crate) const LEFT: u64 = 1;
+
+/// Whether a process has one PE.
+pub(crate) fn is_alone_in_process(membership: Option<&Membership>) -> bool {
+    membership.is_some_and(|of| of.job.pes_per_process() == 1)
+}
+
+/// The namespace in which the numbers of processes hold that this one sees.
+fn namespace() -> u64 {
+    static NAMESPACE: OnceLock<u64> = OnceLock::new();
+    *NAMESPACE.get_or_init(|| {
+        let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let digits: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0)
+    })
+}

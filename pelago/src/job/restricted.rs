@@ -1,0 +1,164 @@
+//! Code of the user that the runtime calls, functions of reductions and handlers of active messages: what it
+//! must not call, and what becomes of its panics.
+//!
+//! Invariant: a thread that runs such code does not wait for other PEs meanwhile, as those that it would wait
+//! for may wait for the outcome, and the runtime's locks may be held. A panic is this PE's failure, whoever
+//! catches it: the others cannot be told that they get no result.
+
+use super::Job;
+use crate::Pe;
+use crate::base::last_words::panic_text;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What calls the code, and how it is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callback {
+    /// The function of an operation.
+    Function(&'static str),
+    /// The waker of a future.
+    Waker,
+    /// A handler of active messages, for a message of this PE.
+    Handler { name: &'static str, from: Pe },
+}
+
+thread_local! {
+    /// What this thread runs.
+    static RUNNING: Cell<Option<Callback>> = const { Cell::new(None) };
+    /// How many [`HandlerLock`](crate::HandlerLock)s this thread holds.
+    static HELD: Cell<u32> = const { Cell::new(0) };
+    /// How many messages this thread has prepared and neither sent nor given up.
+    static PREPARED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs what calls the user's code.
+pub(crate) fn run(job: &Job, callback: Callback, work: impl FnOnce()) {
+    let before = RUNNING.replace(Some(callback));
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    RUNNING.set(before);
+    if let Err(payload) = outcome {
+        let (me, text) = (job.my_pe(), panic_text(payload.as_ref()));
+        job.record_failure(&format!("PE {me}: {callback} has panicked: {text}"));
+        resume_unwind(payload);
+    }
+}
+
+/// Makes sure that no code that the runtime calls makes this call, which waits for other PEs.
+#[inline]
+#[track_caller]
+pub(crate) fn forbid(job: &Job, called: &'static str) {
+    if let Some(callback) = RUNNING.get() {
+        fail(job, callback, called);
+    }
+}
+
+/// Whether this thread runs no such code.
+#[inline(always)]
+pub(crate) fn is_free() -> bool {
+    RUNNING.get().is_none()
+}
+
+/// Whether nothing stands against a wait of this thread.
+#[inline(always)]
+pub(crate) fn may_wait() -> bool {
+    is_free() && HELD.get() == 0 && PREPARED.get() == 0
+}
+
+/// The same of a wait, which must not be while a lock for handlers is held either.
+#[track_caller]
+pub(crate) fn forbid_wait(job: &Job, awaited: impl FnOnce() -> String) {
+    if HELD.get() > 0 {
+        let (me, awaited) = (job.my_pe(), awaited());
+        job.fail(&format!(
+            "PE {me}: waits for {awaited} while it holds a HandlerLock, which a handler may wait for. Let \
+             the lock go first"
+        ));
+    }
+    if PREPARED.get() > 0 {
+        let (me, awaited) = (job.my_pe(), awaited());
+        job.fail(&format!(
+            "PE {me}: waits for {awaited} while it has prepared an active message, which holds up all that \
+             are sent to its target. Send it first, or drop it"
+        ));
+    }
+    if RUNNING.get() == Some(Callback::Waker) {
+        let (me, awaited) = (job.my_pe(), awaited());
+        job.fail(&format!(
+            "PE {me}: the waker of a future waits for {awaited}. A waker may only note that its task can go \
+             on"
+        ));
+    }
+    if let Some(Callback::Handler { name, .. }) = RUNNING.get() {
+        let (me, awaited) = (job.my_pe(), awaited());
+        job.fail(&format!(
+            "PE {me}: the handler {name:?} waits for {awaited}. A handler may answer, compute and take \
+             notes, for what waits to be done when it has returned"
+        ));
+    }
+}
+
+/// Counts a lock for handlers that this thread holds from now on, or not any more.
+pub(crate) fn hold(holds: bool) {
+    HELD.set(if holds { HELD.get() + 1 } else { HELD.get() - 1 });
+}
+
+/// Counts a message that this thread has prepared, or not any more.
+pub(crate) fn prepare(is_prepared: bool) {
+    PREPARED.set(if is_prepared { PREPARED.get() + 1 } else { PREPARED.get() - 1 });
+}
+
+/// Makes sure that a handler answers while it holds no lock that the handler of an answer may wait for.
+pub(crate) fn forbid_held(job: &Job, called: &'static str) {
+    if HELD.get() > 0 {
+        let me = job.my_pe();
+        job.fail(&format!(
+            "PE {me}: {called} while it holds a HandlerLock: the answer may have to wait for room, and the \
+             handlers that make room for the lock. Let the lock go first"
+        ));
+    }
+}
+
+/// Whether handlers may run on this thread: not inside another, nor while it holds one of their locks.
+pub(crate) fn may_run_handlers() -> bool {
+    !holds_lock() && is_free()
+}
+
+/// Whether this thread holds a lock for handlers. The compiler leaves this look where it stands, behind a
+/// condition that is rarely true.
+#[inline(always)]
+pub(crate) fn holds_lock() -> bool {
+    // SAFETY: the cell is this thread's own and alive within `with`, and nobody has a reference to its value.
+    HELD.with(|held| unsafe { held.as_ptr().read_volatile() != 0 })
+}
+
+#[cold]
+#[inline(never)]
+fn fail(job: &Job, callback: Callback, called: &'static str) -> ! {
+    let me = job.my_pe();
+    match callback {
+        Callback::Function(operation) => job.fail(&format!(
+            "PE {me}: the function of {operation} calls {called}, which waits for PEs that may wait for the \
+             function's result. Let it compute from its two operands alone, and call {called} before or \
+             after {operation}"
+        )),
+        Callback::Waker => job.fail(&format!(
+            "PE {me}: the waker of a future calls {called}. A waker may only note that its task can go on"
+        )),
+        Callback::Handler { name, .. } => job.fail(&format!(
+            "PE {me}: the handler {name:?} calls {called}, which a handler must not: it may answer the \
+             message once, compute and take notes. Do it when the handler has returned"
+        )),
+    }
+}
+
+impl std::fmt::Display for Callback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Callback::Function(operation) => write!(f, "the function of {operation}"),
+            Callback::Waker => f.write_str("the waker of a future"),
+            Callback::Handler { name, from } => {
+                write!(f, "the handler {name:?} of active messages, for one of PE {from},")
+            }
+        }
+    }
+}

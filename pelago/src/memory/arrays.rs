@@ -1,0 +1,149 @@
+//! The symmetric arrays that are alive, by number.
+//!
+//! Invariant: all PEs allocate in the same order and reclaim the same sets, so an array has the same number
+//! everywhere. A number is in one of three states: free, alive, or dropped here and waiting for the others.
+
+use crate::base::call::{ArraySet, DROPPED_WORDS};
+use crate::memory::segment::AddressTable;
+use crate::memory::usage::Usage;
+use std::sync::Arc;
+
+/// Number of an array, the same at every PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArrayId(u32);
+
+impl ArrayId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The most arrays that can be alive at once.
+pub(crate) const ARRAYS_MAX: usize = DROPPED_WORDS * 64;
+
+/// Where an array lies in the heap and on each PE, and how it must be aligned.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) offset_bytes: usize,
+    pub(crate) align_bytes: usize,
+    /// For as long as the array lives, its handles point to this table.
+    #[expect(dead_code, reason = "kept for the handles, which have its address")]
+    pub(crate) parts: AddressTable,
+    /// Held by collective operations that use the array, beside this one.
+    pub(crate) usage: Arc<Usage>,
+}
+
+/// Where each array lies, and which ones this PE has dropped.
+#[derive(Debug)]
+pub(crate) struct Arrays {
+    blocks: Vec<Option<Block>>,
+    free: std::collections::BTreeSet<usize>,
+    dropped: ArraySet,
+    max: usize,
+}
+
+impl Arrays {
+    /// No arrays yet, and never more than `max` at once, which is at most [`ARRAYS_MAX`].
+    pub(crate) fn new(max: usize) -> Arrays {
+        Arrays { blocks: Vec::new(), free: Default::default(), dropped: [0; DROPPED_WORDS], max }
+    }
+
+    /// Gives a new array the lowest free number; `None` if there are too many.
+    pub(crate) fn insert(&mut self, block: Block) -> Option<ArrayId> {
+        let id = self.free.pop_first().unwrap_or(self.blocks.len());
+        if id == self.max {
+            return None;
+        }
+        if id == self.blocks.len() {
+            self.blocks.push(None);
+        }
+        self.blocks[id] = Some(block);
+        Some(ArrayId(id as u32))
+    }
+
+    /// How an array must be aligned, in bytes.
+    pub(crate) fn align_bytes(&self, id: ArrayId) -> usize {
+        self.blocks[id.index()].as_ref().map_or(1, |block| block.align_bytes)
+    }
+
+    /// An array has a new block, and its handles a new table.
+    pub(crate) fn relocate(&mut self, id: ArrayId, block: Block) {
+        self.blocks[id.index()] = Some(block);
+    }
+
+    /// This PE will not use the array again.
+    pub(crate) fn drop_here(&mut self, id: ArrayId) {
+        self.dropped[id.index() / 64] |= 1 << (id.index() % 64);
+    }
+
+    /// What this PE has dropped and not yet reclaimed, and no collective operation uses any more.
+    pub(crate) fn dropped(&self) -> ArraySet {
+        let mut set = self.dropped;
+        for (word, bits) in set.iter_mut().enumerate().filter(|(_, bits)| **bits != 0) {
+            for bit in (0..64).filter(|bit| self.dropped[word] & (1 << bit) != 0) {
+                let block = self.blocks[word * 64 + bit].as_ref();
+                if block.is_some_and(|block| !block.usage.is_over()) {
+                    *bits &= !(1 << bit);
+                }
+            }
+        }
+        set
+    }
+
+    /// Forgets the arrays of `set`, which every PE has dropped, and answers their offsets in bytes.
+    pub(crate) fn reclaim(&mut self, set: &ArraySet) -> Vec<usize> {
+        let mut offsets = Vec::new();
+        for (word, &bits) in set.iter().enumerate() {
+            for bit in (0..64).filter(|bit| bits & (1 << bit) != 0) {
+                let id = word * 64 + bit;
+                offsets.extend(self.blocks[id].take().map(|block| block.offset_bytes));
+                self.free.insert(id);
+                self.dropped[word] &= !(1 << bit);
+            }
+        }
+        offsets
+    }
+
+    /// How many arrays are alive or wait for other PEs to drop them.
+    pub(crate) fn count(&self) -> usize {
+        self.blocks.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(offset_bytes: usize) -> Block {
+        Block { offset_bytes, align_bytes: 64, parts: AddressTable::default(), usage: Arc::default() }
+    }
+
+    fn set(ids: &[usize]) -> ArraySet {
+        let mut set = [0; DROPPED_WORDS];
+        ids.iter().for_each(|id| set[id / 64] |= 1 << (id % 64));
+        set
+    }
+
+    #[test]
+    fn numbers_are_reused_lowest_first_after_all_have_dropped() {
+        let mut arrays = Arrays::new(ARRAYS_MAX);
+        let ids: Vec<_> = (0..70).map(|i| arrays.insert(at(i * 64)).unwrap()).collect();
+        arrays.drop_here(ids[66]);
+        arrays.drop_here(ids[2]);
+        assert_eq!(arrays.dropped(), set(&[2, 66]));
+        assert_eq!(arrays.reclaim(&set(&[66])), [66 * 64]);
+        assert_eq!((arrays.dropped(), arrays.count()), (set(&[2]), 69));
+        assert_eq!(arrays.insert(at(9)), Some(ArrayId(66)));
+        assert_eq!(arrays.reclaim(&set(&[2])), [2 * 64]);
+        assert_eq!(arrays.insert(at(9)), Some(ArrayId(2)));
+        assert_eq!(arrays.insert(at(9)), Some(ArrayId(70)));
+    }
+
+    #[test]
+    fn there_is_an_end_to_numbers() {
+        let mut arrays = Arrays::new(ARRAYS_MAX);
+        assert!((0..ARRAYS_MAX).all(|i| arrays.insert(at(i)).is_some()));
+        assert_eq!(arrays.insert(at(0)), None);
+        assert_eq!(arrays.count(), ARRAYS_MAX);
+    }
+}

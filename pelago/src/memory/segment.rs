@@ -1,0 +1,503 @@
+//! Symmetric memory as this PE maps it. This is the only file that makes pointers to
+//! elements; `progress.rs` adds checked offsets to the start of a heap.
+//!
+//! Invariant: addresses are decided per PE. An array's table has one entry a PE: where its part is mapped, or
+//! null if operations on it go over the net. It is written before the array is handed out and never changed.
+//! The *limit* is the number of PEs; it is 0 while operations are counted and while the array is closed, and
+//! then every operation takes its cold function.
+//!
+//! What lies in a heap: notices of the runtime, then blocks, one an array, each after a header of
+//! one cache line. The last word of a header counts the sleepers that wait for a change of the part behind it
+//! (docs/decisions/0010).
+
+use crate::Pe;
+use crate::base::element::Element;
+use crate::memory::heap::HEADER_BYTES;
+use crate::memory::route::{Route, Routes};
+use pelago_fabric::copy;
+use pelago_fabric::shm::Segment;
+use pelago_fabric::shm::segment::{Block, Header, NOTICE_WORDS};
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A PE's two notices, used in turn, lie at the start of its heap, where they are read over the net. Between
+/// PEs that map each other they lie in the PEs' blocks: a page of each heap would cost the start of a large
+/// job too much.
+const NOTICES_OFFSET_BYTES: usize = 0;
+/// What a leader has learned in an agreement, for the PEs of its node: see `agree`.
+const OUTCOME_OFFSET_BYTES: usize = NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8;
+/// Bytes at the start of every heap that belong to the runtime.
+pub(crate) const RESERVED_BYTES: usize = 4096;
+
+/// What a PE says of itself to those who ask over the net: see `watch`.
+const STANDING_OFFSET_BYTES: usize = OUTCOME_OFFSET_BYTES + NOTICE_WORDS * 8;
+
+/// Words of the record of the waits of a PE's threads: see `wait/stall`.
+pub(crate) const RECORD_WORDS: usize = 128;
+/// Where that record lies. It is written in long waits only.
+const RECORD_OFFSET_BYTES: usize = (STANDING_OFFSET_BYTES + 8).next_multiple_of(64);
+
+const _: () = assert!(RECORD_OFFSET_BYTES + RECORD_WORDS * 8 <= RESERVED_BYTES);
+
+/// The memory of the PEs of this node.
+pub(crate) struct Memory {
+    segment: Arc<Segment>,
+    /// PEs that the fast path compares a PE with: all, or 0 while operations are counted.
+    limit: usize,
+    /// The number of each PE of the job within this node, if it is here.
+    slots: Box<[Option<u32>]>,
+    /// Where the region of each PE is mapped; null if operations on it go over the net.
+    regions: AddressTable,
+}
+
+impl Memory {
+    /// The memory of a node that has some of the job's PEs: `slots` says which, and their numbers within it.
+    /// While operations are counted, none takes the fast path.
+    pub(crate) fn new(
+        segment: Arc<Segment>,
+        slots: Box<[Option<u32>]>,
+        routes: &Routes,
+        is_counting: bool,
+    ) -> Memory {
+        let limit = if is_counting { 0 } else { slots.len() };
+        let region = |(pe, slot): (Pe, &Option<u32>)| match (routes.to(pe), slot) {
+            (Route::Mapped, &Some(slot)) => segment.heap(slot as usize).as_ptr(),
+            (Route::Mapped, None) => unreachable!("PE {pe} is mapped, but not in this node's memory"),
+            (Route::Net, _) => std::ptr::null_mut(),
+        };
+        let regions = AddressTable(slots.iter().enumerate().map(region).collect());
+        Memory { segment, limit, slots, regions }
+    }
+
+    /// Whether operations on a PE go to its memory, which is mapped here.
+    pub(crate) fn is_mapped(&self, pe: Pe) -> bool {
+        !self.regions.0[pe].is_null()
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.segment.header()
+    }
+
+    /// The node's memory.
+    pub(crate) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// The blocks of the PEs of this node.
+    pub(crate) fn blocks(&self) -> &[Block] {
+        self.segment.blocks()
+    }
+
+    /// The number of a PE within this node, by which its block and its rings are found, if it is here.
+    pub(crate) fn slot(&self, pe: Pe) -> Option<usize> {
+        self.slots[pe].map(|slot| slot as usize)
+    }
+
+    /// The block of a PE, if it is on this node.
+    pub(crate) fn block(&self, pe: Pe) -> Option<&Block> {
+        self.slots[pe].map(|slot| &self.segment.blocks()[slot as usize])
+    }
+
+    /// The block of a PE of this node.
+    pub(crate) fn near_block(&self, pe: Pe) -> &Block {
+        self.block(pe).expect("only a PE of this node is asked for its block")
+    }
+
+    /// The PEs of this node.
+    pub(crate) fn near_pes(&self) -> impl Iterator<Item = Pe> {
+        (0..self.slots.len()).filter(|&pe| self.slots[pe].is_some())
+    }
+
+    /// Size of a PE's heap in bytes, the runtime's part included.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.segment.layout().heap_bytes
+    }
+
+    /// Size of what peers reach of a PE, in bytes: its heap and, behind it, its pool.
+    pub(crate) fn region_bytes(&self) -> usize {
+        self.segment.layout().region_bytes()
+    }
+
+    /// Where `pe`'s region is mapped, which its heap begins; null if it is on another node. A PE of this node
+    /// has one here also where operations on it go over the net.
+    pub(crate) fn heap(&self, pe: Pe) -> *mut u8 {
+        match self.slots[pe] {
+            Some(slot) => self.segment.heap(slot as usize).as_ptr(),
+            None => std::ptr::null_mut(),
+        }
+    }
+
+    /// Where the notice of an agreement lies in every heap, in bytes from its start.
+    pub(crate) fn notice_offset_bytes(sequence: u64) -> usize {
+        NOTICES_OFFSET_BYTES + (sequence % 2) as usize * NOTICE_WORDS * 8
+    }
+
+    /// The notice of `pe` for an agreement, as PEs that map each other read it.
+    pub(crate) fn notice(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
+        &self.near_block(pe).notices[(sequence % 2) as usize]
+    }
+
+    /// The notice of a PE of this node for an agreement, as the others read it over the net.
+    pub(crate) fn net_notice(&self, me: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
+        self.words(me, Memory::notice_offset_bytes(sequence))
+    }
+
+    /// The outcome of the last agreement in the heap of a PE of this node, which leads it.
+    pub(crate) fn outcome(&self, leader: Pe) -> &[AtomicU64; NOTICE_WORDS] {
+        self.words(leader, OUTCOME_OFFSET_BYTES)
+    }
+
+    /// Where what a PE says of itself lies in every heap, in bytes from its start.
+    pub(crate) const STANDING_OFFSET_BYTES: usize = STANDING_OFFSET_BYTES;
+
+    /// What a PE of this node says of itself.
+    pub(crate) fn standing(&self, pe: Pe) -> &AtomicU64 {
+        &self.words::<1>(pe, STANDING_OFFSET_BYTES)[0]
+    }
+
+    /// Offset of the record of a PE's waits in every heap, in bytes.
+    pub(crate) const RECORD_OFFSET_BYTES: usize = RECORD_OFFSET_BYTES;
+
+    /// The record of what the threads of a PE of this node wait for.
+    pub(crate) fn record(&self, pe: Pe) -> &[AtomicU64; RECORD_WORDS] {
+        self.words(pe, RECORD_OFFSET_BYTES)
+    }
+
+    /// Words of the runtime's part of a heap.
+    fn words<const N: usize>(&self, pe: Pe, offset_bytes: usize) -> &[AtomicU64; N] {
+        assert!(offset_bytes.is_multiple_of(8) && offset_bytes + N * 8 <= RESERVED_BYTES);
+        let heap = self.heap(pe);
+        assert!(!heap.is_null(), "PE {pe} is on another node");
+        // SAFETY: the heap starts page-aligned with the runtime's part, whose words are only accessed as
+        // atomics, here and by providers; the range was checked.
+        unsafe { &*heap.add(offset_bytes).cast::<[AtomicU64; N]>() }
+    }
+
+    /// Where something is mapped that begins at a PE's region offset, by rank: the PEs and their offsets in
+    /// bytes. Null where operations on the PE go over the net.
+    pub(crate) fn parts(&self, places: impl Iterator<Item = (Pe, usize)>) -> AddressTable {
+        let start = |(pe, offset_bytes): (Pe, usize)| {
+            self.check_offset(pe, offset_bytes);
+            match self.regions.0[pe] {
+                region if region.is_null() => region,
+                region => region.wrapping_add(offset_bytes),
+            }
+        };
+        AddressTable(places.map(start).collect())
+    }
+
+    fn check_offset(&self, pe: Pe, offset_bytes: usize) {
+        let range = HEADER_BYTES..self.region_bytes();
+        assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
+    }
+
+    /// The place of `len` elements at `offset_bytes` in the memory of every member of a realm. This PE, `me`,
+    /// has its part at the region offset `own_bytes`.
+    ///
+    /// # Safety
+    /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory
+    /// outlive the place.
+    pub(crate) unsafe fn place<T: Element>(
+        &self,
+        (offset_bytes, len): (usize, usize),
+        (me, own_bytes): (Pe, usize),
+        parts: &AddressTable,
+    ) -> Place<T> {
+        self.check_offset(me, own_bytes);
+        let own = self.heap(me).wrapping_add(own_bytes).cast();
+        let limit = if self.limit == 0 { 0 } else { parts.0.len() };
+        Place { limit, len, parts: parts.0.as_ptr().cast(), own, offset_bytes, element: PhantomData }
+    }
+
+    /// Makes a free range of this PE's pool zero again, without keeping pages for it.
+    ///
+    /// # Safety
+    /// The range lies in PE `me`'s pool, and nobody uses it.
+    pub(crate) unsafe fn clear(&self, me: Pe, offset_bytes: usize, bytes: usize) {
+        const PAGE_BYTES: usize = 4096;
+        let (start, end) = (offset_bytes, offset_bytes + bytes);
+        let (first, last) = (start.next_multiple_of(PAGE_BYTES).min(end), end / PAGE_BYTES * PAGE_BYTES);
+        // SAFETY: the caller vouches for the range; whole pages of a shared mapping can be given back.
+        unsafe {
+            let heap = self.heap(me);
+            let pages = last.saturating_sub(first);
+            let are_gone = pages == 0
+                || rustix::mm::madvise(heap.add(first).cast(), pages, rustix::mm::Advice::LinuxRemove)
+                    .is_ok();
+            if pages == 0 || !are_gone {
+                return std::ptr::write_bytes(heap.add(start), 0, bytes);
+            }
+            std::ptr::write_bytes(heap.add(start), 0, first - start);
+            std::ptr::write_bytes(heap.add(last), 0, end - last);
+        }
+    }
+}
+
+/// Where something is mapped, by PE or by rank; null where it is not.
+#[derive(Debug, Default)]
+pub(crate) struct AddressTable(pub(crate) Box<[*mut u8]>);
+
+// SAFETY: addresses of shared memory, which is accessed as atomics or through copies only.
+unsafe impl Send for AddressTable {}
+// SAFETY: as for `Send`; the table itself never changes.
+unsafe impl Sync for AddressTable {}
+
+/// Where a symmetric array lies: the same offset in every PE's heap. Every access goes through one of its
+/// methods; the ranges are checked by the caller.
+pub(crate) struct Place<T> {
+    /// PEs that the fast path compares a PE with: all members, or 0 if none may take it.
+    pub(crate) limit: usize,
+    /// Elements on each PE.
+    pub(crate) len: usize,
+    /// Where each member's part is mapped, or null; an entry for each.
+    parts: *const *mut T,
+    /// Where this PE's part is mapped, also where operations on it go over the net.
+    own: *mut T,
+    offset_bytes: usize,
+    element: PhantomData<T>,
+}
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Place<T> {
+        *self
+    }
+}
+impl<T> Copy for Place<T> {}
+
+// SAFETY: addresses of shared memory, which is accessed through `Part`'s methods only; elements are `Send`.
+unsafe impl<T: Element> Send for Place<T> {}
+// SAFETY: as for `Send`; the methods of `Part` bear with accesses of other threads.
+unsafe impl<T: Element> Sync for Place<T> {}
+
+impl<T: Element> Place<T> {
+    /// The start of the array's part on each PE.
+    pub(crate) fn table(&self) -> *const *mut u8 {
+        self.parts.cast()
+    }
+
+    /// The same memory as elements of another type, as many as fit.
+    pub(crate) fn cast<U>(&self) -> Place<U> {
+        let len = self.len * size_of::<T>() / size_of::<U>();
+        let (limit, offset_bytes) = (self.limit, self.offset_bytes);
+        let (parts, own) = (self.parts.cast(), self.own.cast());
+        Place { limit, len, parts, own, offset_bytes, element: PhantomData }
+    }
+
+    /// The same from `skip_bytes` on, beginning at `parts` on the members; the table outlives the result.
+    pub(crate) fn cast_from<U>(&self, skip_bytes: usize, parts: *const *mut U) -> Place<U> {
+        let len = (self.len * size_of::<T>() - skip_bytes) / size_of::<U>();
+        let (limit, offset_bytes) = (self.limit, self.offset_bytes + skip_bytes);
+        let own = self.own.wrapping_byte_add(skip_bytes).cast();
+        Place { limit, len, parts, own, offset_bytes, element: PhantomData }
+    }
+
+    pub(crate) fn offset_bytes(&self) -> usize {
+        self.offset_bytes
+    }
+
+    /// This PE's part.
+    #[inline(always)]
+    pub(crate) fn own(&self) -> Part<T> {
+        Part { start: self.own }
+    }
+
+    /// The part on `pe`, if the fast path may go there: there is such a PE, it is mapped, and nothing is
+    /// counted. Two instructions more than the load of the address and the comparison with the limit.
+    #[inline(always)]
+    pub(crate) fn fast(&self, pe: Pe) -> Option<Part<T>> {
+        if pe >= self.limit {
+            return None;
+        }
+        // SAFETY: the limit is at most the number of members.
+        unsafe { self.mapped(pe) }
+    }
+
+    /// The part on `pe`, if operations on it go to mapped memory.
+    ///
+    /// # Safety
+    /// There is such a member.
+    #[inline(always)]
+    pub(crate) unsafe fn mapped(&self, pe: Pe) -> Option<Part<T>> {
+        // SAFETY: the table has an entry for each member.
+        let start = unsafe { *self.parts.add(pe) };
+        (!start.is_null()).then_some(Part { start })
+    }
+}
+
+/// How far before an array's part its count of sleepers lies, in words of 4 bytes.
+pub(crate) const WAITERS_BEFORE_WORDS: usize = 2;
+
+/// The part of a symmetric array on one PE.
+pub(crate) struct Part<T> {
+    start: *mut T,
+}
+
+impl<T> Clone for Part<T> {
+    fn clone(&self) -> Part<T> {
+        *self
+    }
+}
+impl<T> Copy for Part<T> {}
+
+// SAFETY: an address of shared memory, which is accessed through the methods below only.
+unsafe impl<T: Element> Send for Part<T> {}
+// SAFETY: as for `Send`; the methods below bear with accesses of other threads.
+unsafe impl<T: Element> Sync for Part<T> {}
+
+impl<T: Element> Part<T> {
+    /// Where the part is mapped.
+    pub(crate) fn as_ptr(self) -> *mut T {
+        self.start
+    }
+
+    /// Where an element is mapped.
+    ///
+    /// # Safety
+    /// `index` is at most the array's length.
+    #[inline(always)]
+    pub(crate) unsafe fn element(self, index: usize) -> *mut T {
+        // SAFETY: the element lies in the array, or just behind it.
+        unsafe { self.start.add(index) }
+    }
+
+    /// How many sleep until this part changes, as a word of the array's header.
+    #[inline(always)]
+    fn waiters_address(self) -> *mut u32 {
+        self.start.cast::<u32>().wrapping_sub(WAITERS_BEFORE_WORDS)
+    }
+
+    /// How many sleep until this part changes.
+    pub(crate) fn waiters(&self) -> &AtomicU32 {
+        // SAFETY: a header lies before each array, and its last words are accessed as atomics only.
+        unsafe { AtomicU32::from_ptr(self.waiters_address()) }
+    }
+
+    /// Whether somebody sleeps until this part changes. After an atomic operation: a compare with memory and
+    /// a jump.
+    #[inline(always)]
+    pub(crate) fn has_waiters(&self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: the assembler reads the header's word, for the language as a relaxed atomic load; it is
+        // written so because the compiler would load it into a register first, and this is counted.
+        unsafe {
+            std::arch::asm!(
+                "cmp dword ptr [{part} - {before}], 0",
+                "jne {yes}",
+                part = in(reg) self.start,
+                before = const WAITERS_BEFORE_WORDS * 4,
+                yes = label { return true },
+                options(nostack, readonly),
+            );
+            false
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        {
+            self.waiters().load(Ordering::Relaxed) != 0
+        }
+    }
+
+    /// Clears the header of this PE's own part, before anybody waits for the part.
+    pub(crate) fn reset_waiters(&self) {
+        self.waiters().store(0, Ordering::Relaxed);
+    }
+
+    /// Stores an element.
+    ///
+    /// # Safety
+    /// `index` is less than the array's length.
+    #[inline(always)]
+    pub(crate) unsafe fn store(self, index: usize, value: T) {
+        // SAFETY: the element lies in the array, which is aligned for `T`; elements have no padding.
+        unsafe { copy::store(self.start.add(index), value) }
+    }
+
+    /// Loads an element.
+    ///
+    /// # Safety
+    /// `index` is less than the array's length.
+    #[inline(always)]
+    pub(crate) unsafe fn load(self, index: usize) -> T {
+        // SAFETY: the element lies in the array, which is aligned for `T`; any bit pattern is an element.
+        unsafe { copy::load(self.start.add(index)) }
+    }
+
+    /// Copies elements in.
+    ///
+    /// # Safety
+    /// `index + source.len()` is at most the array's length.
+    #[inline(always)]
+    pub(crate) unsafe fn write(self, index: usize, source: &[T]) {
+        // SAFETY: the range lies in the array; a Rust slice does not overlap symmetric memory that others can
+        // reach, as only exclusive phases lend such slices and those borrow the array.
+        unsafe {
+            match source {
+                [value] => copy::store(self.start.add(index), *value),
+                // Bytes may be a word for those who look at it.
+                bytes if size_of::<T>() == 1 => {
+                    copy::transfer(self.start.add(index).cast(), bytes.as_ptr().cast(), bytes.len())
+                }
+                _ => copy::copy(self.start.add(index).cast(), source.as_ptr().cast(), size_of_val(source)),
+            }
+        }
+    }
+
+    /// Copies elements out.
+    ///
+    /// # Safety
+    /// `index + target.len()` is at most the array's length.
+    #[inline(always)]
+    pub(crate) unsafe fn read(self, index: usize, target: &mut [T]) {
+        // SAFETY: as in `write`; any bit pattern is an element.
+        unsafe {
+            match target {
+                [value] => *value = copy::load(self.start.add(index)),
+                bytes if size_of::<T>() == 1 => {
+                    copy::transfer(bytes.as_mut_ptr().cast(), self.start.add(index).cast(), bytes.len())
+                }
+                _ => {
+                    copy::copy(target.as_mut_ptr().cast(), self.start.add(index).cast(), size_of_val(target))
+                }
+            }
+        }
+    }
+
+    /// Copies the first elements out.
+    ///
+    /// # Safety
+    /// `target.len()` is at most the array's length.
+    pub(crate) unsafe fn read_first(self, target: &mut [MaybeUninit<T>]) {
+        // SAFETY: the range lies in the array; `target` is private memory with room for as many elements.
+        unsafe { copy::copy(target.as_mut_ptr().cast(), self.start.cast(), size_of_val(target)) }
+    }
+
+    /// Moves elements within this part; the ranges may overlap.
+    ///
+    /// # Safety
+    /// Both ranges lie in allocated heap, and nobody else accesses them meanwhile.
+    pub(crate) unsafe fn move_to(self, target: Part<T>, count: usize) {
+        // SAFETY: the caller vouches for both ranges and for being alone.
+        unsafe { std::ptr::copy(self.start, target.start, count) }
+    }
+
+    /// Sets elements to all zero bytes.
+    ///
+    /// # Safety
+    /// The range lies in the array, and nobody else accesses it meanwhile.
+    pub(crate) unsafe fn zero(self, range: Range<usize>) {
+        // SAFETY: the caller vouches for the range and for being alone; zero bytes are an element.
+        unsafe { std::ptr::write_bytes(self.start.add(range.start), 0, range.len()) }
+    }
+
+    /// The part as a slice.
+    ///
+    /// # Safety
+    /// The part has `len` elements, and for as long as the slice lives nobody else accesses it.
+    pub(crate) unsafe fn slice<'a>(self, len: usize) -> &'a mut [T] {
+        // SAFETY: the caller vouches for length, lifetime and exclusiveness; alignment and contents are
+        // right.
+        unsafe { std::slice::from_raw_parts_mut(self.start, len) }
+    }
+}

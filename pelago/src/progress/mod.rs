@@ -1,0 +1,386 @@
+//! Progress: taking what the net has brought, serving what others ask for, and starting what waits its turn.
+//!
+//! Invariant: a handler of the provider's events only takes notes; whatever calls the provider again happens
+//! after it, from the outbox. Every wait of this PE makes progress, so a PE that waits serves the others.
+//!
+//! Messages are requests for an atomic on this PE's heap, or to scatter or gather a parcel there
+//! (`vis/parcel.rs`), and their answers, which come for what fetches nothing as well, as its completion; and
+//! active messages (`am`), which are noted here and executed later.
+
+pub(crate) mod departures;
+pub(crate) mod meeting_points;
+pub(crate) mod outbox;
+pub(crate) mod purpose;
+mod requests;
+pub(crate) mod watch;
+
+use self::outbox::Outbox;
+use self::purpose::{Purpose, header};
+use self::requests::{Asked, Request, Requests};
+use crate::Pe;
+use crate::base::locked::locked;
+use crate::endpoint::channel::{Channel, Target};
+use crate::endpoint::parcel::{self, Home, Parcel};
+use crate::job::Job;
+use crate::memory::route::Executor;
+use pelago_fabric::amo::write_word;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::{Atomic, Event, FabricError, Status, Token, copy};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+
+/// Parcels of a PE that may be under way at a time. The answers that a PE owes, which wait in its outbox for
+/// room, are bounded by this many from each of the others.
+const PARCELS_MAX: usize = 64;
+
+/// Payload of a request: offset in the heap, operand, comparison; 8 bytes each.
+const REQUEST_BYTES: usize = 24;
+
+/// A parcel that is ready to be sent.
+pub(crate) struct SealedParcel {
+    purpose: Purpose,
+    words: u16,
+    payload: Vec<u8>,
+    request: Request,
+}
+
+impl SealedParcel {
+    /// A parcel that goes out by this channel, and that the token counts.
+    pub(crate) fn new(parcel: Parcel, channel: &Arc<Channel>, token: Token) -> SealedParcel {
+        let (purpose, words, payload, homes) = match parcel.sealed() {
+            (words, payload, None) => (Purpose::ScatterRequest, words, payload, Vec::new()),
+            (words, payload, Some(homes)) => (Purpose::GatherRequest, words, payload, homes),
+        };
+        let request =
+            Request { what: Asked::Parcel(homes), channel: Arc::clone(channel), token: Some(token) };
+        SealedParcel { purpose, words, payload, request }
+    }
+}
+
+/// Why progress cannot go on.
+pub(crate) enum Trouble {
+    /// Another PE was lost, which may be another one's failure.
+    Lost(String),
+    Other(String),
+}
+
+/// What this PE has to remember between two rounds of progress.
+pub struct ProgressState {
+    pub(crate) job: Job,
+    requests: Mutex<Requests>,
+    pub(crate) outbox: Outbox,
+    /// Messages that have arrived.
+    messages: AtomicU64,
+}
+
+impl Deref for ProgressState {
+    type Target = Job;
+
+    #[inline(always)]
+    fn deref(&self) -> &Job {
+        &self.job
+    }
+}
+
+impl ProgressState {
+    pub(crate) fn new(job: Job) -> ProgressState {
+        ProgressState {
+            job,
+            requests: Mutex::default(),
+            outbox: Outbox::default(),
+            messages: AtomicU64::new(0),
+        }
+    }
+
+    /// Messages that have arrived so far.
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages.load(Ordering::Relaxed)
+    }
+
+    /// Takes what the provider has brought; `receive` takes messages, and returns `None` for one that makes
+    /// no sense.
+    pub(crate) fn take_events(
+        &self,
+        channel: &Channel,
+        receive: &dyn Fn(Pe, u64, &[u8]) -> Option<()>,
+    ) -> Result<(), Trouble> {
+        let mut senseless = None;
+        let outcome = channel.progress(&mut |event| match event {
+            Event::Sent(token) => self.trackers.sent(token),
+            Event::Done(token) => self.trackers.done(token),
+            Event::Message { from, header, payload } => {
+                self.messages.fetch_add(1, Ordering::Relaxed);
+                if receive(from, header, payload).is_none() {
+                    senseless = Some((from, header, payload.len()));
+                }
+            }
+        });
+        // To fail shuts the channel, which is in use as long as events come.
+        match outcome {
+            Ok(_) => {}
+            Err(
+                error @ (FabricError::Unreachable { .. }
+                | FabricError::TransferLost { .. }
+                | FabricError::PeerLost { .. }),
+            ) => return Err(Trouble::Lost(error.to_string())),
+            Err(error) => return Err(Trouble::Other(error.to_string())),
+        }
+        let Some((from, header, bytes)) = senseless else { return Ok(()) };
+        let me = self.my_pe();
+        Err(Trouble::Other(format!(
+            "PE {me}: a message of PE {from} makes no sense here (header {header:#x}, {bytes} bytes). Are \
+             all PEs of the job the same build?"
+        )))
+    }
+
+    /// Does what a message of this layer asks for. `None` if it makes no sense, or is for another layer.
+    pub(crate) fn receive(&self, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
+        let (code, request) = ((header >> 32) as u16, header as u32);
+        let word = |i: usize| {
+            payload.get(8 * i..8 * i + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes)
+        };
+        match (header >> 56) as u8 {
+            p if p == Purpose::AtomicRequest as u8 => {
+                let atomic = Atomic::from_code(code, word(1)?, word(2)?)?;
+                self.serve(from, &atomic, word(0)?, request)
+            }
+            p if p == Purpose::AtomicAnswer as u8 => self.finish_atomic(request, word(0)?),
+            p if p == Purpose::ScatterRequest as u8 => self.scatter(from, code, payload, request),
+            p if p == Purpose::GatherRequest as u8 => self.gather(from, code, payload, request),
+            p if p == Purpose::ParcelAnswer as u8 => self.finish_parcel(request, payload),
+            _ => None,
+        }
+    }
+
+    /// Puts an answer into the outbox.
+    fn answer(&self, pe: Pe, purpose: Purpose, request: u32, payload: Vec<u8>) {
+        self.send_later(pe, purpose, request.into(), payload);
+    }
+
+    /// Executes an atomic for another PE and notes the answer. `None` if there is no such word.
+    fn serve(&self, from: Pe, atomic: &Atomic, offset: u64, request: u32) -> Option<()> {
+        let (offset_bytes, bytes) = (usize::try_from(offset).ok()?, atomic.kind.bytes());
+        let end = offset_bytes.checked_add(bytes)?;
+        if !offset_bytes.is_multiple_of(bytes) || end > self.memory.region_bytes() {
+            return None;
+        }
+        // SAFETY: the word lies in this PE's heap, aligned, as was checked.
+        let old = unsafe { atomic.execute(self.memory.heap(self.my_pe()).add(offset_bytes)) };
+        self.answer(from, Purpose::AtomicAnswer, request, old.to_le_bytes().to_vec());
+        Some(())
+    }
+
+    /// Writes what a parcel brings to where it says in this PE's heap. `None` if it makes no sense; nothing
+    /// is written then.
+    fn scatter(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
+        let (data, list) = payload.split_at(payload.len().checked_sub(8 * usize::from(words))?);
+        if parcel::total_bytes(list, self.memory.region_bytes())? != data.len() {
+            return None;
+        }
+        let (heap, mut data) = (self.memory.heap(self.my_pe()), data.as_ptr());
+        for (offset_bytes, bytes) in parcel::places(list) {
+            // SAFETY: every place lies in this PE's heap, and the payload has their bytes, as was checked.
+            unsafe {
+                copy::transfer(heap.add(offset_bytes), data, bytes);
+                data = data.add(bytes);
+            }
+        }
+        self.answer(from, Purpose::ParcelAnswer, request, Vec::new());
+        Some(())
+    }
+
+    /// Reads what a parcel asks for from this PE's heap, and notes the answer. `None` if it makes no sense.
+    fn gather(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
+        let bytes = parcel::total_bytes(payload, self.memory.region_bytes())?;
+        if payload.len() != 8 * usize::from(words) || bytes > self.net_channel().message_bytes() {
+            return None;
+        }
+        let mut data = vec![0; bytes];
+        let (heap, mut next) = (self.memory.heap(self.my_pe()), data.as_mut_ptr());
+        for (offset_bytes, bytes) in parcel::places(payload) {
+            // SAFETY: every place lies in this PE's heap, as was checked; the data have room for them all.
+            unsafe {
+                copy::transfer(next, heap.add(offset_bytes), bytes);
+                next = next.add(bytes);
+            }
+        }
+        self.answer(from, Purpose::ParcelAnswer, request, data);
+        Some(())
+    }
+
+    /// Takes the answer to an atomic. `None` if there is no such request.
+    fn finish_atomic(&self, request: u32, old: u64) -> Option<()> {
+        let request = locked(&self.requests).take(request)?;
+        let Asked::Atomic { kind, fetched } = request.what else { return None };
+        if !fetched.is_null() {
+            // SAFETY: whoever made the request keeps the place of its result until it is complete.
+            unsafe { write_word(kind, old, fetched) };
+        }
+        self.complete(request.token, &request.channel);
+        Some(())
+    }
+
+    /// Takes the answer to a parcel. `None` if there is no such request, or it has asked for more or less.
+    fn finish_parcel(&self, request: u32, payload: &[u8]) -> Option<()> {
+        let request = locked(&self.requests).take(request)?;
+        let Asked::Parcel(homes) = request.what else { return None };
+        if homes.iter().map(|home| home.bytes).sum::<usize>() != payload.len() {
+            return None;
+        }
+        let mut data = payload.as_ptr();
+        for Home { start, bytes } in homes {
+            // SAFETY: whoever made the request keeps the places of its data until it is complete; the payload
+            // has the bytes of all, as was checked.
+            unsafe {
+                copy::transfer(start, data, bytes);
+                data = data.add(bytes);
+            }
+        }
+        self.complete(request.token, &request.channel);
+        Some(())
+    }
+
+    /// What another PE has done for this one is complete.
+    fn complete(&self, token: Option<Token>, channel: &Channel) {
+        if let Some(token) = token {
+            self.trackers.done(token);
+        }
+        channel.remove_follower();
+    }
+
+    /// Starts an atomic with whoever executes it; `false` if there is no room now.
+    ///
+    /// # Safety
+    /// As `start_atomic`.
+    pub(crate) unsafe fn try_atomic(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> bool {
+        let status = match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
+            // SAFETY: the caller vouches for the word and the place of the result.
+            Executor::Fabric => unsafe { channel.try_atomic(target, atomic, fetched, token) },
+            // SAFETY: the caller vouches for the place of the result.
+            Executor::Target => return unsafe { self.try_request(channel, target, atomic, fetched, token) },
+            Executor::Here => {
+                // SAFETY: the caller vouches for the word and the place of the result.
+                unsafe {
+                    let old = atomic.execute(self.memory.heap(target.pe).add(target.offset_bytes));
+                    if !fetched.is_null() {
+                        write_word(atomic.kind, old, fetched);
+                    }
+                }
+                Status::Done
+            }
+        };
+        if let (Status::Done, Some(token)) = (status, token) {
+            self.trackers.done(token);
+        }
+        status != Status::Again
+    }
+
+    /// Asks the target for an atomic; `false` if there is no room for the message now.
+    ///
+    /// # Safety
+    /// `fetched` is null, or aligned and valid for writes until the answer has come.
+    pub(crate) unsafe fn try_request(
+        &self,
+        channel: &Arc<Channel>,
+        target: Target,
+        atomic: &Atomic,
+        fetched: *mut u8,
+        token: Option<Token>,
+    ) -> bool {
+        let what = Asked::Atomic { kind: atomic.kind, fetched };
+        let request = Request { what, channel: Arc::clone(channel), token };
+        let mut payload = [0; REQUEST_BYTES];
+        let words = [target.offset_bytes as u64, atomic.operand, atomic.compare];
+        for (bytes, word) in payload.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        self.ask(target.pe, (Purpose::AtomicRequest, atomic.code()), &payload, request).is_none()
+    }
+
+    /// Sends a request; hands it back if there is no room for the message now.
+    fn ask(
+        &self,
+        pe: Pe,
+        (purpose, code): (Purpose, u16),
+        payload: &[u8],
+        request: Request,
+    ) -> Option<Request> {
+        let channel = Arc::clone(&request.channel);
+        let number = locked(&self.requests).add(request);
+        channel.add_follower();
+        if self.net_channel().try_send(pe, header(purpose, code, number), payload) {
+            return None;
+        }
+        channel.remove_follower();
+        locked(&self.requests).take(number)
+    }
+
+    /// Sends a parcel, if there is room and not too many are under way: hands it back otherwise.
+    ///
+    /// # Safety
+    /// The homes of what it gathers are valid for writes until the tracker has counted it as done.
+    pub(crate) unsafe fn try_parcel(&self, pe: Pe, parcel: &mut Option<SealedParcel>) -> bool {
+        if let Some(sealed) = parcel.take_if(|_| locked(&self.requests).parcels < PARCELS_MAX) {
+            let SealedParcel { purpose, words, payload, request } = sealed;
+            let request = self.ask(pe, (purpose, words), &payload, request);
+            *parcel = request.map(|request| SealedParcel { purpose, words, payload, request });
+        }
+        parcel.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spmd;
+    use crate::sim::SimParams;
+    use pelago_fabric::AtomicKind;
+
+    #[test]
+    fn parcels_under_way_are_bounded() {
+        let outcome = Spmd::new(2).sim(SimParams { credits: 1000, ..SimParams::default() }).run(|world| {
+            let array = world.alloc_zeroed::<u64>(4000).unwrap();
+            let shape = crate::Strided { array_stride: 2, ..crate::Strided::elements(1000) };
+            let mut most = 0;
+            for _ in 0..world.n_pes() * 100 {
+                array.put_strided(1 - world.my_pe(), 0, &[1; 1000], &shape).unwrap();
+                most = most.max(locked(&world.requests).parcels);
+            }
+            world.quiet();
+            (most, locked(&world.requests).parcels)
+        });
+        assert_eq!(outcome.unwrap(), [(PARCELS_MAX, 0); 2]);
+    }
+
+    #[test]
+    fn answers_of_the_wrong_kind_or_length_are_refused() {
+        let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
+            let (net, mut room) = (world.net_channel(), [0u8; 8]);
+            let ask = |what| {
+                let request = Request { what, channel: Arc::clone(net), token: None };
+                locked(&world.requests).add(request)
+            };
+            let home = Home { start: room.as_mut_ptr(), bytes: 8 };
+            let answers = [
+                world.finish_parcel(ask(Asked::Parcel(vec![home])), &[1; 7]),
+                world.finish_parcel(ask(Asked::Parcel(vec![home])), &[1; 9]),
+                world.finish_parcel(ask(Asked::Parcel(Vec::new())), &[1]),
+                world.finish_atomic(ask(Asked::Parcel(vec![home])), 1),
+                world.finish_parcel(
+                    ask(Asked::Atomic { kind: AtomicKind::U64, fetched: std::ptr::null_mut() }),
+                    &[1; 8],
+                ),
+            ];
+            let parcels = locked(&world.requests).parcels;
+            (answers.iter().position(Option::is_some), parcels, room)
+        });
+        assert_eq!(outcome.unwrap(), [(None, 0, [0; 8]); 2]);
+    }
+}

@@ -1,0 +1,113 @@
+//! The watch over PEs of other nodes, which nobody else keeps: a PE that waits for long asks the others, one
+//! after the other, whether they are still there.
+//!
+//! Invariant: a question is a get of one word of the other's memory, which its network card or its provider's
+//! own progress answers while that PE computes: no answer in time (`PELAGO_PEER_TIMEOUT`) is a host or a
+//! network that is gone. There is one question at a time; who does not wait, asks nothing.
+
+use crate::Pe;
+use crate::base::awaited::Awaited;
+use crate::base::locked::try_locked;
+use crate::endpoint::channel::{Channel, Target};
+use crate::endpoint::tracker::Tracker;
+use crate::job::{Job, LEFT};
+use crate::memory::route::Route;
+use crate::memory::segment::Memory;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long a PE waits before it begins to ask, and between two questions.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is known of PEs of other nodes.
+pub(crate) struct Watch {
+    /// How long an answer may take; `None` if nobody is to ask.
+    limit: Option<Duration>,
+    inner: Mutex<Inner>,
+    /// Where the answer goes: here as long as the world, as the fabric may write it at any time.
+    answer: Box<AtomicU64>,
+}
+
+struct Inner {
+    question: Option<Question>,
+    next_at: Instant,
+    /// Whom to ask where nobody in particular is waited for.
+    turn: Pe,
+}
+
+struct Question {
+    pe: Pe,
+    tracker: Tracker,
+    since: Instant,
+}
+
+impl Watch {
+    pub(crate) fn new(limit: Option<Duration>) -> Watch {
+        let inner = Inner { question: None, next_at: Instant::now(), turn: 0 };
+        Watch { limit, inner: Mutex::new(inner), answer: Box::default() }
+    }
+
+    /// Looks after the PEs of other nodes, in a wait that began at `since`.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn look(&self, job: &Job, net: &Channel, awaited: Awaited, since: Instant) {
+        let Some(limit) = self.limit.filter(|_| since.elapsed() > PATIENCE) else { return };
+        let Some(mut inner) = try_locked(&self.inner) else { return };
+        let now = Instant::now();
+        if let Some(question) = inner.question.take_if(|question| question.tracker.is_done()) {
+            let has_left = self.answer.load(Ordering::Relaxed) == LEFT;
+            job.far_left[question.pe].store(has_left, Ordering::Relaxed);
+            job.trackers.release(question.tracker);
+            inner.next_at = now + PATIENCE;
+        }
+        match &inner.question {
+            Some(question) if now - question.since > limit => {
+                let (pe, reason) = (question.pe, silence_of(job, question.pe, limit, awaited));
+                drop(inner);
+                job.far_left[pe].store(true, Ordering::Relaxed);
+                job.fail(&reason);
+            }
+            Some(_) => {}
+            None if now < inner.next_at => {}
+            None => {
+                inner.question = whom_to_ask(job, awaited, &mut inner.turn)
+                    .and_then(|pe| self.ask_whether_there(job, net, pe));
+            }
+        }
+    }
+
+    /// Asks a PE; `None` if the fabric has no room now.
+    fn ask_whether_there(&self, job: &Job, net: &Channel, pe: Pe) -> Option<Question> {
+        let target = Target { operation: "watch", pe, offset_bytes: Memory::STANDING_OFFSET_BYTES };
+        let tracker = job.trackers.open();
+        // SAFETY: the word lies at the start of every heap. The place of the answer lives as long as the
+        // world, whose channels are shut first.
+        let is_asked = unsafe { net.try_get(target, self.answer.as_ptr(), 1, &tracker) };
+        if !is_asked {
+            job.trackers.release(tracker);
+            return None;
+        }
+        Some(Question { pe, tracker, since: Instant::now() })
+    }
+}
+
+/// The PE that a wait is for, if it is on another node, or the next of those.
+fn whom_to_ask(job: &Job, awaited: Awaited, turn: &mut Pe) -> Option<Pe> {
+    let is_far = |pe: &Pe| job.memory.block(*pe).is_none() && job.routes.to(*pe) == Route::Net;
+    if let Some(pe) = awaited.pe().filter(is_far) {
+        return Some(pe);
+    }
+    let n_pes = job.n_pes();
+    let next = (1..=n_pes).map(|step| (*turn + step) % n_pes).find(is_far)?;
+    *turn = next;
+    Some(next)
+}
+
+fn silence_of(job: &Job, pe: Pe, limit: Duration, awaited: Awaited) -> String {
+    let (me, node, what) = (job.my_pe(), job.node(pe), job.describe(awaited));
+    format!(
+        "PE {me}: PE {pe}, on node {node} of the job, has not answered for {limit:?}, while it waits \
+         for {what}. Its host or the network between is down, or too slow for PELAGO_PEER_TIMEOUT"
+    )
+}

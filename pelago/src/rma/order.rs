@@ -1,0 +1,40 @@
+//! Fence and quiet over the net: the completion of what was started there.
+
+use crate::wait::engine::Engine;
+use pelago_fabric::sync::{Ordering, fence};
+
+impl Engine {
+    /// Completes all operations of the PE but those of contexts: see [`World::quiet`](crate::World::quiet).
+    #[inline]
+    #[track_caller]
+    pub(crate) fn quiet(&self) {
+        // SYNC POINT put-order: releases earlier puts to whoever acquires a later one by `Local::wait_until`.
+        // The full fence also keeps later loads behind earlier stores.
+        fence(Ordering::SeqCst);
+        if self.attention.is_needed() {
+            self.quiet_attentively();
+        }
+    }
+
+    /// Over the net nothing is known of the order of operations that are under way, so that a fence is a
+    /// quiet as well.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn quiet_attentively(&self) {
+        if let Some(net) = self.net.as_ref().filter(|_| self.attention.is_unquiet()) {
+            net.quiet(self);
+            // SYNC POINT put-order: what progress has executed here comes before what follows.
+            fence(Ordering::SeqCst);
+        }
+        self.ring_sleepers_for_data();
+    }
+
+    /// The part of a quiet that concerns mapped memory.
+    #[track_caller]
+    pub(crate) fn order_stores(&self) {
+        // SYNC POINT put-order: as in `quiet`.
+        fence(Ordering::SeqCst);
+        self.ring_sleepers_for_data();
+    }
+}

@@ -1,0 +1,355 @@
+//! Puts, gets and quiet over the net: an operation is started as soon as the endpoint has room for it, and
+//! what must be complete is waited for.
+
+use crate::Pe;
+use crate::base::awaited::Awaited;
+use crate::endpoint::channel::{Channel, Injector, Target};
+use crate::endpoint::tracker::Tracker;
+use crate::wait::engine::Engine;
+use pelago_fabric::inject::{Left, Noted, Unfinished};
+use pelago_fabric::sync::Ordering;
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Get, Net, Provider, Put, Signal, Status};
+
+/// Looks whether all is complete before a wait for quiet, each about a round of the provider's progress.
+const LOOKS_FOR_QUIET: u32 = 32;
+/// Of those, one in so many takes what has arrived.
+const LOOKS_PER_SERVICE: u32 = 8;
+
+impl Channel {
+    /// Starts a put. Without a tracker the source is reusable at return, else when the tracker has counted it
+    /// as sent.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `source` is valid for reads for as long as said above.
+    #[track_caller]
+    pub(crate) unsafe fn put(
+        &self,
+        engine: &Engine,
+        target: Target,
+        source: *const u8,
+        bytes: usize,
+        tracker: Option<&Tracker>,
+    ) {
+        let Some(tracker) = tracker else {
+            if self.injects(bytes) {
+                // SAFETY: the caller has promised source and range.
+                return unsafe { self.put_injected(engine, target, source, bytes) };
+            }
+            // SAFETY: the caller has promised the range, and `track` does not return before it is sent.
+            return engine.track((target.operation, target.pe), Tracker::is_sent, |own| unsafe {
+                self.put(engine, target, source, bytes, Some(own));
+            });
+        };
+        self.admit(engine, target);
+        for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
+            self.started(&self.puts);
+            engine.tally.add(|counts| counts.net_puts += 1);
+            let announces_sent = piece > self.limits.inject_bytes;
+            tracker.begin(announces_sent);
+            let status = self.issue(engine, target, |net| {
+                // SAFETY: the caller has promised source and range.
+                unsafe {
+                    let (source, completion) = (source.add(skipped), Completion::Tracked(tracker.token()));
+                    net.put(Put {
+                        pe: target.pe,
+                        target: target.remote(skipped),
+                        source,
+                        bytes: piece,
+                        completion,
+                    })
+                }
+            });
+            if status == Status::Done {
+                tracker.done_at_once(announces_sent);
+            }
+        }
+    }
+
+    /// Starts a put that signals. With a tracker the source is reusable when it has counted the put as sent,
+    /// else when the channel is quiet.
+    ///
+    /// # Safety
+    /// Range and word lie in the heap, the word aligned. `source` is valid for reads for as long as said
+    /// above.
+    #[track_caller]
+    pub(crate) unsafe fn put_signal(
+        &self,
+        engine: &Engine,
+        (target, source, bytes): (Target, *const u8, usize),
+        (word, atomic): (Target, Atomic),
+        tracker: Option<&Tracker>,
+    ) {
+        self.admit(engine, target);
+        self.started(&self.puts);
+        engine.tally.add(|counts| counts.net_puts += 1);
+        let announces_sent = bytes > self.limits.inject_bytes;
+        if let Some(tracker) = tracker {
+            tracker.begin(announces_sent);
+        }
+        let completion = tracker.map(Tracker::token).into();
+        let put = short_put(target, source, bytes, completion);
+        let signal = Signal { word: word.remote(0), atomic };
+        // SAFETY: the caller has promised source, range and word.
+        let status = self.issue(engine, target, |net| unsafe { net.put_signal(put, signal) });
+        if let (Status::Done, Some(tracker)) = (status, tracker) {
+            tracker.done_at_once(announces_sent);
+        }
+    }
+
+    /// Sets a word of 8 bytes after all words that were set here before at the same PE.
+    ///
+    /// # Safety
+    /// The word lies in the heap, aligned. Such puts [signal](Channel::signals).
+    #[track_caller]
+    pub(crate) unsafe fn set_word(&self, engine: &Engine, word: Target, value: u64) {
+        let (nothing, set) = (
+            (word, std::ptr::dangling(), 0),
+            Atomic { kind: AtomicKind::U64, op: AtomicOp::Set, operand: value, compare: 0 },
+        );
+        // SAFETY: the caller has promised the word, and a put of nothing reads nothing.
+        unsafe { self.put_message_signal(engine, nothing, (word, set)) };
+    }
+
+    /// Puts a message of the runtime that its receiver waits for. A quiet that finds nothing else under way
+    /// does not wait for it, if the provider injects or signals.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `source` is valid for reads.
+    #[track_caller]
+    pub(crate) unsafe fn put_message(
+        &self,
+        engine: &Engine,
+        target: Target,
+        source: *const u8,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller has promised source and range.
+        if unsafe { self.injector.put_message(target.pe, target.offset_bytes, source, bytes) } {
+            return;
+        }
+        if !self.signals(bytes) || !self.injects(bytes) {
+            // SAFETY: the caller has promised source and range.
+            return unsafe { self.put(engine, target, source, bytes, None) };
+        }
+        self.admit(engine, target);
+        engine.tally.add(|counts| counts.net_puts += 1);
+        let put = short_put(target, source, bytes, Completion::Unreported);
+        // SAFETY: the caller has promised source and range.
+        let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
+    }
+
+    /// As [`put_message`](Channel::put_message), and signals.
+    ///
+    /// # Safety
+    /// Range and word lie in the heap, the word aligned. `source` is valid for reads. Such puts are
+    /// [injected](Channel::injects), and [signal](Channel::signals).
+    #[track_caller]
+    pub(crate) unsafe fn put_message_signal(
+        &self,
+        engine: &Engine,
+        (target, source, bytes): (Target, *const u8, usize),
+        (word, atomic): (Target, Atomic),
+    ) {
+        self.admit(engine, target);
+        engine.tally.add(|counts| counts.net_puts += 1);
+        let put = short_put(target, source, bytes, Completion::Unreported);
+        let signal = Signal { word: word.remote(0), atomic };
+        // SAFETY: the caller has promised source, range and word.
+        let _ = self.issue(engine, target, |net| unsafe { net.put_signal(put, signal) });
+    }
+
+    /// Starts a put whose source is free as soon as the provider has accepted it: only quiet knows when it is
+    /// complete.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `source` is valid for reads.
+    unsafe fn put_injected(&self, engine: &Engine, target: Target, source: *const u8, bytes: usize) {
+        // SAFETY: the caller has promised source and range.
+        if bytes == 0 || unsafe { self.injector.put(target.pe, target.offset_bytes, source, bytes) } {
+            return;
+        }
+        self.admit(engine, target);
+        self.started(&self.puts);
+        engine.tally.add(|counts| counts.net_puts += 1);
+        let put = short_put(target, source, bytes, Completion::Counted);
+        // SAFETY: the caller has promised source and range.
+        let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
+    }
+
+    /// Brings a get to its end that was injected and is not there at once.
+    ///
+    /// # Safety
+    /// As it was injected; `into` and its length are those of then.
+    #[cold]
+    #[track_caller]
+    pub(crate) unsafe fn finish_get(&self, engine: &Engine, get: Unfinished, into: *mut u8, bytes: usize) {
+        let Unfinished { pe, offset_bytes, left, .. } = get;
+        match left {
+            Left::Service => engine.progress(),
+            Left::Quiet => self.quiet(engine),
+            // SAFETY: the caller has promised range and place; without a tracker it is complete at return.
+            Left::All => unsafe {
+                self.get(engine, Target { operation: "get", pe, offset_bytes }, into, bytes, None);
+            },
+        }
+    }
+
+    /// Injects a get, if it can be; if so, it is complete at return.
+    ///
+    /// # Safety
+    /// The range lies in the heap, and the PE is reached over the net. `into` is valid for writes. This
+    /// thread may wait.
+    #[track_caller]
+    pub(crate) unsafe fn inject_get(
+        &self,
+        engine: &Engine,
+        injector: &Injector,
+        from: (Pe, usize),
+        (into, bytes): (*mut u8, usize),
+    ) -> bool {
+        // SAFETY: these are what it was injected with.
+        let finish = |get| unsafe { self.finish_get(engine, get, into, bytes) };
+        // SAFETY: the caller has promised all of it.
+        let get = || unsafe { injector.get_noted(from, (into, bytes), finish) };
+        // Nothing but gets was started since the last one: if these are complete, this one is alone.
+        match get() {
+            Noted::NotMarkedAnew => self.is_quiet() && get() == Noted::Here,
+            noted => noted == Noted::Here,
+        }
+    }
+
+    /// Starts a get; without a tracker, completes it.
+    ///
+    /// # Safety
+    /// The range lies in the heap. `into` is valid for writes until the get is complete.
+    #[track_caller]
+    pub(crate) unsafe fn get(
+        &self,
+        engine: &Engine,
+        source: Target,
+        into: *mut u8,
+        bytes: usize,
+        tracker: Option<&Tracker>,
+    ) {
+        let Some(tracker) = tracker else {
+            // SAFETY: the caller has promised the range, and `track` does not return before it is complete.
+            return engine.track((source.operation, source.pe), Tracker::is_done, |own| unsafe {
+                self.get(engine, source, into, bytes, Some(own));
+            });
+        };
+        self.admit(engine, source);
+        for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
+            self.started(self.injector.other_gets());
+            engine.tally.add(|counts| counts.net_gets += 1);
+            tracker.begin(false);
+            let status = self.issue(engine, source, |net| {
+                // SAFETY: the caller has promised the range and the place of the data.
+                unsafe {
+                    let (target, completion) = (into.add(skipped), Completion::Tracked(tracker.token()));
+                    net.get(Get {
+                        pe: source.pe,
+                        source: source.remote(skipped),
+                        target,
+                        bytes: piece,
+                        completion,
+                    })
+                }
+            });
+            if status == Status::Done {
+                tracker.done_at_once(false);
+            }
+        }
+    }
+
+    /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
+    /// operations cannot keep this one waiting for ever.
+    #[track_caller]
+    pub(crate) fn quiet(&self, engine: &Engine) {
+        let _counted = self.waiting();
+        if self.is_soon_quiet(engine) {
+            return;
+        }
+        {
+            let _counted = self.quieting();
+            engine.progress();
+            engine.wait(Awaited::Quiet, || self.is_quiet());
+        }
+        // The last look has left it closed.
+        self.injector.stop().leave_open(!self.is_quieting());
+    }
+
+    /// Looks for a while whether a net that moves by itself is quiet. Other PEs are served meanwhile, also by
+    /// who is quiet again and again after a few looks.
+    #[track_caller]
+    fn is_soon_quiet(&self, engine: &Engine) -> bool {
+        self.moves_by_itself()
+            && (0..LOOKS_FOR_QUIET).any(|_| {
+                if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS_PER_SERVICE) {
+                    engine.progress();
+                }
+                self.is_quiet()
+            })
+    }
+
+    /// Lets a new operation in, when no other thread waits for quiet.
+    #[track_caller]
+    pub(crate) fn admit(&self, engine: &Engine, target: Target) {
+        let is_admitted = || !self.is_quieting();
+        if !is_admitted() {
+            engine.wait(target.room(), is_admitted);
+        }
+    }
+
+    /// Calls the provider until it accepts. The one place where `Again` of a transfer is answered.
+    #[track_caller]
+    fn issue(&self, engine: &Engine, target: Target, mut call: impl FnMut(&Net) -> Status) -> Status {
+        let mut status = self.call(&mut call);
+        if status == Status::Again {
+            engine.wait(target.room(), || {
+                status = self.call(&mut call);
+                status != Status::Again
+            });
+        }
+        status
+    }
+}
+
+impl Engine {
+    /// Starts operations with a tracker of their own and waits until it says that it is enough: that they are
+    /// sent, or that they are done.
+    #[track_caller]
+    pub(crate) fn track(
+        &self,
+        (operation, pe): (&'static str, Pe),
+        is_enough: fn(&Tracker) -> bool,
+        start: impl FnOnce(&Tracker),
+    ) {
+        let tracker = self.trackers.open();
+        start(&tracker);
+        self.wait(Awaited::Completion { operation, pe }, || is_enough(&tracker));
+        self.trackers.release(tracker);
+    }
+}
+
+/// A put in one piece.
+fn short_put(target: Target, source: *const u8, bytes: usize, completion: Completion) -> Put {
+    Put { pe: target.pe, target: target.remote(0), source, bytes, completion }
+}
+
+/// A transfer cut into pieces of at most `limit` bytes: where each begins, and its length. A transfer of
+/// nothing has no pieces.
+fn pieces(bytes: usize, limit: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..bytes).step_by(limit).map(move |start| (start, limit.min(bytes - start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_a_transfer_once() {
+        assert_eq!(pieces(0, 10).count(), 0);
+        assert_eq!(pieces(10, usize::MAX).collect::<Vec<_>>(), [(0, 10)]);
+        assert_eq!(pieces(25, 10).collect::<Vec<_>>(), [(0, 10), (10, 10), (20, 5)]);
+    }
+}

@@ -1,0 +1,241 @@
+//! Departures: what is between a PE that has left the job and those that wait for it in vain.
+//!
+//! Invariant: who leaves says first what its last error was, and who finds that it waits in vain names that.
+//! Under a launcher a PE whose wait is in vain does not end the job at once: it lets those go that have left,
+//! so that the `main` of each returns its error, and gives them a bounded time for it. A launcher ends the
+//! job if one of them then ends with a status other than 0. Otherwise the PE that waits in vain does, in its
+//! own words.
+//!
+//! ```text
+//! leaver:  last error, left --------- missed --> returns from its drop, tells its launcher, ends
+//! waiter:        in vain --> missed ------------ (bounded time) --------> panics, unless the job has ended
+//! ```
+//!
+//! Between PEs of one node the words lie in the PEs' blocks; a PE of another node is asked by a message,
+//! which it takes because it still waits for the others to leave.
+
+use super::engine::Engine;
+use crate::Pe;
+use crate::base::last_words;
+use crate::base::locked::locked;
+use crate::progress::purpose::Purpose;
+use pelago_fabric::sync::Ordering;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// The time that a PE which waits in vain gives those that have left to end.
+const TIME_TO_END: Duration = Duration::from_secs(5);
+/// The time that a launcher has to end the job after the last of them has ended.
+const TIME_TO_NOTICE: Duration = Duration::from_secs(2);
+/// The time that a launcher has to end the job after a PE was lost: longer than a PE waits that knows more.
+const TIME_AFTER_LOSS: Duration = Duration::from_secs(3);
+/// The time in which a launcher that is gone ends this PE, if it was about to.
+const TIME_AFTER_LAUNCHER: Duration = Duration::from_secs(2);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(1);
+/// The longest error that travels, in bytes.
+const WORDS_MAX_BYTES: usize = 512;
+
+impl Engine {
+    /// Says that this PE has begun to leave, and what its last error was.
+    pub(crate) fn say_left(&self) {
+        let block = self.memory.near_block(self.my_pe());
+        let last_error =
+            self.departures.last_error.get_or_init(|| last_words::last_error(self.is_alone_in_process()));
+        if let Some(words) = last_error {
+            block.last_error.record(self.my_pe(), words);
+        }
+        let place = self.memory.header().leaving.fetch_add(1, Ordering::AcqRel) + 1;
+        // SYNC POINT left: releases this PE's last operations to whoever sees that it has left.
+        block.departure.left.store(place, Ordering::Release);
+        self.ring_sleepers();
+    }
+
+    /// The PE that waits in vain for this one, which has left, if there is one.
+    pub(crate) fn missed_by(&self) -> Option<Pe> {
+        let near = self.memory.near_block(self.my_pe()).departure.missed.load(Ordering::Relaxed);
+        near.checked_sub(1).map(|pe| pe as Pe).or_else(|| self.departures.missed_by.get().copied())
+    }
+
+    /// The words for the launcher of a PE that is missed.
+    pub(crate) fn missed_words(&self, by: Pe) -> String {
+        let last_error = self.departures.last_error.get().cloned().flatten();
+        last_error.unwrap_or_else(|| format!("PE {by} still waited for PE {}", self.my_pe()))
+    }
+
+    /// Another PE waits for this one in vain: tells it why.
+    pub(crate) fn note_missed(&self, from: Pe) {
+        let _ = self.departures.missed_by.set(from);
+        let words = self.departures.last_error.get().and_then(Option::as_deref).unwrap_or_default();
+        let bytes = words.len().min(self.net_channel().message_bytes()).min(WORDS_MAX_BYTES);
+        self.send_later(from, Purpose::LastError, 0, words.as_bytes()[..bytes].to_vec());
+    }
+
+    /// The last error of a PE of another node has come.
+    pub(crate) fn note_last_error(&self, from: Pe, words: &[u8]) {
+        let words = (!words.is_empty()).then(|| String::from_utf8_lossy(words).into_owned());
+        self.told().push((from, words));
+    }
+
+    /// The PE that has left first, if any has; those of other nodes, whose places are not known, come last.
+    pub(crate) fn first_to_leave(&self) -> Option<Pe> {
+        (0..self.n_pes()).filter(|&pe| self.has_left(pe)).min_by_key(|&pe| self.place_of(pe))
+    }
+
+    fn place_of(&self, pe: Pe) -> u32 {
+        self.memory.block(pe).map_or(u32::MAX, |block| block.departure.left.load(Ordering::Relaxed))
+    }
+
+    /// Ends this PE, which waits for `what` in vain: for `pe`, which has left, or because all others have.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn wait_in_vain(&self, what: &str, pe: Option<Pe>) -> ! {
+        let me = self.my_pe();
+        if self.is_launched() {
+            self.let_go();
+        }
+        let mut leavers: Vec<Pe> = (0..self.n_pes()).filter(|&pe| pe != me && self.has_left(pe)).collect();
+        leavers.sort_by_key(|&pe| self.place_of(pe));
+        let left = match pe {
+            Some(pe) => format!("PE {pe} has left the job"),
+            None => "no other PE is left in the job".to_owned(),
+        };
+        // That of the PE that is waited for, or the first.
+        let with_error = pe.into_iter().chain(leavers).find_map(|pe| Some((pe, self.last_error_of(pe)?)));
+        let why = match with_error {
+            None => String::new(),
+            Some((other, words)) if Some(other) == pe => format!(" after an error: {words}"),
+            Some((other, words)) => format!("; PE {other} has left it after an error: {words}"),
+        };
+        self.fail(&format!("PE {me}: waits for {what}, but {left}{why}"));
+    }
+
+    /// Ends this PE because it has lost another one: a launcher that ends the job meanwhile knows why.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn fail_after_loss(&self, reason: &str) -> ! {
+        if self.is_launched() && !self.departures.has_given_time.swap(true, Ordering::Relaxed) {
+            self.pause_until(Instant::now() + TIME_AFTER_LOSS, || false);
+        }
+        self.fail(reason);
+    }
+
+    /// How long this PE has known that another one failed, if it does.
+    pub(crate) fn known_failure(&self) -> Option<(Duration, Pe, String)> {
+        let (pe, reason) = self.memory.header().failure.read()?;
+        Some((self.departures.failure_seen.get_or_init(Instant::now).elapsed(), pe, reason))
+    }
+
+    /// Lets PEs go that have left, or do so meanwhile, and gives them the time to end.
+    fn let_go(&self) {
+        self.departures.has_given_time.store(true, Ordering::Relaxed);
+        let (mut told, mut near, mut is_any_unseen, mut is_any_other) =
+            (Vec::new(), Vec::new(), false, false);
+        let mut look = |near: &mut Vec<OwnedFd>| {
+            for leaver in (0..self.n_pes()).filter(|&pe| pe != self.my_pe() && self.has_left(pe)) {
+                for pe in self.not_seen_to_leave(leaver) {
+                    if !told.contains(&pe) {
+                        told.push(pe);
+                        let end = self.tell_missed(pe);
+                        is_any_other |= end != End::WithThis;
+                        is_any_unseen |= end == End::Unseen;
+                        if let End::OfProcess(process) = end {
+                            // Without a handle it has ended already.
+                            near.extend(handle(process));
+                        }
+                    }
+                }
+            }
+            (is_any_other, is_any_unseen)
+        };
+        if !look(&mut near).0 {
+            // This process does not end before this PE does.
+            return;
+        }
+        let deadline = Instant::now() + TIME_TO_END;
+        self.pause_until(deadline, || {
+            let (_, is_any_unseen) = look(&mut near);
+            near.retain(|process| !has_ended(process));
+            near.is_empty() && !is_any_unseen
+        });
+        self.pause_until(deadline.min(Instant::now() + TIME_TO_NOTICE), || false);
+    }
+
+    /// A PE that has left, and others that perhaps have: a PE of another node says so only to those that wait
+    /// for it, and its process does not end before all its PEs have been let go.
+    fn not_seen_to_leave(&self, leaver: Pe) -> Range<Pe> {
+        let each = self.pes_per_process();
+        match self.memory.block(leaver) {
+            Some(_) => leaver..leaver + 1,
+            None => leaver / each * each..(leaver / each + 1) * each,
+        }
+    }
+
+    /// Tells a PE that has left that this one waits for it in vain.
+    fn tell_missed(&self, pe: Pe) -> End {
+        let Some(block) = self.memory.block(pe) else {
+            self.send_later(pe, Purpose::Missed, 0, Vec::new());
+            return End::Unseen;
+        };
+        block.departure.missed.store(self.my_pe() as u32 + 1, Ordering::Relaxed);
+        self.ring_sleepers();
+        match self.pid_of(pe) {
+            None => End::Unseen,
+            Some(process) if process == std::process::id() => End::WithThis,
+            Some(process) => End::OfProcess(process),
+        }
+    }
+
+    /// Pauses until `is_over` or the time is over. What others ask of this PE is served meanwhile. A launcher
+    /// that ends a job may be gone before it has ended this PE, so it has some time for that.
+    fn pause_until(&self, deadline: Instant, mut is_over: impl FnMut() -> bool) {
+        let mut gone_since = None;
+        while Instant::now() < deadline && !is_over() {
+            if self.is_launcher_gone()
+                && gone_since.get_or_insert_with(Instant::now).elapsed() > TIME_AFTER_LAUNCHER
+            {
+                return;
+            }
+            self.serve_if_possible();
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn last_error_of(&self, pe: Pe) -> Option<String> {
+        match self.memory.block(pe) {
+            Some(block) => block.last_error.read().map(|(_, words)| words),
+            None => self.told().iter().find(|(from, _)| *from == pe).and_then(|(_, words)| words.clone()),
+        }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Vec<(Pe, Option<String>)>> {
+        locked(&self.departures.told)
+    }
+}
+
+/// How the end of a PE that has left is seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It shares the process of this PE.
+    WithThis,
+    /// That of this process.
+    OfProcess(u32),
+    /// Not at all.
+    Unseen,
+}
+
+/// A handle of a process; `None` if it is gone, or the system does not give any.
+fn handle(process: u32) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(process.cast_signed())?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Whether a process has ended, be it that nobody has asked for its status yet.
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0) | Err(Errno::INTR))
+}

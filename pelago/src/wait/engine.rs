@@ -1,0 +1,84 @@
+//! The engine of a PE: all that its waits and its progress need.
+//!
+//! Invariant: everything that the fast path reads is written before other threads of the PE see the engine.
+
+use super::executor::Executors;
+use super::policy::Patience;
+use super::service::Service;
+use super::stall::Stall;
+use crate::job::Job;
+use crate::job::affinity::Affinity;
+use crate::progress::ProgressState;
+use crate::progress::departures::Departures;
+use crate::progress::meeting_points::Muster;
+use crate::progress::watch::Watch;
+use pelago_boot::Settings;
+use pelago_fabric::sync::{AtomicU32, Ordering};
+use std::ops::Deref;
+
+/// A PE that waits and makes progress.
+pub struct Engine {
+    pub(crate) state: ProgressState,
+    pub(crate) patience: Patience,
+    pub(crate) muster: Muster,
+    pub(crate) departures: Departures,
+    /// After the channels, which write its answers.
+    pub(crate) watch: Watch,
+    /// Likewise.
+    pub(crate) stall: Stall,
+    /// The core that this PE runs on.
+    pub(crate) affinity: Affinity,
+    /// The thread that serves others meanwhile, if there is one.
+    pub(crate) service: Service,
+    /// The threads that run handlers.
+    pub(crate) executors: Executors,
+    /// Collective operations and teams that have something to do; waits drive while there are any.
+    pub(crate) active_operations: AtomicU32,
+    /// Endpoints of active messages that are open. While there are none no message arrives, and nobody looks.
+    pub(crate) open_handlers: AtomicU32,
+}
+
+impl Deref for Engine {
+    type Target = ProgressState;
+
+    #[inline(always)]
+    fn deref(&self) -> &ProgressState {
+        &self.state
+    }
+}
+
+impl Engine {
+    /// The engine of a PE that has not met the others yet.
+    pub(crate) fn new(job: Job, settings: &Settings) -> Engine {
+        let net = job.net.as_deref();
+        let is_simulated = net.is_some_and(|net| net.virtual_time().is_some());
+        // A PE that computes still replies to the question whether it is there.
+        let replies = net.is_some_and(|net| net.moves_by_itself() && (settings.service || !net.is_urgent()));
+        Engine {
+            patience: Patience::new(job.memory.blocks().len(), 1, net, settings),
+            muster: Muster::default(),
+            departures: Departures::default(),
+            // Elsewhere a PE is silent by the program's fault only.
+            watch: Watch::new(settings.peer_timeout.filter(|_| replies)),
+            stall: Stall::new(!is_simulated, settings),
+            affinity: Affinity::default(),
+            service: Service::default(),
+            executors: Executors::default(),
+            active_operations: AtomicU32::new(0),
+            open_handlers: AtomicU32::new(0),
+            state: ProgressState::new(job),
+        }
+    }
+
+    /// Whether collective operations are under way.
+    #[inline(always)]
+    pub(crate) fn has_active_operations(&self) -> bool {
+        self.active_operations.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether active messages may arrive.
+    #[inline(always)]
+    pub(crate) fn has_open_handlers(&self) -> bool {
+        self.open_handlers.load(Ordering::Relaxed) != 0
+    }
+}

@@ -1,0 +1,185 @@
+//! The look at the records of all PEs: which PE does it, and what comes of it.
+//!
+//! Invariant: the lowest PE that has waited long enough looks, the others find that it waits and leave it to
+//! that PE. Records of PEs of this node are read, those of other nodes come by gets, one at a time; so a look
+//! over the net takes several steps, and none of them waits.
+
+use super::engine::Engine;
+use super::long::Long;
+use super::stall::judge::{self, Look, Seen, Verdict};
+use super::stall::looker::{Looker, Question};
+use super::stall::record::{RECORD_WORDS, Snapshot, cut};
+use crate::Pe;
+use crate::endpoint::channel::Target;
+use crate::memory::segment::Memory;
+use pelago_boot::{ProcessState, process_state};
+use pelago_fabric::sync::Ordering;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// How long a PE of another node may take for its answer, before it counts as one that does not answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+/// Looks that do not tell, before what each PE waits for is said all the same.
+const UNCLEAR_LOOKS_MAX: u32 = 10;
+/// Looks that are compared with the same earlier one, as long as they do not tell.
+const LOOKS_PER_COMPARISON: u32 = 4;
+/// Bytes of a reason that a launcher keeps.
+const REASON_BYTES_MAX: usize = 900;
+
+/// The outcome of reading a record.
+enum Reading {
+    Done(Option<Snapshot>),
+    UnderWay,
+}
+
+impl Engine {
+    /// Goes on with the look at all PEs, as far as that goes without a wait.
+    pub(super) fn look_at_all(&self, long: &Long<'_>, now: Instant) {
+        let Some(mut looker) = self.stall.looker() else { return };
+        let looker = &mut *looker;
+        if looker.seen.is_empty() && (now < looker.next_at || !long.is_due(now)) {
+            return;
+        }
+        let interval = self.stall.interval(now - long.since());
+        while looker.seen.len() < self.n_pes() {
+            let pe = looker.seen.len();
+            let record = match self.read_record(looker, pe, (long, now)) {
+                Reading::Done(record) => record,
+                Reading::UnderWay => return,
+            };
+            if pe < self.my_pe() && is_looked_after(looker, pe, record.as_ref()) {
+                looker.previous = None;
+                return looker.rest(now + interval);
+            }
+            looker.seen.push(Seen { record, process: None });
+        }
+        for pe in 0..self.n_pes() {
+            looker.seen[pe].process = self.process_of(pe);
+        }
+        let look = std::mem::take(&mut looker.seen);
+        looker.rest(now + interval);
+        let verdict = match &looker.previous {
+            None => Verdict::Unclear,
+            Some(before) => judge::verdict(before, &look, self.stall.is_checked()),
+        };
+        looker.unclear = if verdict == Verdict::Unclear { looker.unclear + 1 } else { 0 };
+        self.decide(&verdict, &look, looker, now - long.since());
+        // A look that came too early is compared with the next but one.
+        if verdict != Verdict::Unclear || looker.unclear % LOOKS_PER_COMPARISON == 1 {
+            looker.previous = Some(look);
+        }
+    }
+
+    /// Reads the record of a PE, or goes on with that.
+    fn read_record(&self, looker: &mut Looker, pe: Pe, (long, now): (&Long<'_>, Instant)) -> Reading {
+        if self.memory.block(pe).is_some() {
+            return Reading::Done(Snapshot::read(self.memory.record(pe)));
+        }
+        if let Some(question) = looker.question.take() {
+            let is_silent = now - question.since > ANSWER_LIMIT;
+            if !question.tracker.is_done() {
+                looker.question = Some(question);
+                // As long as the get is under way, no other one can take its place.
+                return if is_silent { Reading::Done(None) } else { Reading::UnderWay };
+            }
+            self.trackers.release(question.tracker);
+            self.stall.is_asking(false);
+            if question.pe == pe {
+                return Reading::Done(Snapshot::read(self.stall.answer()));
+            }
+        }
+        // As the job forms or ends, nobody reaches for another's memory.
+        let Some(net) = self.net.as_ref().filter(|_| long.works()) else { return Reading::Done(None) };
+        let target = Target { operation: "stall", pe, offset_bytes: Memory::RECORD_OFFSET_BYTES };
+        let (tracker, into) = (self.trackers.open(), self.stall.answer().as_ptr().cast_mut().cast());
+        // SAFETY: the record lies at the start of every heap. The place of the answer lives as long as the
+        // world, whose channels are shut first.
+        let is_asked = unsafe { net.try_get(target, into, RECORD_WORDS, &tracker) };
+        match is_asked {
+            true => {
+                self.stall.is_asking(true);
+                looker.question = Some(Question { pe, tracker, since: now });
+            }
+            false => self.trackers.release(tracker),
+        }
+        Reading::UnderWay
+    }
+
+    /// The state of the process of a PE, if this machine has it and its number is known here.
+    fn process_of(&self, pe: Pe) -> Option<ProcessState> {
+        self.pid_of(pe).map(process_state)
+    }
+
+    /// Ends the job, or says what each PE waits for, or does nothing.
+    fn decide(&self, verdict: &Verdict, look: &Look, looker: &mut Looker, waited: Duration) {
+        let me = self.my_pe();
+        let is_late = self.stall.limit().is_some_and(|limit| waited >= limit);
+        match verdict {
+            Verdict::Mismatch(pes) => {
+                let what = judge::lines(look, pes.iter().copied()).join("; ");
+                self.fail(&brief(format!(
+                    "PE {me}: collective calls do not match, so that these PEs wait for each other: {what}. \
+                     All members of a team make the same calls, and PEs that are in several teams make those \
+                     in an order that agrees"
+                )));
+            }
+            Verdict::AllStandStill if is_late => {
+                let what = judge::lines(look, 0..self.n_pes()).join("; ");
+                self.fail(&brief(format!(
+                    "PE {me}: no PE can go on, as all threads of all PEs wait and nothing is under way: \
+                     {what}. This was found after {:.1} s (PELAGO_STALL_REPORT)",
+                    waited.as_secs_f64()
+                )));
+            }
+            Verdict::Unclear if looker.unclear < UNCLEAR_LOOKS_MAX => {}
+            _ if !is_late => {}
+            _ => {
+                let is_stopped = |pe: &Pe| look[*pe].process == Some(ProcessState::Stopped);
+                let stopped: Vec<Pe> = (0..self.n_pes()).filter(is_stopped).collect();
+                let is_news = stopped.iter().any(|pe| !looker.stopped.contains(pe));
+                let has_said = |seen: &Seen| seen.record.as_ref().is_some_and(|record| record.has_said);
+                let was_said = self.stall.has_said.swap(true, Ordering::Relaxed) || look.iter().any(has_said);
+                if is_news || !was_said {
+                    self.say_waits(look, waited);
+                }
+                looker.stopped = stopped;
+            }
+        }
+    }
+
+    /// The state of some PEs of this node in words, a line for each.
+    pub(crate) fn waits_of(&self, pes: Range<Pe>) -> String {
+        let seen = |pe: Pe| {
+            let is_here = pes.contains(&pe) && self.memory.block(pe).is_some();
+            Seen { record: is_here.then(|| Snapshot::read(self.memory.record(pe))).flatten(), process: None }
+        };
+        judge::lines(&(0..pes.end).map(seen).collect(), pes.clone()).join("\n")
+    }
+
+    fn say_waits(&self, look: &Look, waited: Duration) {
+        let lines: String =
+            judge::lines(look, 0..self.n_pes()).iter().map(|line| format!("  {line}\n")).collect();
+        // Written at once, so that the words of two PEs do not mix.
+        let text = format!(
+            "PE {} has waited for {:.1} s (PELAGO_STALL_REPORT). What each PE does:\n{lines}",
+            self.my_pe(),
+            waited.as_secs_f64()
+        );
+        eprint!("{text}");
+    }
+}
+
+/// Whether a lower PE looks for this one: it has waited long enough, and goes on looking for what it waits
+/// for.
+fn is_looked_after(looker: &mut Looker, pe: Pe, record: Option<&Snapshot>) -> bool {
+    let Some(record) = record.filter(|record| record.is_due) else { return false };
+    looker.lower.insert(pe, record.rounds) != Some(record.rounds)
+}
+
+/// A reason that a launcher can keep.
+fn brief(reason: String) -> String {
+    match reason.len() <= REASON_BYTES_MAX {
+        true => reason,
+        false => format!("{} ...", cut(&reason, REASON_BYTES_MAX)),
+    }
+}

@@ -1,0 +1,150 @@
+//! Whether what a PE waits for can still come.
+//!
+//! Invariant: a wait ends with words that say who waited for what when a PE has failed, PEs have left the
+//! job, the launcher is gone, or a limit that was set is over.
+
+use super::engine::Engine;
+use super::executor::BlockedHandlers;
+use super::long::Long;
+use crate::Pe;
+use crate::base::awaited::Awaited;
+use pelago_fabric::sync::Ordering;
+use pelago_fabric::threads;
+use std::time::{Duration, Instant};
+
+/// Looks, or sleeps, between two questions whether the launcher is still there.
+const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
+/// How long the last message of a PE that has left may be under way: it was not told of its delivery.
+const TIME_FOR_LAST_MESSAGE: Duration = Duration::from_secs(2);
+/// What a launcher may take to end the job after a PE has failed.
+const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
+
+/// The checks that a long wait makes from time to time.
+#[derive(Default)]
+pub(super) struct Care<'a> {
+    since: Option<Instant>,
+    long: Option<Long<'a>>,
+    handlers: BlockedHandlers,
+    /// When the PE that is awaited was first seen to have left.
+    left_since: Option<Instant>,
+}
+
+impl<'a> Care<'a> {
+    /// When the first look was.
+    pub(super) fn since(&self) -> Instant {
+        self.since.expect("there has been a look")
+    }
+
+    /// The look of this number, from 1. Fails if what is awaited can no longer come.
+    #[track_caller]
+    pub(super) fn look(
+        &mut self,
+        engine: &'a Engine,
+        awaited: Awaited,
+        looks: u32,
+        ready: &mut dyn FnMut() -> bool,
+    ) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.long.get_or_insert_with(|| Long::new(engine, awaited, since)).tick();
+        engine.check_limit(awaited, since);
+        engine.check_job(awaited, looks);
+        engine.check_hope(awaited, &mut self.left_since, ready);
+        if engine.has_open_handlers() {
+            self.handlers.look(engine, &engine.executors, || engine.describe(awaited));
+        }
+    }
+}
+
+impl Engine {
+    /// Fails if the wait has taken longer than it may.
+    #[track_caller]
+    pub(super) fn check_limit(&self, awaited: Awaited, since: Instant) {
+        let (limit, setting) = match awaited {
+            Awaited::Join => (Some(self.patience.join_limit), "PELAGO_INIT_TIMEOUT"),
+            Awaited::EndOfWork => return,
+            _ => (self.patience.limit, "PELAGO_WAIT_LIMIT"),
+        };
+        if let Some(limit) = limit.filter(|&limit| since.elapsed() > limit) {
+            let (me, what) = (self.my_pe(), self.describe(awaited));
+            self.fail(&format!(
+                "PE {me}: has waited {limit:?} for {what}, which is the limit set by {setting}"
+            ));
+        }
+    }
+
+    /// Gives up if the job is failing. A launcher ends the others by itself when a PE dies, and knows why it
+    /// died; so under one a PE gives up only if that does not happen.
+    pub(super) fn check_job(&self, awaited: Awaited, looks: u32) {
+        let in_vain = || format!("gave up waiting for {}", self.describe(awaited));
+        if let Some((age, pe, reason)) = self.known_failure()
+            && (!self.is_launched() || age > TIME_FOR_LAUNCHER)
+        {
+            self.give_up(&format!("{}: PE {pe} failed: {reason}", in_vain()));
+        }
+        if looks.is_multiple_of(LOOKS_PER_LAUNCHER_CHECK) && self.is_launcher_gone() {
+            self.give_up(&format!("{}: the launcher is gone", in_vain()));
+        }
+    }
+
+    /// Fails if what is awaited can no longer come.
+    #[track_caller]
+    pub(super) fn check_hope(
+        &self,
+        awaited: Awaited,
+        left_since: &mut Option<Instant>,
+        ready: &mut dyn FnMut() -> bool,
+    ) {
+        let me = self.my_pe();
+        let has_left = |pe: Pe| self.has_left(pe);
+        let mut has_said_all = |pe: Pe| {
+            let is_far =
+                self.net.as_ref().is_some_and(|net| net.moves_by_itself()) && !self.memory.is_mapped(pe);
+            !is_far || left_since.get_or_insert_with(Instant::now).elapsed() > TIME_FOR_LAST_MESSAGE
+        };
+        // In vain: for this PE, or because all others have left.
+        let in_vain: Option<Option<Pe>> = match awaited {
+            // Who leaves stays reachable until all have left.
+            Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
+            Awaited::Join | Awaited::Leave => None,
+            Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork | Awaited::Handlers => None,
+            Awaited::Barrier { pe: Some(pe), .. } | Awaited::Collective { pe: Some(pe), .. } => {
+                (has_left(pe) && has_said_all(pe)).then_some(Some(pe))
+            }
+            Awaited::Barrier { pe: None, .. } => self.first_to_leave().map(Some),
+            Awaited::Element { .. } | Awaited::Collective { pe: None, .. } => {
+                let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
+                let is_alone = others.all(has_left)
+                    && self.is_all_quiet()
+                    && !has_siblings(self.bears_threads.load(Ordering::Relaxed));
+                is_alone.then_some(None)
+            }
+        };
+        // A PE that leaves may have done its part just before: only a last look tells.
+        if let Some(pe) = in_vain {
+            self.take_arrivals();
+            if !ready() {
+                self.wait_in_vain(&self.describe(awaited), pe);
+            }
+        }
+    }
+
+    /// Takes what has arrived over the net, if there is one.
+    #[track_caller]
+    pub(super) fn take_arrivals(&self) {
+        if self.net.is_some() {
+            self.progress();
+        }
+    }
+}
+
+/// Whether this process has other threads that may belong to the same PE, or nobody knows: threads of the
+/// same name, as they inherit that of the thread that starts them; or any, if the PE is a process that has
+/// said so. The runtime's own threads are none of them.
+fn has_siblings(any: bool) -> bool {
+    let own_name = std::fs::read("/proc/thread-self/comm");
+    let (Ok(own_name), Ok(tasks)) = (own_name, std::fs::read_dir("/proc/self/task")) else { return true };
+    let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
+    let is_sibling =
+        |name: &Vec<u8>| *name == own_name || any && !name.starts_with(threads::PREFIX.as_bytes());
+    names.filter(is_sibling).count() > 1
+}

@@ -1,0 +1,46 @@
+//! A look at the records of all PEs, as far as it has come.
+
+use super::judge::Look;
+use crate::Pe;
+use crate::endpoint::tracker::Tracker;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// A look at all PEs, and the results of earlier ones.
+pub(in crate::wait) struct Looker {
+    pub(in crate::wait) next_at: Instant,
+    /// Those that were read so far.
+    pub(in crate::wait) seen: Look,
+    pub(in crate::wait) question: Option<Question>,
+    pub(in crate::wait) previous: Option<Look>,
+    pub(in crate::wait) unclear: u32,
+    /// Lower PEs that have looked for this one, and their rounds at that time.
+    pub(in crate::wait) lower: BTreeMap<Pe, u64>,
+    /// PEs that were said to be stopped.
+    pub(in crate::wait) stopped: Vec<Pe>,
+}
+
+pub(in crate::wait) struct Question {
+    pub(in crate::wait) pe: Pe,
+    pub(in crate::wait) tracker: Tracker,
+    pub(in crate::wait) since: Instant,
+}
+
+impl Looker {
+    pub(in crate::wait) fn new() -> Looker {
+        Looker {
+            next_at: Instant::now(),
+            seen: Look::new(),
+            question: None,
+            previous: None,
+            unclear: 0,
+            lower: BTreeMap::new(),
+            stopped: Vec::new(),
+        }
+    }
+
+    pub(in crate::wait) fn rest(&mut self, until: Instant) {
+        self.seen.clear();
+        self.next_at = until;
+    }
+}
