@@ -3,7 +3,7 @@
 //! Invariant: every rank sees the same groups in the same order; each has at least one rank, and its ranks
 //! ascend. The grouping is computed once, in O(n), and shared by all that is made from it.
 
-use super::schedule::Rank;
+use crate::schedule::Rank;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;

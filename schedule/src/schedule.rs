@@ -1,6 +1,6 @@
 //! Schedules: what one rank of a team does in a collective operation, as data.
 //!
-//! A builder makes the schedule of a rank from its [`Shape`](super::shape::Shape) alone, so it can be read,
+//! A builder makes the schedule of a rank from its [`Shape`](crate::shape::Shape) alone, so it can be read,
 //! drawn, checked without processes, simulated and run. The engine runs it, the checker proves it.
 //!
 //! Invariant: the steps of a rank begin in their order. `Wait` and `Complete` hold up what follows them;
@@ -26,6 +26,14 @@ pub type Rank = usize;
 
 /// The number of a synchronisation word of a rank, with its mailbox, from 0.
 pub type Slot = usize;
+
+/// Bytes of a mailbox, which a small message is sent to, in the runtime.
+pub const MAILBOX_BYTES: usize = 240;
+
+/// Slots that a schedule for a team of `n` may use: a ring goes round twice, a pipeline has its pieces.
+pub const fn slots_max(n: usize) -> usize {
+    2 * n + 64
+}
 
 /// Memory that the steps of a rank name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,32 +4,40 @@
 //! Invariant: all members choose alike, from what they all know: the shape, the settings and the file of
 //! measurements, which are those of the whole job.
 
-use super::reduction::Combiner;
-use super::schedule::Schedule;
-use super::shape::{Blocks, Operation, Shape, Tuning};
-use super::table::{Algorithm, Fold, Graph, algorithms, find};
-use super::tuning::Rules;
-use crate::error::{ErrorKind, Result};
-use crate::world::World;
-use pelago_boot::{SettingError, Settings, SyncMemoryKind, settings_table};
+use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::schedule::Schedule;
+use crate::shape::{Blocks, Operation, Shape, Tuning};
+use crate::table::{algorithms, find};
+use crate::tuning::Rules;
 use std::collections::BTreeMap;
 
 /// The name of algorithms in two levels, and of the form of blocking operations that is.
 const HIERARCHICAL: &str = "hierarchical";
-/// The setting that names algorithms.
-const FORCED: &str = "PELAGO_COLL";
 /// Up to here a block is small: rounds count more than bytes.
 const SMALL_BYTES: usize = 4 << 10;
 /// From here on bytes count more than anything.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// What the choice depends on beside the shape.
+/// What the choice depends on beside the shape; the same at all members.
 #[derive(Debug, Default)]
 pub struct Preferences {
-    forced: BTreeMap<Operation, &'static Algorithm>,
-    is_deterministic: bool,
-    graph: Option<Graph>,
-    rules: Rules,
+    /// The algorithms that are set by hand; see [`forced`].
+    pub forced: BTreeMap<Operation, &'static Algorithm>,
+    /// Whether results must not depend on the algorithm.
+    pub is_deterministic: bool,
+    /// The graph that suits the synchronisation memory, if not every graph does.
+    pub graph: Option<Graph>,
+    /// What was measured.
+    pub rules: Rules,
+}
+
+/// The laws that hold for what combines two elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Laws {
+    /// Whether the result is the same, bit for bit, however operands are grouped.
+    pub is_associative: bool,
+    /// Whether operands may change places.
+    pub is_commutative: bool,
 }
 
 /// An algorithm that was chosen, with the numbers that tune it.
@@ -70,24 +78,9 @@ impl Choice {
 }
 
 impl Preferences {
-    /// What the settings say.
-    ///
-    /// # Errors
-    /// If `PELAGO_COLL` names what does not exist, and those of [`Rules::load`].
-    pub fn new(settings: &Settings) -> Result<Preferences, SettingError> {
-        let forced = forced(settings.coll_algorithms.as_deref().unwrap_or(""))?;
-        let rules = Rules::load(settings.coll_tuning.as_deref())?;
-        let graph = match settings.sync_memory {
-            SyncMemoryKind::PairwiseStructure => Some(Graph::TreeStructure),
-            SyncMemoryKind::PairwiseEdges => Some(Graph::TreeEdges),
-            _ => None,
-        };
-        Ok(Preferences { forced, is_deterministic: settings.deterministic, graph, rules })
-    }
-
     /// Whether a blocking operation of a team that spans nodes is done in two levels, directly within nodes,
     /// and not by a schedule of all members: unless another algorithm is set or was measured to be better.
-    pub(crate) fn wants_levels(&self, shape: &Shape) -> bool {
+    pub fn wants_levels(&self, shape: &Shape) -> bool {
         let is_hierarchical = |algorithm: &Algorithm| algorithm.name == HIERARCHICAL;
         match (self.forced.get(&shape.operation), self.rules.find(shape)) {
             (Some(algorithm), _) => is_hierarchical(algorithm),
@@ -97,20 +90,17 @@ impl Preferences {
     }
 
     /// Whether elements must be combined in the order of ranks, so that results do not depend on the form.
-    pub(crate) fn keeps_ranks(&self, combiner: &Combiner) -> bool {
-        self.is_deterministic && !combiner.is_associative()
+    #[inline]
+    pub fn keeps_ranks(&self, laws: Laws) -> bool {
+        self.is_deterministic && !laws.is_associative
     }
 
-    /// Whether `PELAGO_SYNC_MEMORY` asks for algorithms of a certain graph.
-    pub(super) fn has_graph(&self) -> bool {
-        self.graph.is_some()
-    }
-
-    /// The algorithm for a shape, and for what it combines elements with; the same at all members.
-    pub fn choose(&self, shape: &Shape, combiner: Option<&Combiner>) -> Option<Choice> {
+    /// The algorithm for a shape, and for the laws of what combines elements, if something does; the same at
+    /// all members. `None` if no algorithm can do it.
+    pub fn choose(&self, shape: &Shape, laws: Option<Laws>) -> Option<Choice> {
         // What is associative and commutative has the same result in any order.
-        let needs_ranks = combiner.is_some_and(|combiner| self.keeps_ranks(combiner));
-        let needs_order = combiner.is_some_and(|combiner| !combiner.is_commutative());
+        let needs_ranks = laws.is_some_and(|laws| self.keeps_ranks(laws));
+        let needs_order = laws.is_some_and(|laws| !laws.is_commutative);
         let is_possible = |algorithm: &&'static Algorithm| {
             let is_right = match algorithm.fold {
                 Fold::None | Fold::Ranks => true,
@@ -139,30 +129,15 @@ impl Preferences {
     }
 }
 
-/// The algorithms that a value of `PELAGO_COLL` names.
-///
-/// # Errors
-/// If it names what does not exist.
-pub fn forced(text: &str) -> Result<BTreeMap<Operation, &'static Algorithm>, SettingError> {
-    let mut forced = BTreeMap::new();
-    for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-        let found = entry
-            .split_once('=')
-            .and_then(|(operation, name)| find(Operation::from_name(operation.trim())?, name.trim()));
-        let algorithm = found.ok_or_else(|| SettingError::Value {
-            variable: FORCED,
-            value: text.to_owned(),
-            accepts: accepted(),
-        })?;
-        forced.insert(algorithm.operation, algorithm);
-    }
-    Ok(forced)
-}
-
-/// What the setting accepts, as its row has it.
-fn accepted() -> &'static str {
-    let row = settings_table().iter().find(|row| row.name == FORCED);
-    row.map_or("operation=algorithm", |row| row.accepts)
+/// The algorithms that a text such as `broadcast=chain,barrier=tree` names; `None` if it names what does not
+/// exist.
+pub fn forced(text: &str) -> Option<BTreeMap<Operation, &'static Algorithm>> {
+    let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    let algorithm = |entry: &str| {
+        let (operation, name) = entry.split_once('=')?;
+        find(Operation::from_name(operation.trim())?, name.trim())
+    };
+    entries.map(|entry| algorithm(entry).map(|found| (found.operation, found))).collect()
 }
 
 /// The names of the algorithms to try, the best first.
@@ -197,76 +172,36 @@ fn names(shape: &Shape) -> &'static [&'static str] {
     }
 }
 
-/// The algorithm for an operation of a team.
-///
-/// # Errors
-/// If there is none that can do it.
-pub(crate) fn choose(world: &World, shape: &Shape, combiner: Option<&Combiner>) -> Result<Choice> {
-    world.collectives.preferences().choose(shape, combiner).ok_or_else(|| {
-        let operation = shape.operation.name();
-        let reason = "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC".to_owned();
-        ErrorKind::BadCollective { me: world.my_pe(), operation, reason }.into()
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::reduction::ReduceOp;
     use super::*;
 
-    fn preferences(pairs: &[(&str, &str)]) -> Preferences {
-        let pairs = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        Preferences::new(&Settings::from_pairs(pairs).unwrap()).unwrap()
-    }
-
     fn chosen(preferences: &Preferences, shape: &Shape) -> (&'static str, Reason, Tuning) {
-        let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| shape.operation.combines());
-        let choice = preferences.choose(shape, sum.as_ref()).unwrap();
+        // Those of sums of floating-point numbers.
+        let sum = Laws { is_associative: false, is_commutative: true };
+        let choice = preferences.choose(shape, shape.operation.combines().then_some(sum)).unwrap();
         (choice.algorithm.name, choice.reason, choice.tuning)
     }
 
     #[test]
-    fn what_is_set_goes_before_the_graph_the_file_and_the_thresholds() {
-        let path = std::env::temp_dir().join(format!("pelago-select-{}.toml", std::process::id()));
-        let text = "[[broadcast]]\npes = 4\nalgorithm = 'k_nomial'\nradix = 2\n";
-        std::fs::write(&path, text).unwrap();
-        let file = ("PELAGO_COLL_TUNING", path.to_str().unwrap());
-        let set = ("PELAGO_COLL", "broadcast=linear");
-        let same = ("PELAGO_COLL", "broadcast=k_nomial");
-        let edges = ("PELAGO_SYNC_MEMORY", "pairwise-edges");
-        let plain = Tuning::default();
-        let tuned = Tuning { radix: 2, ..plain };
-        let cases: [(&[_], _); 7] = [
-            (&[], ("binomial", Reason::BuiltIn, plain)),
-            (&[file], ("k_nomial", Reason::Measured, tuned)),
-            (&[edges], ("fixed_tree", Reason::Graph, plain)),
-            (&[file, edges], ("fixed_tree", Reason::Graph, plain)),
-            (&[file, set], ("linear", Reason::Forced, plain)),
-            (&[file, same], ("k_nomial", Reason::Forced, tuned)),
-            (&[file, edges, set], ("linear", Reason::Forced, plain)),
-        ];
-        let shape = |n| Shape::new(Operation::Broadcast, 0, n, 1, 8);
-        for (pairs, expected) in cases {
-            assert_eq!(chosen(&preferences(pairs), &shape(4)), expected, "{pairs:?}");
+    fn texts_name_algorithms_that_exist() {
+        let named = forced(" broadcast=chain , barrier = tree,,broadcast=linear").unwrap();
+        let named: Vec<_> = named.values().map(|algorithm| algorithm.name).collect();
+        assert_eq!(named, ["tree", "linear"], "the last of an operation holds");
+        assert!(forced("").unwrap().is_empty());
+        for text in ["broadcast", "broadcast=ring", "broadcst=chain", "=", "barrier=tree;broadcast=chain"] {
+            assert!(forced(text).is_none(), "{text}");
         }
-        let of_file = preferences(&[file]);
-        assert_eq!(chosen(&of_file, &shape(5)).1, Reason::BuiltIn, "the rule is for four PEs at most");
-        let choice = of_file.choose(&shape(4), None).unwrap();
-        let expected = choice.algorithm.schedule(&Shape { tuning: tuned, ..shape(4) }, 240);
-        let with_default = choice.algorithm.schedule(&shape(4), 240);
-        let found = choice.schedule(&shape(4), 240);
-        assert_eq!(found.steps, expected.steps, "the schedule is made with the radix of the file");
-        assert_ne!(found.steps, with_default.steps);
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
     fn what_cannot_be_done_is_left_to_the_next() {
-        let mut preferences = preferences(&[("PELAGO_COLL", "all_gather=neighbour_exchange")]);
-        preferences.rules = Rules::parse(
-            "[[all_gather]]\nalgorithm = 'recursive_doubling'\n[[reduce]]\nalgorithm = 'binomial'",
-        )
-        .unwrap();
+        let rules = "[[all_gather]]\nalgorithm = 'recursive_doubling'\n[[reduce]]\nalgorithm = 'binomial'";
+        let mut preferences = Preferences {
+            forced: forced("all_gather=neighbour_exchange").unwrap(),
+            rules: Rules::parse(rules).unwrap(),
+            ..Preferences::default()
+        };
         let all_gather = |n| Shape::new(Operation::AllGather, 0, n, 1 << 20, 8);
         assert_eq!(chosen(&preferences, &all_gather(6)).1, Reason::Forced);
         assert_eq!(chosen(&preferences, &all_gather(7)).0, "ring", "neither odd nor no power of two");

@@ -1,7 +1,7 @@
 //! What a collective operation is to do, as builders of schedules and the chooser of algorithms see it.
 
-use super::nodes::{Groups, Nodes};
-use super::schedule::{Builder, Place, Rank};
+use crate::nodes::{Groups, Nodes};
+use crate::schedule::{Builder, Place, Rank};
 use std::fmt;
 use std::sync::Arc;
 

@@ -15,11 +15,20 @@
 //! reset: each use has a stamp of its own, for which the receiver waits. All members number operations, and
 //! the signals of each pair, alike, as they start operations in the same order and know the schedules.
 
-use super::schedule::{Buffer, Place, Rank, Schedule, Slot, Step};
-use super::table::slots_max;
-use pelago_boot::SyncMemoryKind;
+use crate::schedule::{Buffer, Place, Rank, Schedule, Slot, Step, slots_max};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+
+/// When a slot may be used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Arrays of slots that are free again after an additional synchronisation, which nobody waits for.
+    Additional,
+    /// Arrays of slots that the next barrier frees.
+    Barrier,
+    /// Slots of each ordered pair, free again as the receiver tells.
+    Pairs,
+}
 
 /// Arrays of a member of a team.
 pub const ARRAYS: usize = 8;
@@ -30,7 +39,7 @@ const RELEASE_SLOTS: usize = 40;
 
 /// The most members of which each signals to each other one in an agreement; in larger teams an agreement is
 /// a dissemination.
-pub(super) const ALL_SIGNAL_MAX: usize = 8;
+pub const ALL_SIGNAL_MAX: usize = 8;
 
 /// Slots of an array for signals of agreements: an agreement and a user's operation that meet, as members
 /// make different calls, do not overwrite each other's signals, and so are told apart.
@@ -44,16 +53,16 @@ const fn array_slots(n: usize) -> usize {
 }
 
 /// Slots in a member's block, for a team of `n`.
-pub(crate) fn slots(kind: SyncMemoryKind, n: usize) -> usize {
-    match kind {
-        SyncMemoryKind::Additional | SyncMemoryKind::Barrier => ARRAYS * array_slots(n),
-        _ => n * PAIR_SLOTS,
+pub fn slots(reuse: Reuse, n: usize) -> usize {
+    match reuse {
+        Reuse::Additional | Reuse::Barrier => ARRAYS * array_slots(n),
+        Reuse::Pairs => n * PAIR_SLOTS,
     }
 }
 
 /// The lowest bit of a word: the signal announces a place. No signal without it is taken for one that does,
 /// even if members call different operations.
-pub(crate) const ANNOUNCES: u64 = 1;
+pub const ANNOUNCES: u64 = 1;
 /// The next bit: the signal belongs to an agreement. No signal without it is taken for one that does, nor the
 /// other way round, so that no user's operation is taken for an agreement.
 const AGREES: u64 = 2;
@@ -62,18 +71,20 @@ const FLAG_BITS: u32 = 2;
 
 /// Where a signal goes, and what is written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// The slot's place in the receiver's block.
-    pub(crate) index: usize,
-    pub(crate) word: u64,
+    pub index: usize,
+    /// What is written there.
+    pub word: u64,
 }
 
 /// A schedule with what synchronisation needs to know of it.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) schedule: Schedule,
+pub struct Plan {
+    /// The schedule.
+    pub schedule: Schedule,
     /// The call of this PE, if the operation is an agreement.
-    pub(crate) agreement: Option<String>,
+    pub agreement: Option<String>,
     /// For each step that signals or waits: which signal of its pair it is.
     ordinals: Vec<u32>,
     /// How many signals go to each rank.
@@ -81,14 +92,15 @@ pub(crate) struct Plan {
     /// How many come from each rank.
     awaited: HashMap<Rank, u32>,
     /// For each mailbox: the step that waits for it, and for whom.
-    pub(crate) mailboxes: HashMap<Slot, (usize, Rank)>,
+    pub mailboxes: HashMap<Slot, (usize, Rank)>,
     /// After each step, and after the completion of all, which waits' slots are consumed: the steps that
     /// wait.
-    pub(crate) consumed_after: Vec<Vec<u32>>,
+    pub consumed_after: Vec<Vec<u32>>,
 }
 
 impl Plan {
-    pub(crate) fn new(schedule: Schedule) -> Plan {
+    /// Looks at a schedule.
+    pub fn new(schedule: Schedule) -> Plan {
         let (mut sent, mut awaited) = (HashMap::new(), HashMap::new());
         let steps = schedule.steps.len();
         let (mut ordinals, mut last_use) = (vec![0; steps], HashMap::<Slot, usize>::new());
@@ -126,7 +138,7 @@ impl Plan {
     }
 
     /// The same for an agreement, in which this PE calls what is said.
-    pub(crate) fn of_agreement(self, said: String) -> Plan {
+    pub fn of_agreement(self, said: String) -> Plan {
         Plan { agreement: Some(said), ..self }
     }
 
@@ -151,18 +163,40 @@ fn places(step: &Step) -> [Option<Place>; 3] {
 
 /// What an operation may use, once it is admitted.
 #[derive(Debug)]
-pub(crate) enum Lease {
-    Array { array: usize, stamp: u64 },
-    Pairs { sent: HashMap<Rank, u64>, awaited: HashMap<Rank, u64> },
+pub enum Lease {
+    /// An array of slots.
+    Array {
+        /// Its number.
+        array: usize,
+        /// The stamp of this use of it.
+        stamp: u64,
+    },
+    /// Slots of pairs.
+    Pairs {
+        /// For each rank, the number of the first signal to it.
+        sent: HashMap<Rank, u64>,
+        /// For each rank, the number of the first signal from it.
+        awaited: HashMap<Rank, u64>,
+    },
 }
 
 /// What this PE does for the memory itself, apart from any operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chore {
+pub enum Chore {
     /// Write a mark to a slot of a member.
-    Mark { to: Rank, mark: Mark },
+    Mark {
+        /// The member.
+        to: Rank,
+        /// The slot and the word.
+        mark: Mark,
+    },
     /// Write this word where a member expects acknowledgements of this PE.
-    Acknowledge { to: Rank, word: u64 },
+    Acknowledge {
+        /// The member.
+        to: Rank,
+        /// How many of its signals are consumed.
+        word: u64,
+    },
 }
 
 /// How much the memory is used.
@@ -178,14 +212,16 @@ pub struct SyncCounts {
 
 /// A member's account of the memory of a team.
 #[derive(Debug)]
-pub(crate) enum SyncMemory {
+pub enum SyncMemory {
+    /// By arrays of slots.
     Arrays(Arrays),
+    /// By slots of pairs.
     Pairs(Pairs),
 }
 
 /// The strategies with arrays.
 #[derive(Debug)]
-pub(crate) struct Arrays {
+pub struct Arrays {
     n: usize,
     me: Rank,
     /// Slots of one.
@@ -219,7 +255,7 @@ struct Release {
 
 /// The strategies with pairs.
 #[derive(Debug)]
-pub(crate) struct Pairs {
+pub struct Pairs {
     me: Rank,
     pairs: HashMap<Rank, Pair>,
     /// Pairs of which something is to be acknowledged.
@@ -256,14 +292,15 @@ impl Pair {
 }
 
 impl SyncMemory {
-    pub(crate) fn new(kind: SyncMemoryKind, n: usize, me: Rank) -> SyncMemory {
-        match kind {
-            SyncMemoryKind::Additional | SyncMemoryKind::Barrier => SyncMemory::Arrays(Arrays {
+    /// The memory of rank `me` of a team of `n`, unused.
+    pub fn new(reuse: Reuse, n: usize, me: Rank) -> SyncMemory {
+        match reuse {
+            Reuse::Additional | Reuse::Barrier => SyncMemory::Arrays(Arrays {
                 n,
                 me,
                 slots: array_slots(n),
                 first_of_agreements: slots_max(n),
-                is_additional: kind == SyncMemoryKind::Additional,
+                is_additional: reuse == Reuse::Additional,
                 admitted: 0,
                 left: ARRAYS,
                 open: 0,
@@ -272,7 +309,7 @@ impl SyncMemory {
                 used: BTreeSet::new(),
                 counts: SyncCounts::default(),
             }),
-            _ => SyncMemory::Pairs(Pairs {
+            Reuse::Pairs => SyncMemory::Pairs(Pairs {
                 me,
                 pairs: HashMap::new(),
                 owed: BTreeSet::new(),
@@ -283,7 +320,8 @@ impl SyncMemory {
 
     /// Lets the next operation of the team in, if there is memory for it. To be asked in the order of
     /// operations.
-    pub(crate) fn admit(&mut self, plan: &Plan) -> Option<Lease> {
+    #[inline]
+    pub fn admit(&mut self, plan: &Plan) -> Option<Lease> {
         match self {
             SyncMemory::Arrays(arrays) => arrays.admit(),
             SyncMemory::Pairs(pairs) => Some(pairs.admit(plan)),
@@ -291,14 +329,8 @@ impl SyncMemory {
     }
 
     /// Where the signal of step `at` goes to, or `None` if the slot is not free yet.
-    pub(crate) fn mark(
-        &mut self,
-        plan: &Plan,
-        lease: &Lease,
-        at: usize,
-        to: Rank,
-        slot: Slot,
-    ) -> Option<Mark> {
+    #[inline]
+    pub fn mark(&mut self, plan: &Plan, lease: &Lease, at: usize, to: Rank, slot: Slot) -> Option<Mark> {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
                 arrays.counts.signals += 1;
@@ -315,7 +347,8 @@ impl SyncMemory {
 
     /// Where the signal that step `at` waits for arrives, and the word that shows it, apart from what does
     /// not belong to the stamp: the lowest bit, and of a word of a pair what was consumed.
-    pub(crate) fn expected(&self, plan: &Plan, lease: &Lease, at: usize, of: Rank, slot: Slot) -> Mark {
+    #[inline]
+    pub fn expected(&self, plan: &Plan, lease: &Lease, at: usize, of: Rank, slot: Slot) -> Mark {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
                 arrays.mark(plan, array, stamp, slot)
@@ -328,7 +361,8 @@ impl SyncMemory {
     }
 
     /// Whether a slot's word is the one that is expected; takes the news that it carries.
-    pub(crate) fn has_come(&mut self, expected: Mark, found: u64, of: Rank) -> bool {
+    #[inline]
+    pub fn has_come(&mut self, expected: Mark, found: u64, of: Rank) -> bool {
         match self {
             SyncMemory::Arrays(arrays) => {
                 let has_come = found & !ANNOUNCES == expected.word;
@@ -348,7 +382,8 @@ impl SyncMemory {
     }
 
     /// Whether a slot's word is one for the use of the slot that is expected, but of the other kind.
-    pub(crate) fn is_of_other_kind(&self, expected: Mark, found: u64) -> bool {
+    #[inline]
+    pub fn is_of_other_kind(&self, expected: Mark, found: u64) -> bool {
         let differs = match self {
             SyncMemory::Arrays(_) => (found ^ expected.word) & !ANNOUNCES,
             SyncMemory::Pairs(_) => (found ^ expected.word) & (STAMP_OF_PAIR | AGREES),
@@ -358,7 +393,7 @@ impl SyncMemory {
 
     /// Where any signal of an operation may arrive, with the rank that it comes from where only one signals
     /// there: in all slots of its array, or in those of the pairs of which it awaits some.
-    pub(crate) fn all_expected(&self, plan: &Plan, lease: &Lease) -> Vec<(Option<Rank>, Mark)> {
+    pub fn all_expected(&self, plan: &Plan, lease: &Lease) -> Vec<(Option<Rank>, Mark)> {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
                 let word = stamp << FLAG_BITS | plan.kind();
@@ -374,7 +409,7 @@ impl SyncMemory {
 
     /// The members, of `n`, whose next signal belongs to an agreement and has come. `word_at` reads the word
     /// of a slot of this PE.
-    pub(crate) fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
+    pub fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
         let SyncMemory::Pairs(pairs) = self else { return Vec::new() };
         let agrees = |&rank: &Rank| {
             let number = pairs.pairs.get(&rank).map_or(0, |pair| pair.awaited);
@@ -385,7 +420,8 @@ impl SyncMemory {
     }
 
     /// What was signalled for step `at` is not needed any more.
-    pub(crate) fn consumed(&mut self, plan: &Plan, lease: &Lease, at: usize) {
+    #[inline]
+    pub fn consumed(&mut self, plan: &Plan, lease: &Lease, at: usize) {
         if let (SyncMemory::Pairs(pairs), Lease::Pairs { awaited, .. }) = (self, lease)
             && let Step::Wait { of, .. } = plan.schedule.steps[at]
         {
@@ -394,7 +430,8 @@ impl SyncMemory {
     }
 
     /// An operation is over here.
-    pub(crate) fn end(&mut self, lease: &Lease) {
+    #[inline]
+    pub fn end(&mut self, lease: &Lease) {
         if let (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) = (self, lease) {
             arrays.end(array, stamp);
         }
@@ -402,7 +439,8 @@ impl SyncMemory {
 
     /// All members have passed a barrier of the team, before which each had nothing under way on it.
     /// `own_arrays` of them, the last ones, the barrier has used for itself.
-    pub(crate) fn barrier_passed(&mut self, own_arrays: usize) {
+    #[inline]
+    pub fn barrier_passed(&mut self, own_arrays: usize) {
         if let SyncMemory::Arrays(arrays) = self
             && !arrays.is_additional
         {
@@ -411,7 +449,8 @@ impl SyncMemory {
     }
 
     /// Takes the word of another member that tells how many of this PE's signals it has consumed.
-    pub(crate) fn hear(&mut self, rank: Rank, word: u64) {
+    #[inline]
+    pub fn hear(&mut self, rank: Rank, word: u64) {
         if let SyncMemory::Pairs(pairs) = self {
             let pair = pairs.pair(rank);
             pair.acknowledged = pair.acknowledged.max(word);
@@ -420,7 +459,8 @@ impl SyncMemory {
 
     /// Takes what a signal of another member tells that this PE is not ready to take: the word in its
     /// slot, if it is not an old one.
-    pub(crate) fn hear_early(&mut self, rank: Rank, index: usize, word: u64) {
+    #[inline]
+    pub fn hear_early(&mut self, rank: Rank, index: usize, word: u64) {
         if let SyncMemory::Pairs(pairs) = self {
             let pair = pairs.pair(rank);
             let slots = PAIR_SLOTS as u64;
@@ -432,12 +472,13 @@ impl SyncMemory {
     }
 
     /// The slots of this PE for signals of another member.
-    pub(crate) fn pair_slots(rank: Rank) -> Range<usize> {
+    #[inline]
+    pub fn pair_slots(rank: Rank) -> Range<usize> {
         rank * PAIR_SLOTS..(rank + 1) * PAIR_SLOTS
     }
 
     /// The members of which this PE may wait for news of what they have consumed.
-    pub(crate) fn waits_for_acknowledgement(&self) -> Vec<Rank> {
+    pub fn waits_for_acknowledgement(&self) -> Vec<Rank> {
         match self {
             SyncMemory::Arrays(_) => Vec::new(),
             SyncMemory::Pairs(pairs) => {
@@ -448,7 +489,8 @@ impl SyncMemory {
     }
 
     /// What is to be done for the memory now. `word_at` reads the word of a slot of this PE.
-    pub(crate) fn chores(&mut self, word_at: &dyn Fn(usize) -> u64) -> Vec<Chore> {
+    #[inline]
+    pub fn chores(&mut self, word_at: &dyn Fn(usize) -> u64) -> Vec<Chore> {
         match self {
             SyncMemory::Arrays(arrays) => arrays.chores(word_at),
             SyncMemory::Pairs(pairs) => pairs.chores(),
@@ -456,7 +498,8 @@ impl SyncMemory {
     }
 
     /// Whether nothing is left to be done for the memory on this PE, as far as it is known now.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    #[inline]
+    pub fn is_at_rest(&self) -> bool {
         match self {
             SyncMemory::Arrays(arrays) => arrays.releases.is_empty(),
             SyncMemory::Pairs(pairs) => pairs.owed.is_empty(),
@@ -464,7 +507,7 @@ impl SyncMemory {
     }
 
     /// The memory of the first `n` members, when nothing is under way.
-    pub(crate) fn shrunk(&self, n: usize) -> SyncMemory {
+    pub fn shrunk(&self, n: usize) -> SyncMemory {
         match self {
             SyncMemory::Arrays(arrays) => {
                 SyncMemory::Arrays(Arrays { n, releases: Vec::new(), used: arrays.used.clone(), ..*arrays })
@@ -482,7 +525,8 @@ impl SyncMemory {
         }
     }
 
-    pub(crate) fn counts(&self) -> SyncCounts {
+    /// How much the memory was used.
+    pub fn counts(&self) -> SyncCounts {
         match self {
             SyncMemory::Arrays(arrays) => SyncCounts { slots: arrays.used.len() as u64, ..arrays.counts },
             SyncMemory::Pairs(pairs) => {

@@ -7,12 +7,12 @@
 //! trees: Wilkins et al. 2023; one tree whose edges never change: Welch and Venkata, "On Synchronisation and
 //! Memory Reuse in OpenSHMEM".
 
-use super::super::schedule::Rank;
+use crate::schedule::Rank;
 use std::ops::Range;
 
 /// The neighbours of a rank in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::coll) struct Links {
+pub struct Links {
     /// The rank above; the root has none.
     pub parent: Option<Rank>,
     /// The ranks below, those with the largest subtrees first.
@@ -28,7 +28,7 @@ impl Links {
 
 /// The k-nomial tree of `n` ranks with root 0; binomial if `radix` is 2. The parent of a rank is the rank
 /// without its lowest digit that is not zero, to the base `radix`.
-pub(in crate::coll) fn k_nomial(rank: Rank, n: usize, radix: usize) -> Links {
+pub fn k_nomial(rank: Rank, n: usize, radix: usize) -> Links {
     let mut children = Vec::new();
     let mut level = 1;
     while level < n && rank.is_multiple_of(level.saturating_mul(radix)) {
@@ -42,7 +42,7 @@ pub(in crate::coll) fn k_nomial(rank: Rank, n: usize, radix: usize) -> Links {
 
 /// The ranks below and including this one in the binomial tree of `n` ranks with root 0: they follow each
 /// other.
-pub(in crate::coll) fn binomial_subtree(rank: Rank, n: usize) -> Range<Rank> {
+pub fn binomial_subtree(rank: Rank, n: usize) -> Range<Rank> {
     match rank {
         0 => 0..n,
         _ => rank..n.min(rank + (1 << rank.trailing_zeros())),
@@ -50,13 +50,13 @@ pub(in crate::coll) fn binomial_subtree(rank: Rank, n: usize) -> Range<Rank> {
 }
 
 /// The binary tree over `n` ranks with root 0, numbered level by level.
-pub(in crate::coll) fn binary(rank: Rank, n: usize) -> Links {
+pub fn binary(rank: Rank, n: usize) -> Links {
     let children = [2 * rank + 1, 2 * rank + 2].into_iter().filter(|&child| child < n).collect();
     Links { parent: (rank > 0).then(|| (rank - 1) / 2), children }
 }
 
 /// The same tree with its edges turned towards `root`, whichever rank that is.
-pub(in crate::coll) fn binary_from(rank: Rank, n: usize, root: Rank) -> Links {
+pub fn binary_from(rank: Rank, n: usize, root: Rank) -> Links {
     let Links { parent: above, children: mut neighbours } = binary(rank, n);
     if let Some(above) = above {
         neighbours.insert(0, above);
@@ -74,7 +74,7 @@ pub(in crate::coll) fn binary_from(rank: Rank, n: usize, root: Rank) -> Links {
 
 /// The part of a rank in a tree whose subtrees are ranges of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::coll) struct Subtree {
+pub struct Subtree {
     /// The rank above; the root has none.
     pub parent: Option<Rank>,
     /// This rank and all below it.
@@ -87,7 +87,7 @@ pub(in crate::coll) struct Subtree {
 /// stands for the range hands the half in which it is not, the smaller one if they differ, to the first rank
 /// there. Like a binomial tree it has ceil(log2 n) levels, but for every root no subtree goes round the end
 /// of the ranks.
-pub(in crate::coll) fn halving(rank: Rank, n: usize, root: Rank) -> Subtree {
+pub fn halving(rank: Rank, n: usize, root: Rank) -> Subtree {
     let mut own = Subtree { parent: None, ranks: 0..n, children: Vec::new() };
     let (mut ranks, mut holder) = (0..n, root);
     while ranks.len() > 1 {

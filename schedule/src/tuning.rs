@@ -1,8 +1,7 @@
 //! The tuning file: which algorithms are best on a machine, as `pelago tune` has measured it.
 //!
 //! Invariant: the rules are a function of operation, members and bytes, which all members know; so members
-//! that read equal files choose alike. Every PE reads the file for itself, when it joins the job: one path
-//! must lead all of them to equal texts, and the file must not change while the job starts.
+//! that read equal texts choose alike.
 //!
 //! The file is TOML 1.0. A rule is a table in the array of its operation, such as
 //!
@@ -20,20 +19,15 @@
 //! Of the rules that a call keeps the bounds of, the one with the fewest PEs holds, then the one with the
 //! fewest bytes. If its algorithm cannot do what a call asks for, the call is done as without the file.
 
-use super::shape::{Blocks, Operation, Shape, Tuning};
-use super::table::{Algorithm, algorithms, find};
-use pelago_boot::SettingError;
+use crate::algorithm::Algorithm;
+use crate::shape::{Blocks, Operation, Shape, Tuning};
+use crate::table::{algorithms, find};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The setting that names the file.
-pub const VARIABLE: &str = "PELAGO_COLL_TUNING";
-
-/// A larger file is not a tuning file.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Children that a node of a tree may have.
 const RADIX: RangeInclusive<u64> = 2..=64;
 /// Bytes that a piece of a pipeline may have.
@@ -71,17 +65,6 @@ pub struct Defect {
 }
 
 impl Rules {
-    /// The rules of the file at `path`; none if no path is set.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or its text is no tuning file: the path, the line, and what is accepted.
-    pub fn load(path: Option<&str>) -> Result<Rules, SettingError> {
-        let Some(path) = path else { return Ok(Rules::default()) };
-        let refuse = |reason| SettingError::File { variable: VARIABLE, path: path.to_owned(), reason };
-        let text = read(path).map_err(refuse)?;
-        Rules::parse(&text).map_err(|Defect { line, reason }| refuse(format!("line {line}: {reason}")))
-    }
-
     /// The rules that a text has.
     ///
     /// # Errors
@@ -148,17 +131,6 @@ impl Rule {
         line("segment_bytes", self.tuning.segment_bytes, plain.segment_bytes);
         text + &format!("algorithm = {:?}\n", self.algorithm.name)
     }
-}
-
-/// The text of a file that is no larger than a tuning file can be.
-fn read(path: &str) -> Result<String, String> {
-    let advice = "give the path of a file that `pelago tune` has written, the same on all nodes";
-    let failed = |error: std::io::Error| format!("the file cannot be read: {error}; {advice}");
-    let found = std::fs::metadata(path).map_err(failed)?;
-    if !found.is_file() || found.len() > FILE_BYTES_MAX {
-        return Err(format!("this is not a file of at most {FILE_BYTES_MAX} bytes; {advice}"));
-    }
-    std::fs::read_to_string(path).map_err(failed)
 }
 
 /// Reads values, and knows where they stand.
@@ -418,15 +390,5 @@ mod tests {
             assert_eq!(defect.line, line, "{text}: {defect:?}");
             assert!(defect.reason.contains(part) && !defect.reason.contains('\n'), "{text}: {defect:?}");
         }
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_read_is_named() {
-        for path in ["/no/such/file.toml", "/", "/dev/null"] {
-            let text = Rules::load(Some(path)).unwrap_err().to_string();
-            let begins = text.starts_with(&format!("PELAGO_COLL_TUNING={path:?} is not valid: "));
-            assert!(begins && text.contains("pelago tune"), "{text}");
-        }
-        assert_eq!(Rules::load(None).unwrap().count(), 0);
     }
 }

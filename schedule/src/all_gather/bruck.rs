@@ -7,12 +7,24 @@
 //! Cost: ceil(log2 n) rounds, n - 1 blocks to each rank; one message a round, for some ranks two.
 //! Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997, the concatenation; without its rotation.
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
 use super::layout::Layout;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
 use std::ops::Range;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllGather,
+    name: "bruck",
+    summary: "dissemination: in round k all that a rank has to the rank 2^k further on",
+    source: "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",
+    fold: Fold::None,
+    graph: Graph::Doubling,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (layout, me, n) = (Layout::of(shape), shape.rank, shape.n);
     if n > 1 {
         layout.put_own(b, me, (me + 1) % n, 0);

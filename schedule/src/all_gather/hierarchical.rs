@@ -9,15 +9,27 @@
 //! each leader; inside a node 2 messages and 2 signals for each other rank.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
-use super::super::nodes::Groups;
-use super::super::schedule::{Builder, Place, Remote, Slot};
-use super::super::shape::Shape;
 use super::layout::Layout;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::nodes::Groups;
+use crate::schedule::{Builder, Place, Remote, Slot};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllGather,
+    name: "hierarchical",
+    summary: "to the leader of the node, a ring of leaders, from the leader",
+    source: "Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
 
 /// The slot that tells a rank that its leader has everything.
 const READY: Slot = 0;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let (layout, nodes, me) = (Layout::of(shape), shape.groups(), shape.rank);
     let own = nodes.group(me);
     let leader = nodes.leader(own);

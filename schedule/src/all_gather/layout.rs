@@ -2,8 +2,8 @@
 //!
 //! Invariant: blocks lie in the order of ranks without gaps, so those of a range of ranks are one piece.
 
-use super::super::schedule::{Builder, Place, Rank, Remote, Slot};
-use super::super::shape::{Blocks, Shape};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::shape::{Blocks, Shape};
 use std::ops::Range;
 
 /// Where the blocks lie.

@@ -6,15 +6,27 @@
 //! Cost: n / 2 rounds, n / 2 messages of each rank to two neighbours, n - 1 blocks to each.
 //! Source: Chen, Zhang, Zhang, Yuan 2005.
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
 use super::layout::Layout;
+use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
 
-pub(super) fn restriction(shape: &Shape) -> Option<&'static str> {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllGather,
+    name: "neighbour_exchange",
+    summary: "pairs of blocks, with the two neighbours alternately",
+    source: "Chen, Zhang, Zhang, Yuan 2005",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction,
+    build,
+};
+
+fn restriction(shape: &Shape) -> Option<&'static str> {
     (shape.n > 1 && !shape.n.is_multiple_of(2)).then_some("the number of PEs must be even")
 }
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let (layout, me, n) = (Layout::of(shape), shape.rank, shape.n);
     if n > 1 {
         layout.put_own(b, me, me ^ 1, 0);

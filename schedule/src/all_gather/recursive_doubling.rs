@@ -4,15 +4,27 @@
 //! Cost: log2 n rounds, log2 n messages of each rank, n - 1 blocks to each.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
 use super::layout::Layout;
+use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
 
-pub(super) fn restriction(shape: &Shape) -> Option<&'static str> {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllGather,
+    name: "recursive_doubling",
+    summary: "in round k an exchange with the rank that differs in bit k",
+    source: "Thakur, Rabenseifner, Gropp 2005",
+    fold: Fold::None,
+    graph: Graph::Doubling,
+    restriction,
+    build,
+};
+
+fn restriction(shape: &Shape) -> Option<&'static str> {
     (!shape.n.is_power_of_two()).then_some("the number of PEs must be a power of two")
 }
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let (layout, me) = (Layout::of(shape), shape.rank);
     if shape.n > 1 {
         layout.put_own(b, me, me ^ 1, 0);

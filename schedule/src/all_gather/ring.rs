@@ -3,11 +3,23 @@
 //! Cost: n - 1 rounds, n - 1 messages of one block of each rank, all to the same neighbour.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
 use super::layout::Layout;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllGather,
+    name: "ring",
+    summary: "blocks go round from rank to rank",
+    source: "Thakur, Rabenseifner, Gropp 2005",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (layout, me, n) = (Layout::of(shape), shape.rank, shape.n);
     let (left, right) = ((me + n - 1) % n, (me + 1) % n);
     if n > 1 {

@@ -6,13 +6,25 @@
 //! cost as many announcements more, but none on the way back. The ranks of a node may be any, so the
 //! operation must commute.
 
-use crate::coll::combine::contribution;
-use crate::coll::combine::doubling::{Group, all_reduce};
-use crate::coll::combine::tree::{Node, levels};
-use crate::coll::schedule::{Builder, Place};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::combine::doubling::{Group, all_reduce};
+use crate::combine::tree::{Node, levels};
+use crate::schedule::{Builder, Place};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllReduce,
+    name: "hierarchical",
+    summary: "inside the nodes to their leaders, by doubling between these, and back",
+    source: "Kielmann et al. 1999",
+    fold: Fold::Any,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let bytes = shape.block_bytes();
     let nodes = shape.groups();
     let (leaders, own) = (nodes.leaders(), nodes.group(shape.rank));

@@ -6,15 +6,27 @@
 //! n (n - 1) messages. Few ranks that have a small block send it to each other and all combine all: one
 //! round, n (n - 1) messages.
 
-use crate::coll::combine::rank_fold::RankFold;
-use crate::coll::combine::{contribution, parts_bytes};
-use crate::coll::schedule::{Builder, Place, Rank, Remote};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::rank_fold::RankFold;
+use crate::combine::{contribution, parts_bytes};
+use crate::schedule::{Builder, Place, Rank, Remote};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllReduce,
+    name: "linear",
+    summary: "each part is combined by one rank, in the order of ranks, and given to all",
+    source: "",
+    fold: Fold::Ranks,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
 
 /// So many ranks combine small blocks all by themselves.
 const DIRECT_RANKS_MAX: usize = 8;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let is_small = shape.block_bytes() <= b.mailbox_bytes();
     if shape.n == 1 || (shape.n <= DIRECT_RANKS_MAX && is_small) {
         direct(shape, b);

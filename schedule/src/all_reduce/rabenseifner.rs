@@ -12,13 +12,25 @@
 //! that the result may come there. If the target holds data already, or parts are too few to fit, the room is
 //! in scratch memory, which is announced to the partner of each round: at most log2 n messages more a rank.
 
-use crate::coll::combine::doubling::Pairing;
-use crate::coll::combine::transfer::{Inbox, Incoming, Wire, deliver, give, take};
-use crate::coll::combine::{contribution, parts_bytes};
-use crate::coll::schedule::{Builder, Place, Remote, Slot};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::doubling::Pairing;
+use crate::combine::transfer::{Inbox, Incoming, Wire, deliver, give, take};
+use crate::combine::{contribution, parts_bytes};
+use crate::schedule::{Builder, Place, Remote, Slot};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllReduce,
+    name: "rabenseifner",
+    summary: "halves of halves are combined, then gathered again",
+    source: "Rabenseifner 2004",
+    fold: Fold::Tree,
+    graph: Graph::Doubling,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let bytes = shape.block_bytes();
     let (own, target) = (contribution(shape), Place::target(0));
     if shape.n == 1 {

@@ -8,16 +8,28 @@
 //! Two ranks exchange large blocks in segments, unless they do so in place: what has arrived is combined
 //! while the rest is under way.
 
-use crate::coll::combine::doubling::{Group, all_reduce};
-use crate::coll::combine::{contribution, parts_bytes};
-use crate::coll::schedule::{Builder, Place, Remote};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::doubling::{Group, all_reduce};
+use crate::combine::{contribution, parts_bytes};
+use crate::schedule::{Builder, Place, Remote};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllReduce,
+    name: "recursive_doubling",
+    summary: "in round k everybody exchanges sums with the rank 2^k away",
+    source: "Thakur, Rabenseifner, Gropp 2005",
+    fold: Fold::Tree,
+    graph: Graph::Doubling,
+    restriction: unrestricted,
+    build,
+};
 
 /// The length of a segment, and the most segments, which take a slot each.
 const SEGMENT_BYTES: usize = 128 << 10;
 const SEGMENTS_MAX: usize = 8;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let bytes = shape.block_bytes();
     if shape.n == 2 && !shape.in_place && bytes > SEGMENT_BYTES.max(b.mailbox_bytes()) {
         return exchange(shape, b, bytes.div_ceil(SEGMENT_BYTES).min(SEGMENTS_MAX));
@@ -38,20 +50,5 @@ fn exchange(shape: &Shape, b: &mut Builder, segments: usize) {
         let (mine, got) = (Place::source(offset), Place::target(offset));
         let (left, right) = if partner < shape.rank { (got, mine) } else { (mine, got) };
         b.reduce(left, right, got, bytes);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::coll::broadcast::prove::prove_plain;
-    use crate::coll::shape::Operation;
-
-    #[test]
-    fn two_ranks_exchange_segments_in_one_round() {
-        for (elements, segments) in [(1, 1), (1 << 14, 1), ((1 << 14) + 1, 2), (33_000, 3)] {
-            let report = prove_plain(Operation::AllReduce, "recursive_doubling", (2, 0), elements);
-            assert_eq!((report.messages, report.rounds), (2 * segments, 1), "{elements} elements");
-            assert_eq!(report.bytes, 2 * 8 * elements);
-        }
     }
 }

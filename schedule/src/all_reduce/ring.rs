@@ -9,12 +9,24 @@
 //! a mailbox arrive in scratch memory, which each rank announces once; all in different places, since a left
 //! neighbour may be several parts ahead.
 
-use crate::coll::combine::contribution;
-use crate::coll::combine::transfer::{deliver, take};
-use crate::coll::schedule::{Builder, Place, Remote};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::combine::transfer::{deliver, take};
+use crate::schedule::{Builder, Place, Remote};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllReduce,
+    name: "ring",
+    summary: "n parts go round a ring, first to be combined, then to be known",
+    source: "Patarasuk, Yuan 2009",
+    fold: Fold::Any,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (n, me) = (shape.n, shape.rank);
     let (own, target) = (contribution(shape), Place::target(0));
     if n == 1 {

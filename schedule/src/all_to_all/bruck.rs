@@ -10,10 +10,22 @@
 //! announcements if those are large. For small blocks: each is sent log2(n) / 2 times on average.
 //! Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997, the index operation.
 
-use super::super::schedule::{Builder, Place, Rank, Remote, Slot};
-use super::super::shape::{Blocks, Shape};
+use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::shape::{Blocks, Operation, Shape};
 
-pub(super) fn restriction(shape: &Shape) -> Option<&'static str> {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllToAll,
+    name: "bruck",
+    summary: "dissemination: blocks go their way in steps of powers of two",
+    source: "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",
+    fold: Fold::None,
+    graph: Graph::Doubling,
+    restriction,
+    build,
+};
+
+fn restriction(shape: &Shape) -> Option<&'static str> {
     (shape.blocks != Blocks::Equal).then_some("the blocks must be of one size, one after the other")
 }
 
@@ -60,7 +72,7 @@ impl Round {
     }
 }
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let (me, n, block) = (shape.rank, shape.n, shape.block_bytes());
     let mut rounds = Round::all(n).peekable();
     let mut room = rounds.peek().map(|first| expect(b, first, me, n, block));

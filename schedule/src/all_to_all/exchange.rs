@@ -7,8 +7,8 @@
 //! Invariant: both ends take the same way for a block, as both know its length and the layout. A block of
 //! [`Blocks::Exchanged`] without elements leaves no trace at either end.
 
-use super::super::schedule::{Builder, Place, Rank, Remote};
-use super::super::shape::{Blocks, Shape};
+use crate::schedule::{Builder, Place, Rank, Remote};
+use crate::shape::{Blocks, Shape};
 
 /// The exchange of blocks with other ranks.
 pub(super) struct Exchange<'a> {

@@ -4,11 +4,23 @@
 //! straight into a target and fit in no mailbox.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
 use super::exchange::Exchange;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllToAll,
+    name: "linear",
+    summary: "everything is sent at once",
+    source: "Thakur, Rabenseifner, Gropp 2005",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (me, n) = (shape.rank, shape.n);
     let exchange = Exchange::new(shape, b, n);
     for round in 1..n {

@@ -5,10 +5,22 @@
 //! Cost: ceil(log2 n) rounds, as many signals of each rank.
 //! Source: Hensgen, Finkel, Manber 1988.
 
-use super::super::schedule::{Builder, Rank};
-use super::super::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Rank};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Barrier,
+    name: "dissemination",
+    summary: "in round k each rank signals the rank 2^k further on",
+    source: "Hensgen, Finkel, Manber 1988",
+    fold: Fold::None,
+    graph: Graph::Doubling,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     among(b, shape.rank, shape.n, |rank| rank);
 }
 

@@ -6,10 +6,22 @@
 //! Source: the tree with fixed edges of Welch and Venkata, "On Synchronisation and Memory Reuse in
 //! OpenSHMEM".
 
-use super::super::broadcast::tree;
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
+use crate::tree;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Barrier,
+    name: "fixed_tree",
+    summary: "arrival up the fixed binary tree to rank 0, release down",
+    source: "Welch, Venkata: On Synchronisation and Memory Reuse in OpenSHMEM",
+    fold: Fold::None,
+    graph: Graph::TreeEdges,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     super::tree::up_and_down(b, shape.rank, |rank| tree::binary(rank, shape.n));
 }

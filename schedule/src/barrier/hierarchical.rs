@@ -5,14 +5,26 @@
 //! each other rank inside its node.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
 use super::dissemination;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Barrier,
+    name: "hierarchical",
+    summary: "to the leader of the node, dissemination among leaders, release in the node",
+    source: "Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
 
 /// The slot in which a rank that is no leader is let go.
 const RELEASE: usize = 0;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let nodes = shape.groups();
     let own = nodes.group(shape.rank);
     let leader = nodes.leader(own);

@@ -5,14 +5,26 @@
 //! Source: Mellor-Crummey and Scott 1991, tree barriers; the tree: Chan, Heimlich, Purkayastha, van de Geijn
 //! 2007.
 
-use super::super::broadcast::tree::{self, Links};
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
+use crate::tree::{self, Links};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Barrier,
+    name: "tree",
+    summary: "arrival up a binomial tree to rank 0, release down",
+    source: "Mellor-Crummey, Scott 1991",
+    fold: Fold::None,
+    graph: Graph::TreeStructure,
+    restriction: unrestricted,
+    build,
+};
 
 /// The slot in which a rank is let go.
 const RELEASE: usize = 0;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     up_and_down(b, shape.rank, |rank| tree::k_nomial(rank, shape.n, 2));
 }
 

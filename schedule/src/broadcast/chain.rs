@@ -4,10 +4,23 @@
 //! once.
 //! Source: Watts and van de Geijn 1995, a pipelined broadcast for multidimensional meshes.
 
-use super::super::schedule::{Builder, Remote};
-use super::super::shape::Shape;
+use super::steps::{keep, origin};
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Remote};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Broadcast,
+    name: "chain",
+    summary: "pieces in a pipeline from rank to rank",
+    source: "Watts, van de Geijn 1995",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let relative = shape.relative();
     let pieces = shape.segments(shape.block_bytes());
     for piece in 0..pieces {
@@ -16,9 +29,9 @@ pub(super) fn build(shape: &Shape, b: &mut Builder) {
             b.wait(shape.absolute(relative - 1), piece);
         }
         if relative + 1 < shape.n {
-            let from = super::origin(shape).plus(offset);
+            let from = origin(shape).plus(offset);
             b.put_signal(shape.absolute(relative + 1), from, Remote::Target(offset), bytes, piece);
         }
     }
-    super::keep(shape, b);
+    keep(shape, b);
 }

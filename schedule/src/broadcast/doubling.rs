@@ -7,12 +7,25 @@
 //! block.
 //! Source: Johnsson and Ho 1989, spanning binomial trees of hypercubes.
 
-use super::super::schedule::{Builder, Rank};
-use super::super::shape::Shape;
-use super::tree::{self, Links};
+use super::steps::down;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Rank};
+use crate::shape::{Operation, Shape};
+use crate::tree::{self, Links};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
-    super::down(shape, b, &links(shape.rank, shape.n, shape.root));
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Broadcast,
+    name: "doubling",
+    summary: "over the hypercube, the same edges for all roots",
+    source: "Johnsson, Ho 1989",
+    fold: Fold::None,
+    graph: Graph::Doubling,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
+    down(shape, b, &links(shape.rank, shape.n, shape.root));
 }
 
 fn links(rank: Rank, n: usize, root: Rank) -> Links {

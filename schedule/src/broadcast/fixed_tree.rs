@@ -6,10 +6,23 @@
 //! Source: the tree with fixed edges of Welch and Venkata, "On Synchronisation and Memory Reuse in
 //! OpenSHMEM".
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
-use super::tree;
+use super::steps::down;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
+use crate::tree;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
-    super::down(shape, b, &tree::binary_from(shape.rank, shape.n, shape.root));
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Broadcast,
+    name: "fixed_tree",
+    summary: "over the fixed binary tree, the same edges for all roots",
+    source: "Welch, Venkata: On Synchronisation and Memory Reuse in OpenSHMEM",
+    fold: Fold::None,
+    graph: Graph::TreeEdges,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
+    down(shape, b, &tree::binary_from(shape.rank, shape.n, shape.root));
 }

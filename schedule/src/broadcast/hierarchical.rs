@@ -5,11 +5,24 @@
 //! block, then ceil(log2 m) rounds inside them; n - 1 messages in all.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
-use super::super::schedule::Builder;
-use super::super::shape::Shape;
-use super::tree;
+use super::steps::down;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
+use crate::tree;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Broadcast,
+    name: "hierarchical",
+    summary: "over a binomial tree of nodes, then inside nodes",
+    source: "Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let nodes = shape.groups();
     let (home, own) = (nodes.group(shape.root), nodes.group(shape.rank));
     let mut group = nodes.ranks(own).to_vec();
@@ -27,5 +40,5 @@ pub(super) fn build(shape: &Shape, b: &mut Builder) {
         links.parent = between.parent;
         links.children.splice(0..0, between.children);
     }
-    super::down(shape, b, &links);
+    down(shape, b, &links);
 }

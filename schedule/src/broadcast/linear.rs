@@ -3,16 +3,29 @@
 //! Cost: one round, n - 1 messages, all from the root: (n - 1) s bytes leave it for a block of s.
 //! Source: folklore; the flat tree of Pjesivac-Grbovic et al. 2007.
 
-use super::super::schedule::{Builder, Remote};
-use super::super::shape::Shape;
+use super::steps::{DATA, keep, origin};
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Remote};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Broadcast,
+    name: "linear",
+    summary: "the root puts to each rank",
+    source: "Pjesivac-Grbovic et al. 2007",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     if shape.rank != shape.root {
-        b.wait(shape.root, super::DATA);
+        b.wait(shape.root, DATA);
         return;
     }
     for to in (1..shape.n).map(|relative| shape.absolute(relative)) {
-        b.put_signal(to, super::origin(shape), Remote::Target(0), shape.block_bytes(), super::DATA);
+        b.put_signal(to, origin(shape), Remote::Target(0), shape.block_bytes(), DATA);
     }
-    super::keep(shape, b);
+    keep(shape, b);
 }

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a case is a shape for each rank of a team, and the shapes agree where all ranks must.
 
-use crate::coll::nodes::Nodes;
-use crate::coll::schedule::Rank;
-use crate::coll::shape::{Blocks, Operation, Shape, Tuning};
+use crate::nodes::Nodes;
+use crate::schedule::Rank;
+use crate::shape::{Blocks, Operation, Shape, Tuning};
 use std::fmt;
 
 /// How blocks lie in source and target.

@@ -3,7 +3,7 @@
 //! Invariant: times of a rank count from 1, when its schedule begins; step i is over at time i + 2. A rank
 //! knows a time of another if what happens there before that time happens before what the rank does next.
 
-use crate::coll::schedule::Rank;
+use crate::schedule::Rank;
 use std::rc::Rc;
 
 /// A time of a rank.

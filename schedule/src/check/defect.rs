@@ -3,7 +3,7 @@
 //! Invariant: a defect names the rank, and the number of the step, counted from 0, wherever one step is to
 //! blame.
 
-use crate::coll::schedule::{Buffer, Place, Rank, Remote, Step};
+use crate::schedule::{Buffer, Place, Rank, Remote, Step};
 use std::fmt;
 
 /// The kinds of defects.
@@ -13,7 +13,7 @@ pub enum Fault {
     Shapes,
     /// A step names a rank that does not exist, or its own.
     Peer,
-    /// A slot's number is not below [`slots_max`](crate::coll::table::slots_max).
+    /// A slot's number is not below [`slots_max`](crate::schedule::slots_max).
     SlotNumber,
     /// A signal that nobody waits for.
     UnwaitedSignal,

@@ -3,15 +3,15 @@
 //! Invariant: steps are run in an order that happens-before allows, data move when their step begins. Any
 //! other order gives the same contents, unless two accesses race, which is a defect.
 
-use super::CheckOptions;
 use super::clock::{self, Clock, OPEN, Over};
 use super::defect::{Defect, Fault};
 use super::memory::{Access, Conflict, Memory, UNSET};
+use super::options::CheckOptions;
 use super::pairing::{Pair, Pairs};
 use super::places::{self, Area, Memories, Refusal, Units};
 use super::terms::{Term, Terms, WordMap};
-use crate::coll::schedule::{Buffer, Place, Rank, Remote, Schedule, Slot, Step};
-use crate::coll::shape::Shape;
+use crate::schedule::{Buffer, Place, Rank, Remote, Schedule, Slot, Step};
+use crate::shape::Shape;
 use std::rc::Rc;
 
 /// Why a rank does not go on.

@@ -2,8 +2,8 @@
 //! wrong.
 //!
 //! Contents are symbols: every element of every source is one, a reduction makes an expression of two. At the
-//! end every target must hold what the documentation of its [`Operation`](super::shape::Operation) promises.
-//! Accesses are ordered only by what [`schedule`](super::schedule) promises; two that are not ordered race,
+//! end every target must hold what the documentation of its [`Operation`](crate::shape::Operation) promises.
+//! Accesses are ordered only by what [`schedule`](crate::schedule) promises; two that are not ordered race,
 //! whatever order they were run in. As no rank chooses what it waits for, deadlock does not depend on the
 //! order of the run either: one run stands for all.
 //!
@@ -14,6 +14,7 @@ mod clock;
 mod defect;
 mod machine;
 mod memory;
+mod options;
 mod outcome;
 mod pairing;
 mod places;
@@ -24,28 +25,12 @@ mod tests;
 mod walk;
 
 pub use defect::{Defect, Fault};
+pub use options::CheckOptions;
 
-use super::MAILBOX_BYTES;
-use super::schedule::{Rank, Schedule};
-use super::shape::Shape;
-use super::table::{Algorithm, Fold};
+use crate::algorithm::{Algorithm, Fold};
+use crate::schedule::{Rank, Schedule};
+use crate::shape::Shape;
 use machine::Machine;
-
-/// Under what conditions schedules are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckOptions {
-    /// Size of a mailbox in bytes.
-    pub mailbox_bytes: usize,
-    /// How many signals a rank may have on the way to another one that this has not waited for; a further one
-    /// holds it up. None: any number.
-    pub credits: Option<usize>,
-}
-
-impl Default for CheckOptions {
-    fn default() -> CheckOptions {
-        CheckOptions { mailbox_bytes: MAILBOX_BYTES, credits: None }
-    }
-}
 
 /// What schedules that are right amount to, over all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use super::defect::{Defect, Fault};
 use super::machine::{Machine, term};
 use super::memory::UNSET;
 use super::terms::{Run, Term, WordMap};
-use crate::coll::schedule::Rank;
-use crate::coll::shape::{Blocks, Operation, Shape};
-use crate::coll::table::Fold;
+use crate::algorithm::Fold;
+use crate::schedule::Rank;
+use crate::shape::{Blocks, Operation, Shape};
 
 /// What an element of a target must be.
 #[derive(Clone, Copy)]

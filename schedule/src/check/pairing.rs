@@ -5,8 +5,7 @@
 //! ranks, its words are numbered by this order.
 
 use super::defect::{Defect, Fault};
-use crate::coll::schedule::{Rank, Schedule, Slot, Step};
-use crate::coll::table::slots_max;
+use crate::schedule::{Rank, Schedule, Slot, Step, slots_max};
 
 const NONE: u32 = u32::MAX;
 

@@ -6,8 +6,8 @@
 use super::defect::Fault;
 use super::memory::{Memory, UNSET};
 use super::terms::WordMap;
-use crate::coll::schedule::{Buffer, Place, Rank, Schedule, Slot};
-use crate::coll::shape::Shape;
+use crate::schedule::{Buffer, Place, Rank, Schedule, Slot};
+use crate::shape::Shape;
 use std::ops::Range;
 
 /// Why a place cannot be used.

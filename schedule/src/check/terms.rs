@@ -4,7 +4,7 @@
 //! Invariant: equal terms have equal numbers (hash-consing), so that two results are bitwise equal for every
 //! operation exactly if their numbers are equal.
 
-use crate::coll::schedule::Rank;
+use crate::schedule::Rank;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,8 +1,8 @@
 //! Every kind of defect in a small schedule, and a schedule beside it that is right.
 
 use super::*;
-use crate::coll::schedule::{Buffer, Builder, Place, Remote};
-use crate::coll::shape::{Blocks, Operation};
+use crate::schedule::{Buffer, Builder, Place, Remote};
+use crate::shape::{Blocks, Operation};
 
 mod puts;
 
@@ -102,7 +102,7 @@ fn signals_and_waits_belong_together() {
     trial.fails(Fault::UnsignalledWait, 0, |rank, b| only_first(rank, b, &|b| b.wait(1, 1)));
     trial.fails(Fault::UnsignalledWait, 0, |rank, b| only_first(rank, b, &|b| b.wait(1, 0)));
     trial.fails(Fault::SignalledTwice, 0, |rank, b| only_first(rank, b, &|b| b.signal(1, 0)));
-    let highest = crate::coll::table::slots_max(2) - 1;
+    let highest = crate::schedule::slots_max(2) - 1;
     let in_slot = |slot: usize| {
         move |rank: Rank, b: &mut Builder| {
             b.signal(1 - rank, slot);

@@ -3,14 +3,15 @@
 
 use super::cases::{Case, Layout, NodeMap};
 use super::{CheckOptions, Report, check, check_schedules};
-use crate::coll::schedule::{Schedule, Step};
-use crate::coll::shape::{Operation, Tuning};
-use crate::coll::table::{Algorithm, algorithms};
+use crate::schedule::{Schedule, Step};
+use crate::shape::{Operation, Tuning};
+use crate::table::{Algorithm, algorithms};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 /// The fewest signals on the way between two ranks that every algorithm must do with.
-const CREDITS: CheckOptions = CheckOptions { mailbox_bytes: crate::coll::MAILBOX_BYTES, credits: Some(4) };
+const CREDITS: CheckOptions =
+    CheckOptions { mailbox_bytes: crate::schedule::MAILBOX_BYTES, credits: Some(4) };
 
 /// Checks a case, unless the algorithm refuses it.
 #[track_caller]

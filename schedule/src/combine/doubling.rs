@@ -7,7 +7,7 @@
 //! stands on the left; the ranks of the range all have the same expression.
 
 use super::transfer::{Inbox, Incoming, Wire, give};
-use crate::coll::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
 /// Ranks that do something together.
 #[derive(Clone, Copy, Debug)]

@@ -1,15 +1,13 @@
 //! What the algorithms that combine data have in common: how operands travel, trees that keep their order,
 //! the fold in the order of ranks, recursive doubling.
 
-#[cfg(test)]
-mod costs;
 pub mod doubling;
 pub mod rank_fold;
 pub mod transfer;
 pub mod tree;
 
-use super::schedule::Place;
-use super::shape::Shape;
+use crate::schedule::Place;
+use crate::shape::Shape;
 
 /// Where the own contribution lies. In place that is the target, by whose name a `==` tells that it is.
 pub fn contribution(shape: &Shape) -> Place {

@@ -3,7 +3,7 @@
 //! Invariant: in place the target, which holds the own contribution, is written only once that is combined;
 //! until then the sum of the lower ranks is kept apart.
 
-use crate::coll::schedule::{Builder, Place};
+use crate::schedule::{Builder, Place};
 
 /// A fold that goes on.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 //! Invariant: a room is announced again only after what was in it has been combined. Both ends decide by the
 //! number of bytes alone, so they agree.
 
-use crate::coll::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
 /// The slots of a transfer.
 #[derive(Clone, Copy, Debug)]

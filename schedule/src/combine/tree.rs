@@ -7,8 +7,8 @@
 //! Invariant: both ends of a link compute it from n and the root alone, and agree on its slot.
 
 use super::transfer::{Inbox, Incoming, Wire, give};
-use crate::coll::broadcast::tree;
-use crate::coll::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::tree;
 
 /// A rank that another one is linked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

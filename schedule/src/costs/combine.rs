@@ -1,10 +1,10 @@
 //! What the algorithms that combine data cost, counted in schedules that are proved: the figures that their
 //! files name.
 
-use crate::coll::broadcast::prove::{TEAMS, algorithm, log2_ceil, prove};
-use crate::coll::check::Report;
-use crate::coll::schedule::Rank;
-use crate::coll::shape::{Operation, Shape};
+use super::{TEAMS, algorithm, log2_ceil, prove, prove_plain};
+use crate::check::Report;
+use crate::schedule::Rank;
+use crate::shape::{Operation, Shape};
 
 /// Elements of 8 bytes that fit in a mailbox of the usual size, and that do not.
 const SMALL: usize = 3;
@@ -54,6 +54,15 @@ fn an_all_reduce_by_doubling_has_the_fewest_rounds() {
         assert_eq!(large.messages, 2 * messages.0 + messages.1 - first, "n {n}");
         let in_place = cost_in_place(Operation::AllReduce, "recursive_doubling", n, LARGE);
         assert_eq!(in_place.messages, 2 * messages.0 + messages.1 + extra, "n {n}");
+    }
+}
+
+#[test]
+fn two_ranks_exchange_segments_in_one_round() {
+    for (elements, segments) in [(1, 1), (1 << 14, 1), ((1 << 14) + 1, 2), (33_000, 3)] {
+        let report = prove_plain(Operation::AllReduce, "recursive_doubling", (2, 0), elements);
+        assert_eq!((report.messages, report.rounds), (2 * segments, 1), "{elements} elements");
+        assert_eq!(report.bytes, 2 * 8 * elements);
     }
 }
 

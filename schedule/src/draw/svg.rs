@@ -3,8 +3,9 @@
 //! Invariant: a picture is one `<svg>` element with its own styles, all text escaped, without scripts and
 //! links; a pointer that rests on an arrow or a dot shows its note.
 
-use super::{Kind, Message, Timeline, Work, short};
-use crate::coll::schedule::{Rank, Schedule};
+use super::size::short;
+use super::timeline::{Kind, Message, Timeline, Work};
+use crate::schedule::{Rank, Schedule};
 use std::fmt::{self, Write};
 
 const LEFT: u32 = 84;
@@ -237,9 +238,9 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coll::check::cases::Case;
-    use crate::coll::shape::Operation;
-    use crate::coll::table::find;
+    use crate::check::cases::Case;
+    use crate::shape::Operation;
+    use crate::table::find;
 
     fn picture(n: usize) -> String {
         let algorithm = find(Operation::AllReduce, "recursive_doubling").unwrap();

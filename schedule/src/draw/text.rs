@@ -1,8 +1,9 @@
 //! Pictures in characters: ranks are columns, time goes down, messages of a round share lines where they do
 //! not cross. Invariant: no line is wider than was asked for; teams too large for that are listed instead.
 
-use super::{Kind, Message, Timeline, short};
-use crate::coll::schedule::{Rank, Schedule};
+use super::size::short;
+use super::timeline::{Kind, Message, Timeline};
+use crate::schedule::{Rank, Schedule};
 use std::fmt::Write;
 
 /// Columns for the number of the round.
@@ -214,7 +215,7 @@ fn list(timeline: &Timeline, picture: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coll::schedule::{Builder, Place, Remote};
+    use crate::schedule::{Builder, Place, Remote};
 
     fn schedules(n: usize, write: impl Fn(Rank, &mut Builder)) -> Vec<Schedule> {
         let schedule = |rank| {

@@ -9,9 +9,21 @@
 //! blocks are large; about s n log2(n) / 2 bytes in all for blocks of s, of which the root is sent s (n - 1).
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree gather.
 
-use super::super::broadcast::tree::{self, Subtree};
-use super::super::schedule::{Builder, Place, Rank, Remote, Slot};
-use super::super::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::shape::{Operation, Shape};
+use crate::tree::{self, Subtree};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Gather,
+    name: "binomial",
+    summary: "up a tree of ranges of ranks, twice the blocks each time",
+    source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
+    fold: Fold::None,
+    graph: Graph::TreeStructure,
+    restriction: unrestricted,
+    build,
+};
 
 /// The slot for the parent's announcement.
 const ROOM: Slot = 0;
@@ -19,7 +31,7 @@ const ROOM: Slot = 0;
 /// The slot in which the blocks of the last child come, which are there first; then the one before it.
 const DATA: Slot = 1;
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let block = shape.block_bytes();
     let own = tree::halving(shape.rank, shape.n, shape.root);
     // Where the blocks of the subtree come together, from its first rank on.

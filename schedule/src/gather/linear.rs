@@ -3,10 +3,22 @@
 //! Cost: one round, n - 1 messages of one block, all to the root.
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007.
 
-use super::super::schedule::{Builder, Place, Remote};
-use super::super::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Place, Remote};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Gather,
+    name: "linear",
+    summary: "each rank puts to the root",
+    source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (block, own) = (shape.block_bytes(), shape.rank * shape.block_bytes());
     if shape.rank != shape.root {
         b.put_signal(shape.root, Place::source(0), Remote::Target(own), block, shape.rank);

@@ -3,53 +3,7 @@
 mod binomial;
 mod linear;
 
-use super::shape::Operation;
-use super::table::{Algorithm, Fold, Graph, unrestricted};
+use crate::algorithm::Algorithm;
 
-pub(super) const TABLE: &[Algorithm] = &[
-    Algorithm {
-        operation: Operation::Gather,
-        name: "linear",
-        summary: "each rank puts to the root",
-        source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
-        fold: Fold::None,
-        graph: Graph::Other,
-        restriction: unrestricted,
-        build: linear::build,
-    },
-    Algorithm {
-        operation: Operation::Gather,
-        name: "binomial",
-        summary: "up a tree of ranges of ranks, twice the blocks each time",
-        source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
-        fold: Fold::None,
-        graph: Graph::TreeStructure,
-        restriction: unrestricted,
-        build: binomial::build,
-    },
-];
-
-#[cfg(test)]
-mod tests {
-    use super::super::broadcast::prove::{TEAMS, log2_ceil, prove_plain};
-    use super::*;
-
-    #[test]
-    fn costs_are_as_described() {
-        for n in TEAMS {
-            for root in [0, n / 3, n - 1] {
-                let linear = prove_plain(Operation::Gather, "linear", (n, root), 3);
-                assert_eq!((linear.messages, linear.bytes), (n - 1, (n - 1) * 24), "n {n}");
-                // Small: subtrees fit in mailboxes while they have at most 30 blocks.
-                let small = prove_plain(Operation::Gather, "binomial", (n, root), 1);
-                assert!(n > 60 || small.messages == n - 1, "n {n}: {} messages", small.messages);
-                assert!(n > 60 || small.rounds <= log2_ceil(n), "n {n}: {} rounds", small.rounds);
-                // Large: parents other than the root announce, before all else.
-                let large = prove_plain(Operation::Gather, "binomial", (n, root), 40);
-                assert!(large.messages <= 2 * (n - 1), "n {n}: {} messages", large.messages);
-                assert!(large.rounds <= 1 + log2_ceil(n), "n {n}: {} rounds", large.rounds);
-                assert!(large.bytes <= n * log2_ceil(n) * 320 / 2 + n * 320, "n {n}: {} bytes", large.bytes);
-            }
-        }
-    }
-}
+/// The algorithms, in the order in which they are shown.
+pub(crate) const TABLE: &[Algorithm] = &[linear::ALGORITHM, binomial::ALGORITHM];

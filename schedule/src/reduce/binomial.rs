@@ -5,11 +5,23 @@
 //! that). ceil(log2 n) rounds, n - 1 messages of a block each; blocks larger than a mailbox cost n - 1
 //! announcements more.
 
-use super::along;
-use crate::coll::combine::tree::{halving, levels};
-use crate::coll::schedule::Builder;
-use crate::coll::shape::Shape;
+use super::steps::along;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::tree::{halving, levels};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Reduce,
+    name: "binomial",
+    summary: "a binomial tree at the root, whose subtrees are ranges of ranks",
+    source: "Thakur, Rabenseifner, Gropp 2005",
+    fold: Fold::Tree,
+    graph: Graph::TreeStructure,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     along(shape, b, &halving(shape.n, shape.root, shape.rank), levels(shape.n));
 }

@@ -5,13 +5,25 @@
 //! messages and at most ceil(log2 nodes) + ceil(log2 ranks of a node) rounds; blocks larger than a mailbox
 //! cost n - 1 announcements more. The ranks of a node may be any, so the operation must commute.
 
-use super::sum;
-use crate::coll::combine::contribution;
-use crate::coll::combine::tree::{Node, levels};
-use crate::coll::schedule::{Builder, Place};
-use crate::coll::shape::Shape;
+use super::steps::sum;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::combine::tree::{Node, levels};
+use crate::schedule::{Builder, Place};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Reduce,
+    name: "hierarchical",
+    summary: "binomial trees inside the nodes, then one between their leaders",
+    source: "Kielmann et al. 1999",
+    fold: Fold::Any,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let bytes = shape.block_bytes();
     let own = contribution(shape);
     let nodes = shape.groups();

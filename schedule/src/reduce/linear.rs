@@ -3,13 +3,25 @@
 //! The result is ((x0 op x1) op x2) op ..., as in every algorithm that folds so. One round, in which the root
 //! takes n - 1 messages of a block each; blocks larger than a mailbox cost n - 1 announcements more.
 
-use crate::coll::combine::contribution;
-use crate::coll::combine::rank_fold::RankFold;
-use crate::coll::combine::transfer::{Inbox, Incoming, Wire, give};
-use crate::coll::schedule::{Builder, Place, Rank};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::combine::rank_fold::RankFold;
+use crate::combine::transfer::{Inbox, Incoming, Wire, give};
+use crate::schedule::{Builder, Place, Rank};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Reduce,
+    name: "linear",
+    summary: "the root takes all contributions, in the order of ranks",
+    source: "",
+    fold: Fold::Ranks,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (bytes, root) = (shape.block_bytes(), shape.root);
     let own = contribution(shape);
     let wire = |rank: Rank| Wire { data: rank - usize::from(rank > root), room: 0 };

@@ -4,12 +4,24 @@
 //! messages of a block; blocks larger than a mailbox cost as many announcements more, and n - 1 blocks of
 //! scratch memory, since all ranks are served at once.
 
-use crate::coll::combine::rank_fold::RankFold;
-use crate::coll::combine::transfer::{deliver, take};
-use crate::coll::schedule::{Builder, Place, Remote};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::rank_fold::RankFold;
+use crate::combine::transfer::{deliver, take};
+use crate::schedule::{Builder, Place, Remote};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::ReduceScatter,
+    name: "linear",
+    summary: "each rank takes its block from all, in the order of ranks",
+    source: "",
+    fold: Fold::Ranks,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (n, me, bytes) = (shape.n, shape.rank, shape.block_bytes());
     let others = || (1..n).map(move |distance| (me + distance) % n);
     let is_large = bytes > b.mailbox_bytes();

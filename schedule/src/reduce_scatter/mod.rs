@@ -4,38 +4,7 @@ mod linear;
 mod recursive_halving;
 mod ring;
 
-use super::shape::Operation;
-use super::table::{Algorithm, Fold, Graph, unrestricted};
+use crate::algorithm::Algorithm;
 
-pub(super) const TABLE: &[Algorithm] = &[
-    Algorithm {
-        operation: Operation::ReduceScatter,
-        name: "linear",
-        summary: "each rank takes its block from all, in the order of ranks",
-        source: "",
-        fold: Fold::Ranks,
-        graph: Graph::Other,
-        restriction: unrestricted,
-        build: linear::build,
-    },
-    Algorithm {
-        operation: Operation::ReduceScatter,
-        name: "recursive_halving",
-        summary: "halves of the team exchange what belongs to the other half, then halves of these",
-        source: "Thakur, Rabenseifner, Gropp 2005",
-        fold: Fold::Any,
-        graph: Graph::Other,
-        restriction: unrestricted,
-        build: recursive_halving::build,
-    },
-    Algorithm {
-        operation: Operation::ReduceScatter,
-        name: "ring",
-        summary: "each block goes once round a ring to its rank",
-        source: "Patarasuk, Yuan 2009",
-        fold: Fold::Any,
-        graph: Graph::Other,
-        restriction: unrestricted,
-        build: ring::build,
-    },
-];
+/// The algorithms, in the order in which they are shown.
+pub(crate) const TABLE: &[Algorithm] = &[linear::ALGORITHM, recursive_halving::ALGORITHM, ring::ALGORITHM];

@@ -7,11 +7,23 @@
 //! message, all in all n - 1 blocks if n is a power of two. Messages larger than a mailbox cost as many
 //! announcements. A rank is combined with the one half a range away, so the operation must commute.
 
-use crate::coll::combine::transfer::{deliver, take};
-use crate::coll::schedule::{Builder, Place, Rank, Remote, Slot};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::transfer::{deliver, take};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::ReduceScatter,
+    name: "recursive_halving",
+    summary: "halves of the team exchange what belongs to the other half, then halves of these",
+    source: "Thakur, Rabenseifner, Gropp 2005",
+    fold: Fold::Any,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (me, bytes) = (shape.rank, shape.block_bytes());
     let target = Place::target(0);
     let rounds = rounds(shape.n, me);

@@ -8,11 +8,23 @@
 //! The last block arrives in the target, the others, if larger than a mailbox, in scratch memory, which each
 //! rank announces once; all in different places, since a left neighbour may be several blocks ahead.
 
-use crate::coll::combine::transfer::{deliver, take};
-use crate::coll::schedule::{Builder, Place, Remote};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::transfer::{deliver, take};
+use crate::schedule::{Builder, Place, Remote};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::ReduceScatter,
+    name: "ring",
+    summary: "each block goes once round a ring to its rank",
+    source: "Patarasuk, Yuan 2009",
+    fold: Fold::Any,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (n, me, bytes) = (shape.n, shape.rank, shape.block_bytes());
     let target = Place::target(0);
     if n == 1 {

@@ -3,9 +3,9 @@
 //! Invariant: piece i goes by slot i. What exceeds a mailbox goes into the target of the next rank; if that
 //! is the source as well, into scratch memory that the next rank announces once.
 
-use crate::coll::combine::transfer::{deliver, take};
-use crate::coll::schedule::{Builder, Place, Remote};
-use crate::coll::shape::{SEGMENTS_MAX, Shape};
+use crate::combine::transfer::{deliver, take};
+use crate::schedule::{Builder, Place, Remote};
+use crate::shape::{SEGMENTS_MAX, Shape};
 
 /// The slot in which the next rank announces its room.
 const ANNOUNCED: usize = SEGMENTS_MAX;

@@ -2,10 +2,10 @@
 //!
 //! Invariant: who takes something in a round has taken something in all rounds before, and so with giving.
 
-use crate::coll::combine::transfer::{Inbox, Incoming, Wire, give};
-use crate::coll::combine::tree::levels;
-use crate::coll::schedule::{Builder, Place};
-use crate::coll::shape::Shape;
+use crate::combine::transfer::{Inbox, Incoming, Wire, give};
+use crate::combine::tree::levels;
+use crate::schedule::{Builder, Place};
+use crate::shape::Shape;
 
 /// The exchanges of one rank.
 pub(super) struct Doubling<'a> {

@@ -6,11 +6,23 @@
 //! it does not happen in place.
 
 use super::doubling::Doubling;
-use crate::coll::combine::contribution;
-use crate::coll::schedule::{Builder, Place};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::schedule::{Builder, Place};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::ExclusiveScan,
+    name: "recursive_doubling",
+    summary: "in round k everybody hands its sum to the rank 2^k further on",
+    source: "Hillis, Steele 1986",
+    fold: Fold::Tree,
+    graph: Graph::Doubling,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let (bytes, target) = (shape.block_bytes(), Place::target(0));
     let fits = bytes <= b.mailbox_bytes();
     let mut exchanges = Doubling::join(shape, b);

@@ -7,11 +7,23 @@
 //! contribution nobody needs: it may still be filling its source when they come.
 
 use super::chain::Chain;
-use crate::coll::combine::contribution;
-use crate::coll::schedule::{Builder, Place};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::schedule::{Builder, Place};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::ExclusiveScan,
+    name: "linear",
+    summary: "sums go from rank to rank, in pieces",
+    source: "",
+    fold: Fold::Ranks,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let chain = Chain::join(shape, b);
     let own = contribution(shape);
     let has_sums = shape.rank > 0 && !chain.is_last();

@@ -4,11 +4,23 @@
 //! messages of a block; a larger block goes in s pieces, n - 2 + s rounds and s (n - 1) messages.
 
 use super::chain::Chain;
-use crate::coll::combine::contribution;
-use crate::coll::schedule::{Builder, Place};
-use crate::coll::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::schedule::{Builder, Place};
+use crate::shape::{Operation, Shape};
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::InclusiveScan,
+    name: "linear",
+    summary: "sums go from rank to rank, in pieces",
+    source: "",
+    fold: Fold::Ranks,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
     let chain = Chain::join(shape, b);
     let (own, target) = (contribution(shape), Place::target(0));
     for piece in chain.pieces() {

@@ -8,13 +8,28 @@
 //! blocks are large; about s n log2(n) / 2 bytes in all for blocks of s, of which the root sends s (n - 1).
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree scatter.
 
-use super::super::broadcast::tree::{self, Subtree};
-use super::super::schedule::{Builder, Place, Rank, Remote, Slot};
-use super::super::shape::Shape;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+use crate::shape::{Operation, Shape};
+use crate::tree::{self, Subtree};
 use std::ops::Range;
 
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Scatter,
+    name: "binomial",
+    summary: "down a tree of ranges of ranks, half of the blocks each time",
+    source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
+    fold: Fold::None,
+    graph: Graph::TreeStructure,
+    restriction: unrestricted,
+    build,
+};
+
+/// The slot that tells that the blocks are there.
+const DATA: Slot = 0;
+
 /// The slot of a rank's first child for its announcement.
-const ROOM: Slot = super::DATA + 1;
+const ROOM: Slot = DATA + 1;
 
 /// How the blocks of a subtree reach the rank that leads it.
 enum Way {
@@ -34,7 +49,7 @@ fn way(ranks: &Range<Rank>, block: usize, b: &Builder) -> Way {
     }
 }
 
-pub(super) fn build(shape: &Shape, b: &mut Builder) {
+fn build(shape: &Shape, b: &mut Builder) {
     let block = shape.block_bytes();
     let Subtree { parent, ranks, children } = tree::halving(shape.rank, shape.n, shape.root);
     // Where the blocks of the subtree are, from its first rank on.
@@ -45,12 +60,12 @@ pub(super) fn build(shape: &Shape, b: &mut Builder) {
     for (index, (child, below)) in children.iter().enumerate() {
         let (from, bytes) = (blocks.plus((below.start - ranks.start) * block), below.len() * block);
         match way(below, block, b) {
-            Way::Target => b.put_signal(*child, from, Remote::Target(0), bytes, super::DATA),
-            Way::Mailbox => b.send(*child, from, bytes, super::DATA),
+            Way::Target => b.put_signal(*child, from, Remote::Target(0), bytes, DATA),
+            Way::Mailbox => b.send(*child, from, bytes, DATA),
             Way::Scratch => {
                 b.wait(*child, ROOM + index);
                 let room = Remote::Announced { slot: ROOM + index, offset: 0 };
-                b.put_signal(*child, from, room, bytes, super::DATA);
+                b.put_signal(*child, from, room, bytes, DATA);
             }
         }
     }
@@ -62,7 +77,7 @@ fn receive(shape: &Shape, b: &mut Builder, parent: Rank, ranks: &Range<Rank>) ->
     let block = shape.block_bytes();
     let blocks = match way(ranks, block, b) {
         Way::Target => Place::target(0),
-        Way::Mailbox => Place::mailbox(super::DATA),
+        Way::Mailbox => Place::mailbox(DATA),
         Way::Scratch => {
             let room = b.scratch(ranks.len() * block);
             let above = tree::halving(parent, shape.n, shape.root).children;
@@ -71,6 +86,6 @@ fn receive(shape: &Shape, b: &mut Builder, parent: Rank, ranks: &Range<Rank>) ->
             room
         }
     };
-    b.wait(parent, super::DATA);
+    b.wait(parent, DATA);
     blocks
 }
