@@ -8,7 +8,7 @@
 use crate::Pe;
 use crate::card::{Card, SHARE, Wishes};
 use crate::channel::HEAP_KEY;
-use crate::coll::select::Preferences;
+use crate::coll::select::preferences;
 use crate::error::{ErrorKind, Result};
 use crate::fabrics::{self, Fabric};
 use crate::last_words::tell_panics;
@@ -77,7 +77,7 @@ impl Seat {
 /// Makes this process a member of the job that it was started in.
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
     // Before anybody else waits for its PEs.
-    Preferences::new(settings)?;
+    preferences(settings)?;
     if matches!(settings.fabric, FabricKind::Auto | FabricKind::Ofi) {
         // Before a launcher's library starts threads.
         lighten_endpoints();

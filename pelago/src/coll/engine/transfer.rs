@@ -3,7 +3,7 @@
 use super::{Following, Request, TeamEngine};
 use crate::channel::Target;
 use crate::coll::block;
-use crate::coll::schedule::{Buffer, Place, Rank, Remote, Slot};
+use crate::coll::schedule::{Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
 use crate::coll::sync_memory::{ANNOUNCES, Mark};
 use crate::route::Route;
 use crate::signal::SignalOp;
@@ -148,7 +148,7 @@ impl Request {
             Buffer::Source => self.operands.source_bytes,
             Buffer::Target => self.operands.target_bytes,
             Buffer::Scratch => self.plan.schedule.scratch_bytes,
-            Buffer::Mailbox(_) => block::MAILBOX_BYTES,
+            Buffer::Mailbox(_) => MAILBOX_BYTES,
         }
     }
 
