@@ -25,11 +25,13 @@ pub struct Groups {
 
 impl Nodes {
     /// Whether all ranks are on one node.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
     /// Whether there are several nodes, and one of them has several ranks.
+    #[inline]
     pub fn are_shared(&self) -> bool {
         self.0.as_ref().is_some_and(|groups| groups.len() < groups.ranks.len())
     }
@@ -88,21 +90,25 @@ impl Groups {
 
     /// How many groups there are.
     #[allow(clippy::len_without_is_empty, reason = "there is at least one group")]
+    #[inline]
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
     /// The group of a rank.
+    #[inline]
     pub fn group(&self, rank: Rank) -> usize {
         self.group[rank] as usize
     }
 
     /// The ranks of a group.
+    #[inline]
     pub fn ranks(&self, group: usize) -> &[Rank] {
         &self.ranks[self.starts[group]..self.starts[group + 1]]
     }
 
     /// The lowest rank of a group.
+    #[inline]
     pub fn leader(&self, group: usize) -> Rank {
         self.ranks[self.starts[group]]
     }
@@ -113,6 +119,7 @@ impl Groups {
     }
 
     /// The place of a rank in its group.
+    #[inline]
     pub fn place(&self, rank: Rank) -> usize {
         self.ranks(self.group(rank)).binary_search(&rank).expect("a rank is in its group")
     }

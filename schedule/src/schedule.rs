@@ -31,6 +31,7 @@ pub type Slot = usize;
 pub const MAILBOX_BYTES: usize = 240;
 
 /// Slots that a schedule for a team of `n` may use: a ring goes round twice, a pipeline has its pieces.
+#[inline]
 pub const fn slots_max(n: usize) -> usize {
     2 * n + 64
 }
@@ -59,21 +60,25 @@ pub struct Place {
 
 impl Place {
     /// A place in the source.
+    #[inline]
     pub const fn source(offset: usize) -> Place {
         Place { buffer: Buffer::Source, offset }
     }
 
     /// A place in the target.
+    #[inline]
     pub const fn target(offset: usize) -> Place {
         Place { buffer: Buffer::Target, offset }
     }
 
     /// What has come into a slot's mailbox.
+    #[inline]
     pub const fn mailbox(slot: Slot) -> Place {
         Place { buffer: Buffer::Mailbox(slot), offset: 0 }
     }
 
     /// The place so many bytes further on.
+    #[inline]
     pub const fn plus(self, bytes: usize) -> Place {
         Place { buffer: self.buffer, offset: self.offset + bytes }
     }
@@ -254,6 +259,7 @@ impl Builder {
     }
 
     /// Size of a mailbox, in bytes: what a [`send`](Builder::send) can carry.
+    #[inline]
     pub fn mailbox_bytes(&self) -> usize {
         self.mailbox_bytes
     }

@@ -51,6 +51,7 @@ impl Operation {
     ];
 
     /// Its name, as settings and reports write it.
+    #[inline]
     pub const fn name(self) -> &'static str {
         match self {
             Operation::Barrier => "barrier",
@@ -73,18 +74,21 @@ impl Operation {
     }
 
     /// Whether one rank has a part of its own in it.
+    #[inline]
     pub const fn is_rooted(self) -> bool {
         use Operation::{Broadcast, Gather, Reduce, Scatter};
         matches!(self, Broadcast | Scatter | Gather | Reduce)
     }
 
     /// Whether it combines elements.
+    #[inline]
     pub const fn combines(self) -> bool {
         use Operation::{AllReduce, ExclusiveScan, InclusiveScan, Reduce, ReduceScatter};
         matches!(self, Reduce | AllReduce | ReduceScatter | InclusiveScan | ExclusiveScan)
     }
 
     /// Blocks of the source of a rank, for a team of `n`; of the root's where that differs.
+    #[inline]
     pub const fn source_blocks(self, n: usize) -> usize {
         use Operation::{AllToAll, Barrier, ReduceScatter, Scatter};
         match self {
@@ -95,6 +99,7 @@ impl Operation {
     }
 
     /// Blocks of the target of a rank, for a team of `n`; of the root's where that differs.
+    #[inline]
     pub const fn target_blocks(self, n: usize) -> usize {
         use Operation::{AllGather, AllToAll, Barrier, Gather};
         match self {
@@ -182,6 +187,7 @@ pub struct Shape {
 
 impl Shape {
     /// A shape with equal blocks on one node, not in place, the root 0.
+    #[inline]
     pub fn new(operation: Operation, rank: Rank, n: usize, count: usize, element_bytes: usize) -> Shape {
         Shape {
             operation,
@@ -198,26 +204,31 @@ impl Shape {
     }
 
     /// Bytes of a block.
+    #[inline]
     pub fn block_bytes(&self) -> usize {
         self.count.saturating_mul(self.element_bytes)
     }
 
     /// The ranks of each node.
+    #[inline]
     pub fn groups(&self) -> Arc<Groups> {
         self.nodes.groups(self.n)
     }
 
     /// This rank's number if the ranks were counted from the root on.
+    #[inline]
     pub fn relative(&self) -> Rank {
         (self.rank + self.n - self.root) % self.n
     }
 
     /// The rank of a number that is counted from the root on.
+    #[inline]
     pub fn absolute(&self, relative: Rank) -> Rank {
         (relative + self.root) % self.n
     }
 
     /// Bytes of this rank's source.
+    #[inline]
     pub fn source_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
         match (&self.blocks, self.operation) {
@@ -230,6 +241,7 @@ impl Shape {
     }
 
     /// Bytes of this rank's target.
+    #[inline]
     pub fn target_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
         match (&self.blocks, self.operation) {
@@ -268,12 +280,14 @@ impl Shape {
 
     /// Cuts `elements` elements into `parts` parts that differ by one at most: offset and length of part
     /// `part`, in bytes.
+    #[inline]
     pub fn part_bytes(&self, elements: usize, parts: usize, part: usize) -> (usize, usize) {
         let (start, end) = (part_start(elements, parts, part), part_start(elements, parts, part + 1));
         (start * self.element_bytes, (end - start) * self.element_bytes)
     }
 
     /// The number of pieces in which `bytes` bytes are pipelined.
+    #[inline]
     pub fn segments(&self, bytes: usize) -> usize {
         bytes.div_ceil(self.tuning.segment_bytes).clamp(1, SEGMENTS_MAX)
     }

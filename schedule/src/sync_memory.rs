@@ -53,6 +53,7 @@ const fn array_slots(n: usize) -> usize {
 }
 
 /// Slots in a member's block, for a team of `n`.
+#[inline]
 pub fn slots(reuse: Reuse, n: usize) -> usize {
     match reuse {
         Reuse::Additional | Reuse::Barrier => ARRAYS * array_slots(n),
@@ -143,6 +144,7 @@ impl Plan {
     }
 
     /// The bit of its signals that tells agreements from others.
+    #[inline]
     fn kind(&self) -> u64 {
         if self.agreement.is_some() { AGREES } else { 0 }
     }
@@ -478,6 +480,7 @@ impl SyncMemory {
     }
 
     /// The members of which this PE may wait for news of what they have consumed.
+    #[inline]
     pub fn waits_for_acknowledgement(&self) -> Vec<Rank> {
         match self {
             SyncMemory::Arrays(_) => Vec::new(),
@@ -526,6 +529,7 @@ impl SyncMemory {
     }
 
     /// How much the memory was used.
+    #[inline]
     pub fn counts(&self) -> SyncCounts {
         match self {
             SyncMemory::Arrays(arrays) => SyncCounts { slots: arrays.used.len() as u64, ..arrays.counts },
@@ -603,6 +607,7 @@ impl Arrays {
 }
 
 impl Pairs {
+    #[inline]
     fn pair(&mut self, rank: Rank) -> &mut Pair {
         self.pairs.entry(rank).or_default()
     }
@@ -659,6 +664,7 @@ impl Pairs {
 
 impl Pair {
     /// Whether the other may have no slots left soon, and no signal has told it of what is consumed.
+    #[inline]
     fn is_owed(&self) -> bool {
         self.consumed - self.told >= PAIR_SLOTS as u64 / 2
     }
@@ -668,12 +674,14 @@ impl Pair {
 const STAMP_OF_PAIR: u64 = !0 << 32;
 
 /// Where the signal of that number arrives that a member sends, and its word apart from what it consumed.
+#[inline]
 fn expected_of_pair(plan: &Plan, of: Rank, number: u64) -> Mark {
     let index = of * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize;
     Mark { index, word: stamp_of(number) | plan.kind() }
 }
 
 /// The upper half of the word of a signal of that number.
+#[inline]
 fn stamp_of(number: u64) -> u64 {
     u64::from((number + 1) as u32) << 32
 }

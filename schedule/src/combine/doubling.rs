@@ -28,6 +28,7 @@ impl<'a> Group<'a> {
         Group { ranks: Some(ranks), size: ranks.len(), me }
     }
 
+    #[inline]
     fn rank(&self, index: usize) -> Rank {
         self.ranks.map_or(index, |ranks| ranks[index])
     }
@@ -44,12 +45,14 @@ pub struct Pairing {
 
 impl Pairing {
     /// Of `n` ranks.
+    #[inline]
     pub fn of(n: usize) -> Pairing {
         let rounds = n.ilog2() as usize;
         Pairing { rounds, extra: n - (1 << rounds) }
     }
 
     /// The number in the rounds of a rank; none of a rank that hands its operand to its left neighbour.
+    #[inline]
     pub fn number(&self, rank: Rank) -> Option<usize> {
         match rank < 2 * self.extra {
             true => rank.is_multiple_of(2).then_some(rank / 2),
@@ -58,11 +61,13 @@ impl Pairing {
     }
 
     /// The rank that has a number.
+    #[inline]
     pub fn rank(&self, number: usize) -> Rank {
         number + number.min(self.extra)
     }
 
     /// Whether the rank with this number has got its right neighbour's operand.
+    #[inline]
     pub fn is_doubled(&self, number: usize) -> bool {
         number < self.extra
     }
@@ -114,6 +119,7 @@ impl Rounds<'_> {
         self.targets_are_free && round == 0 && !self.pairing.is_doubled(number)
     }
 
+    #[inline]
     fn rank(&self, number: usize) -> Rank {
         self.group.rank(self.pairing.rank(number))
     }
