@@ -12,6 +12,7 @@ mod ring;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
 pub(crate) const TABLE: &[Algorithm] = &[
     linear::ALGORITHM,
     ring::ALGORITHM,

@@ -13,6 +13,7 @@ mod steps;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
 pub(crate) const TABLE: &[Algorithm] = &[
     recursive_doubling::ALGORITHM,
     rabenseifner::ALGORITHM,

@@ -8,4 +8,9 @@ mod pairwise;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
-pub(crate) const TABLE: &[Algorithm] = &[pairwise::ALGORITHM, bruck::ALGORITHM, linear::ALGORITHM];
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    pairwise::ALGORITHM,
+    bruck::ALGORITHM,
+    linear::ALGORITHM,
+];

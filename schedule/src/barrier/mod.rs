@@ -8,5 +8,10 @@ mod tree;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
-pub(crate) const TABLE: &[Algorithm] =
-    &[dissemination::ALGORITHM, tree::ALGORITHM, fixed_tree::ALGORITHM, hierarchical::ALGORITHM];
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    dissemination::ALGORITHM,
+    tree::ALGORITHM,
+    fixed_tree::ALGORITHM,
+    hierarchical::ALGORITHM,
+];

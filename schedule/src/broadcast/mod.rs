@@ -15,6 +15,7 @@ mod steps;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
 pub(crate) const TABLE: &[Algorithm] = &[
     linear::ALGORITHM,
     binomial::ALGORITHM,

@@ -9,5 +9,10 @@ mod steps;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
-pub(crate) const TABLE: &[Algorithm] =
-    &[linear::ALGORITHM, binomial::ALGORITHM, fixed_tree::ALGORITHM, hierarchical::ALGORITHM];
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    linear::ALGORITHM,
+    binomial::ALGORITHM,
+    fixed_tree::ALGORITHM,
+    hierarchical::ALGORITHM,
+];

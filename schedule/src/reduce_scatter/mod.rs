@@ -7,4 +7,9 @@ mod ring;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
-pub(crate) const TABLE: &[Algorithm] = &[linear::ALGORITHM, recursive_halving::ALGORITHM, ring::ALGORITHM];
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    linear::ALGORITHM,
+    recursive_halving::ALGORITHM,
+    ring::ALGORITHM,
+];

@@ -10,6 +10,7 @@ mod inclusive_linear;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
 pub(crate) const TABLE: &[Algorithm] = &[
     inclusive_linear::ALGORITHM,
     inclusive_doubling::ALGORITHM,

@@ -6,4 +6,8 @@ mod linear;
 use crate::algorithm::Algorithm;
 
 /// The algorithms, in the order in which they are shown.
-pub(crate) const TABLE: &[Algorithm] = &[linear::ALGORITHM, binomial::ALGORITHM];
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    linear::ALGORITHM,
+    binomial::ALGORITHM,
+];
