@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use pelago::coll::select::Preferences;
+use pelago::coll::select::preferences;
 use pelago_boot::{LauncherSeen, SettingKind, Settings, print, settings_table};
 use pelago_fabric::Provider;
 use pelago_fabric::shm::{Layout, Shm};
@@ -129,7 +129,7 @@ impl Room {
 impl Report {
     fn gather() -> anyhow::Result<Self> {
         let settings = Settings::from_env()?;
-        Preferences::new(&settings)?;
+        preferences(&settings)?;
         let launcher = match pelago_boot::launcher_seen() {
             Ok(seen) => launcher_text(seen, settings.pes_per_process),
             Err(error) => error.to_string(),

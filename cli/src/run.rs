@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clap::{Args, CommandFactory};
 use pelago::coll::select::forced;
-use pelago::coll::tuning::{self, Rules};
+use pelago::coll::tuning;
 use pelago_apps::nearest;
 use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Program, Settings, launch, tell};
 
@@ -119,7 +119,7 @@ impl Run {
             given.map(|(_, value)| value.clone()).or_else(|| std::env::var(variable).ok())
         };
         forced(&of_pes(COLL).unwrap_or_default())?;
-        Rules::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
+        tuning::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
         let each = self.pes_per_process.map(|each| (PES_PER_PROCESS.to_owned(), each.to_string()));
         let env = self.env.into_iter().chain(each).map(|(key, value)| (key.into(), value.into())).collect();
         let (bind, tag_output, timeout) = (self.bind, self.tag_output, self.timeout);

@@ -297,7 +297,8 @@ impl Candidate {
     fn is_usual(&self, pes: usize, bytes: usize) -> bool {
         let operation = self.algorithm.operation;
         let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| operation.combines());
-        let usual = Preferences::default().choose(&shape(operation, pes, bytes), sum.as_ref());
+        let usual =
+            Preferences::default().choose(&shape(operation, pes, bytes), sum.as_ref().map(Combiner::laws));
         usual.is_some_and(|usual| usual.algorithm.name == self.algorithm.name && usual.tuning == self.tuning)
     }
 }

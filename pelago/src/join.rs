@@ -8,7 +8,7 @@
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::last_words::tell_panics;
-use crate::coll::select::Preferences;
+use crate::coll::select::preferences;
 use crate::endpoint::channel::HEAP_KEY;
 use crate::job::card::{Card, SHARE, Wishes};
 use crate::job::fabrics::{self, Fabric};
@@ -60,7 +60,7 @@ impl Seat {
 /// Makes this process a member of the job that it was started in.
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
     // Before anybody else waits for its PEs.
-    Preferences::new(settings)?;
+    preferences(settings)?;
     if matches!(settings.fabric, FabricKind::Auto | FabricKind::Ofi) {
         // Before a launcher's library starts threads.
         lighten_endpoints();

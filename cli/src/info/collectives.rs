@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use pelago::coll::select::{Preferences, Reason};
+use pelago::coll::select::{Preferences, Reason, preferences};
 use pelago::coll::shape::{Blocks, Operation, Shape, Tuning};
 use pelago::coll::table::{Algorithm, Fold, Graph, algorithms};
 use pelago::{Combiner, ReduceOp};
@@ -63,7 +63,7 @@ impl Report {
     /// # Errors
     /// If the settings name what does not exist, or the tuning file is not right.
     pub fn gather(pes: usize, settings: &Settings) -> anyhow::Result<Self> {
-        let preferences = Preferences::new(settings)?;
+        let preferences = preferences(settings)?;
         let sizes = |operation| if operation == Operation::Barrier { &SIZES[..1] } else { &SIZES[..] };
         let all = Operation::ALL.into_iter();
         let chosen = all.flat_map(|operation| sizes(operation).iter().map(move |bytes| (operation, *bytes)));
@@ -152,7 +152,7 @@ fn choose(preferences: &Preferences, operation: Operation, pes: usize, bytes: us
     let words = if operation == Operation::Barrier { 0 } else { bytes / size_of::<f64>() };
     let shape = Shape::new(operation, 0, pes, words, size_of::<f64>());
     let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| operation.combines());
-    let choice = preferences.choose(&shape, sum.as_ref())?;
+    let choice = preferences.choose(&shape, sum.as_ref().map(Combiner::laws))?;
     let by = match choice.reason {
         Reason::Forced => "PELAGO_COLL",
         Reason::Graph => "PELAGO_SYNC_MEMORY",

@@ -15,6 +15,7 @@
 //! | word: 8 | announced place: 8 | mailbox: 240, or the length of the announced place |
 //! ```
 
+use super::schedule::MAILBOX_BYTES;
 use super::{staging, sync_memory};
 use crate::Pe;
 use crate::memory::segment::Memory;
@@ -34,8 +35,6 @@ pub(crate) const BOARDS: usize = 8;
 pub(crate) const BOARD_BYTES: usize = 56;
 /// What its page holds.
 pub(crate) const PAGE_BYTES: usize = 1024;
-/// Bytes of a mailbox.
-pub(crate) const MAILBOX_BYTES: usize = 240;
 
 const MEETING_OFFSET: usize = 64;
 const BOARDS_OFFSET: usize = 256;

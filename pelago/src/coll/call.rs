@@ -362,7 +362,7 @@ impl Prepared {
     /// A barrier by dissemination, where the memory that signals use does not ask for another graph.
     fn dissemination(world: &Core, team: &TeamCore) -> Result<Prepared> {
         let (call, preferences) = (Call::barrier(), world.collectives.preferences());
-        let algorithm = find(Operation::Barrier, "dissemination").filter(|_| !preferences.has_graph());
+        let algorithm = find(Operation::Barrier, "dissemination").filter(|_| preferences.graph.is_none());
         let Some(algorithm) = algorithm else { return Prepared::new(world, team, &call) };
         let shape = call.shape(team);
         let make = || Ok(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)));

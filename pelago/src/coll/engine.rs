@@ -10,8 +10,8 @@ use super::announced::Announced;
 use super::block;
 use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
-use super::select::Preferences;
-use super::sync_memory::{ANNOUNCES, Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
+use super::select::{Preferences, preferences};
+use super::sync_memory::{self, ANNOUNCES, Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
@@ -65,7 +65,7 @@ impl Collectives {
             is_checked: settings.check,
             frees_at_barrier: settings.sync_memory == SyncMemoryKind::Barrier,
             bears_overlap: AtomicBool::new(false),
-            preferences: Preferences::new(settings)?,
+            preferences: preferences(settings)?,
             running: Mutex::default(),
         })
     }
@@ -139,9 +139,9 @@ pub(crate) struct TeamEngine {
 impl TeamEngine {
     pub(crate) fn new(kind: SyncMemoryKind, n: usize, me: Rank) -> TeamEngine {
         TeamEngine {
-            memory: SyncMemory::new(kind, n, me),
+            memory: SyncMemory::new(sync_memory::reuse(kind), n, me),
             block_ranks: n,
-            slots: super::sync_memory::slots(kind, n),
+            slots: sync_memory::slots(kind, n),
             started: 0,
             admitted: 0,
             scratch: Vec::new(),

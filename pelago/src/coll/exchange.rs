@@ -6,7 +6,7 @@
 use super::block;
 use super::engine::Operands;
 use super::hierarchy::Hierarchy;
-use super::schedule::Rank;
+use super::schedule::{MAILBOX_BYTES, Rank};
 use super::shape::{Operation, Shape};
 use super::sync_memory::{ALL_SIGNAL_MAX, Plan};
 use super::table::find;
@@ -61,7 +61,7 @@ impl Core {
         let algorithm = find(Operation::AllGather, if n <= ALL_SIGNAL_MAX { "linear" } else { "bruck" });
         let algorithm = algorithm.expect("these are in the table");
         let met = said.clone();
-        let plan = Plan::new(algorithm.schedule(&shape, block::MAILBOX_BYTES)).of_agreement(said);
+        let plan = Plan::new(algorithm.schedule(&shape, MAILBOX_BYTES)).of_agreement(said);
         let plan = Arc::new(plan);
         let offset = block::exchange_offset(ranks, exchange);
         let target = team.own_start(&self.memory).wrapping_add(offset);

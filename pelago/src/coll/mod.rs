@@ -2,16 +2,14 @@
 //!
 //! An algorithm is a pure function from the [`Shape`](shape::Shape) of an operation to a
 //! [`Schedule`](schedule::Schedule): data, which are checked without processes, drawn, simulated, and run by
-//! the engine. [`table`] has them all.
+//! the engine. [`table`] has them all. They are the crate [`pelago_schedule`], which knows no runtime.
 
-pub mod check;
-pub mod draw;
-pub mod nodes;
+pub use pelago_schedule::{check, draw, nodes, schedule, shape, table};
+
+/// Bytes of a mailbox, which a small message is sent to.
+pub use pelago_schedule::schedule::MAILBOX_BYTES;
+
 pub mod reduction;
-pub mod schedule;
-pub mod shape;
-pub mod table;
-
 pub mod sync_memory;
 
 mod announced;
@@ -29,18 +27,3 @@ pub(crate) mod span;
 pub(crate) mod staging;
 pub mod tuning;
 mod two_level;
-
-mod all_gather;
-mod all_reduce;
-mod all_to_all;
-mod barrier;
-mod broadcast;
-mod combine;
-mod gather;
-mod reduce;
-mod reduce_scatter;
-mod scan;
-mod scatter;
-
-/// Bytes of a mailbox, which a small message is sent to.
-pub const MAILBOX_BYTES: usize = block::MAILBOX_BYTES;

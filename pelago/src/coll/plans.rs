@@ -5,6 +5,7 @@
 
 use super::reduction::Combiner;
 use super::schedule::Rank;
+use super::select::Laws;
 use super::shape::{Operation, Shape};
 use super::sync_memory::Plan;
 use crate::base::locked::locked;
@@ -36,8 +37,8 @@ pub(super) struct Key {
     count: usize,
     element_bytes: usize,
     in_place: bool,
-    /// Whether what combines is associative, and whether it is commutative.
-    laws: Option<(bool, bool)>,
+    /// Those of what combines elements.
+    laws: Option<Laws>,
 }
 
 impl Key {
@@ -50,7 +51,7 @@ impl Key {
             count: shape.count,
             element_bytes: shape.element_bytes,
             in_place: shape.in_place,
-            laws: combiner.map(|combiner| (combiner.is_associative(), combiner.is_commutative())),
+            laws: combiner.map(Combiner::laws),
         }
     }
 }

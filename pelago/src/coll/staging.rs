@@ -17,8 +17,6 @@
 //! completed all broadcasts before its own, and all members know of it by its data.
 
 use super::block::PAGE_BYTES;
-use super::broadcast::tree::k_nomial;
-use super::combine::doubling::Pairing;
 use super::hierarchy::Hierarchy;
 use super::schedule::Rank;
 use crate::array::signal::SignalOp;
@@ -30,6 +28,8 @@ use crate::team::TeamCore;
 use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_schedule::combine::doubling::Pairing;
+use pelago_schedule::tree::k_nomial;
 
 /// The most data in a message, in bytes: where puts signal and no PE shares its node, and where not.
 pub(super) const STAGED_BYTES: usize = 4096;

@@ -141,7 +141,7 @@ fn way(world: &Core, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> Op
     // Nodes whose ranks are not one range each are combined node by node all the same where operands may
     // change places.
     let combines_by_nodes = call.combiner.as_ref().is_none_or(|combiner| {
-        let keeps_ranks = world.collectives.preferences().keeps_ranks(combiner);
+        let keeps_ranks = world.collectives.preferences().keeps_ranks(combiner.laws());
         !keeps_ranks && (levels.is_ordered || combiner.is_commutative())
     });
     match call.operation {

@@ -4,7 +4,7 @@
 //! no memory; others as a list, with a sorted copy for the way back.
 
 use crate::Pe;
-use crate::coll::schedule::Rank;
+use pelago_schedule::schedule::Rank;
 
 /// The PEs of a team, in the order of their ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]

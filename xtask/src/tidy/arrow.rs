@@ -10,7 +10,7 @@ use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not know each other.
 const LAYERS: [&[&str]; 4] = [
-    &["pelago-boot", "pelago-derive", "pelago-fabric", "xtask"],
+    &["pelago-boot", "pelago-derive", "pelago-fabric", "pelago-schedule", "xtask"],
     &["pelago"],
     &["pelago-apps", "pelago-shmem"],
     &["pelago-cli"],
@@ -63,7 +63,9 @@ mod tests {
 
     #[test]
     fn downward_and_foreign_dependencies_pass() {
-        assert_eq!(found("pelago", &["pelago-boot", "pelago-fabric", "pelago-derive", "libc"]), [""; 0]);
+        let ground = ["pelago-boot", "pelago-fabric", "pelago-derive", "pelago-schedule", "libc"];
+        assert_eq!(found("pelago", &ground), [""; 0]);
+        assert_eq!(found("pelago-schedule", &["toml"]), [""; 0]);
         assert_eq!(found("pelago-cli", &["pelago", "pelago-apps", "pelago-boot"]), [""; 0]);
     }
 
@@ -74,6 +76,8 @@ mod tests {
             ("pelago-boot", "pelago-fabric"),
             ("pelago-boot", "pelago"),
             ("pelago-derive", "pelago"),
+            ("pelago-schedule", "pelago-fabric"),
+            ("pelago-schedule", "pelago"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
         ] {

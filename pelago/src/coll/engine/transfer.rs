@@ -3,7 +3,7 @@
 use super::{Following, Request, TeamEngine};
 use crate::array::signal::SignalOp;
 use crate::coll::block;
-use crate::coll::schedule::{Buffer, Place, Rank, Remote, Slot};
+use crate::coll::schedule::{Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
 use crate::coll::sync_memory::{ANNOUNCES, Mark};
 use crate::endpoint::channel::Target;
 use crate::memory::route::Route;
@@ -148,7 +148,7 @@ impl Request {
             Buffer::Source => self.operands.source_bytes,
             Buffer::Target => self.operands.target_bytes,
             Buffer::Scratch => self.plan.schedule.scratch_bytes,
-            Buffer::Mailbox(_) => block::MAILBOX_BYTES,
+            Buffer::Mailbox(_) => MAILBOX_BYTES,
         }
     }
 

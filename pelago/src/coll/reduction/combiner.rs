@@ -7,6 +7,7 @@ use super::sweep::sweep;
 use super::{ReduceOp, Reducible};
 use crate::base::element::Element;
 use pelago_fabric::copy;
+use pelago_schedule::select::Laws;
 use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
@@ -137,6 +138,11 @@ impl Combiner {
     /// products of floating-point numbers, which are rounded, and for a user's function, as it is not known.
     pub fn is_associative(&self) -> bool {
         self.is_associative
+    }
+
+    /// Both, as the choice of an algorithm takes them.
+    pub fn laws(&self) -> Laws {
+        Laws { is_associative: self.is_associative, is_commutative: self.is_commutative }
     }
 
     /// Whether it is a user's function, and not an operation that is built in.

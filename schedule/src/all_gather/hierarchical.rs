@@ -1,0 +1,81 @@
+//! All-gather in two levels: the ranks of a node put their blocks to their leader, its lowest rank, the
+//! leaders pass the blocks of whole nodes round a ring, and the ranks of a node get everything from its
+//! leader, all at the same time.
+//!
+//! The blocks of a node are as many messages as they are ranges of ranks: one if ranks are placed node by
+//! node.
+//!
+//! Cost, for L nodes with their ranks in one range each: L - 1 rounds between nodes with as many messages of
+//! each leader; inside a node 2 messages and 2 signals for each other rank.
+//! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
+
+use super::layout::Layout;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::nodes::Groups;
+use crate::schedule::{Builder, Place, Remote, Slot};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllGather,
+    name: "hierarchical",
+    summary: "to the leader of the node, a ring of leaders, from the leader",
+    source: "Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+/// The slot that tells a rank that its leader has everything.
+const READY: Slot = 0;
+
+fn build(shape: &Shape, b: &mut Builder) {
+    let (layout, nodes, me) = (Layout::of(shape), shape.groups(), shape.rank);
+    let own = nodes.group(me);
+    let leader = nodes.leader(own);
+    let others = &nodes.ranks(own)[1..];
+    if me != leader {
+        let index = others.iter().position(|&rank| rank == me).expect("a rank is on its node");
+        layout.put_own(b, me, leader, index);
+        b.wait(leader, READY);
+        b.get(leader, Remote::Target(0), Place::target(0), layout.bytes(0..shape.n));
+        b.complete();
+        b.signal(leader, others.len() + index);
+        return;
+    }
+    layout.copy_own(b, me);
+    for (index, &rank) in others.iter().enumerate() {
+        b.wait(rank, index);
+    }
+    ring(b, &layout, &nodes, own);
+    for &rank in others {
+        b.signal(rank, READY);
+    }
+    for (index, &rank) in others.iter().enumerate() {
+        b.wait(rank, others.len() + index);
+    }
+}
+
+/// Round the ring of leaders. Sends and waits alternate range by range, so that no leader has to send far
+/// ahead of what the next one has waited for.
+fn ring(b: &mut Builder, layout: &Layout, nodes: &Groups, own: usize) {
+    let n = nodes.len();
+    let (left, right) = ((own + n - 1) % n, (own + 1) % n);
+    // The slots behind those for the other ranks of the node, each in its turn.
+    let first_slot = |group: usize| 2 * (nodes.ranks(group).len() - 1);
+    let (mut out_slot, mut in_slot) = (first_slot(right), first_slot(own));
+    for round in 0..n - 1 {
+        let out = nodes.ranges((own + n - round) % n);
+        let expected = nodes.ranges((left + n - round) % n).len();
+        for step in 0..out.len().max(expected) {
+            if let Some(ranks) = out.get(step) {
+                layout.pass_on(b, ranks.clone(), nodes.leader(right), out_slot);
+                out_slot += 1;
+            }
+            if step < expected {
+                b.wait(nodes.leader(left), in_slot);
+                in_slot += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Algorithms of all_gather: the blocks of all ranks to everybody's target. All know blocks of different
+//! sizes.
+
+mod bruck;
+mod hierarchical;
+mod layout;
+mod linear;
+mod neighbour_exchange;
+mod recursive_doubling;
+mod ring;
+
+use crate::algorithm::Algorithm;
+
+/// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    linear::ALGORITHM,
+    ring::ALGORITHM,
+    bruck::ALGORITHM,
+    recursive_doubling::ALGORITHM,
+    neighbour_exchange::ALGORITHM,
+    hierarchical::ALGORITHM,
+];

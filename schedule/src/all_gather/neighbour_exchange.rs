@@ -1,0 +1,59 @@
+//! All-gather by neighbour exchange: each rank exchanges blocks with its two neighbours alternately, first
+//! its own block, then its pair's, from then on the pair of blocks that came last. For even n.
+//!
+//! Invariant: ranks 2q and 2q + 1 form pair q. After round j an even rank has the blocks of j + 1 pairs
+//! around its own, one more before than after it if j is odd; an odd rank the other way round.
+//! Cost: n / 2 rounds, n / 2 messages of each rank to two neighbours, n - 1 blocks to each.
+//! Source: Chen, Zhang, Zhang, Yuan 2005.
+
+use super::layout::Layout;
+use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::schedule::Builder;
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllGather,
+    name: "neighbour_exchange",
+    summary: "pairs of blocks, with the two neighbours alternately",
+    source: "Chen, Zhang, Zhang, Yuan 2005",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction,
+    build,
+};
+
+fn restriction(shape: &Shape) -> Option<&'static str> {
+    (shape.n > 1 && !shape.n.is_multiple_of(2)).then_some("the number of PEs must be even")
+}
+
+fn build(shape: &Shape, b: &mut Builder) {
+    let (layout, me, n) = (Layout::of(shape), shape.rank, shape.n);
+    if n > 1 {
+        layout.put_own(b, me, me ^ 1, 0);
+    }
+    layout.copy_own(b, me);
+    if n > 1 {
+        b.wait(me ^ 1, 0);
+    }
+    for round in 1..n / 2 {
+        // Odd rounds cross between pairs: the even rank to the one before it, the odd rank to the next.
+        let partner = match (round % 2, me % 2) {
+            (0, _) => me ^ 1,
+            (_, 0) => (me + n - 1) % n,
+            (_, _) => (me + 1) % n,
+        };
+        let pair = last_pair(me, n, round - 1);
+        layout.pass_on(b, 2 * pair..2 * pair + 2, partner, round);
+        b.wait(partner, round);
+    }
+}
+
+/// The pair whose blocks have come to a rank in a round; after round 0, its own.
+fn last_pair(rank: usize, n: usize, round: usize) -> usize {
+    let (pairs, away) = (n / 2, round.div_ceil(2));
+    let forward = round % 2 == rank % 2;
+    match forward {
+        true => (rank / 2 + away) % pairs,
+        false => (rank / 2 + pairs - away) % pairs,
+    }
+}

@@ -1,0 +1,43 @@
+//! Hierarchical all-reduce: inside each node to its leader, by recursive doubling between the leaders, and
+//! from them to the ranks of their nodes (Kielmann et al. 1999).
+//!
+//! Between nodes there are only the messages of recursive doubling among the leaders: log2 nodes each. Inside
+//! a node of m ranks 2 (m - 1) messages of a block in 2 ceil(log2 m) rounds. Blocks larger than a mailbox
+//! cost as many announcements more, but none on the way back. The ranks of a node may be any, so the
+//! operation must commute.
+
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::combine::doubling::{Group, all_reduce};
+use crate::combine::tree::{Node, levels};
+use crate::schedule::{Builder, Place};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::AllReduce,
+    name: "hierarchical",
+    summary: "inside the nodes to their leaders, by doubling between these, and back",
+    source: "Kielmann et al. 1999",
+    fold: Fold::Any,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
+    let bytes = shape.block_bytes();
+    let nodes = shape.groups();
+    let (leaders, own) = (nodes.leaders(), nodes.group(shape.rank));
+    let is_leader = shape.rank == leaders[own];
+    let (room, down, first) = (levels(shape.n), levels(shape.n) + 1, levels(shape.n) + 2);
+    let inside = Node::among(nodes.ranks(own), leaders[own], shape.rank, 0);
+    // What the leaders exchange from their targets has to be copied if it is small, so it is not put there.
+    let is_apart = is_leader && leaders.len() > 1 && bytes <= b.mailbox_bytes();
+    let sum = |b: &mut Builder| if is_apart { b.scratch(bytes) } else { Place::target(0) };
+    let have = inside.combine(b, contribution(shape), sum, bytes, room);
+    inside.give_up(b, have, bytes, room);
+    if is_leader {
+        all_reduce(b, Group::part(&leaders, own), have, bytes, false, first);
+    }
+    inside.spread(b, bytes, down);
+}

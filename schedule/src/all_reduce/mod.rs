@@ -1,0 +1,25 @@
+//! Algorithms of all-reduce: everybody's blocks, combined, to everybody. The result has the same bits
+//! everywhere: each element of it is computed by the same expression at all ranks, or once.
+
+mod binomial;
+mod fixed_tree;
+mod hierarchical;
+mod linear;
+mod rabenseifner;
+mod recursive_doubling;
+mod ring;
+mod steps;
+
+use crate::algorithm::Algorithm;
+
+/// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    recursive_doubling::ALGORITHM,
+    rabenseifner::ALGORITHM,
+    ring::ALGORITHM,
+    linear::ALGORITHM,
+    binomial::ALGORITHM,
+    fixed_tree::ALGORITHM,
+    hierarchical::ALGORITHM,
+];

@@ -1,0 +1,17 @@
+//! Steps that the algorithms of all-reduce have in common.
+
+use crate::combine;
+use crate::schedule::{Builder, Place};
+use crate::shape::Shape;
+
+/// Reduces up a tree and spreads the result down; `room` and the next slot are not used by the tree.
+pub(super) fn up_and_down(shape: &Shape, b: &mut Builder, node: &combine::tree::Node, room: usize) {
+    let bytes = shape.block_bytes();
+    let own = combine::contribution(shape);
+    let have = node.combine(b, own, |_| Place::target(0), bytes, room);
+    node.give_up(b, have, bytes, room);
+    node.spread(b, bytes, room + 1);
+    if shape.n == 1 {
+        b.copy(own, Place::target(0), bytes);
+    }
+}

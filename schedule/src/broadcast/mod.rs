@@ -1,0 +1,28 @@
+//! Algorithms of broadcast: the root's block goes straight into the targets of the others.
+//!
+//! Invariant: nobody writes the root's target but the root itself, so that source and target may be one.
+
+mod binomial;
+mod chain;
+mod doubling;
+mod fixed_tree;
+mod hierarchical;
+mod k_nomial;
+mod linear;
+mod scatter_all_gather;
+mod steps;
+
+use crate::algorithm::Algorithm;
+
+/// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    linear::ALGORITHM,
+    binomial::ALGORITHM,
+    k_nomial::ALGORITHM,
+    scatter_all_gather::ALGORITHM,
+    chain::ALGORITHM,
+    doubling::ALGORITHM,
+    fixed_tree::ALGORITHM,
+    hierarchical::ALGORITHM,
+];

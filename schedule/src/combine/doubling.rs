@@ -1,0 +1,201 @@
+//! Recursive doubling for any number of ranks (Thakur, Rabenseifner, Gropp 2005).
+//!
+//! The largest power of two that is at most n takes part in the rounds. Of the first ranks, the odd ones hand
+//! their operands to their left neighbours first, and get the result from them in the end.
+//!
+//! Invariant: what a rank has after a round is the combination of a range of ranks, the lower half of which
+//! stands on the left; the ranks of the range all have the same expression.
+
+use super::transfer::{Inbox, Incoming, Wire, give};
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+
+/// Ranks that do something together.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    ranks: Option<&'a [Rank]>,
+    size: usize,
+    me: usize,
+}
+
+impl<'a> Group<'a> {
+    /// The whole team.
+    pub fn team(n: usize, me: Rank) -> Group<'static> {
+        Group { ranks: None, size: n, me }
+    }
+
+    /// These ranks; this one is the one with number `me` among them.
+    pub fn part(ranks: &'a [Rank], me: usize) -> Group<'a> {
+        Group { ranks: Some(ranks), size: ranks.len(), me }
+    }
+
+    #[inline]
+    fn rank(&self, index: usize) -> Rank {
+        self.ranks.map_or(index, |ranks| ranks[index])
+    }
+}
+
+/// How `n` ranks become a power of two of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairing {
+    /// Rounds: the logarithm of the power of two.
+    pub rounds: usize,
+    /// Ranks beyond the power of two.
+    pub extra: usize,
+}
+
+impl Pairing {
+    /// Of `n` ranks.
+    #[inline]
+    pub fn of(n: usize) -> Pairing {
+        let rounds = n.ilog2() as usize;
+        Pairing { rounds, extra: n - (1 << rounds) }
+    }
+
+    /// The number in the rounds of a rank; none of a rank that hands its operand to its left neighbour.
+    #[inline]
+    pub fn number(&self, rank: Rank) -> Option<usize> {
+        match rank < 2 * self.extra {
+            true => rank.is_multiple_of(2).then_some(rank / 2),
+            false => Some(rank - self.extra),
+        }
+    }
+
+    /// The rank that has a number.
+    #[inline]
+    pub fn rank(&self, number: usize) -> Rank {
+        number + number.min(self.extra)
+    }
+
+    /// Whether the rank with this number has got its right neighbour's operand.
+    #[inline]
+    pub fn is_doubled(&self, number: usize) -> bool {
+        number < self.extra
+    }
+}
+
+/// Combines what the ranks of the group have in `own` in everybody's target. `own` may be the target; if it
+/// is not, at all ranks of the group, and the targets are free, `targets_are_free` says so. Slots from
+/// `first` on.
+pub fn all_reduce(
+    b: &mut Builder,
+    group: Group<'_>,
+    own: Place,
+    bytes: usize,
+    targets_are_free: bool,
+    first: Slot,
+) {
+    if group.size == 1 {
+        return b.copy(own, Place::target(0), bytes);
+    }
+    let pairing = Pairing::of(group.size);
+    let rounds = Rounds { group, pairing, bytes, targets_are_free, first };
+    match pairing.number(group.me) {
+        Some(number) => rounds.take_part(b, number, own),
+        None => rounds.stand_by(b, own),
+    }
+}
+
+struct Rounds<'a> {
+    group: Group<'a>,
+    pairing: Pairing,
+    bytes: usize,
+    targets_are_free: bool,
+    first: Slot,
+}
+
+impl Rounds<'_> {
+    fn wire(&self, round: usize) -> Wire {
+        Wire { data: self.first + round, room: self.first + self.pairing.rounds + 1 + round }
+    }
+
+    /// The slots for operands that are handed to a left neighbour; the result comes back by the first.
+    fn handing(&self) -> Wire {
+        let data = self.first + self.pairing.rounds;
+        Wire { data, room: data + 1 }
+    }
+
+    /// Whether what comes in a round to the rank with this number finds its target free.
+    fn finds_free(&self, number: usize, round: usize) -> bool {
+        self.targets_are_free && round == 0 && !self.pairing.is_doubled(number)
+    }
+
+    #[inline]
+    fn rank(&self, number: usize) -> Rank {
+        self.group.rank(self.pairing.rank(number))
+    }
+
+    fn stand_by(&self, b: &mut Builder, own: Place) {
+        let to = self.group.rank(self.group.me - 1);
+        give(b, to, own, self.bytes, self.handing(), self.targets_are_free);
+        b.wait(to, self.handing().data);
+    }
+
+    fn open_inbox(&self, b: &mut Builder, number: usize) -> Inbox {
+        let mut expected = Vec::with_capacity(self.pairing.rounds + 1);
+        if self.pairing.is_doubled(number) {
+            let of = self.group.rank(self.group.me + 1);
+            expected.push(Incoming { of, wire: self.handing(), into_target: self.targets_are_free });
+        }
+        expected.extend((0..self.pairing.rounds).map(|round| Incoming {
+            of: self.rank(number ^ (1 << round)),
+            wire: self.wire(round),
+            into_target: self.finds_free(number, round),
+        }));
+        Inbox::open(b, self.bytes, expected)
+    }
+
+    fn take_part(&self, b: &mut Builder, number: usize, own: Place) {
+        let (bytes, target) = (self.bytes, Place::target(0));
+        let fits = bytes <= b.mailbox_bytes();
+        let mut sum = own;
+        if fits && own == target {
+            sum = b.scratch(bytes);
+            b.copy(own, sum, bytes);
+        }
+        let mut inbox = self.open_inbox(b, number);
+        if self.pairing.is_doubled(number) {
+            let got = inbox.receive(b);
+            let into = if fits { b.scratch(bytes) } else { target };
+            b.reduce(sum, got, into, bytes);
+            inbox.release(b);
+            sum = into;
+        }
+        for round in 0..self.pairing.rounds {
+            let partner = number ^ (1 << round);
+            let into_target = self.finds_free(partner, round);
+            give(b, self.rank(partner), sum, bytes, self.wire(round), into_target);
+            let got = inbox.receive(b);
+            // A small sum has a place of its own each round, so that nobody waits until the last one is read.
+            let is_last = round + 1 == self.pairing.rounds;
+            let into = if fits && !is_last { b.scratch(bytes) } else { target };
+            if into == sum {
+                b.complete();
+            }
+            let (left, right) = if partner < number { (got, sum) } else { (sum, got) };
+            b.reduce(left, right, into, bytes);
+            inbox.release(b);
+            sum = into;
+        }
+        if self.pairing.is_doubled(number) {
+            let to = self.group.rank(self.group.me + 1);
+            b.put_signal(to, target, Remote::Target(0), bytes, self.handing().data);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_ranks_are_inverse() {
+        for n in 1..=40 {
+            let pairing = Pairing::of(n);
+            let numbers: Vec<usize> = (0..n).filter_map(|rank| pairing.number(rank)).collect();
+            assert_eq!(numbers, Vec::from_iter(0..1 << pairing.rounds), "n {n}");
+            for number in numbers {
+                assert_eq!(pairing.number(pairing.rank(number)), Some(number));
+            }
+        }
+    }
+}

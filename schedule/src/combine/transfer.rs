@@ -1,0 +1,116 @@
+//! Operands on their way from the rank that has them to the rank that combines them.
+//!
+//! What a mailbox holds is sent into it. More needs room at the receiver: its target, if both ends know that
+//! it is free; otherwise scratch memory that the receiver announces, long before the data are ready if it
+//! can.
+//!
+//! Invariant: a room is announced again only after what was in it has been combined. Both ends decide by the
+//! number of bytes alone, so they agree.
+
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+
+/// The slots of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// Of the receiver: the data have come.
+    pub data: Slot,
+    /// Of the sender: the receiver announces room.
+    pub room: Slot,
+}
+
+/// A transfer that a rank expects.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming {
+    /// Who sends.
+    pub of: Rank,
+    /// The slots.
+    pub wire: Wire,
+    /// Whether what exceeds a mailbox goes to the start of the target. Only of the first one.
+    pub into_target: bool,
+}
+
+/// Rooms of an [`Inbox`]: one is filled while the other is combined.
+const ROOMS: usize = 2;
+
+/// Transfers of one size that a rank expects one after the other.
+#[derive(Debug)]
+pub struct Inbox {
+    bytes: usize,
+    expected: Vec<Incoming>,
+    /// How many of the first ones need no announcement: 0 or 1.
+    unannounced: usize,
+    rooms: Vec<Place>,
+    announced: usize,
+    received: usize,
+}
+
+impl Inbox {
+    /// Expects these transfers of `bytes` bytes, in their order, and announces room for the first ones.
+    pub fn open(b: &mut Builder, bytes: usize, expected: Vec<Incoming>) -> Inbox {
+        let unannounced = usize::from(expected.first().is_some_and(|first| first.into_target));
+        debug_assert!(expected.iter().skip(1).all(|later| !later.into_target));
+        let rooms = match bytes > b.mailbox_bytes() {
+            true => (expected.len() - unannounced).min(ROOMS),
+            false => 0,
+        };
+        let rooms = (0..rooms).map(|_| b.scratch(bytes)).collect();
+        let mut inbox = Inbox { bytes, expected, unannounced, rooms, announced: unannounced, received: 0 };
+        inbox.release(b);
+        inbox
+    }
+
+    /// Waits for the next one, and says where its data are.
+    pub fn receive(&mut self, b: &mut Builder) -> Place {
+        let Incoming { of, wire, into_target } = self.expected[self.received];
+        b.wait(of, wire.data);
+        let place = if self.bytes <= b.mailbox_bytes() {
+            Place::mailbox(wire.data)
+        } else if into_target {
+            Place::target(0)
+        } else {
+            self.room(self.received)
+        };
+        self.received += 1;
+        place
+    }
+
+    /// What was received so far has been combined: its rooms are free for others.
+    pub fn release(&mut self, b: &mut Builder) {
+        let free = self.received.max(self.unannounced) + self.rooms.len();
+        while !self.rooms.is_empty() && self.announced < free.min(self.expected.len()) {
+            let Incoming { of, wire, .. } = self.expected[self.announced];
+            b.announce(of, wire.room, self.room(self.announced));
+            self.announced += 1;
+        }
+    }
+
+    fn room(&self, number: usize) -> Place {
+        self.rooms[(number - self.unannounced) % self.rooms.len()]
+    }
+}
+
+/// Hands an operand to a rank that has an [`Inbox`] for it.
+pub fn give(b: &mut Builder, to: Rank, from: Place, bytes: usize, wire: Wire, into_target: bool) {
+    if bytes <= b.mailbox_bytes() || into_target {
+        deliver(b, to, from, bytes, Remote::Target(0), wire.data);
+    } else {
+        b.wait(to, wire.room);
+        deliver(b, to, from, bytes, Remote::Announced { slot: wire.room, offset: 0 }, wire.data);
+    }
+}
+
+/// Hands an operand to a rank that takes it by [`take`]: what a mailbox does not hold goes into `room`, whose
+/// announcement has been waited for.
+pub fn deliver(b: &mut Builder, to: Rank, from: Place, bytes: usize, room: Remote, slot: Slot) {
+    if bytes <= b.mailbox_bytes() {
+        b.send(to, from, bytes, slot);
+    } else {
+        b.put_signal(to, from, room, bytes, slot);
+    }
+}
+
+/// Waits for an operand that another rank delivers, and says where it is.
+pub fn take(b: &mut Builder, of: Rank, bytes: usize, room: Place, slot: Slot) -> Place {
+    b.wait(of, slot);
+    if bytes <= b.mailbox_bytes() { Place::mailbox(slot) } else { room }
+}

@@ -1,0 +1,31 @@
+//! Linear gather: each rank puts its block into the root's target.
+//!
+//! Cost: one round, n - 1 messages of one block, all to the root.
+//! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007.
+
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Place, Remote};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Gather,
+    name: "linear",
+    summary: "each rank puts to the root",
+    source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
+    let (block, own) = (shape.block_bytes(), shape.rank * shape.block_bytes());
+    if shape.rank != shape.root {
+        b.put_signal(shape.root, Place::source(0), Remote::Target(own), block, shape.rank);
+        return;
+    }
+    b.copy(Place::source(0), Place::target(own), block);
+    for of in (1..shape.n).map(|relative| shape.absolute(relative)) {
+        b.wait(of, of);
+    }
+}

@@ -1,0 +1,104 @@
+//! Collective operations as data.
+//!
+//! A *collective operation* is what the ranks of a team do together: a barrier, a broadcast, a reduction. An
+//! *algorithm* is a pure function that writes down what one rank does in it. The result is a *schedule*: a
+//! list of steps. As a schedule is data, it can be read, drawn, proved without processes, compared with
+//! others, and run. This crate holds all of that but the running: it knows no runtime.
+//!
+//! # Steps
+//! A [`Schedule`](schedule::Schedule) is a list of [`Step`](schedule::Step)s and a number of bytes of scratch
+//! memory. A step puts data to another rank or gets data from it, signals it or waits for its signal, or
+//! copies or combines data in the rank's own memory. The steps of a rank begin in their order. Only the two
+//! steps that wait hold up what follows them. [`schedule`] says what a runtime must promise.
+//!
+//! # Slots
+//! A signal goes to a *slot* of a rank: a word on which that rank can wait. A slot has a *mailbox* for a
+//! small message that comes with the signal. In one operation a slot is signalled once at most.
+//! [`sync_memory`] decides which word of memory a slot is, and when the next operation may use that word.
+//!
+//! # Rounds
+//! The *rounds* of an operation are the length of its longest chain of messages in which each message needs
+//! the one before. They tell how the time grows where latency counts; the bytes of a rank tell it where
+//! bandwidth counts. The checker counts both.
+//!
+//! # What the checker proves
+//! [`check`](check::check) runs the schedules of all ranks on symbols in the place of data. If it finds no
+//! defect, the following holds in every order of events that the rules of [`schedule`] allow:
+//! * every rank ends, whatever it waits for;
+//! * every target holds what the [`Operation`](shape::Operation) promises, and nothing is written elsewhere;
+//! * no two accesses to the same memory race;
+//! * every signal is waited for, and no slot is signalled twice.
+//!
+//! # Example
+//! A broadcast of 1000 words from rank 0 of 8, by a binomial tree:
+//!
+//! ```
+//! use pelago_schedule::check::{CheckOptions, check};
+//! use pelago_schedule::draw;
+//! use pelago_schedule::schedule::MAILBOX_BYTES;
+//! use pelago_schedule::shape::{Operation, Shape};
+//! use pelago_schedule::table::find;
+//!
+//! let binomial = find(Operation::Broadcast, "binomial").unwrap();
+//! let shape = |rank| Shape::new(Operation::Broadcast, rank, 8, 1000, 8);
+//!
+//! // The schedule of each rank, and its steps.
+//! let schedules: Vec<_> = (0..8).map(|rank| binomial.schedule(&shape(rank), MAILBOX_BYTES)).collect();
+//! for step in &schedules[0].steps {
+//!     println!("{step}");
+//! }
+//!
+//! // The proof, and what the broadcast costs.
+//! let report = check(binomial, &shape, &CheckOptions::default()).unwrap();
+//! assert_eq!((report.messages, report.rounds), (7, 3));
+//! assert_eq!(report.bytes, 7 * 8000);
+//!
+//! // Who sends what to whom, round by round.
+//! print!("{}", draw::text(&schedules, 80));
+//! ```
+//!
+//! # Modules
+//! From the bottom up; a module uses only those before it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`schedule`] | ranks, places, steps, schedules, the builder |
+//! | [`nodes`] | which ranks share a node |
+//! | [`shape`] | what an operation is to do |
+//! | [`sync_memory`] | which slot a signal goes to, and when the slot is free again |
+//! | [`tree`] | trees of ranks |
+//! | [`combine`] | what algorithms that combine data have in common |
+//! | a module for each operation | its algorithms, a file each |
+//! | [`table`] | all algorithms |
+//! | [`tuning`] | which algorithms were measured to be best |
+//! | [`select`] | the choice of an algorithm |
+//! | [`check`] | the checker |
+//! | [`draw`] | pictures |
+
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod combine;
+pub mod draw;
+pub mod nodes;
+pub mod schedule;
+pub mod select;
+pub mod shape;
+pub mod sync_memory;
+pub mod table;
+pub mod tree;
+pub mod tuning;
+
+mod algorithm;
+mod all_gather;
+mod all_reduce;
+mod all_to_all;
+mod barrier;
+mod broadcast;
+#[cfg(test)]
+mod costs;
+mod gather;
+mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;

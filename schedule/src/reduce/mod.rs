@@ -1,0 +1,18 @@
+//! Algorithms of reduce: everybody's blocks, combined, to the root.
+
+mod binomial;
+mod fixed_tree;
+mod hierarchical;
+mod linear;
+mod steps;
+
+use crate::algorithm::Algorithm;
+
+/// The algorithms, in the order in which they are shown.
+#[rustfmt::skip] // a line for each
+pub(crate) const TABLE: &[Algorithm] = &[
+    linear::ALGORITHM,
+    binomial::ALGORITHM,
+    fixed_tree::ALGORITHM,
+    hierarchical::ALGORITHM,
+];

@@ -1,0 +1,46 @@
+//! Inclusive scan by recursive doubling (Hillis, Steele 1986).
+//!
+//! After round k a rank has the sum of itself and the 2^(k + 1) - 1 ranks before it. ceil(log2 n) rounds,
+//! less than n log2 n messages of a block each; blocks larger than a mailbox cost as many announcements more,
+//! but none in the first round if it does not happen in place.
+
+use super::doubling::Doubling;
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::combine::contribution;
+use crate::schedule::{Builder, Place};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::InclusiveScan,
+    name: "recursive_doubling",
+    summary: "in round k everybody hands its sum to the rank 2^k further on",
+    source: "Hillis, Steele 1986",
+    fold: Fold::Tree,
+    graph: Graph::Doubling,
+    restriction: unrestricted,
+    build,
+};
+
+fn build(shape: &Shape, b: &mut Builder) {
+    let (bytes, target) = (shape.block_bytes(), Place::target(0));
+    let fits = bytes <= b.mailbox_bytes();
+    let mut exchanges = Doubling::join(shape, b);
+    let mut sum = if fits && shape.rank > 0 { shape.source(b) } else { contribution(shape) };
+    for round in exchanges.rounds() {
+        if exchanges.gives(round) {
+            exchanges.give(b, round, sum);
+        }
+        if exchanges.takes(round) {
+            let got = exchanges.take(b);
+            // A small sum has a place of its own each round, so that nobody waits until the last one is read.
+            let into = if fits && exchanges.takes(round + 1) { b.scratch(bytes) } else { target };
+            if into == sum && exchanges.gives(round) {
+                b.complete();
+            }
+            b.reduce(got, sum, into, bytes);
+            exchanges.release(b);
+            sum = into;
+        }
+    }
+    b.copy(sum, target, bytes);
+}

@@ -1,0 +1,34 @@
+//! Linear scatter: the root puts to each rank its block.
+//!
+//! Cost: one round, n - 1 messages of one block, all from the root.
+//! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007.
+
+use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::schedule::{Builder, Place, Remote, Slot};
+use crate::shape::{Operation, Shape};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    operation: Operation::Scatter,
+    name: "linear",
+    summary: "the root puts to each rank",
+    source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
+    fold: Fold::None,
+    graph: Graph::Other,
+    restriction: unrestricted,
+    build,
+};
+
+/// The slot that tells that the blocks are there.
+const DATA: Slot = 0;
+
+fn build(shape: &Shape, b: &mut Builder) {
+    if shape.rank != shape.root {
+        b.wait(shape.root, DATA);
+        return;
+    }
+    let block = shape.block_bytes();
+    for to in (1..shape.n).map(|relative| shape.absolute(relative)) {
+        b.put_signal(to, Place::source(to * block), Remote::Target(0), block, DATA);
+    }
+    b.copy(Place::source(shape.root * block), Place::target(0), block);
+}

@@ -1,0 +1,236 @@
+//! The choice of an algorithm: what is set by hand, else what suits the synchronisation memory, else what was
+//! measured, else by bytes and members. What an algorithm cannot do is left to the next in this order.
+//!
+//! Invariant: all members choose alike, from what they all know: the shape, the settings and the file of
+//! measurements, which are those of the whole job.
+
+use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::schedule::Schedule;
+use crate::shape::{Blocks, Operation, Shape, Tuning};
+use crate::table::{algorithms, find};
+use crate::tuning::Rules;
+use std::collections::BTreeMap;
+
+/// The name of algorithms in two levels, and of the form of blocking operations that is.
+const HIERARCHICAL: &str = "hierarchical";
+/// Up to here a block is small: rounds count more than bytes.
+const SMALL_BYTES: usize = 4 << 10;
+/// From here on bytes count more than anything.
+const LARGE_BYTES: usize = 64 << 10;
+
+/// What the choice depends on beside the shape; the same at all members.
+#[derive(Debug, Default)]
+pub struct Preferences {
+    /// The algorithms that are set by hand; see [`forced`].
+    pub forced: BTreeMap<Operation, &'static Algorithm>,
+    /// Whether results must not depend on the algorithm.
+    pub is_deterministic: bool,
+    /// The graph that suits the synchronisation memory, if not every graph does.
+    pub graph: Option<Graph>,
+    /// What was measured.
+    pub rules: Rules,
+}
+
+/// The laws that hold for what combines two elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Laws {
+    /// Whether the result is the same, bit for bit, however operands are grouped.
+    pub is_associative: bool,
+    /// Whether operands may change places.
+    pub is_commutative: bool,
+}
+
+/// An algorithm that was chosen, with the numbers that tune it.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: &'static Algorithm,
+    /// Those of the tuning file if it names this algorithm, whoever chose it.
+    pub tuning: Tuning,
+    /// Who chose it.
+    pub reason: Reason,
+}
+
+/// Why an algorithm was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// `PELAGO_COLL` names it.
+    Forced,
+    /// Its graph is that of `PELAGO_SYNC_MEMORY`.
+    Graph,
+    /// The file that `PELAGO_COLL_TUNING` names has it.
+    Measured,
+    /// By bytes and members, as thresholds in the runtime have it.
+    BuiltIn,
+}
+
+impl Choice {
+    /// The schedule of a rank. A mailbox holds `mailbox_bytes` bytes.
+    pub fn schedule(&self, shape: &Shape, mailbox_bytes: usize) -> Schedule {
+        match self.tuning == shape.tuning {
+            true => self.algorithm.schedule(shape, mailbox_bytes),
+            false => {
+                let tuned = Shape { tuning: self.tuning, ..shape.clone() };
+                self.algorithm.schedule(&tuned, mailbox_bytes)
+            }
+        }
+    }
+}
+
+impl Preferences {
+    /// Whether a blocking operation of a team that spans nodes is done in two levels, directly within nodes,
+    /// and not by a schedule of all members: unless another algorithm is set or was measured to be better.
+    pub fn wants_levels(&self, shape: &Shape) -> bool {
+        let is_hierarchical = |algorithm: &Algorithm| algorithm.name == HIERARCHICAL;
+        match (self.forced.get(&shape.operation), self.rules.find(shape)) {
+            (Some(algorithm), _) => is_hierarchical(algorithm),
+            (None, Some(rule)) => self.graph.is_none() && is_hierarchical(rule.algorithm),
+            (None, None) => self.graph.is_none(),
+        }
+    }
+
+    /// Whether elements must be combined in the order of ranks, so that results do not depend on the form.
+    #[inline]
+    pub fn keeps_ranks(&self, laws: Laws) -> bool {
+        self.is_deterministic && !laws.is_associative
+    }
+
+    /// The algorithm for a shape, and for the laws of what combines elements, if something does; the same at
+    /// all members. `None` if no algorithm can do it.
+    pub fn choose(&self, shape: &Shape, laws: Option<Laws>) -> Option<Choice> {
+        // What is associative and commutative has the same result in any order.
+        let needs_ranks = laws.is_some_and(|laws| self.keeps_ranks(laws));
+        let needs_order = laws.is_some_and(|laws| !laws.is_commutative);
+        let is_possible = |algorithm: &&'static Algorithm| {
+            let is_right = match algorithm.fold {
+                Fold::None | Fold::Ranks => true,
+                Fold::Tree => !needs_ranks,
+                Fold::Any => !needs_ranks && !needs_order,
+            };
+            is_right && (algorithm.restriction)(shape).is_none()
+        };
+        let of_operation = || algorithms().filter(|algorithm| algorithm.operation == shape.operation);
+        let rule = self.rules.find(shape);
+        let forced = || self.forced.get(&shape.operation).copied().filter(is_possible);
+        let with_graph = || {
+            let graph = self.graph?;
+            of_operation().filter(|algorithm| algorithm.graph == graph).find(is_possible)
+        };
+        let measured = || rule.map(|rule| rule.algorithm).filter(is_possible);
+        let named = || names(shape).iter().filter_map(|name| find(shape.operation, name)).find(is_possible);
+        let because = |reason| move |algorithm| (algorithm, reason);
+        let (algorithm, reason) = forced()
+            .map(because(Reason::Forced))
+            .or_else(|| with_graph().map(because(Reason::Graph)))
+            .or_else(|| measured().map(because(Reason::Measured)))
+            .or_else(|| named().or_else(|| of_operation().find(is_possible)).map(because(Reason::BuiltIn)))?;
+        let tuned = rule.filter(|rule| rule.algorithm.name == algorithm.name);
+        Some(Choice { algorithm, tuning: tuned.map_or(shape.tuning, |rule| rule.tuning), reason })
+    }
+}
+
+/// The algorithms that a text such as `broadcast=chain,barrier=tree` names; `None` if it names what does not
+/// exist.
+pub fn forced(text: &str) -> Option<BTreeMap<Operation, &'static Algorithm>> {
+    let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    let algorithm = |entry: &str| {
+        let (operation, name) = entry.split_once('=')?;
+        find(Operation::from_name(operation.trim())?, name.trim())
+    };
+    entries.map(|entry| algorithm(entry).map(|found| (found.operation, found))).collect()
+}
+
+/// The names of the algorithms to try, the best first.
+fn names(shape: &Shape) -> &'static [&'static str] {
+    let (n, bytes) = (shape.n, shape.block_bytes());
+    let has_nodes = shape.nodes.are_shared();
+    let (is_small, is_large) = (bytes <= SMALL_BYTES, bytes >= LARGE_BYTES);
+    match shape.operation {
+        Operation::Barrier if has_nodes => &["hierarchical", "dissemination"],
+        Operation::Barrier => &["dissemination"],
+        Operation::Broadcast if has_nodes => &["hierarchical", "binomial"],
+        Operation::Broadcast if is_large && n > 8 => &["scatter_all_gather", "chain", "binomial"],
+        Operation::Broadcast if is_large && n > 2 => &["chain", "binomial"],
+        Operation::Broadcast => &["binomial"],
+        Operation::Scatter | Operation::Gather if is_small => &["binomial", "linear"],
+        Operation::Scatter | Operation::Gather => &["linear"],
+        Operation::AllGather if shape.blocks != Blocks::Equal => &["bruck", "ring", "linear"],
+        Operation::AllGather if is_small => &["recursive_doubling", "bruck", "ring"],
+        Operation::AllGather => &["neighbour_exchange", "ring"],
+        Operation::AllToAll if bytes <= 256 && n > 4 => &["bruck", "linear"],
+        Operation::AllToAll if is_large => &["pairwise", "linear"],
+        Operation::AllToAll => &["linear", "pairwise"],
+        Operation::Reduce if has_nodes => &["hierarchical", "binomial"],
+        Operation::Reduce => &["binomial", "linear"],
+        Operation::AllReduce if has_nodes => &["hierarchical", "recursive_doubling"],
+        // Two ranks send as many bytes either way, and doubling has one round.
+        Operation::AllReduce if is_small || n == 2 => &["recursive_doubling"],
+        Operation::AllReduce if is_large && n > 8 => &["ring", "rabenseifner"],
+        Operation::AllReduce => &["rabenseifner", "recursive_doubling"],
+        Operation::ReduceScatter => &["recursive_halving", "ring", "linear"],
+        Operation::InclusiveScan | Operation::ExclusiveScan => &["recursive_doubling", "linear"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(preferences: &Preferences, shape: &Shape) -> (&'static str, Reason, Tuning) {
+        // Those of sums of floating-point numbers.
+        let sum = Laws { is_associative: false, is_commutative: true };
+        let choice = preferences.choose(shape, shape.operation.combines().then_some(sum)).unwrap();
+        (choice.algorithm.name, choice.reason, choice.tuning)
+    }
+
+    #[test]
+    fn texts_name_algorithms_that_exist() {
+        let named = forced(" broadcast=chain , barrier = tree,,broadcast=linear").unwrap();
+        let named: Vec<_> = named.values().map(|algorithm| algorithm.name).collect();
+        assert_eq!(named, ["tree", "linear"], "the last of an operation holds");
+        assert!(forced("").unwrap().is_empty());
+        for text in ["broadcast", "broadcast=ring", "broadcst=chain", "=", "barrier=tree;broadcast=chain"] {
+            assert!(forced(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_left_to_the_next() {
+        let rules = "[[all_gather]]\nalgorithm = 'recursive_doubling'\n[[reduce]]\nalgorithm = 'binomial'";
+        let mut preferences = Preferences {
+            forced: forced("all_gather=neighbour_exchange").unwrap(),
+            rules: Rules::parse(rules).unwrap(),
+            ..Preferences::default()
+        };
+        let all_gather = |n| Shape::new(Operation::AllGather, 0, n, 1 << 20, 8);
+        assert_eq!(chosen(&preferences, &all_gather(6)).1, Reason::Forced);
+        assert_eq!(chosen(&preferences, &all_gather(7)).0, "ring", "neither odd nor no power of two");
+        let reduce = Shape::new(Operation::Reduce, 0, 4, 1, 8);
+        assert_eq!(chosen(&preferences, &reduce).1, Reason::Measured);
+        preferences.is_deterministic = true;
+        assert_eq!(chosen(&preferences, &reduce), ("linear", Reason::BuiltIn, Tuning::default()));
+    }
+
+    #[test]
+    fn schedules_know_nodes_where_ranks_share_them() {
+        let preferences = Preferences::default();
+        let all_reduce = |nodes: &[u32]| Shape {
+            nodes: nodes.iter().copied().collect(),
+            ..Shape::new(Operation::AllReduce, 0, nodes.len(), 1 << 13, 8)
+        };
+        let name = |nodes: &[u32]| chosen(&preferences, &all_reduce(nodes)).0;
+        assert_eq!(name(&[0, 0, 1, 1]), "hierarchical");
+        assert_eq!(name(&[0, 1, 2, 3]), "rabenseifner", "each rank has a node of its own");
+        assert_eq!(name(&[0, 1]), "recursive_doubling", "two ranks have one round");
+    }
+
+    #[test]
+    fn there_is_a_choice_for_every_operation_and_size() {
+        let preferences = Preferences::default();
+        for operation in Operation::ALL {
+            for (n, count) in (1..20).flat_map(|n| [0, 1, 1 << 10, 1 << 20].map(|count| (n, count))) {
+                assert_eq!(chosen(&preferences, &Shape::new(operation, 0, n, count, 8)).1, Reason::BuiltIn);
+            }
+        }
+    }
+}
