@@ -159,7 +159,7 @@ impl Core {
                 let offset_bytes = Memory::notice_offset_bytes(sequence);
                 let source = Target { operation: "agree", pe, offset_bytes };
                 let (into, bytes) = (words.as_mut_ptr().cast(), size_of_val(&words));
-                // SAFETY: the notices lie at the start of every heap; without a tracker the data are there
+                // SAFETY: the notices lie at the start of every heap; without a counter the data are there
                 // when the call returns.
                 unsafe { self.net_channel().get(self, source, into, bytes, None) };
             }

@@ -95,7 +95,7 @@ impl Far {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
         let target = Target { operation: "p", pe, offset_bytes };
         // SAFETY: `put` has named itself, and the channel and the world of what was started are there as long
-        // as the array; without a tracker the source is free when this returns.
+        // as the array; without a counter the source is free when this returns.
         unsafe {
             let Far { channel, world, .. } = *origin.cast::<Far>();
             (*channel).put(&*world, target, value.as_ptr(), bytes, None);

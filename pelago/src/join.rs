@@ -3,14 +3,14 @@
 //! the rest over memory.
 //!
 //! Invariant: the PEs of a process follow one another in number, and all processes have as many. What a
-//! process does once for all of them ends with a [`Seat`] for each, which any thread may take.
+//! process does once for all of them ends with a [`PendingPe`] for each, which any thread may take.
 
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
-use crate::base::last_words::tell_panics;
+use crate::base::panic_message::tell_panics;
 use crate::coll::select::preferences;
 use crate::endpoint::channel::HEAP_KEY;
-use crate::job::card::{Card, SHARE, Wishes};
+use crate::job::business_card::{BusinessCard, SHARE, Wishes};
 use crate::job::fabrics::{self, Fabric};
 use crate::job::membership::Membership;
 use crate::job::nodes::Placement;
@@ -38,14 +38,14 @@ const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 const POOL_BYTES_MIN: usize = 64 << 20;
 
 /// A PE's place in the job, as its process has prepared it.
-pub(crate) struct Seat {
+pub(crate) struct PendingPe {
     pe: (Pe, usize),
     segment: Arc<Segment>,
     placement: Placement,
     membership: Membership,
 }
 
-impl Seat {
+impl PendingPe {
     /// The number of the PE.
     pub(crate) fn pe(&self) -> Pe {
         self.pe.0
@@ -80,11 +80,11 @@ pub(crate) fn one_pe(settings: &Settings) -> Result<World> {
 
 /// The next world of a job, where this process has one PE.
 pub(crate) fn of_job(membership: Membership, settings: &Settings) -> Result<World> {
-    seats(membership, settings)?.pop().expect("a process has a PE").take(settings)
+    pending_pes(membership, settings)?.pop().expect("a process has a PE").take(settings)
 }
 
 /// Prepares the next world of a job for the PEs of this process.
-pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<Seat>> {
+pub(crate) fn pending_pes(membership: Membership, settings: &Settings) -> Result<Vec<PendingPe>> {
     let Membership { job, worlds } = membership;
     let key = |process: usize| format!("pelago-{worlds}-{process}");
     let (first, each) = (job.first_pe(), job.pes_per_process());
@@ -101,7 +101,7 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
     let card = own_card(&job, &shm, settings)?;
     let is_first_enough = hint == Hint::OneNode && !is_net_for_all;
     let mut cards = exchange(&job, card.clone(), is_first_enough, &key)?;
-    let is_far = |card: &Card| card.node != cards[0].node;
+    let is_far = |card: &BusinessCard| card.node != cards[0].node;
     let mut fabrics = Vec::new();
     if is_net_for_all || settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
         // Only now is it known which interface an endpoint must be at, so there is another exchange. A fabric
@@ -120,7 +120,7 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
     }
     shm.connect(&mut |_| Ok(cards[here[0] / each].memory.clone())).map_err(|error| by_pe(error, &here))?;
     let segment = shm.segment().clone();
-    let seat = |(place, placement): (usize, Placement)| Seat {
+    let pending_pe = |(place, placement): (usize, Placement)| PendingPe {
         pe: (first + place, n_pes),
         segment: Arc::clone(&segment),
         placement,
@@ -131,24 +131,24 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
         placement.net.iter_mut().try_for_each(|net| register_heap(net, &segment, slot + i))?;
     }
     tell_reach(&job, worlds, &mut placements)?;
-    Ok(placements.into_iter().enumerate().map(seat).collect())
+    Ok(placements.into_iter().enumerate().map(pending_pe).collect())
 }
 
 /// Tells all processes this one's card, and reads theirs, or only that of process 0 if that is enough.
 fn exchange(
     job: &Job,
-    card: Card,
+    card: BusinessCard,
     is_first_enough: bool,
     key: &dyn Fn(usize) -> String,
-) -> Result<Vec<Card>> {
+) -> Result<Vec<BusinessCard>> {
     if job.size() == 1 {
         return Ok(vec![card]);
     }
     job.put(&key(job.rank()), &card.to_bytes())?;
     job.barrier()?;
     let processes = 0..if is_first_enough { 1 } else { job.size() };
-    let cards: Vec<Card> =
-        processes.map(|process| Card::read(job, process, &key(process))).collect::<Result<_>>()?;
+    let cards: Vec<BusinessCard> =
+        processes.map(|process| BusinessCard::read(job, process, &key(process))).collect::<Result<_>>()?;
     let (me, mine) = (job.first_pe(), job.pes_per_process());
     match cards.iter().position(|card| card.pes != mine) {
         None => Ok(cards),
@@ -193,12 +193,12 @@ impl Hint {
 }
 
 /// Whether all processes reach each other by the loopback interface.
-fn is_one_machine(cards: &[Card]) -> bool {
+fn is_one_machine(cards: &[BusinessCard]) -> bool {
     !cards[0].machine.is_empty() && cards.iter().all(|card| card.machine == cards[0].machine)
 }
 
 /// The secret of the job, which process 0 has drawn.
-fn secret_of(job: &Job, cards: &[Card]) -> Result<Secret> {
+fn secret_of(job: &Job, cards: &[BusinessCard]) -> Result<Secret> {
     let bytes = cards[0].secret.as_slice().try_into();
     Ok(bytes.map(Secret::from_bytes).map_err(|_| FabricError::Foreign {
         pe: job.first_pe(),
@@ -207,14 +207,14 @@ fn secret_of(job: &Job, cards: &[Card]) -> Result<Secret> {
 }
 
 /// The business card of this process before it has opened a fabric.
-fn own_card(job: &Job, shm: &Shm, settings: &Settings) -> Result<Card> {
+fn own_card(job: &Job, shm: &Shm, settings: &Settings) -> Result<BusinessCard> {
     let mut node = node_id(settings);
     if let Some(nodes) = settings.sim_nodes {
         let places = SimParams::default().on_nodes(job.size(), nodes as usize).nodes;
         node += &format!("-{}", places[job.rank()]);
     }
     let secret = if job.rank() == 0 { drawn_secret(job.first_pe())? } else { Vec::new() };
-    Ok(Card {
+    Ok(BusinessCard {
         node,
         machine: machine_id().unwrap_or_default(),
         pid_space: pid_space().unwrap_or_default(),
@@ -223,7 +223,7 @@ fn own_card(job: &Job, shm: &Shm, settings: &Settings) -> Result<Card> {
         pes: job.pes_per_process(),
         memory: shm.address()?,
         wishes: Wishes::of(settings),
-        ..Card::default()
+        ..BusinessCard::default()
     })
 }
 
@@ -238,7 +238,7 @@ fn drawn_secret(pe: Pe) -> Result<Vec<u8>> {
 }
 
 /// The card with the addresses of this process's endpoints.
-fn with_fabrics(mut card: Card, fabrics: &[Fabric]) -> Card {
+fn with_fabrics(mut card: BusinessCard, fabrics: &[Fabric]) -> BusinessCard {
     card.fabrics = fabrics.iter().map(|fabric| fabric.offer.clone()).collect();
     if fabrics.iter().any(Fabric::pins) {
         card.wishes.node_memory /= PINNED_SHARE;
@@ -247,10 +247,10 @@ fn with_fabrics(mut card: Card, fabrics: &[Fabric]) -> Card {
 }
 
 /// The node of each PE, numbered from 0. One card alone is that of process 0 in a job of one node.
-fn nodes_of(job: &Job, cards: &[Card], settings: &Settings) -> Result<Vec<u32>> {
+fn nodes_of(job: &Job, cards: &[BusinessCard], settings: &Settings) -> Result<Vec<u32>> {
     let each = job.pes_per_process();
     if cards.len() == job.size() {
-        let lowest = |card: &Card| cards.iter().position(|other| other.node == card.node);
+        let lowest = |card: &BusinessCard| cards.iter().position(|other| other.node == card.node);
         let nodes = cards.iter().map(|card| lowest(card).unwrap_or_default() as u32);
         return Ok(nodes.flat_map(|node| std::iter::repeat_n(node, each)).collect());
     }
@@ -266,7 +266,7 @@ fn place(
     job: &Job,
     shm: Shm,
     fabrics: Vec<Fabric>,
-    (cards, nodes): (&[Card], &[u32]),
+    (cards, nodes): (&[BusinessCard], &[u32]),
     settings: &Settings,
 ) -> Result<Vec<Placement>> {
     let (me, each) = (job.first_pe(), job.pes_per_process());
@@ -293,9 +293,9 @@ fn place(
 
 /// The process of each PE, as far as it has a number that this process can use. None where not all cards were
 /// read: then all PEs share memory, and find it there.
-fn pids_of(process: usize, cards: &[Card]) -> Vec<Option<u32>> {
+fn pids_of(process: usize, cards: &[BusinessCard]) -> Vec<Option<u32>> {
     let Some(own) = cards.get(process).filter(|card| !card.pid_space.is_empty()) else { return Vec::new() };
-    let pid = |card: &Card| (card.pid_space == own.pid_space).then_some(card.pid);
+    let pid = |card: &BusinessCard| (card.pid_space == own.pid_space).then_some(card.pid);
     cards.iter().flat_map(|card| std::iter::repeat_n(pid(card), card.pes)).collect()
 }
 
@@ -306,7 +306,7 @@ pub(crate) fn layout(settings: &Settings, n_pes: usize) -> Layout {
 
 /// The memory of a node with `n_here` PEs in a job of several nodes: as PE 0 was set, or what all nodes have
 /// room for, so that all heaps are alike.
-fn shared_layout(cards: &[Card], nodes: &[u32], n_here: usize) -> Layout {
+fn shared_layout(cards: &[BusinessCard], nodes: &[u32], n_here: usize) -> Layout {
     let share = |pe: Pe| {
         let n_there = nodes.iter().filter(|node| **node == nodes[pe]).count();
         cards[pe / cards[0].pes].wishes.node_memory / n_there as u64

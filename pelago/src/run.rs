@@ -6,9 +6,9 @@
 
 use crate::Pe;
 use crate::base::error::Result;
-use crate::base::last_words;
+use crate::base::panic_message;
 use crate::binding::own_settings;
-use crate::join::{self, Seat};
+use crate::join::{self, PendingPe};
 use crate::spmd::stay_on;
 use crate::wait::stall;
 use crate::world::World;
@@ -68,9 +68,9 @@ pub fn run_with<R: Send>(settings: &[(&str, &str)], body: impl Fn(&World) -> R +
         return Ok(vec![body(&world)]);
     }
     let job = Arc::clone(&membership.job);
-    let seats = join::seats(membership, &settings)?;
+    let pending_pes = join::pending_pes(membership, &settings)?;
     let _resting = stall::Resting::begin();
-    let outcomes = run_threads(seats, &job, &settings, &body);
+    let outcomes = run_threads(pending_pes, &job, &settings, &body);
     if let Some(job) = Arc::into_inner(job) {
         let first = job.first_pe();
         job.finalize().unwrap_or_else(|error| eprintln!("PE {first}: leaving the job: {error}"));
@@ -79,19 +79,19 @@ pub fn run_with<R: Send>(settings: &[(&str, &str)], body: impl Fn(&World) -> R +
 }
 
 fn run_threads<R: Send>(
-    seats: Vec<Seat>,
+    pending_pes: Vec<PendingPe>,
     job: &Job,
     settings: &Settings,
     body: &(dyn Fn(&World) -> R + Sync),
 ) -> Vec<R> {
     let cpus = if settings.bind { cpus() } else { Vec::new() };
     thread::scope(|scope| {
-        let start = |seat: Seat| {
-            let pe = seat.pe();
+        let start = |pending_pe: PendingPe| {
+            let pe = pending_pe.pe();
             let cpu = cpus.get(pe % cpus.len().max(1)).copied();
             let work = move || {
                 cpu.into_iter().for_each(stay_on);
-                run_pe(pe, seat, job, settings, body)
+                run_pe(pe, pending_pe, job, settings, body)
             };
             let thread = thread::Builder::new().name(format!("PE {pe}")).stack_size(stack_bytes());
             let thread = thread.spawn_scoped(scope, work);
@@ -101,16 +101,23 @@ fn run_threads<R: Send>(
                 job.abort(pe, 1, &format!("the system refused a thread for it: {error}. {remedy}"))
             })
         };
-        let threads: Vec<_> = seats.into_iter().map(start).collect();
+        let threads: Vec<_> = pending_pes.into_iter().map(start).collect();
         threads.into_iter().map(|thread| thread.join().expect("a PE that panics ends the job")).collect()
     })
 }
 
 /// One of several PEs of this process: its whole life.
-fn run_pe<R>(pe: Pe, seat: Seat, job: &Job, settings: &Settings, body: &(dyn Fn(&World) -> R + Sync)) -> R {
+fn run_pe<R>(
+    pe: Pe,
+    pending_pe: PendingPe,
+    job: &Job,
+    settings: &Settings,
+    body: &(dyn Fn(&World) -> R + Sync),
+) -> R {
     // The world is there until the job is told: unwinding would cut its links first, which others might see.
-    let world =
-        told(pe, job, || seat.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string())));
+    let world = told(pe, job, || {
+        pending_pe.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string()))
+    });
     let outcome = told(pe, job, || body(&world));
     // A body that has caught a failure of the runtime returns, but the world is closed: the job has failed.
     if world.is_closed() {
@@ -128,7 +135,7 @@ fn run_pe<R>(pe: Pe, seat: Seat, job: &Job, settings: &Settings, body: &(dyn Fn(
 /// Does a part of a PE's life; a panic ends the job, with its words.
 fn told<R>(pe: Pe, job: &Job, part: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|payload| {
-        job.abort(pe, PANIC_STATUS, &last_words::of_panic(payload.as_ref()));
+        job.abort(pe, PANIC_STATUS, &panic_message::of_panic(payload.as_ref()));
     })
 }
 

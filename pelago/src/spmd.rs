@@ -2,7 +2,7 @@
 
 use crate::Pe;
 use crate::base::error::Result;
-use crate::base::last_words::panic_text;
+use crate::base::panic_message::panic_text;
 use crate::job::GaveUp;
 use crate::job::nodes::Placement;
 use crate::join;

@@ -13,11 +13,11 @@ use crate::base::counters::{Counters, Tally};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
-use crate::base::last_words;
+use crate::base::panic_message;
 use crate::coll::engine::Collectives;
 use crate::endpoint::channel::{Channel, Injector};
+use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
-use crate::endpoint::tracker::Trackers;
 use crate::event::wakers::Wakers;
 use crate::job::attention::Attention;
 use crate::job::barrier_form::Barrier;
@@ -34,7 +34,7 @@ use crate::progress::purpose::Purpose;
 use crate::realm::Realm;
 use crate::team::TeamCore;
 use crate::wait::engine::Engine;
-use crate::wait::policy::Patience;
+use crate::wait::policy::WaitPolicy;
 use crate::wait::service_thread;
 use pelago_boot::{BarrierKind, Settings};
 use pelago_fabric::shm::Segment;
@@ -401,7 +401,7 @@ impl World {
         let memory = Memory::new(segment, slots, &routes, tally.is_on());
         let failure = &memory.header().failure;
         let net = net.map(|net| Channel::new(net, (!tally.is_on()).then_some(failure)));
-        last_words::forget_errors(is_alone_in_process(membership.as_ref()));
+        panic_message::forget_errors(is_alone_in_process(membership.as_ref()));
         // SAFETY: the words lie in the segment and in the channel, both of which the job keeps.
         let attention = unsafe { Attention::of(&memory, net.as_deref()) };
         let job = Job {
@@ -416,7 +416,7 @@ impl World {
             net,
             no_injector: Injector::none(),
             contexts: Contexts::default(),
-            trackers: Trackers::default(),
+            completions: CompletionCounters::default(),
             pids: placement.pids,
             far_left: (0..n_pes).map(|_| AtomicBool::new(false)).collect(),
             joined_at: Instant::now(),
@@ -436,7 +436,7 @@ impl World {
         let cores = engine.meet_and_count_cores();
         engine.check_routes().inspect_err(|_| engine.close())?;
         engine.state.job.cores = cores;
-        engine.patience = Patience::new(engine.memory.blocks().len(), cores, engine.net.as_deref(), settings);
+        engine.policy = WaitPolicy::new(engine.memory.blocks().len(), cores, engine.net.as_deref(), settings);
         engine.affinity.spread(&engine, settings.spread);
         Ok(engine)
     }
@@ -444,7 +444,7 @@ impl World {
     /// Meets the PEs of other nodes, and agrees with all.
     fn joined(self, settings: &Settings) -> Result<World> {
         if self.net.is_some() {
-            self.muster(Point::Join, Awaited::Join);
+            self.message_barrier(Point::Join, Awaited::Join);
         }
         let call = Call::Join { barrier: settings.barrier as usize, reach: self.routes.code() };
         self.agree(call).inspect_err(|_| self.close())?;
@@ -472,7 +472,7 @@ impl World {
         self.say_left();
         if self.net.is_some() {
             self.say_left_over_net();
-            self.muster(Point::Leave, Awaited::Leave);
+            self.message_barrier(Point::Leave, Awaited::Leave);
         } else {
             self.wait(Awaited::Leave, || {
                 header.leaving.load(Ordering::Acquire) as usize >= self.n_pes || self.missed_by().is_some()

@@ -8,7 +8,7 @@ use crate::array::view::View;
 use crate::base::awaited::Awaited;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
-use crate::job::restricted;
+use crate::job::callback;
 use pelago_fabric::sync::Ordering;
 
 impl Message<'_> {
@@ -62,7 +62,7 @@ impl Message<'_> {
     }
 
     fn check_answer(&self, operation: &'static str, handler: Handler, args: &[u32]) -> Result<()> {
-        restricted::forbid_held(self.world, operation);
+        callback::forbid_held(self.world, operation);
         let (me, name) = (self.world.my_pe(), self.handler_name());
         let why = match () {
             () if self.is_answer() => "its message is an answer itself",

@@ -8,9 +8,9 @@ use super::{Handler, Handlers, Prepared};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
-use crate::base::last_words::panic_text;
+use crate::base::panic_message::panic_text;
 use crate::coll::schedule::Rank;
-use crate::job::restricted;
+use crate::job::callback;
 use crate::team::Team;
 use crate::world::World;
 use pelago_fabric::shm::ring::HALVES;
@@ -81,8 +81,8 @@ impl<'w> Team<'w> {
     #[track_caller]
     pub fn serve<'env, R>(&self, handlers: Handlers<'env>, work: impl FnOnce(&Am<'_>) -> R) -> Result<R> {
         let world = self.world;
-        restricted::forbid(world, "serve");
-        restricted::forbid_wait(world, || "all members in serve".to_owned());
+        callback::forbid(world, "serve");
+        callback::forbid_wait(world, || "all members in serve".to_owned());
         if world.barrier.is_closed() {
             let why = world.has_failed().unwrap_or_else(|| "this PE has given up".to_owned());
             world.give_up(&format!("serve after the job has failed: {why}"));
@@ -144,7 +144,7 @@ impl Am<'_> {
     fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> Option<(&Lane, Short)> {
         let member = self.members.get(to)?;
         let lane = member.lane?;
-        if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !restricted::is_free() {
+        if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !callback::is_free() {
             return None;
         }
         let claimed = lane.try_claim_short()?;
@@ -247,7 +247,7 @@ impl Am<'_> {
     pub(super) fn look(&self) {
         if self.peers.polls.count() {
             self.progress();
-        } else if self.peers.polls.has_come() && !restricted::holds_lock() {
+        } else if self.peers.polls.has_come() && !callback::holds_lock() {
             self.world.execute_messages();
         }
     }
@@ -344,7 +344,7 @@ impl Am<'_> {
     }
 
     pub(super) fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
-        restricted::forbid(self.world, operation);
+        callback::forbid(self.world, operation);
         let (me, n_pes) = (self.world.my_pe(), self.table.pes.len());
         match to < n_pes {
             true => Ok(()),
@@ -359,7 +359,7 @@ impl Am<'_> {
     /// If the members do not all make this call.
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        restricted::forbid(self.world, "barrier of an endpoint");
+        callback::forbid(self.world, "barrier of an endpoint");
         self.complete("a barrier of active messages")
     }
 
@@ -368,7 +368,7 @@ impl Am<'_> {
     /// Source: F. Mattern, Algorithms for Distributed Termination Detection (the four counters).
     #[track_caller]
     fn complete(&self, operation: &'static str) -> Result<()> {
-        restricted::forbid_wait(self.world, || operation.to_owned());
+        callback::forbid_wait(self.world, || operation.to_owned());
         let team = Team { world: self.world, core: Arc::clone(&self.table.team) };
         let mut before = None;
         loop {

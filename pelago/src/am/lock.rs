@@ -4,7 +4,7 @@
 //! waits for the lock waits for a thread that goes on.
 
 use crate::base::locked::{locked, try_locked};
-use crate::job::restricted;
+use crate::job::callback;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -37,20 +37,20 @@ impl<T> HandlerLock<T> {
     /// Waits until no other thread of this PE holds it.
     pub fn lock(&self) -> HandlerGuard<'_, T> {
         // A handler yields rather than sleeps: a handler that is asleep is taken for one that is blocked.
-        while !restricted::is_free() {
+        while !callback::is_free() {
             match self.try_lock() {
                 Some(guard) => return guard,
                 None => rustix::thread::sched_yield(),
             }
         }
-        restricted::hold(true);
+        callback::hold(true);
         HandlerGuard(locked(&self.0))
     }
 
     /// Takes it if nobody holds it.
     pub fn try_lock(&self) -> Option<HandlerGuard<'_, T>> {
         let Some(guard) = try_locked(&self.0) else { return None };
-        restricted::hold(true);
+        callback::hold(true);
         Some(HandlerGuard(guard))
     }
 
@@ -62,7 +62,7 @@ impl<T> HandlerLock<T> {
 
 impl<T> Drop for HandlerGuard<'_, T> {
     fn drop(&mut self) {
-        restricted::hold(false);
+        callback::hold(false);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::array::view::View;
 use crate::base::element::{Element, bytes_of};
 use crate::base::error::Result;
 use crate::coll::schedule::Rank;
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::world::Core;
 use pelago_fabric::sync::Ordering;
 
@@ -146,27 +146,27 @@ impl Am<'_> {
         source: Vec<T>,
     ) -> Result<Transfer<'_, T>> {
         let world = self.world;
-        Transfer::of_put(world, source, |source, tracker| {
+        Transfer::of_put(world, source, |source, counter| {
             self.check(LONG, to, handler, args)?;
             let pe = self.table.pe(to);
             let long = Long::new(LONG, (world, pe), (array, index), source)?;
             let follows = !self.peer(to).is_mapped() && !self.travels_along(to, &long);
-            let Some(tracker) = tracker.filter(|_| follows) else {
+            let Some(counter) = counter.filter(|_| follows) else {
                 return self.long(to, handler, args, (array, index), source);
             };
             let words = Words::new(args, Some(long.words)).as_slice().to_vec();
             let header = self.head(to, handler, args, true).pack();
-            let data = world.trackers.open();
-            // SAFETY: the transfer keeps the source until its tracker has counted it as sent, which is when
+            let data = world.completions.open();
+            // SAFETY: the transfer keeps the source until its counter has counted it as sent, which is when
             // the data are complete.
             let outcome = unsafe { array.put_tracked(LONG, long.rank, index, source, Some(&data)) };
             if outcome.is_err() {
-                world.trackers.release(data);
+                world.completions.release(data);
                 return outcome;
             }
             // Nobody else counts it yet, as this PE has not come to the end of `serve`.
             self.table.sent.fetch_add(1, Ordering::Relaxed);
-            world.send_active_after(data, (pe, header, words), tracker);
+            world.send_active_after(data, (pe, header, words), counter);
             Ok(())
         })
     }
@@ -190,9 +190,9 @@ impl Am<'_> {
             return array.put(rank, index, source);
         }
         let mut outcome = Ok(());
-        self.world.track((operation, array.realm().pe(rank)), Tracker::is_done, |tracker| {
-            // SAFETY: the source is borrowed until the tracker has counted the put as done.
-            outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(tracker)) };
+        self.world.track((operation, array.realm().pe(rank)), CompletionCounter::is_done, |counter| {
+            // SAFETY: the source is borrowed until the counter has counted the put as done.
+            outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(counter)) };
         });
         outcome
     }

@@ -7,7 +7,7 @@ use super::peers::Peers;
 use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
-use crate::job::restricted::{self, Callback};
+use crate::job::callback::{self, Callback};
 use crate::world::Core;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::sync::{Ordering, fence};
@@ -24,7 +24,7 @@ impl Core {
     #[inline(never)]
     #[track_caller]
     pub(crate) fn execute_messages(&self) {
-        if restricted::may_run_handlers() {
+        if callback::may_run_handlers() {
             self.execute_some();
             self.wake_futures();
         }
@@ -152,7 +152,7 @@ impl Core {
         if head.is_long && !message.data().is_empty() && self.memory.is_mapped(from) {
             self.refuse(from, "brings data along, which messages between mapped PEs do not");
         }
-        restricted::run(self, Callback::Handler { name: entry.name, from }, || (entry.function)(&message));
+        callback::run(self, Callback::Handler { name: entry.name, from }, || (entry.function)(&message));
         // SYNC POINT am-end: releases what the handler did to whoever counts it as executed.
         table.executed.fetch_add(1, Ordering::Release);
     }

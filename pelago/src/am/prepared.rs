@@ -5,7 +5,7 @@ use super::wire::{ARG_WORDS_MAX, Head, Words};
 use super::{Am, Handler};
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
-use crate::job::restricted;
+use crate::job::callback;
 use pelago_fabric::shm::ring::Claim;
 use pelago_fabric::sync::Ordering;
 use std::marker::PhantomData;
@@ -64,7 +64,7 @@ impl<'a> Prepared<'a> {
                 Place::Ring(lane, claim.expect("a wait ends when there is room"))
             }
         };
-        restricted::prepare(true);
+        callback::prepare(true);
         Prepared { am, to, most, place: Some(place), thread: PhantomData }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Prepared<'a> {
 
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
-        restricted::prepare(false);
+        callback::prepare(false);
         if let Some(Place::Ring(lane, claim)) = self.place.take() {
             lane.give_up(claim);
         }

@@ -10,7 +10,7 @@ use crate::array::rma::On;
 use crate::array::view::{View, Way};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use num_complex::Complex;
 use pelago_fabric::amo::AtomicKind;
 use pelago_fabric::sync::{
@@ -523,15 +523,15 @@ impl<T: AtomicElement> View<'_, T> {
     fn fetch_amo_cold(&self, operation: &'static str, pe: Pe, index: usize, atomic: &Atomic) -> Result<T> {
         let mut old = MaybeUninit::<T>::uninit();
         let (place, mut outcome) = (old.as_mut_ptr(), Ok(()));
-        let start = |tracker: Option<&Tracker>| {
+        let start = |counter: Option<&CompletionCounter>| {
             // SAFETY: `old` outlives the atomic, which is waited for if it goes over the net.
-            unsafe { self.amo_tracked(operation, (pe, index), atomic, place, tracker) }
+            unsafe { self.amo_tracked(operation, (pe, index), atomic, place, counter) }
         };
         match &self.world().net {
             None => outcome = start(None),
             Some(_) => {
-                let done = Tracker::is_done;
-                self.world().track((operation, pe), done, |tracker| outcome = start(Some(tracker)));
+                let done = CompletionCounter::is_done;
+                self.world().track((operation, pe), done, |counter| outcome = start(Some(counter)));
             }
         }
         // SAFETY: the atomic has happened and is complete, and so has written the old value.
@@ -539,7 +539,7 @@ impl<T: AtomicElement> View<'_, T> {
     }
 
     /// An atomic with all checks but that of the operation, as every form of it starts over the net or while
-    /// operations are counted. Without a tracker its completion is known to quiet only.
+    /// operations are counted. Without a counter its completion is known to quiet only.
     ///
     /// # Safety
     /// `old` is null, or valid for writes until the atomic is complete.
@@ -549,16 +549,16 @@ impl<T: AtomicElement> View<'_, T> {
         (pe, index): (Pe, usize),
         atomic: &Atomic,
         old: *mut T,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check(operation, pe, index, 1)?;
         self.world().tally.add(|counts| counts.atomics += 1);
         // SAFETY: PE and index were checked; the caller vouches for the place of the old value.
-        unsafe { self.start_amo(operation, pe, index, atomic, old, tracker) };
+        unsafe { self.start_amo(operation, pe, index, atomic, old, counter) };
         Ok(())
     }
 
-    /// Starts an atomic. Without a tracker its completion is known to quiet only.
+    /// Starts an atomic. Without a counter its completion is known to quiet only.
     ///
     /// # Safety
     /// PE and index are those of an element. `old` is null, or valid for writes until the atomic is complete.
@@ -569,13 +569,13 @@ impl<T: AtomicElement> View<'_, T> {
         index: usize,
         atomic: &Atomic,
         old: *mut T,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         let part = match self.way(operation, pe, index) {
             Way::Mapped(part) => part,
             Way::Net(channel, target) => {
                 // SAFETY: the caller has promised that the element exists and that `old` is valid.
-                return unsafe { self.world().start_atomic(channel, target, atomic, old.cast(), tracker) };
+                return unsafe { self.world().start_atomic(channel, target, atomic, old.cast(), counter) };
             }
         };
         // SAFETY: the caller has promised that the element exists. Arrays are aligned to 64

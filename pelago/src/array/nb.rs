@@ -12,7 +12,7 @@ use crate::array::view::View;
 use crate::base::awaited::Awaited;
 use crate::base::element::Element;
 use crate::base::error::Result;
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::event::{Event, Leaf, Outcome, Probe};
 use crate::world::World;
 use pelago_fabric::{Atomic, AtomicOp};
@@ -26,7 +26,7 @@ use std::rc::Rc;
 /// operations that are started on the scope itself.
 pub struct Scope<'scope, 'env: 'scope> {
     whole: Region<'scope>,
-    trackers: Regions,
+    completions: Regions,
     environment: PhantomData<&'env mut &'env ()>,
 }
 
@@ -35,24 +35,24 @@ pub struct Scope<'scope, 'env: 'scope> {
 pub struct Region<'scope> {
     world: &'scope World,
     /// `None` if every PE is mapped: then nothing is ever under way.
-    tracker: Option<Tracker>,
+    counter: Option<CompletionCounter>,
     /// Neither a longer nor a shorter lifetime will do: buffers live as long as the region's own scope.
     buffers: PhantomData<&'scope mut &'scope ()>,
 }
 
-/// The trackers of a scope's regions; none where every PE is mapped.
-type Regions = Option<Rc<RefCell<Vec<Tracker>>>>;
+/// The completions of a scope's regions; none where every PE is mapped.
+type Regions = Option<Rc<RefCell<Vec<CompletionCounter>>>>;
 
-/// Ends a scope, on unwinding as well: completes all its regions and gives their trackers back.
+/// Ends a scope, on unwinding as well: completes all its regions and gives their completions back.
 struct End<'env> {
     world: &'env World,
-    trackers: Regions,
+    completions: Regions,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        for tracker in self.trackers.iter().flat_map(|trackers| trackers.take()) {
-            self.world.complete_in_drop(tracker);
+        for counter in self.completions.iter().flat_map(|completions| completions.take()) {
+            self.world.complete_in_drop(counter);
         }
         self.world.order_stores();
     }
@@ -74,17 +74,17 @@ impl World {
     #[track_caller]
     pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
         let whole = Region::open(self);
-        let trackers: Regions = whole.tracker.clone().map(|tracker| Rc::new(RefCell::new(vec![tracker])));
-        let _end = End { world: self, trackers: trackers.clone() };
-        let scope = Scope { whole, trackers, environment: PhantomData };
+        let completions: Regions = whole.counter.clone().map(|counter| Rc::new(RefCell::new(vec![counter])));
+        let _end = End { world: self, completions: completions.clone() };
+        let scope = Scope { whole, completions, environment: PhantomData };
         work(&scope)
     }
 
-    /// Waits for a tracker and gives it back; in a destructor.
-    fn complete_in_drop(&self, tracker: Tracker) {
+    /// Waits for a counter and gives it back; in a destructor.
+    fn complete_in_drop(&self, counter: CompletionCounter) {
         self.finish_in_drop(|world| {
-            world.wait(Awaited::Quiet, || tracker.is_done());
-            world.trackers.release(tracker);
+            world.wait(Awaited::Quiet, || counter.is_done());
+            world.completions.release(counter);
         });
     }
 
@@ -131,8 +131,8 @@ impl<'scope> Scope<'scope, '_> {
     /// ```
     pub fn region(&'scope self) -> Region<'scope> {
         let region = Region::open(self.whole.world);
-        if let Some(trackers) = &self.trackers {
-            trackers.borrow_mut().extend(region.tracker.iter().cloned());
+        if let Some(completions) = &self.completions {
+            completions.borrow_mut().extend(region.counter.iter().cloned());
         }
         region
     }
@@ -140,8 +140,8 @@ impl<'scope> Scope<'scope, '_> {
     /// Waits until everything started so far is complete, in all regions.
     #[track_caller]
     pub fn quiet(&self) {
-        for tracker in self.trackers.iter().flat_map(|trackers| trackers.borrow().clone()) {
-            self.whole.world.wait(Awaited::Quiet, || tracker.is_done());
+        for counter in self.completions.iter().flat_map(|completions| completions.borrow().clone()) {
+            self.whole.world.wait(Awaited::Quiet, || counter.is_done());
         }
         self.whole.world.order_stores();
     }
@@ -149,8 +149,8 @@ impl<'scope> Scope<'scope, '_> {
 
 impl<'scope> Region<'scope> {
     fn open(world: &'scope World) -> Region<'scope> {
-        let tracker = (!world.routes.are_all_mapped()).then(|| world.trackers.open());
-        Region { world, tracker, buffers: PhantomData }
+        let counter = (!world.routes.are_all_mapped()).then(|| world.completions.open());
+        Region { world, counter, buffers: PhantomData }
     }
 
     /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
@@ -165,9 +165,9 @@ impl<'scope> Region<'scope> {
         index: usize,
         source: &'scope [T],
     ) -> Result<()> {
-        let tracker = self.tracker_for("put", array)?;
+        let counter = self.tracker_for("put", array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_tracked("put", pe, index, source, tracker) }
+        unsafe { array.put_tracked("put", pe, index, source, counter) }
     }
 
     /// Starts a get, as [`View::get`]. The data are there when the scope ends.
@@ -181,9 +181,9 @@ impl<'scope> Region<'scope> {
         index: usize,
         target: &'scope mut [T],
     ) -> Result<()> {
-        let tracker = self.tracker_for("get", array)?;
+        let counter = self.tracker_for("get", array)?;
         // SAFETY: the target is borrowed until the scope has completed everything.
-        unsafe { array.get_tracked("get", pe, index, target, tracker) }
+        unsafe { array.get_tracked("get", pe, index, target, counter) }
     }
 
     /// Starts a put with its signal, as [`View::put_signal`]. The source is in use until the scope ends.
@@ -216,9 +216,9 @@ impl<'scope> Region<'scope> {
         op: SignalOp,
     ) -> Result<()> {
         let (operation, signal) = ("put_signal", Signal { words: signals, index: signal_index, op });
-        let tracker = self.tracker_for(operation, array)?;
+        let counter = self.tracker_for(operation, array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.start_put_signal(operation, (pe, index), source, signal, tracker) }
+        unsafe { array.start_put_signal(operation, (pe, index), source, signal, counter) }
     }
 
     /// Starts an atomic, as [`View::amo`]. It is complete when the scope ends.
@@ -235,9 +235,9 @@ impl<'scope> Region<'scope> {
         operand: T,
     ) -> Result<()> {
         array.check_op("amo", op, false)?;
-        let tracker = self.tracker_for("amo", array)?;
+        let counter = self.tracker_for("amo", array)?;
         // SAFETY: there is no place for a result.
-        unsafe { array.amo_tracked("amo", (pe, index), &atomic(op, operand), std::ptr::null_mut(), tracker) }
+        unsafe { array.amo_tracked("amo", (pe, index), &atomic(op, operand), std::ptr::null_mut(), counter) }
     }
 
     /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
@@ -255,10 +255,10 @@ impl<'scope> Region<'scope> {
         old: &'scope mut T,
     ) -> Result<()> {
         array.check_op("fetch_amo", op, false)?;
-        let tracker = self.tracker_for("fetch_amo", array)?;
+        let counter = self.tracker_for("fetch_amo", array)?;
         let atomic = atomic(op, operand);
         // SAFETY: the place of the result is borrowed until the scope has completed everything.
-        unsafe { array.amo_tracked("fetch_amo", (pe, index), &atomic, old, tracker) }
+        unsafe { array.amo_tracked("fetch_amo", (pe, index), &atomic, old, counter) }
     }
 
     /// Starts a compare-and-swap, as [`View::compare_amo`]. The old value is there when the scope ends.
@@ -277,32 +277,32 @@ impl<'scope> Region<'scope> {
         old: &'scope mut T,
     ) -> Result<()> {
         array.check_op("compare_amo", op, true)?;
-        let tracker = self.tracker_for("compare_amo", array)?;
+        let counter = self.tracker_for("compare_amo", array)?;
         let atomic = comparing(op, compare, operand);
         // SAFETY: the place of the result is borrowed until the scope has completed everything.
-        unsafe { array.amo_tracked("compare_amo", (pe, index), &atomic, old, tracker) }
+        unsafe { array.amo_tracked("compare_amo", (pe, index), &atomic, old, counter) }
     }
 
     /// That the sources of all puts of this region are free, as an event.
     pub fn sent(&self) -> Leaf<'_> {
-        Leaf { world: self.world, probe: Probe::sent(self.tracker.as_ref()), operation: PhantomData }
+        Leaf { world: self.world, probe: Probe::sent(self.counter.as_ref()), operation: PhantomData }
     }
 
-    /// The tracker for an operation on an array; none is of use for arrays of another world, whose operations
+    /// The counter for an operation on an array; none is of use for arrays of another world, whose operations
     /// it would not count.
     pub(crate) fn tracker_for<T: Element>(
         &self,
         operation: &'static str,
         array: &View<'_, T>,
-    ) -> Result<Option<&Tracker>> {
+    ) -> Result<Option<&CompletionCounter>> {
         array.check_world(operation, self.world)?;
-        Ok(self.tracker.as_ref())
+        Ok(self.counter.as_ref())
     }
 
     /// Makes progress, and says whether everything started in this region is complete.
     pub fn test(&self) -> bool {
         self.world.progress();
-        let is_done = self.tracker.as_ref().is_none_or(Tracker::is_done);
+        let is_done = self.counter.as_ref().is_none_or(CompletionCounter::is_done);
         if is_done {
             self.world.order_stores();
         }
@@ -312,8 +312,8 @@ impl<'scope> Region<'scope> {
     /// Waits until everything started in this region is complete.
     #[track_caller]
     pub fn wait(&self) {
-        if let Some(tracker) = &self.tracker {
-            self.world.wait(Awaited::Quiet, || tracker.is_done());
+        if let Some(counter) = &self.counter {
+            self.world.wait(Awaited::Quiet, || counter.is_done());
         }
         self.world.order_stores();
     }
@@ -322,8 +322,8 @@ impl<'scope> Region<'scope> {
     /// their targets they are complete after [`wait`](Region::wait) or a quiet.
     #[track_caller]
     pub fn wait_local(&self) {
-        if let Some(tracker) = &self.tracker {
-            self.world.wait(Awaited::Quiet, || tracker.is_sent());
+        if let Some(counter) = &self.counter {
+            self.world.wait(Awaited::Quiet, || counter.is_sent());
         }
     }
 }
@@ -334,7 +334,7 @@ impl Event for Region<'_> {
     }
 
     fn probe(&self) -> Probe {
-        Probe::done(self.tracker.as_ref())
+        Probe::done(self.counter.as_ref())
     }
 }
 
@@ -350,7 +350,7 @@ impl<T: Element> View<'_, T> {
     /// context that the array is seen through, has returned.
     pub unsafe fn put_nbi(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
         // SAFETY: the caller vouches for the source.
-        unsafe { self.implicitly(|tracker| self.put_tracked("put_nbi", pe, index, source, tracker)) }
+        unsafe { self.implicitly(|counter| self.put_tracked("put_nbi", pe, index, source, counter)) }
     }
 
     /// Starts a get and leaves it to the next quiet of its context (OpenSHMEM's `get_nbi`). In safe code,
@@ -364,18 +364,18 @@ impl<T: Element> View<'_, T> {
     /// context that the array is seen through, has returned.
     pub unsafe fn get_nbi(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
         // SAFETY: the caller vouches for the target.
-        unsafe { self.implicitly(|tracker| self.get_tracked("get_nbi", pe, index, target, tracker)) }
+        unsafe { self.implicitly(|counter| self.get_tracked("get_nbi", pe, index, target, counter)) }
     }
 
-    /// Starts an operation with a tracker that nobody asks: only quiet knows when it is complete.
-    fn implicitly(&self, start: impl FnOnce(Option<&Tracker>) -> Result<()>) -> Result<()> {
+    /// Starts an operation with a counter that nobody asks: only quiet knows when it is complete.
+    fn implicitly(&self, start: impl FnOnce(Option<&CompletionCounter>) -> Result<()>) -> Result<()> {
         let world = self.world();
         if world.routes.are_all_mapped() {
             return start(None);
         }
-        let tracker = world.trackers.open();
-        let outcome = start(Some(&tracker));
-        world.trackers.release(tracker);
+        let counter = world.completions.open();
+        let outcome = start(Some(&counter));
+        world.completions.release(counter);
         outcome
     }
 
@@ -394,9 +394,9 @@ impl<T: Element> View<'_, T> {
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn put_nb(&self, pe: Pe, index: usize, source: Vec<T>) -> Result<Transfer<'_, T>> {
-        Transfer::of_put(self.world(), source, |source, tracker| {
+        Transfer::of_put(self.world(), source, |source, counter| {
             // SAFETY: the transfer owns the source and frees it only after it is sent.
-            unsafe { self.put_tracked("put_nb", pe, index, source, tracker) }
+            unsafe { self.put_tracked("put_nb", pe, index, source, counter) }
         })
     }
 
@@ -405,9 +405,9 @@ impl<T: Element> View<'_, T> {
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is started then.
     pub fn get_nb(&self, pe: Pe, index: usize, target: Vec<T>) -> Result<Transfer<'_, T>> {
-        Transfer::of_get(self.world(), target, |target, tracker| {
+        Transfer::of_get(self.world(), target, |target, counter| {
             // SAFETY: the transfer owns the target and gives it out only after the get is complete.
-            unsafe { self.get_tracked("get_nb", pe, index, target, tracker) }
+            unsafe { self.get_tracked("get_nb", pe, index, target, counter) }
         })
     }
 }
@@ -431,31 +431,31 @@ impl<'a, T: Element> Transfer<'a, T> {
         Transfer { region: Region::open(world), start, len, capacity, is_put }
     }
 
-    /// A put that `start` starts from the buffer. It is done with it when the tracker says that it is sent,
+    /// A put that `start` starts from the buffer. It is done with it when the counter says that it is sent,
     /// or at once if it was given none.
     pub(crate) fn of_put(
         world: &'a World,
         source: Vec<T>,
-        start: impl FnOnce(&[T], Option<&Tracker>) -> Result<()>,
+        start: impl FnOnce(&[T], Option<&CompletionCounter>) -> Result<()>,
     ) -> Result<Transfer<'a, T>> {
         let transfer = Transfer::new(world, source, true);
         // SAFETY: these are the parts of a vector, which nobody writes to while it is the source of a put.
         let source = unsafe { std::slice::from_raw_parts(transfer.start, transfer.len) };
-        start(source, transfer.region.tracker.as_ref())?;
+        start(source, transfer.region.counter.as_ref())?;
         Ok(transfer)
     }
 
-    /// A get that `start` starts into the buffer. It is complete when the tracker says that it is done, or at
+    /// A get that `start` starts into the buffer. It is complete when the counter says that it is done, or at
     /// once if it was given none.
     pub(crate) fn of_get(
         world: &'a World,
         target: Vec<T>,
-        start: impl FnOnce(&mut [T], Option<&Tracker>) -> Result<()>,
+        start: impl FnOnce(&mut [T], Option<&CompletionCounter>) -> Result<()>,
     ) -> Result<Transfer<'a, T>> {
         let transfer = Transfer::new(world, target, false);
         // SAFETY: these are the parts of a vector, which nobody else touches before the get is complete.
         let target = unsafe { std::slice::from_raw_parts_mut(transfer.start, transfer.len) };
-        start(target, transfer.region.tracker.as_ref())?;
+        start(target, transfer.region.counter.as_ref())?;
         Ok(transfer)
     }
 
@@ -522,10 +522,10 @@ impl<T: Element> Outcome for Transfer<'_, T> {
 
 impl<T: Element> Drop for Transfer<'_, T> {
     fn drop(&mut self) {
-        if let Some(tracker) = self.region.tracker.take() {
-            match self.is_put && tracker.is_sent() {
-                true => self.region.world.trackers.release(tracker),
-                false => self.region.world.complete_in_drop(tracker),
+        if let Some(counter) = self.region.counter.take() {
+            match self.is_put && counter.is_sent() {
+                true => self.region.world.completions.release(counter),
+                false => self.region.world.complete_in_drop(counter),
             }
         }
         drop(self.take_buffer());
@@ -606,8 +606,8 @@ impl Outcome for Update<'_> {
 
 impl Drop for Update<'_> {
     fn drop(&mut self) {
-        if let Some(tracker) = self.0.tracker.take() {
-            self.0.world.trackers.release(tracker);
+        if let Some(counter) = self.0.counter.take() {
+            self.0.world.completions.release(counter);
         }
     }
 }
@@ -632,9 +632,9 @@ impl<T: AtomicElement> View<'_, T> {
     pub fn amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Update<'_>> {
         self.check_op("amo_nb", op, false)?;
         let update = Update(Region::open(self.world()));
-        let (atomic, tracker) = (atomic(op, operand), update.0.tracker.as_ref());
+        let (atomic, counter) = (atomic(op, operand), update.0.counter.as_ref());
         // SAFETY: there is no place for a result.
-        unsafe { self.amo_tracked("amo_nb", (pe, index), &atomic, std::ptr::null_mut(), tracker)? };
+        unsafe { self.amo_tracked("amo_nb", (pe, index), &atomic, std::ptr::null_mut(), counter)? };
         Ok(update)
     }
 
@@ -667,9 +667,9 @@ impl<T: AtomicElement> View<'_, T> {
 
     fn start_fetch(&self, operation: &'static str, at: (Pe, usize), atomic: &Atomic) -> Result<Fetch<'_, T>> {
         let transfer = Transfer::new(self.world(), vec![T::from_word(0)], false);
-        let tracker = transfer.region.tracker.as_ref();
+        let counter = transfer.region.counter.as_ref();
         // SAFETY: the transfer owns the place of the old value until the atomic is complete.
-        unsafe { self.amo_tracked(operation, at, atomic, transfer.start, tracker)? };
+        unsafe { self.amo_tracked(operation, at, atomic, transfer.start, counter)? };
         Ok(Fetch(transfer))
     }
 

@@ -10,8 +10,8 @@ use crate::base::counters::Counters;
 use crate::base::element::Element;
 use crate::base::error::Result;
 use crate::endpoint::channel::{Injector, Target};
-use crate::endpoint::tracker::Tracker;
-use crate::job::restricted;
+use crate::endpoint::completion_counter::CompletionCounter;
+use crate::job::callback;
 use crate::memory::segment::Part;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 use std::mem::MaybeUninit;
@@ -68,7 +68,7 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE or the range exceeds the array; nothing is written then.
     #[inline]
     pub fn put(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
-        // SAFETY: without a tracker the source is free when this returns.
+        // SAFETY: without a counter the source is free when this returns.
         unsafe { self.put_tracked("put", pe, index, source, None) }
     }
 
@@ -78,7 +78,7 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE or the range exceeds the array; nothing is read then.
     #[inline]
     pub fn get(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
-        // SAFETY: without a tracker the data are there when this returns.
+        // SAFETY: without a counter the data are there when this returns.
         unsafe { self.get_tracked("get", pe, index, target, None) }
     }
 
@@ -123,7 +123,7 @@ impl<T: Element> View<'_, T> {
         // SAFETY: the origin is the view of this call, as `p_far` has said.
         let view = unsafe { &*origin.cast::<Self>() };
         let target = Target { operation: "p", pe, offset_bytes };
-        // SAFETY: there is such a PE, and `p` has checked the index; without a tracker the source is
+        // SAFETY: there is such a PE, and `p` has checked the index; without a counter the source is
         // free when this returns.
         unsafe { view.net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
         Ok(())
@@ -132,15 +132,15 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     fn p_checked(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        // SAFETY: without a tracker the source is free when this returns.
+        // SAFETY: without a counter the source is free when this returns.
         unsafe { self.put_cold("p", pe, index, &[value], None) }
     }
 
     /// A put with all checks, as every form of it starts. Over the net it is only started if there is a
-    /// tracker, which then counts it.
+    /// counter, which then counts it.
     ///
     /// # Safety
-    /// The source stays as it is until the tracker has counted it as sent.
+    /// The source stays as it is until the counter has counted it as sent.
     #[inline(always)]
     pub(crate) unsafe fn put_tracked(
         &self,
@@ -148,15 +148,15 @@ impl<T: Element> View<'_, T> {
         pe: Pe,
         index: usize,
         source: &[T],
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         let Some(part) = self.place.fast(pe) else {
             // SAFETY: the caller has promised that the source stays as it is.
-            return unsafe { self.put_cold(operation, pe, index, source, tracker) };
+            return unsafe { self.put_cold(operation, pe, index, source, counter) };
         };
         if !self.has_range(index, source.len()) {
             // SAFETY: the caller has promised that the source stays as it is.
-            return unsafe { self.put_cold(operation, pe, index, source, tracker) };
+            return unsafe { self.put_cold(operation, pe, index, source, counter) };
         }
         // SAFETY: the range was compared with the array's length above.
         unsafe { part.write(index, source) };
@@ -173,20 +173,20 @@ impl<T: Element> View<'_, T> {
         pe: Pe,
         index: usize,
         source: &[T],
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check(operation, pe, index, source.len())?;
         self.count_put(source.len());
         // SAFETY: PE and range were checked; the caller vouches for the source.
-        unsafe { self.start_put(operation, pe, index, source, tracker) };
+        unsafe { self.start_put(operation, pe, index, source, counter) };
         Ok(())
     }
 
     /// A get with all checks, as every form of it starts. Over the net it is only started if there is a
-    /// tracker, which then counts it.
+    /// counter, which then counts it.
     ///
     /// # Safety
-    /// Nobody touches the target until the tracker has counted it as done.
+    /// Nobody touches the target until the counter has counted it as done.
     #[inline(always)]
     pub(crate) unsafe fn get_tracked(
         &self,
@@ -194,15 +194,15 @@ impl<T: Element> View<'_, T> {
         pe: Pe,
         index: usize,
         target: &mut [T],
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         let Some(part) = self.place.fast(pe) else {
             // SAFETY: the caller has promised that nobody touches the target.
-            return unsafe { self.get_cold(operation, pe, index, target, tracker) };
+            return unsafe { self.get_cold(operation, pe, index, target, counter) };
         };
         if !self.has_range(index, target.len()) {
             // SAFETY: the caller has promised that nobody touches the target.
-            return unsafe { self.get_cold(operation, pe, index, target, tracker) };
+            return unsafe { self.get_cold(operation, pe, index, target, counter) };
         }
         // SAFETY: the range was compared with the array's length above.
         unsafe { part.read(index, target) };
@@ -219,9 +219,9 @@ impl<T: Element> View<'_, T> {
         pe: Pe,
         index: usize,
         target: &mut [T],
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
-        if tracker.is_none() && pe < self.place.limit && self.has_range(index, target.len()) {
+        if counter.is_none() && pe < self.place.limit && self.has_range(index, target.len()) {
             // SAFETY: PE and range were checked, and the target is there until this returns.
             let is_here = unsafe { self.g_short(pe, index, target.as_mut_ptr().cast(), size_of_val(target)) };
             if is_here {
@@ -231,7 +231,7 @@ impl<T: Element> View<'_, T> {
         self.check(operation, pe, index, target.len())?;
         self.count_get(target.len());
         // SAFETY: PE and range were checked; the caller vouches for the target.
-        unsafe { self.start_get(operation, pe, index, target, tracker) };
+        unsafe { self.start_get(operation, pe, index, target, counter) };
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl<T: Element> View<'_, T> {
     #[cold]
     #[inline(never)]
     unsafe fn g_far(&self, pe: Pe, index: usize) -> Result<T> {
-        if !restricted::may_wait() {
+        if !callback::may_wait() {
             return self.g_checked(pe, index);
         }
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
@@ -296,7 +296,7 @@ impl<T: Element> View<'_, T> {
     /// There is such a member; the elements are in the array; `into` is valid for writes until this returns.
     unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
-        if !restricted::may_wait() {
+        if !callback::may_wait() {
             return false;
         }
         let (world, from) = (self.world(), (pe, offset_bytes));
@@ -316,7 +316,7 @@ impl<T: Element> View<'_, T> {
             Way::Net(channel, source) => (channel, source),
         };
         let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: PE and index were checked; without a tracker the value is there when the call returns.
+        // SAFETY: PE and index were checked; without a counter the value is there when the call returns.
         unsafe {
             channel.get(self.world(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
             Ok(value.assume_init())
@@ -333,8 +333,8 @@ impl<T: Element> View<'_, T> {
         self.world().tally.add(|c| *c = Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes, ..*c });
     }
 
-    /// Starts a put; between PEs that map each other it is then complete. Without a tracker the source is
-    /// free at return, else when the tracker has counted it as sent.
+    /// Starts a put; between PEs that map each other it is then complete. Without a counter the source is
+    /// free at return, else when the counter has counted it as sent.
     ///
     /// # Safety
     /// The range lies in the array on a PE of the job. The source stays as it is for as long as said above.
@@ -344,19 +344,19 @@ impl<T: Element> View<'_, T> {
         pe: Pe,
         index: usize,
         source: &[T],
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         match self.way(operation, pe, index) {
             // SAFETY: the caller vouches for the range.
             Way::Mapped(part) => unsafe { part.write(index, source) },
             // SAFETY: the caller vouches for the range and the source.
             Way::Net(channel, target) => unsafe {
-                channel.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), tracker);
+                channel.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), counter);
             },
         }
     }
 
-    /// Starts a get; between PEs that map each other, and without a tracker, it is then complete.
+    /// Starts a get; between PEs that map each other, and without a counter, it is then complete.
     ///
     /// # Safety
     /// The range lies in the array on a PE of the job. Nobody touches the target until the get is complete.
@@ -366,14 +366,14 @@ impl<T: Element> View<'_, T> {
         pe: Pe,
         index: usize,
         target: &mut [T],
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         match self.way(operation, pe, index) {
             // SAFETY: the caller vouches for the range.
             Way::Mapped(part) => unsafe { part.read(index, target) },
             // SAFETY: the caller vouches for the range and the target.
             Way::Net(channel, source) => unsafe {
-                channel.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), tracker);
+                channel.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), counter);
             },
         }
     }
@@ -451,7 +451,7 @@ impl<T: Element> On<'_, T> {
             unsafe { self.part.write(index, source) };
             return Ok(());
         }
-        // SAFETY: without a tracker the source is free when this returns.
+        // SAFETY: without a counter the source is free when this returns.
         unsafe { self.view.put_cold("put", self.pe, index, source, None) }
     }
 
@@ -466,7 +466,7 @@ impl<T: Element> On<'_, T> {
             unsafe { self.part.read(index, target) };
             return Ok(());
         }
-        // SAFETY: without a tracker the data are there when this returns.
+        // SAFETY: without a counter the data are there when this returns.
         unsafe { self.view.get_cold("get", self.pe, index, target, None) }
     }
 }

@@ -14,7 +14,7 @@ use crate::array::local::Local;
 use crate::array::view::{View, Way};
 use crate::base::element::Element;
 use crate::base::error::Result;
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::memory::segment::Part;
 use pelago_fabric::sync::{Ordering, fence, fence_after_update};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
@@ -105,16 +105,16 @@ impl<T: Element> View<'_, T> {
     #[inline(never)]
     fn put_signal_cold(&self, pe: Pe, index: usize, source: &[T], signal: Signal<'_>) -> Result<()> {
         let mut outcome = Ok(());
-        let start = |tracker: Option<&Tracker>| {
+        let start = |counter: Option<&CompletionCounter>| {
             // SAFETY: the source is free when this returns: at once without a net, else as `track` waits for
             // it.
-            unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, tracker) }
+            unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, counter) }
         };
         match &self.world().net {
             None => start(None),
             Some(_) => {
                 let to = ("put_signal", pe);
-                self.world().track(to, Tracker::is_sent, |tracker| outcome = start(Some(tracker)));
+                self.world().track(to, CompletionCounter::is_sent, |counter| outcome = start(Some(counter)));
                 outcome
             }
         }
@@ -144,11 +144,11 @@ impl<T: Element> View<'_, T> {
         unsafe { self.start_put_signal("put_signal_nbi", (pe, index), source, signal, None) }
     }
 
-    /// Starts a put with its signal, with all checks. The tracker counts the whole; without one only the
+    /// Starts a put with its signal, with all checks. The counter counts the whole; without one only the
     /// quiet of its channel tells when it is complete.
     ///
     /// # Safety
-    /// The source stays as it is until the tracker has counted it as sent, or else until the channel is
+    /// The source stays as it is until the counter has counted it as sent, or else until the channel is
     /// quiet.
     pub(crate) unsafe fn start_put_signal(
         &self,
@@ -156,7 +156,7 @@ impl<T: Element> View<'_, T> {
         (pe, index): (Pe, usize),
         source: &[T],
         signal: Signal<'_>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check_signal(operation, pe, index, source.len(), signal)?;
         let world = self.world();
@@ -179,16 +179,16 @@ impl<T: Element> View<'_, T> {
             let (source, bytes) = (source.as_ptr().cast(), size_of_val(source));
             // SAFETY: ranges and PE were checked, and the caller vouches for the source.
             unsafe {
-                channel.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), tracker)
+                channel.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), counter)
             };
             return Ok(());
         }
-        let data = world.trackers.open();
+        let data = world.completions.open();
         // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches
-        // for the source; the tracker counts it as sent only after the data are complete.
+        // for the source; the counter counts it as sent only after the data are complete.
         unsafe {
             channel.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
-            world.start_atomic_after(data, channel, word, signal.op.atomic(), tracker);
+            world.start_atomic_after(data, channel, word, signal.op.atomic(), counter);
         }
         Ok(())
     }

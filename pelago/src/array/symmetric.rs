@@ -5,7 +5,7 @@ use crate::base::awaited::Awaited;
 use crate::base::call::Call;
 use crate::base::element::Element;
 use crate::base::error::Result;
-use crate::base::last_words::panic_text;
+use crate::base::panic_message::panic_text;
 use crate::memory::arrays::{ArrayId, Block};
 use crate::memory::segment::Place;
 use crate::memory::usage::Usage;

@@ -1,7 +1,7 @@
 //! Errors: each names the PE, the operation, the range and what to do.
 
 use crate::Pe;
-use crate::base::last_words;
+use crate::base::panic_message;
 use crate::base::{atomic_ops::AtomicOps, atomic_type::AtomicType};
 use pelago_boot::{BootError, SettingError};
 use pelago_fabric::{AtomicKind, AtomicOp, FabricError};
@@ -649,7 +649,7 @@ impl Error {
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
         let kind = Box::new(kind.into());
-        last_words::keep_error(&kind);
+        panic_message::keep_error(&kind);
         Error(kind)
     }
 }

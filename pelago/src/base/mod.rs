@@ -9,7 +9,7 @@ pub(crate) mod element;
 pub(crate) mod error;
 pub(crate) mod kind;
 pub(crate) mod label;
-pub(crate) mod last_words;
 pub(crate) mod locked;
+pub(crate) mod panic_message;
 pub(crate) mod semaphore_kind;
 pub(crate) mod vote;

@@ -14,7 +14,7 @@ use super::shape::{Blocks, Operation};
 use super::span::Span;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
-use crate::job::restricted;
+use crate::job::callback;
 use crate::team::Team;
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same
@@ -339,7 +339,7 @@ impl<'w> Team<'w> {
 
     /// How much the memory is used that this PE's scheduled operations of the team synchronise on.
     pub fn sync_counts(&self) -> super::sync_memory::SyncCounts {
-        restricted::forbid(self.world, "sync_counts");
+        callback::forbid(self.world, "sync_counts");
         self.core.engine().sync_counts()
     }
 }

@@ -13,7 +13,7 @@ use super::table::find;
 use crate::base::awaited::Awaited;
 use crate::base::awaited::within;
 use crate::base::error::{ErrorKind, Result};
-use crate::job::restricted;
+use crate::job::callback;
 use crate::memory::usage::Usage;
 use crate::team::{Team, TeamCore};
 use crate::wait::stall;
@@ -407,7 +407,7 @@ impl Core {
     #[track_caller]
     pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
         if !progress.is_done() {
-            restricted::forbid(self, operation);
+            callback::forbid(self, operation);
             let awaited = Awaited::member(operation, None);
             let needed = stall::Needed::begin();
             let awaits = || {

@@ -17,7 +17,7 @@ use super::block::{BOARD_BYTES, BOARDS, PAGE_BYTES};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use crate::base::awaited::Awaited;
-use crate::job::restricted::{self, Callback};
+use crate::job::callback::{self, Callback};
 use crate::team::TeamCore;
 use crate::world::Core;
 use pelago_fabric::copy;
@@ -127,7 +127,7 @@ impl Direct<'_> {
         match meeting.arrive(self.team.len() as u32, number) {
             true => self.world.ring_sleepers(),
             false => {
-                restricted::forbid(self.world, self.operation);
+                callback::forbid(self.world, self.operation);
                 let awaited = Awaited::member(self.operation, None);
                 // Who has left before this is over has not come, and cannot come any more.
                 let left = || {
@@ -215,7 +215,7 @@ impl Direct<'_> {
     #[track_caller]
     pub(crate) fn agree(&self, value: &[u8], values: &mut [u8]) -> Result<(), Rank> {
         assert!(value.len() <= PAGE_BYTES && values.len() == value.len() * self.team.len());
-        restricted::forbid(self.world, self.operation);
+        callback::forbid(self.world, self.operation);
         let (team, bytes) = (self.team, value.len());
         let number = team.sequence.load(Ordering::Relaxed) + 1;
         // All have looked at what is in the place of this number: they have begun a later operation.
@@ -737,7 +737,7 @@ fn await_board(world: &Core, team: &TeamCore, operation: &'static str, (rank, nu
     let board = team.board(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*board.stamp };
-    restricted::forbid(world, operation);
+    callback::forbid(world, operation);
     let direct = Direct { world, team, operation };
     world.wait(direct.awaits(rank), direct.watching((rank, number), || stamp.has_reached(number)));
 }
@@ -747,7 +747,7 @@ fn await_board(world: &Core, team: &TeamCore, operation: &'static str, (rank, nu
 #[track_caller]
 fn wait_begun(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
-    restricted::forbid(world, operation);
+    callback::forbid(world, operation);
     world.wait(direct.awaits(rank), direct.watching((rank, number), || begun.has_reached(number)));
 }
 
@@ -775,11 +775,11 @@ unsafe fn fold_by_function(
 ) {
     let &Direct { world, team, operation } = direct;
     let number = team.sequence.load(Ordering::Relaxed);
-    restricted::run(world, Callback::Function(operation), || {
+    callback::run(world, Callback::Function(operation), || {
         // SAFETY: the caller vouches for operands and `into`.
         unsafe { combiner.fold(operands, into, bytes) };
         if team.sequence.load(Ordering::Relaxed) != number {
-            restricted::forbid(world, "another operation of the team");
+            callback::forbid(world, "another operation of the team");
         }
     });
 }

@@ -17,9 +17,9 @@ use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::{locked, try_locked};
 use crate::endpoint::channel::Target;
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::job::Job;
-use crate::job::restricted::{self, Callback};
+use crate::job::callback::{self, Callback};
 use crate::memory::route::Route;
 use crate::memory::usage::{InUse, Usage};
 use crate::realm::Bases;
@@ -218,7 +218,7 @@ impl Progress {
 
 /// A put whose data are under way and whose signal comes after them.
 struct Following {
-    data: Tracker,
+    data: CompletionCounter,
     to: Rank,
     mark: Mark,
 }
@@ -239,9 +239,9 @@ struct Request {
     looks: u32,
     /// What the signals that were waited for have announced.
     announced: Vec<Announced>,
-    transfers: Option<Tracker>,
+    transfers: Option<CompletionCounter>,
     /// Counts puts with signals, if they are one operation and their sources are in use.
-    sources: Option<Tracker>,
+    sources: Option<CompletionCounter>,
     following: Vec<Following>,
     progress: Arc<Progress>,
     /// Keeps the arrays from being reclaimed.
@@ -266,7 +266,7 @@ impl Core {
         operands: Operands,
         usages: [Option<Arc<Usage>>; 2],
     ) -> Result<Arc<Progress>> {
-        restricted::forbid(self, operation);
+        callback::forbid(self, operation);
         let progress = Arc::new(Progress::default());
         let mut running = self.collectives.running();
         let scratch = self.take_scratch(team, operation, plan.schedule.scratch_bytes)?;
@@ -410,9 +410,9 @@ impl Core {
             return self.write_word(pe, offset_bytes, value, OPERATION);
         }
         let (target, word) = (Target { operation: OPERATION, pe, offset_bytes }, value.to_ne_bytes());
-        self.track((OPERATION, pe), Tracker::is_done, |tracker| {
+        self.track((OPERATION, pe), CompletionCounter::is_done, |counter| {
             // SAFETY: the word lies in the region; `track` does not return before the put is complete.
-            unsafe { self.net_channel().put(self, target, word.as_ptr(), word.len(), Some(tracker)) };
+            unsafe { self.net_channel().put(self, target, word.as_ptr(), word.len(), Some(counter)) };
         });
     }
 
@@ -422,7 +422,7 @@ impl Core {
         if self.routes.to(pe) == Route::Net {
             let (net, target) = (self.net_channel(), Target { operation, pe, offset_bytes });
             let word = value.to_ne_bytes();
-            // SAFETY: the word lies in the region, aligned; without a tracker the source is free when this
+            // SAFETY: the word lies in the region, aligned; without a counter the source is free when this
             // returns.
             unsafe {
                 match net.signals(0) {
@@ -448,7 +448,7 @@ impl Core {
 
     /// Whether no operation is under way on a team here, and nothing is to be done for its memory.
     pub(crate) fn is_at_rest(&self, team: &Arc<TeamCore>) -> bool {
-        restricted::forbid(self, "an end of operations under way");
+        callback::forbid(self, "an end of operations under way");
         let running = self.collectives.running();
         !running.requests.iter().any(|request| Arc::ptr_eq(&request.team, team))
             && !running.restless.iter().any(|restless| Arc::ptr_eq(restless, team))
@@ -458,7 +458,7 @@ impl Core {
     #[track_caller]
     pub(crate) fn finish_collectives(&self) {
         if self.has_active_operations() {
-            restricted::forbid(self, "an end of operations under way");
+            callback::forbid(self, "an end of operations under way");
             let awaited = Awaited::Collective { operation: "the end of the job", pe: None };
             self.wait(awaited, || !self.has_active_operations());
         }
@@ -516,8 +516,8 @@ impl Request {
         }
         engine.memory.end(self.lease.as_ref().expect("it is admitted"));
         engine.scratch.extend(self.scratch.take());
-        let trackers = self.transfers.take().into_iter().chain(self.sources.take());
-        trackers.for_each(|tracker| world.trackers.release(tracker));
+        let completions = self.transfers.take().into_iter().chain(self.sources.take());
+        completions.for_each(|counter| world.completions.release(counter));
         // SYNC POINT collective: releases what the operation has written.
         self.progress.is_done.store(true, Ordering::Release);
         true
@@ -561,7 +561,7 @@ impl Request {
                 // SAFETY: the shape says that the places have so many bytes.
                 let combine = || unsafe { combiner.combine(left, right, into, bytes) };
                 match combiner.is_function() {
-                    true => restricted::run(world, Callback::Function(self.operation), combine),
+                    true => callback::run(world, Callback::Function(self.operation), combine),
                     false => combine(),
                 }
                 true
@@ -627,16 +627,16 @@ impl Request {
     fn is_complete(&mut self, world: &Core, engine: &TeamEngine) -> bool {
         self.follow(world, engine);
         self.following.is_empty()
-            && self.transfers.as_ref().is_none_or(Tracker::is_done)
-            && self.sources.as_ref().is_none_or(Tracker::is_sent)
+            && self.transfers.as_ref().is_none_or(CompletionCounter::is_done)
+            && self.sources.as_ref().is_none_or(CompletionCounter::is_sent)
     }
 
-    fn transfers(&mut self, world: &Core) -> Tracker {
-        self.transfers.get_or_insert_with(|| world.trackers.open()).clone()
+    fn transfers(&mut self, world: &Core) -> CompletionCounter {
+        self.transfers.get_or_insert_with(|| world.completions.open()).clone()
     }
 
-    fn sources(&mut self, world: &Core) -> Tracker {
-        self.sources.get_or_insert_with(|| world.trackers.open()).clone()
+    fn sources(&mut self, world: &Core) -> CompletionCounter {
+        self.sources.get_or_insert_with(|| world.completions.open()).clone()
     }
 
     /// Where a place of the own memory is.

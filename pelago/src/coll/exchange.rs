@@ -11,7 +11,7 @@ use super::shape::{Operation, Shape};
 use super::sync_memory::{ALL_SIGNAL_MAX, Plan};
 use super::table::find;
 use crate::base::awaited::Awaited;
-use crate::job::restricted;
+use crate::job::callback;
 use crate::realm::Bases;
 use crate::team::TeamCore;
 use crate::wait::stall;
@@ -52,7 +52,7 @@ impl Core {
         value: &[u8],
         values: &mut [u8],
     ) {
-        restricted::forbid(self, "exchange");
+        callback::forbid(self, "exchange");
         let (n, ranks) = (team.len(), team.engine().block_ranks);
         team.agrees(&self.memory, exchange);
         let said_bytes = value.len() + 8;

@@ -23,7 +23,7 @@ use crate::array::signal::SignalOp;
 use crate::base::awaited::Awaited;
 use crate::base::vote::{VOTE_BYTES, Vote};
 use crate::endpoint::channel::Target;
-use crate::job::restricted;
+use crate::job::callback;
 use crate::team::TeamCore;
 use crate::world::Core;
 use pelago_fabric::copy;
@@ -120,7 +120,7 @@ impl Staging<'_> {
         }
         let bytes = count * size_of::<u64>();
         // SYNC POINT staged: what this PE has done before is done when the receiver sees the words.
-        // SAFETY: the buffer lies in the member's block; without a tracker the source is free at return.
+        // SAFETY: the buffer lies in the member's block; without a counter the source is free at return.
         unsafe { net.put_message(self.world, target, words.as_ptr().cast(), bytes) };
     }
 
@@ -148,7 +148,7 @@ impl Staging<'_> {
             true
         };
         if !ready() {
-            restricted::forbid(self.world, self.operation);
+            callback::forbid(self.world, self.operation);
             let awaited = Awaited::member(self.operation, Some(self.team.pe(from)));
             self.world.wait(awaited, || {
                 looks = looks.wrapping_add(1);

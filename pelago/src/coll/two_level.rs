@@ -23,7 +23,7 @@ use super::staging::{PACKED_BYTES, Page, Staging, staged_bytes};
 use super::sync_memory::Plan;
 use crate::base::error::Result;
 use crate::base::vote::Vote;
-use crate::job::restricted::{self, Callback};
+use crate::job::callback::{self, Callback};
 use crate::team::{Team, TeamCore};
 use crate::world::Core;
 use pelago_fabric::copy;
@@ -95,7 +95,7 @@ impl TeamCore {
             return None;
         }
         // A function of a reduction is called under the lock that the hierarchy is made with.
-        restricted::forbid(world, call.name());
+        callback::forbid(world, call.name());
         let levels = self.hierarchy(world)?;
         let is_wanted = || world.collectives.preferences().wants_levels(&call.shape(self));
         (matches!(call.blocks, Blocks::Equal) && is_wanted()).then_some(levels)
@@ -300,7 +300,7 @@ impl TwoLevel<'_> {
     /// Runs what combines, as user's code if it is a function.
     fn run(&self, combiner: &Combiner, combine: impl FnOnce(&Combiner)) {
         match combiner.is_function() {
-            true => restricted::run(self.world, Callback::Function(self.operation), || combine(combiner)),
+            true => callback::run(self.world, Callback::Function(self.operation), || combine(combiner)),
             false => combine(combiner),
         }
     }

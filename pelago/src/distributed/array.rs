@@ -12,7 +12,7 @@ use crate::base::call::conversion;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
-use crate::job::restricted;
+use crate::job::callback;
 use crate::space::Space;
 use crate::upc::{BlockSize, Layout, SharedArray};
 use crate::world::World;
@@ -202,7 +202,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     fn convert<B: Access>(self) -> Result<Array<'w, T, B>> {
         let Array { parts, state } = self;
         let (world, realm) = (parts.parts().world(), parts.parts().realm());
-        restricted::forbid(world, conversion(B::CODE));
+        callback::forbid(world, conversion(B::CODE));
         drop(state);
         let offset_bytes = parts.parts().place.offset_bytes();
         realm.agree(world, Call::Convert { offset_bytes, to: B::CODE })?;

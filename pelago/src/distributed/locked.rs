@@ -12,7 +12,7 @@ use crate::Pe;
 use crate::base::element::Element;
 use crate::base::error::Result;
 use crate::coll::reduction::{ReduceOp, Reducible};
-use crate::job::restricted::{self, Callback};
+use crate::job::callback::{self, Callback};
 use crate::upc::SharedArray;
 use crate::vis::Indexed;
 use std::ops::{Add, Deref, DerefMut, Range};
@@ -178,7 +178,7 @@ impl<T: Element> Array<'_, T, Locked> {
             self.state.with(operation, (Mode::Write, pe), || {
                 let mut values = zeros::<T>(places.len());
                 view.get_indexed(pe, &mut values, &Indexed::elements(&places))?;
-                restricted::run(view.world(), Callback::Function(operation), || {
+                callback::run(view.world(), Callback::Function(operation), || {
                     for &(at, operand) in &changes {
                         values[at] = new(values[at], operand);
                     }

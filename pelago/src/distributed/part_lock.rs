@@ -25,7 +25,7 @@ use crate::base::call::Call;
 use crate::base::error::Result;
 use crate::base::kind::ObjectKind;
 use crate::base::locked::locked;
-use crate::job::restricted;
+use crate::job::callback;
 use crate::lock::queue::{LOCK_WORDS, Queue};
 use crate::realm::Realm;
 use crate::world::World;
@@ -91,7 +91,7 @@ impl<'w> PartLocks<'w> {
         (mode, owner): (Mode, Pe),
         work: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        restricted::forbid(self.words.world(), operation);
+        callback::forbid(self.words.world(), operation);
         let _turn = self.turn();
         self.release_forgotten();
         self.acquire(mode, owner)?;
@@ -101,7 +101,7 @@ impl<'w> PartLocks<'w> {
 
     /// Takes the own part for a guard. The caller has the array for itself.
     pub(super) fn hold(&self, operation: &'static str, mode: Mode) -> Result<()> {
-        restricted::forbid(self.words.world(), operation);
+        callback::forbid(self.words.world(), operation);
         let _turn = self.turn();
         self.release_forgotten();
         self.acquire(mode, self.me())?;

@@ -25,7 +25,7 @@ use crate::array::amo::AtomicElement;
 use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
 use crate::base::error::{ErrorKind, Result};
-use crate::job::restricted;
+use crate::job::callback;
 use crate::memory::route::Executor;
 use crate::team::Team;
 use crate::world::World;
@@ -107,7 +107,7 @@ impl<'w> Team<'w> {
     #[track_caller]
     pub fn atomic_domain<T: AtomicElement>(&self, ops: impl Into<AtomicOps>) -> Result<AtomicDomain<'w, T>> {
         let (world, ops) = (self.world(), ops.into());
-        restricted::forbid(world, MAKING);
+        callback::forbid(world, MAKING);
         let executor = AtomicExecutor::of(world, T::KIND);
         let mine = Offer { kind: T::KIND, executor, ops }.words();
         let all = self.exchange_words(MAKING, mine)?;

@@ -9,7 +9,7 @@
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::locked::{locked, try_locked};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
@@ -288,19 +288,19 @@ impl Channel {
     /// Starts a get of a few words, no more than one transfer takes; `false` if the provider has no room now.
     ///
     /// # Safety
-    /// The words lie in the heap, aligned. `into` is valid for writes until the tracker has counted the get
+    /// The words lie in the heap, aligned. `into` is valid for writes until the counter has counted the get
     /// as done.
     pub(crate) unsafe fn try_get(
         &self,
         source: Target,
         into: *mut u64,
         words: usize,
-        tracker: &Tracker,
+        counter: &CompletionCounter,
     ) -> bool {
         let gets = self.injector.other_gets();
         self.started(gets);
-        tracker.begin(false);
-        let (bytes, completion) = (words * size_of::<u64>(), Completion::Tracked(tracker.token()));
+        counter.begin(false);
+        let (bytes, completion) = (words * size_of::<u64>(), Completion::Tracked(counter.token()));
         let (pe, source, target) = (source.pe, source.remote(0), into.cast());
         // SAFETY: the caller has checked that the remote words exist and that `into` stays valid.
         let status = self.call(|net| unsafe { net.get(Get { pe, source, target, bytes, completion }) });
@@ -308,7 +308,7 @@ impl Channel {
             gets.fetch_sub(1, Ordering::Relaxed);
         }
         if status != Status::Pending {
-            tracker.done_at_once(false);
+            counter.done_at_once(false);
         }
         status != Status::Again
     }

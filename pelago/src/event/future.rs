@@ -52,7 +52,7 @@ impl<E: Outcome> Future for EventFuture<E> {
         let (world, probe) = (event.world(), event.probe());
         world.progress();
         if !probe.has_come() {
-            check_hope(world, &probe);
+            check_liveness(world, &probe);
             let (waker, is_own) = (context.waker(), BLOCKING.get() == std::ptr::from_ref(world));
             if is_own || world.wakers.are_driven() {
                 this.registered = Some(world.wakers.register(this.registered, &probe, waker));
@@ -71,7 +71,7 @@ impl<E: Outcome> Future for EventFuture<E> {
 
 /// Fails if the job has, or if a member has left without which the event cannot come.
 #[track_caller]
-fn check_hope(world: &World, probe: &Probe) {
+fn check_liveness(world: &World, probe: &Probe) {
     if world.has_failed().is_some() && !world.is_launched() {
         world.give_up("a future after the job has failed");
     }

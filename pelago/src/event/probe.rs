@@ -3,7 +3,7 @@
 use crate::Pe;
 use crate::am::replies::Slot;
 use crate::coll::engine::Progress;
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::world::World;
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ pub struct Probe(Kind);
 enum Kind {
     /// It has come already: between PEs that map each other, transfers are complete when they are started.
     Now,
-    /// The sources of all operations that a tracker counts are free.
-    Sent(Tracker),
+    /// The sources of all operations that a counter counts are free.
+    Sent(CompletionCounter),
     /// All of them are complete.
-    Done(Tracker),
+    Done(CompletionCounter),
     /// A collective operation is over here.
     Collective(Arc<Progress>),
     /// A remote procedure has answered.
@@ -28,12 +28,12 @@ enum Kind {
 }
 
 impl Probe {
-    pub(crate) fn sent(tracker: Option<&Tracker>) -> Probe {
-        Probe(tracker.map_or(Kind::Now, |tracker| Kind::Sent(tracker.clone())))
+    pub(crate) fn sent(counter: Option<&CompletionCounter>) -> Probe {
+        Probe(counter.map_or(Kind::Now, |counter| Kind::Sent(counter.clone())))
     }
 
-    pub(crate) fn done(tracker: Option<&Tracker>) -> Probe {
-        Probe(tracker.map_or(Kind::Now, |tracker| Kind::Done(tracker.clone())))
+    pub(crate) fn done(counter: Option<&CompletionCounter>) -> Probe {
+        Probe(counter.map_or(Kind::Now, |counter| Kind::Done(counter.clone())))
     }
 
     pub(crate) fn collective(progress: &Arc<Progress>) -> Probe {
@@ -52,8 +52,8 @@ impl Probe {
     pub(super) fn has_come(&self) -> bool {
         match &self.0 {
             Kind::Now => true,
-            Kind::Sent(tracker) => tracker.is_sent(),
-            Kind::Done(tracker) => tracker.is_done(),
+            Kind::Sent(counter) => counter.is_sent(),
+            Kind::Done(counter) => counter.is_done(),
             Kind::Collective(progress) => progress.is_done(),
             Kind::Reply(slot) => slot.has_come(),
             Kind::All(probes) => probes.iter().all(Probe::has_come),

@@ -8,7 +8,7 @@
 
 use super::Probe;
 use crate::base::locked::locked;
-use crate::job::restricted::{self, Callback};
+use crate::job::callback::{self, Callback};
 use crate::world::Core;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
@@ -106,7 +106,7 @@ impl Core {
     #[cold]
     fn wake_those(&self, are_meant: impl Fn(&Probe) -> bool) {
         for entry in self.wakers.take(are_meant) {
-            restricted::run(self, Callback::Waker, || entry.waker.wake());
+            callback::run(self, Callback::Waker, || entry.waker.wake());
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
-use crate::job::card::{Card, Offer};
+use crate::job::business_card::{BusinessCard, Offer};
 use pelago_boot::{FabricKind, Job, Settings};
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::tcp::{Tcp, TcpChoice};
@@ -99,7 +99,7 @@ pub fn fast_choice(settings: &Settings) -> Option<Choice> {
 ///
 /// # Errors
 /// If they have none in common, or a peer cannot be reached.
-pub(crate) fn connect(me: Pe, fabrics: Vec<Fabric>, cards: &[Card]) -> Result<Vec<Net>> {
+pub(crate) fn connect(me: Pe, fabrics: Vec<Fabric>, cards: &[BusinessCard]) -> Result<Vec<Net>> {
     let terms = agreed(me, cards)?;
     let mut fabrics = fabrics.into_iter();
     let own = fabrics.find(|fabric| fabric.offer.terms == terms).expect("this process has offered it");
@@ -109,16 +109,18 @@ pub(crate) fn connect(me: Pe, fabrics: Vec<Fabric>, cards: &[Card]) -> Result<Ve
 }
 
 /// The terms of the fabric that all processes use.
-fn agreed(me: Pe, cards: &[Card]) -> Result<String> {
-    let has =
-        |card: &Card, terms: &str| card.fabrics.iter().any(|offer| offer.is_open() && offer.terms == terms);
+fn agreed(me: Pe, cards: &[BusinessCard]) -> Result<String> {
+    let has = |card: &BusinessCard, terms: &str| {
+        card.fabrics.iter().any(|offer| offer.is_open() && offer.terms == terms)
+    };
     let mut of_first = cards[0].fabrics.iter().filter(|offer| offer.is_open());
     if let Some(offer) = of_first.find(|offer| cards.iter().all(|card| has(card, &offer.terms))) {
         return Ok(offer.terms.clone());
     }
     let each = cards[0].pes;
-    let open =
-        |card: &Card| card.fabrics.iter().find(|offer| offer.is_open()).map(|offer| offer.terms.clone());
+    let open = |card: &BusinessCard| {
+        card.fabrics.iter().find(|offer| offer.is_open()).map(|offer| offer.terms.clone())
+    };
     if let Some(process) = cards.iter().position(|card| open(card).is_none()) {
         let why = cards[process].fabrics.first().map_or(NOT_ASKED, |offer| &offer.obstacle);
         return Err(no_fabric(me, process * each, why).into());
@@ -137,7 +139,7 @@ fn no_fabric(me: Pe, pe: Pe, why: &str) -> FabricError {
 }
 
 /// The address of a PE on the fabric of these terms.
-fn address_of(me: Pe, pe: Pe, cards: &[Card], terms: &str) -> FabricResult<Vec<u8>> {
+fn address_of(me: Pe, pe: Pe, cards: &[BusinessCard], terms: &str) -> FabricResult<Vec<u8>> {
     let card = &cards[pe / cards[0].pes];
     let offer = card.fabrics.iter().find(|offer| offer.terms == terms);
     let address =
@@ -149,19 +151,19 @@ fn address_of(me: Pe, pe: Pe, cards: &[Card], terms: &str) -> FabricResult<Vec<u
 mod tests {
     use super::*;
 
-    fn card(offers: &[(&str, bool)]) -> Card {
+    fn card(offers: &[(&str, bool)]) -> BusinessCard {
         let offer = |&(terms, is_open): &(&str, bool)| Offer {
             terms: terms.to_owned(),
             addresses: if is_open { vec![vec![1]] } else { Vec::new() },
             obstacle: if is_open { String::new() } else { "no adapter".to_owned() },
         };
-        Card { pes: 1, fabrics: offers.iter().map(offer).collect(), ..Card::default() }
+        BusinessCard { pes: 1, fabrics: offers.iter().map(offer).collect(), ..BusinessCard::default() }
     }
 
     #[test]
     fn all_use_the_first_fabric_that_all_have() {
         let (fast, tcp) = (("verbs", true), ("tcp", true));
-        let agreed = |cards: &[Card]| agreed(0, cards).map_err(|error| error.to_string());
+        let agreed = |cards: &[BusinessCard]| agreed(0, cards).map_err(|error| error.to_string());
         assert_eq!(agreed(&[card(&[fast, tcp]), card(&[fast, tcp])]), Ok("verbs".to_owned()));
         assert_eq!(agreed(&[card(&[fast, tcp]), card(&[tcp])]), Ok("tcp".to_owned()));
         assert_eq!(agreed(&[card(&[tcp]), card(&[fast, tcp])]), Ok("tcp".to_owned()));

@@ -6,13 +6,13 @@
 pub(crate) mod affinity;
 pub(crate) mod attention;
 pub(crate) mod barrier_form;
-pub(crate) mod card;
+pub(crate) mod business_card;
+pub(crate) mod callback;
 mod describe;
 mod doorbells;
 pub(crate) mod fabrics;
 pub(crate) mod membership;
 pub(crate) mod nodes;
-pub(crate) mod restricted;
 pub(crate) mod upper;
 
 use self::attention::Attention;
@@ -23,8 +23,8 @@ use crate::Pe;
 use crate::base::counters::Tally;
 use crate::base::locked::locked;
 use crate::endpoint::channel::{Channel, Injector};
+use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
-use crate::endpoint::tracker::Trackers;
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
 use pelago_fabric::sync::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ pub struct Job {
     /// The injector where nothing is injected: it is never open.
     pub(crate) no_injector: Injector,
     pub(crate) contexts: Contexts,
-    pub(crate) trackers: Trackers,
+    pub(crate) completions: CompletionCounters,
     /// The process of each PE, where their cards told them.
     pub(crate) pids: Vec<Option<u32>>,
     /// The PEs of other nodes that are known to have left.

@@ -1,6 +1,6 @@
 //! Points in a job's life that all PEs come to, and the tree by which they tell each other.
 //!
-//! Invariant: see `wait/muster.rs`, which sends the messages.
+//! Invariant: see `wait/message_barrier.rs`, which sends the messages.
 
 use crate::Pe;
 use pelago_fabric::sync::{AtomicBool, AtomicU32};
@@ -18,9 +18,9 @@ pub(crate) enum Point {
     Leave,
 }
 
-/// How far the musters of a world are.
+/// How far the message barriers of a world are.
 #[derive(Default)]
-pub(crate) struct Muster {
+pub(crate) struct MessageBarrier {
     pub(crate) points: [Progress; 2],
 }
 

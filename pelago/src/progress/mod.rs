@@ -106,8 +106,8 @@ impl ProgressState {
     ) -> Result<(), Trouble> {
         let mut senseless = None;
         let outcome = channel.progress(&mut |event| match event {
-            Event::Sent(token) => self.trackers.sent(token),
-            Event::Done(token) => self.trackers.done(token),
+            Event::Sent(token) => self.completions.sent(token),
+            Event::Done(token) => self.completions.done(token),
             Event::Message { from, header, payload } => {
                 self.messages.fetch_add(1, Ordering::Relaxed);
                 if receive(from, header, payload).is_none() {
@@ -243,7 +243,7 @@ impl ProgressState {
     /// What another PE has done for this one is complete.
     fn complete(&self, token: Option<Token>, channel: &Channel) {
         if let Some(token) = token {
-            self.trackers.done(token);
+            self.completions.done(token);
         }
         channel.remove_follower();
     }
@@ -277,7 +277,7 @@ impl ProgressState {
             }
         };
         if let (Status::Done, Some(token)) = (status, token) {
-            self.trackers.done(token);
+            self.completions.done(token);
         }
         status != Status::Again
     }
@@ -325,7 +325,7 @@ impl ProgressState {
     /// Sends a parcel, if there is room and not too many are under way: hands it back otherwise.
     ///
     /// # Safety
-    /// The homes of what it gathers are valid for writes until the tracker has counted it as done.
+    /// The homes of what it gathers are valid for writes until the counter has counted it as done.
     pub(crate) unsafe fn try_parcel(&self, pe: Pe, parcel: &mut Option<SealedParcel>) -> bool {
         if let Some(sealed) = parcel.take_if(|_| locked(&self.requests).parcels < PARCELS_MAX) {
             let SealedParcel { purpose, words, payload, request } = sealed;

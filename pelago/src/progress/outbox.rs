@@ -8,7 +8,7 @@ use super::purpose::Purpose;
 use crate::Pe;
 use crate::base::locked::locked;
 use crate::endpoint::channel::{Channel, Target};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::memory::route::Executor;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use pelago_fabric::{Atomic, Token};
@@ -26,13 +26,13 @@ pub(crate) enum Deferred {
         target: Target,
         atomic: Atomic,
         /// What must be complete first, until it is.
-        after: Option<Tracker>,
+        after: Option<CompletionCounter>,
         /// Counts the whole: what comes first as what is sent, this as what is done.
         token: Option<Token>,
     },
     /// Nothing but the word, to whoever counts it as sent and done, that something is complete.
     Told {
-        after: Tracker,
+        after: CompletionCounter,
         token: Token,
     },
     /// An active message, whose data must be complete first.
@@ -40,7 +40,7 @@ pub(crate) enum Deferred {
         pe: Pe,
         header: u64,
         words: Vec<u64>,
-        after: Option<Tracker>,
+        after: Option<CompletionCounter>,
         token: Token,
     },
 }
@@ -116,26 +116,26 @@ impl ProgressState {
             }
             Deferred::Told { after, .. } if !after.is_done() => true,
             Deferred::Told { after, token } => {
-                self.trackers.release(after.clone());
-                self.trackers.sent(*token);
-                self.trackers.done(*token);
+                self.completions.release(after.clone());
+                self.completions.sent(*token);
+                self.completions.done(*token);
                 false
             }
             Deferred::Active { pe, header, words, after, token } => {
                 if let Some(after) = after.take() {
-                    self.trackers.release(after);
-                    self.trackers.sent(*token);
+                    self.completions.release(after);
+                    self.completions.sent(*token);
                 }
                 let is_sent = self.upper.get().is_some_and(|upper| upper.try_active(*pe, *header, words));
                 if is_sent {
-                    self.trackers.done(*token);
+                    self.completions.done(*token);
                 }
                 !is_sent
             }
             Deferred::Atomic { channel, target, atomic, after, token } => {
                 if let Some(after) = after.take() {
-                    self.trackers.release(after);
-                    token.iter().for_each(|&token| self.trackers.sent(token));
+                    self.completions.release(after);
+                    token.iter().for_each(|&token| self.completions.sent(token));
                 }
                 let (target, null) = (*target, std::ptr::null_mut());
                 // SAFETY: whoever deferred the atomic has vouched for the word; there is no result to place.
@@ -152,7 +152,7 @@ impl ProgressState {
     }
 
     /// Starts an atomic that is a message and arrives behind all puts to the same PE; `false` if it is none,
-    /// or there is no room for it now. The tracker counts it, if it is started.
+    /// or there is no room for it now. The counter counts it, if it is started.
     ///
     /// # Safety
     /// The word lies in the heap, aligned.
@@ -161,7 +161,7 @@ impl ProgressState {
         channel: &Arc<Channel>,
         target: Target,
         atomic: &Atomic,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> bool {
         let executor = || self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind));
         if !channel.keeps_messages_behind_puts()
@@ -170,14 +170,14 @@ impl ProgressState {
         {
             return false;
         }
-        let (token, null) = (tracker.map(Tracker::token), std::ptr::null_mut());
-        if let Some(tracker) = tracker {
-            tracker.begin(false);
+        let (token, null) = (counter.map(CompletionCounter::token), std::ptr::null_mut());
+        if let Some(counter) = counter {
+            counter.begin(false);
         }
         // SAFETY: the caller vouches for the word; there is no result to place.
         let is_started = unsafe { self.try_request(channel, target, atomic, null, token) };
-        if let (false, Some(tracker)) = (is_started, tracker) {
-            tracker.done_at_once(false);
+        if let (false, Some(counter)) = (is_started, counter) {
+            counter.done_at_once(false);
         }
         is_started
     }

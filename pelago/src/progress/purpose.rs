@@ -17,8 +17,8 @@ pub(crate) enum Purpose {
     ActiveTold = 8,
     /// The data that came with one are in their place.
     ActivePlaced = 9,
-    /// PEs have come to a point: see `muster`.
-    Muster = 10,
+    /// PEs have come to a point: see `message barrier`.
+    MessageBarrier = 10,
     /// A PE waits in vain for this one, which has left: see `departure`.
     Missed = 11,
     /// The last error of the sender, which has left.

@@ -9,7 +9,7 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::locked::try_locked;
 use crate::endpoint::channel::{Channel, Target};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::job::{Job, LEFT};
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long a PE waits before it begins to ask, and between two questions.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIME_BEFORE_ASKING: Duration = Duration::from_secs(1);
 
 /// What is known of PEs of other nodes.
 pub(crate) struct Watch {
@@ -38,7 +38,7 @@ struct Inner {
 
 struct Question {
     pe: Pe,
-    tracker: Tracker,
+    counter: CompletionCounter,
     since: Instant,
 }
 
@@ -52,14 +52,14 @@ impl Watch {
     #[cold]
     #[track_caller]
     pub(crate) fn look(&self, job: &Job, net: &Channel, awaited: Awaited, since: Instant) {
-        let Some(limit) = self.limit.filter(|_| since.elapsed() > PATIENCE) else { return };
+        let Some(limit) = self.limit.filter(|_| since.elapsed() > TIME_BEFORE_ASKING) else { return };
         let Some(mut inner) = try_locked(&self.inner) else { return };
         let now = Instant::now();
-        if let Some(question) = inner.question.take_if(|question| question.tracker.is_done()) {
+        if let Some(question) = inner.question.take_if(|question| question.counter.is_done()) {
             let has_left = self.answer.load(Ordering::Relaxed) == LEFT;
             job.far_left[question.pe].store(has_left, Ordering::Relaxed);
-            job.trackers.release(question.tracker);
-            inner.next_at = now + PATIENCE;
+            job.completions.release(question.counter);
+            inner.next_at = now + TIME_BEFORE_ASKING;
         }
         match &inner.question {
             Some(question) if now - question.since > limit => {
@@ -80,15 +80,15 @@ impl Watch {
     /// Asks a PE; `None` if the fabric has no room now.
     fn ask_whether_there(&self, job: &Job, net: &Channel, pe: Pe) -> Option<Question> {
         let target = Target { operation: "watch", pe, offset_bytes: Memory::STANDING_OFFSET_BYTES };
-        let tracker = job.trackers.open();
+        let counter = job.completions.open();
         // SAFETY: the word lies at the start of every heap. The place of the answer lives as long as the
         // world, whose channels are shut first.
-        let is_asked = unsafe { net.try_get(target, self.answer.as_ptr(), 1, &tracker) };
+        let is_asked = unsafe { net.try_get(target, self.answer.as_ptr(), 1, &counter) };
         if !is_asked {
-            job.trackers.release(tracker);
+            job.completions.release(counter);
             return None;
         }
-        Some(Question { pe, tracker, since: Instant::now() })
+        Some(Question { pe, counter, since: Instant::now() })
     }
 }
 

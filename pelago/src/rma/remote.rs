@@ -3,8 +3,8 @@
 
 use crate::Pe;
 use crate::endpoint::channel::{Channel, Target};
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::endpoint::parcel::Parcel;
-use crate::endpoint::tracker::Tracker;
 use crate::progress::SealedParcel;
 use crate::progress::outbox::Deferred;
 use crate::wait::engine::Engine;
@@ -12,24 +12,24 @@ use pelago_fabric::Atomic;
 use std::sync::Arc;
 
 impl Engine {
-    /// Sends a parcel, when there is room and not too many are under way. The tracker counts it until the
+    /// Sends a parcel, when there is room and not too many are under way. The counter counts it until the
     /// answer has come; what it carries is free when the call returns.
     ///
     /// # Safety
     /// What the parcel scatters or gathers lies in the heap. The homes of what it gathers are valid for
-    /// writes until the tracker has counted it as done.
+    /// writes until the counter has counted it as done.
     #[track_caller]
     pub(crate) unsafe fn send_parcel(
         &self,
         channel: &Arc<Channel>,
         target: Target,
         parcel: Parcel,
-        tracker: &Tracker,
+        counter: &CompletionCounter,
     ) {
         channel.admit(self, target);
-        tracker.begin(false);
+        counter.begin(false);
         self.tally.add(|counts| counts.parcels += 1);
-        let mut sealed = Some(SealedParcel::new(parcel, channel, tracker.token()));
+        let mut sealed = Some(SealedParcel::new(parcel, channel, counter.token()));
         // SAFETY: the caller vouches for the homes of what it gathers.
         self.wait(target.room(), || unsafe { self.try_parcel(target.pe, &mut sealed) });
         // A loop of parcels must see what others ask for in between.
@@ -47,13 +47,13 @@ impl Engine {
         target: Target,
         atomic: &Atomic,
         fetched: *mut u8,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         channel.admit(self, target);
-        if let Some(tracker) = tracker {
-            tracker.begin(false);
+        if let Some(counter) = counter {
+            counter.begin(false);
         }
-        let token = tracker.map(Tracker::token);
+        let token = counter.map(CompletionCounter::token);
         // SAFETY: the caller vouches for the word and the place of the result.
         self.wait(target.room(), || unsafe { self.try_atomic(channel, target, atomic, fetched, token) });
         // A loop of atomics on the own memory must see what others ask for in between.
@@ -62,24 +62,24 @@ impl Engine {
 
     /// Starts an atomic that fetches nothing behind a put to the same PE, which `after` counts: at once, if
     /// it is a message that arrives behind the put, else when that is complete. Its channel is quiet only
-    /// after it; `tracker` counts both, `after` as sent.
+    /// after it; `counter` counts both, `after` as sent.
     ///
     /// # Safety
     /// The word lies in the heap, aligned.
     pub(crate) unsafe fn start_atomic_after(
         &self,
-        after: Tracker,
+        after: CompletionCounter,
         channel: &Arc<Channel>,
         target: Target,
         atomic: Atomic,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
-        let token = tracker.map(Tracker::token);
-        if let Some(tracker) = tracker {
-            tracker.begin(true);
+        let token = counter.map(CompletionCounter::token);
+        if let Some(counter) = counter {
+            counter.begin(true);
         }
         // SAFETY: the caller vouches for the word; there is no result to place.
-        let outcome = match unsafe { self.try_signal_behind(channel, target, &atomic, tracker) } {
+        let outcome = match unsafe { self.try_signal_behind(channel, target, &atomic, counter) } {
             true => token.map(|token| Deferred::Told { after: after.clone(), token }),
             false => {
                 channel.add_follower();
@@ -89,21 +89,21 @@ impl Engine {
         };
         match outcome {
             Some(deferred) => self.outbox.push(deferred),
-            None => self.trackers.release(after),
+            None => self.completions.release(after),
         }
         self.progress();
     }
 
-    /// Sends an active message as soon as its data are complete: `tracker` counts these as sent, and the
+    /// Sends an active message as soon as its data are complete: `counter` counts these as sent, and the
     /// message as done when it is on its way.
     pub(crate) fn send_active_after(
         &self,
-        data: Tracker,
+        data: CompletionCounter,
         (pe, header, words): (Pe, u64, Vec<u64>),
-        tracker: &Tracker,
+        counter: &CompletionCounter,
     ) {
-        tracker.begin(true);
-        let (after, token) = (Some(data), tracker.token());
+        counter.begin(true);
+        let (after, token) = (Some(data), counter.token());
         self.outbox.push(Deferred::Active { pe, header, words, after, token });
         self.progress();
     }

@@ -4,7 +4,7 @@
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::endpoint::channel::{Channel, Injector, Target};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::wait::engine::Engine;
 use pelago_fabric::inject::{Left, Noted, Unfinished};
 use pelago_fabric::sync::Ordering;
@@ -16,7 +16,7 @@ const LOOKS_FOR_QUIET: u32 = 32;
 const LOOKS_PER_SERVICE: u32 = 8;
 
 impl Channel {
-    /// Starts a put. Without a tracker the source is reusable at return, else when the tracker has counted it
+    /// Starts a put. Without a counter the source is reusable at return, else when the counter has counted it
     /// as sent.
     ///
     /// # Safety
@@ -28,15 +28,15 @@ impl Channel {
         target: Target,
         source: *const u8,
         bytes: usize,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
-        let Some(tracker) = tracker else {
+        let Some(counter) = counter else {
             if self.injects(bytes) {
                 // SAFETY: the caller has promised source and range.
                 return unsafe { self.put_injected(engine, target, source, bytes) };
             }
             // SAFETY: the caller has promised the range, and `track` does not return before it is sent.
-            return engine.track((target.operation, target.pe), Tracker::is_sent, |own| unsafe {
+            return engine.track((target.operation, target.pe), CompletionCounter::is_sent, |own| unsafe {
                 self.put(engine, target, source, bytes, Some(own));
             });
         };
@@ -45,11 +45,11 @@ impl Channel {
             self.started(&self.puts);
             engine.tally.add(|counts| counts.net_puts += 1);
             let announces_sent = piece > self.limits.inject_bytes;
-            tracker.begin(announces_sent);
+            counter.begin(announces_sent);
             let status = self.issue(engine, target, |net| {
                 // SAFETY: the caller has promised source and range.
                 unsafe {
-                    let (source, completion) = (source.add(skipped), Completion::Tracked(tracker.token()));
+                    let (source, completion) = (source.add(skipped), Completion::Tracked(counter.token()));
                     net.put(Put {
                         pe: target.pe,
                         target: target.remote(skipped),
@@ -60,12 +60,12 @@ impl Channel {
                 }
             });
             if status == Status::Done {
-                tracker.done_at_once(announces_sent);
+                counter.done_at_once(announces_sent);
             }
         }
     }
 
-    /// Starts a put that signals. With a tracker the source is reusable when it has counted the put as sent,
+    /// Starts a put that signals. With a counter the source is reusable when it has counted the put as sent,
     /// else when the channel is quiet.
     ///
     /// # Safety
@@ -77,22 +77,22 @@ impl Channel {
         engine: &Engine,
         (target, source, bytes): (Target, *const u8, usize),
         (word, atomic): (Target, Atomic),
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         self.admit(engine, target);
         self.started(&self.puts);
         engine.tally.add(|counts| counts.net_puts += 1);
         let announces_sent = bytes > self.limits.inject_bytes;
-        if let Some(tracker) = tracker {
-            tracker.begin(announces_sent);
+        if let Some(counter) = counter {
+            counter.begin(announces_sent);
         }
-        let completion = tracker.map(Tracker::token).into();
+        let completion = counter.map(CompletionCounter::token).into();
         let put = short_put(target, source, bytes, completion);
         let signal = Signal { word: word.remote(0), atomic };
         // SAFETY: the caller has promised source, range and word.
         let status = self.issue(engine, target, |net| unsafe { net.put_signal(put, signal) });
-        if let (Status::Done, Some(tracker)) = (status, tracker) {
-            tracker.done_at_once(announces_sent);
+        if let (Status::Done, Some(counter)) = (status, counter) {
+            counter.done_at_once(announces_sent);
         }
     }
 
@@ -187,7 +187,7 @@ impl Channel {
         match left {
             Left::Service => engine.progress(),
             Left::Quiet => self.quiet(engine),
-            // SAFETY: the caller has promised range and place; without a tracker it is complete at return.
+            // SAFETY: the caller has promised range and place; without a counter it is complete at return.
             Left::All => unsafe {
                 self.get(engine, Target { operation: "get", pe, offset_bytes }, into, bytes, None);
             },
@@ -218,7 +218,7 @@ impl Channel {
         }
     }
 
-    /// Starts a get; without a tracker, completes it.
+    /// Starts a get; without a counter, completes it.
     ///
     /// # Safety
     /// The range lies in the heap. `into` is valid for writes until the get is complete.
@@ -229,11 +229,11 @@ impl Channel {
         source: Target,
         into: *mut u8,
         bytes: usize,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
-        let Some(tracker) = tracker else {
+        let Some(counter) = counter else {
             // SAFETY: the caller has promised the range, and `track` does not return before it is complete.
-            return engine.track((source.operation, source.pe), Tracker::is_done, |own| unsafe {
+            return engine.track((source.operation, source.pe), CompletionCounter::is_done, |own| unsafe {
                 self.get(engine, source, into, bytes, Some(own));
             });
         };
@@ -241,11 +241,11 @@ impl Channel {
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
             self.started(self.injector.other_gets());
             engine.tally.add(|counts| counts.net_gets += 1);
-            tracker.begin(false);
+            counter.begin(false);
             let status = self.issue(engine, source, |net| {
                 // SAFETY: the caller has promised the range and the place of the data.
                 unsafe {
-                    let (target, completion) = (into.add(skipped), Completion::Tracked(tracker.token()));
+                    let (target, completion) = (into.add(skipped), Completion::Tracked(counter.token()));
                     net.get(Get {
                         pe: source.pe,
                         source: source.remote(skipped),
@@ -256,7 +256,7 @@ impl Channel {
                 }
             });
             if status == Status::Done {
-                tracker.done_at_once(false);
+                counter.done_at_once(false);
             }
         }
     }
@@ -315,19 +315,19 @@ impl Channel {
 }
 
 impl Engine {
-    /// Starts operations with a tracker of their own and waits until it says that it is enough: that they are
+    /// Starts operations with a counter of their own and waits until it says that it is enough: that they are
     /// sent, or that they are done.
     #[track_caller]
     pub(crate) fn track(
         &self,
         (operation, pe): (&'static str, Pe),
-        is_enough: fn(&Tracker) -> bool,
-        start: impl FnOnce(&Tracker),
+        is_enough: fn(&CompletionCounter) -> bool,
+        start: impl FnOnce(&CompletionCounter),
     ) {
-        let tracker = self.trackers.open();
-        start(&tracker);
-        self.wait(Awaited::Completion { operation, pe }, || is_enough(&tracker));
-        self.trackers.release(tracker);
+        let counter = self.completions.open();
+        start(&counter);
+        self.wait(Awaited::Completion { operation, pe }, || is_enough(&counter));
+        self.completions.release(counter);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::array::signal::{Signal, SignalOp};
 use crate::array::view::View;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 
 /// Which elements an indexed put or get moves: a block of `block` elements for each of the indices in the
 /// array. In the slice the blocks lie one after the other, unless there are positions.
@@ -87,7 +87,7 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE, blocks have no elements, lengths differ, or a block lies outside the array or
     /// the source; nothing is written then.
     pub fn put_indexed(&self, pe: Pe, source: &[T], indexed: &Indexed<'_>) -> Result<()> {
-        // SAFETY: without a tracker the source is free when the call returns.
+        // SAFETY: without a counter the source is free when the call returns.
         unsafe { self.put_list(("put_indexed", pe), source, indexed, None, None) }
     }
 
@@ -98,7 +98,7 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE, blocks have no elements, lengths differ, or a block lies outside the array or
     /// the target; nothing is read then.
     pub fn get_indexed(&self, pe: Pe, target: &mut [T], indexed: &Indexed<'_>) -> Result<()> {
-        // SAFETY: without a tracker the data are there when the call returns.
+        // SAFETY: without a counter the data are there when the call returns.
         unsafe { self.get_list(("get_indexed", pe), target, indexed, None) }
     }
 
@@ -117,7 +117,7 @@ impl<T: Element> View<'_, T> {
         op: SignalOp,
     ) -> Result<()> {
         let signal = Some(Signal { words: signals, index: signal_index, op });
-        // SAFETY: without a tracker the source is free when the call returns.
+        // SAFETY: without a counter the source is free when the call returns.
         unsafe { self.put_list(("put_indexed_signal", pe), source, indexed, signal, None) }
     }
 
@@ -127,9 +127,9 @@ impl<T: Element> View<'_, T> {
     /// # Errors
     /// As [`put_indexed`](View::put_indexed).
     pub fn put_indexed_nb(&self, pe: Pe, source: Vec<T>, indexed: &Indexed<'_>) -> Result<Transfer<'_, T>> {
-        Transfer::of_put(self.world(), source, |source, tracker| {
+        Transfer::of_put(self.world(), source, |source, counter| {
             // SAFETY: the transfer owns the source and frees it only after it is sent.
-            unsafe { self.put_list(("put_indexed_nb", pe), source, indexed, None, tracker) }
+            unsafe { self.put_list(("put_indexed_nb", pe), source, indexed, None, counter) }
         })
     }
 
@@ -139,16 +139,16 @@ impl<T: Element> View<'_, T> {
     /// # Errors
     /// As [`get_indexed`](View::get_indexed).
     pub fn get_indexed_nb(&self, pe: Pe, target: Vec<T>, indexed: &Indexed<'_>) -> Result<Transfer<'_, T>> {
-        Transfer::of_get(self.world(), target, |target, tracker| {
+        Transfer::of_get(self.world(), target, |target, counter| {
             // SAFETY: the transfer owns the target and gives it out only after the get is complete.
-            unsafe { self.get_list(("get_indexed_nb", pe), target, indexed, tracker) }
+            unsafe { self.get_list(("get_indexed_nb", pe), target, indexed, counter) }
         })
     }
 
     /// An indexed put, with all checks.
     ///
     /// # Safety
-    /// The source stays as it is until the tracker has counted it as sent, or until the call returns if there
+    /// The source stays as it is until the counter has counted it as sent, or until the call returns if there
     /// is none.
     pub(crate) unsafe fn put_list(
         &self,
@@ -156,7 +156,7 @@ impl<T: Element> View<'_, T> {
         source: &[T],
         indexed: &Indexed<'_>,
         signal: Option<Signal<'_>>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check_rest(operation, (pe, 0), signal)?;
         self.check_list((operation, pe), source.len(), indexed)?;
@@ -169,21 +169,21 @@ impl<T: Element> View<'_, T> {
             return Ok(());
         }
         // SAFETY: everything was checked; the caller vouches for the source.
-        unsafe { self.put_runs((operation, pe), &runs, signal, tracker) };
+        unsafe { self.put_runs((operation, pe), &runs, signal, counter) };
         Ok(())
     }
 
     /// An indexed get, with all checks.
     ///
     /// # Safety
-    /// Nobody touches the target until the tracker has counted it as done, or until the call returns if there
+    /// Nobody touches the target until the counter has counted it as done, or until the call returns if there
     /// is none.
     pub(crate) unsafe fn get_list(
         &self,
         (operation, pe): (&'static str, Pe),
         target: &mut [T],
         indexed: &Indexed<'_>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check_rest(operation, (pe, 0), None)?;
         self.check_list((operation, pe), target.len(), indexed)?;
@@ -196,7 +196,7 @@ impl<T: Element> View<'_, T> {
             return Ok(());
         }
         // SAFETY: everything was checked; the caller vouches for the target.
-        unsafe { self.get_runs((operation, pe), &runs, tracker) };
+        unsafe { self.get_runs((operation, pe), &runs, counter) };
         Ok(())
     }
 

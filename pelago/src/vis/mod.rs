@@ -22,8 +22,8 @@ use crate::array::view::{View, Way};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::endpoint::channel::{Channel, Target};
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::endpoint::parcel::Parcel;
-use crate::endpoint::tracker::Tracker;
 use crate::memory::route::Executor;
 use crate::memory::segment::Part;
 use pelago_fabric::AtomicKind;
@@ -122,8 +122,8 @@ impl Plan {
 }
 
 impl<T: Element> View<'_, T> {
-    /// Starts the put of checked runs, and of the signal that follows them. Without a tracker the sources are
-    /// free at return; else when the tracker, which counts the whole, has counted it as sent.
+    /// Starts the put of checked runs, and of the signal that follows them. Without a counter the sources are
+    /// free at return; else when the counter, which counts the whole, has counted it as sent.
     ///
     /// # Safety
     /// PE, runs and signal were checked: the runs lie in the array and are valid for reads for as long as
@@ -133,7 +133,7 @@ impl<T: Element> View<'_, T> {
         (operation, pe): (&'static str, Pe),
         runs: &impl Runs<T>,
         signal: Option<Signal<'_>>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         if self.world().tally.is_on() {
             self.count_put(runs.elements());
@@ -143,7 +143,7 @@ impl<T: Element> View<'_, T> {
             Way::Mapped(part) => part,
             Way::Net(channel, target) => {
                 // SAFETY: the caller's promises are the same.
-                return unsafe { self.put_over_net(channel, (pe, target), runs, signal, tracker) };
+                return unsafe { self.put_over_net(channel, (pe, target), runs, signal, counter) };
             }
         };
         each_merged(runs, |run| {
@@ -158,7 +158,7 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Starts the get of checked runs. Without a tracker the data are there at return, else when the tracker
+    /// Starts the get of checked runs. Without a counter the data are there at return, else when the counter
     /// has counted the get as done. Where runs overlap on this side, it is unspecified which one stays.
     ///
     /// # Safety
@@ -168,7 +168,7 @@ impl<T: Element> View<'_, T> {
         &self,
         (operation, pe): (&'static str, Pe),
         runs: &impl Runs<T>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         if self.world().tally.is_on() {
             self.count_get(runs.elements());
@@ -177,7 +177,7 @@ impl<T: Element> View<'_, T> {
             Way::Mapped(part) => part,
             Way::Net(channel, target) => {
                 // SAFETY: the caller's promises are the same.
-                return unsafe { self.get_over_net(channel, (pe, target), runs, tracker) };
+                return unsafe { self.get_over_net(channel, (pe, target), runs, counter) };
             }
         };
         each_merged(runs, |run| {
@@ -196,18 +196,18 @@ impl<T: Element> View<'_, T> {
         (pe, target): (Pe, Target),
         runs: &impl Runs<T>,
         signal: Option<Signal<'_>>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         let (operation, world) = (target.operation, self.world());
         let plan = self.plan(channel, target, runs);
-        let start = |tracker: &Tracker| {
+        let start = |counter: &CompletionCounter| {
             let word = signal.and_then(|s| match s.words.way(operation, pe, s.index) {
                 Way::Net(_, word) => Some((s, word)),
                 Way::Mapped(_) => None,
             });
             let Some((signal, word)) = word else {
                 // SAFETY: the caller vouches for the runs.
-                return unsafe { self.issue_puts(channel, (pe, target), (runs, &plan), tracker) };
+                return unsafe { self.issue_puts(channel, (pe, target), (runs, &plan), counter) };
             };
             // What the target's processor does, it does in the order of the messages.
             let is_in_order = plan.is_packed_whole
@@ -215,20 +215,20 @@ impl<T: Element> View<'_, T> {
                 && world.routes.executor(word.pe, AtomicKind::U64, |kind| channel.executes(kind))
                     == Executor::Target;
             let atomic = signal.op.atomic();
-            // SAFETY: the caller vouches for the runs and the signal's word; the tracker counts the sources
+            // SAFETY: the caller vouches for the runs and the signal's word; the counter counts the sources
             // as sent only after the data are complete.
             unsafe {
                 if is_in_order {
-                    self.issue_puts(channel, (pe, target), (runs, &plan), tracker);
-                    world.start_atomic(channel, word, &atomic, std::ptr::null_mut(), Some(tracker));
+                    self.issue_puts(channel, (pe, target), (runs, &plan), counter);
+                    world.start_atomic(channel, word, &atomic, std::ptr::null_mut(), Some(counter));
                 } else {
-                    let data = world.trackers.open();
+                    let data = world.completions.open();
                     self.issue_puts(channel, (pe, target), (runs, &plan), &data);
-                    world.start_atomic_after(data, channel, word, atomic, Some(tracker));
+                    world.start_atomic_after(data, channel, word, atomic, Some(counter));
                 }
             }
         };
-        self.group(operation, pe, tracker, Tracker::is_sent, start);
+        self.group(operation, pe, counter, CompletionCounter::is_sent, start);
     }
 
     /// # Safety
@@ -240,12 +240,12 @@ impl<T: Element> View<'_, T> {
         channel: &Arc<Channel>,
         (pe, target): (Pe, Target),
         runs: &impl Runs<T>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) {
         let plan = self.plan(channel, target, runs);
-        self.group(target.operation, pe, tracker, Tracker::is_done, |tracker| {
+        self.group(target.operation, pe, counter, CompletionCounter::is_done, |counter| {
             // SAFETY: the caller vouches for the runs.
-            unsafe { self.issue_gets(channel, (pe, target), (runs, &plan), tracker) };
+            unsafe { self.issue_gets(channel, (pe, target), (runs, &plan), counter) };
         });
     }
 
@@ -258,13 +258,13 @@ impl<T: Element> View<'_, T> {
     }
 
     /// # Safety
-    /// As `put_runs`, with the tracker.
+    /// As `put_runs`, with the counter.
     unsafe fn issue_puts(
         &self,
         channel: &Arc<Channel>,
         (pe, target): (Pe, Target),
         (runs, plan): (&impl Runs<T>, &Plan),
-        tracker: &Tracker,
+        counter: &CompletionCounter,
     ) {
         let mut parcel = Parcel::to_scatter(channel.message_bytes());
         each_merged(runs, |run| {
@@ -272,10 +272,10 @@ impl<T: Element> View<'_, T> {
             unsafe {
                 let source = std::slice::from_raw_parts(run.start, run.count);
                 if !plan.packs(&run) {
-                    return self.start_put(target.operation, pe, run.index, source, Some(tracker));
+                    return self.start_put(target.operation, pe, run.index, source, Some(counter));
                 }
                 if !parcel.has_room(run.bytes()) {
-                    self.world().send_parcel(channel, target, parcel.take(), tracker);
+                    self.world().send_parcel(channel, target, parcel.take(), counter);
                 }
                 let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
                 parcel.add_source(offset_bytes, source.as_ptr().cast(), run.bytes());
@@ -283,18 +283,18 @@ impl<T: Element> View<'_, T> {
         });
         if !parcel.is_empty() {
             // SAFETY: the caller vouches for the runs, of which the parcel was made.
-            unsafe { self.world().send_parcel(channel, target, parcel, tracker) };
+            unsafe { self.world().send_parcel(channel, target, parcel, counter) };
         }
     }
 
     /// # Safety
-    /// As `get_runs`, with the tracker.
+    /// As `get_runs`, with the counter.
     unsafe fn issue_gets(
         &self,
         channel: &Arc<Channel>,
         (pe, target): (Pe, Target),
         (runs, plan): (&impl Runs<T>, &Plan),
-        tracker: &Tracker,
+        counter: &CompletionCounter,
     ) {
         let mut parcel = Parcel::to_gather(channel.message_bytes());
         each_merged(runs, |run| {
@@ -302,10 +302,10 @@ impl<T: Element> View<'_, T> {
             unsafe {
                 if !plan.packs(&run) {
                     let into = std::slice::from_raw_parts_mut(run.start, run.count);
-                    return self.start_get(target.operation, pe, run.index, into, Some(tracker));
+                    return self.start_get(target.operation, pe, run.index, into, Some(counter));
                 }
                 if !parcel.has_room(run.bytes()) {
-                    self.world().send_parcel(channel, target, parcel.take(), tracker);
+                    self.world().send_parcel(channel, target, parcel.take(), counter);
                 }
                 let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
                 parcel.add_home(offset_bytes, run.start.cast(), run.bytes());
@@ -313,21 +313,21 @@ impl<T: Element> View<'_, T> {
         });
         if !parcel.is_empty() {
             // SAFETY: the caller vouches for the runs, of which the parcel was made.
-            unsafe { self.world().send_parcel(channel, target, parcel, tracker) };
+            unsafe { self.world().send_parcel(channel, target, parcel, counter) };
         }
     }
 
-    /// Starts operations with the caller's tracker, or with one of their own, which is then waited for.
+    /// Starts operations with the caller's counter, or with one of their own, which is then waited for.
     fn group(
         &self,
         operation: &'static str,
         pe: Pe,
-        tracker: Option<&Tracker>,
-        is_enough: fn(&Tracker) -> bool,
-        start: impl FnOnce(&Tracker),
+        counter: Option<&CompletionCounter>,
+        is_enough: fn(&CompletionCounter) -> bool,
+        start: impl FnOnce(&CompletionCounter),
     ) {
-        match tracker {
-            Some(tracker) => start(tracker),
+        match counter {
+            Some(counter) => start(counter),
             None => self.world().track((operation, pe), is_enough, start),
         }
     }

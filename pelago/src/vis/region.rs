@@ -25,9 +25,9 @@ impl<'scope> Region<'scope> {
         source: &'scope [T],
         shape: &(impl Shape + ?Sized),
     ) -> Result<()> {
-        let tracker = self.tracker_for("put_strided", array)?;
+        let counter = self.tracker_for("put_strided", array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_shape(("put_strided", pe), (index, source), shape, None, tracker) }
+        unsafe { array.put_shape(("put_strided", pe), (index, source), shape, None, counter) }
     }
 
     /// Starts a strided get, as [`View::get_strided`]. The data are there when the scope ends.
@@ -43,9 +43,9 @@ impl<'scope> Region<'scope> {
         target: &'scope mut [T],
         shape: &(impl Shape + ?Sized),
     ) -> Result<()> {
-        let tracker = self.tracker_for("get_strided", array)?;
+        let counter = self.tracker_for("get_strided", array)?;
         // SAFETY: the target is borrowed until the scope has completed everything.
-        unsafe { array.get_shape(("get_strided", pe), (index, target), shape, tracker) }
+        unsafe { array.get_shape(("get_strided", pe), (index, target), shape, counter) }
     }
 
     /// Starts a strided put with its signal, as [`View::put_strided_signal`]. The source is in use until the
@@ -66,9 +66,9 @@ impl<'scope> Region<'scope> {
         op: SignalOp,
     ) -> Result<()> {
         let (operation, signal) = ("put_strided_signal", Signal { words: signals, index: signal_index, op });
-        let tracker = self.tracker_for(operation, array)?;
+        let counter = self.tracker_for(operation, array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_shape((operation, pe), (index, source), shape, Some(signal), tracker) }
+        unsafe { array.put_shape((operation, pe), (index, source), shape, Some(signal), counter) }
     }
 
     /// Starts an indexed put, as [`View::put_indexed`]. The source is in use until the scope ends.
@@ -83,9 +83,9 @@ impl<'scope> Region<'scope> {
         source: &'scope [T],
         indexed: &Indexed<'_>,
     ) -> Result<()> {
-        let tracker = self.tracker_for("put_indexed", array)?;
+        let counter = self.tracker_for("put_indexed", array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_list(("put_indexed", pe), source, indexed, None, tracker) }
+        unsafe { array.put_list(("put_indexed", pe), source, indexed, None, counter) }
     }
 
     /// Starts an indexed get, as [`View::get_indexed`]. The data are there when the scope ends.
@@ -100,9 +100,9 @@ impl<'scope> Region<'scope> {
         target: &'scope mut [T],
         indexed: &Indexed<'_>,
     ) -> Result<()> {
-        let tracker = self.tracker_for("get_indexed", array)?;
+        let counter = self.tracker_for("get_indexed", array)?;
         // SAFETY: the target is borrowed until the scope has completed everything.
-        unsafe { array.get_list(("get_indexed", pe), target, indexed, tracker) }
+        unsafe { array.get_list(("get_indexed", pe), target, indexed, counter) }
     }
 
     /// Starts an indexed put with its signal, as [`View::put_indexed_signal`]. The source is in use until the
@@ -122,9 +122,9 @@ impl<'scope> Region<'scope> {
         op: SignalOp,
     ) -> Result<()> {
         let (operation, signal) = ("put_indexed_signal", Signal { words: signals, index: signal_index, op });
-        let tracker = self.tracker_for(operation, array)?;
+        let counter = self.tracker_for(operation, array)?;
         // SAFETY: the source is borrowed until the scope has completed everything.
-        unsafe { array.put_list((operation, pe), source, indexed, Some(signal), tracker) }
+        unsafe { array.put_list((operation, pe), source, indexed, Some(signal), counter) }
     }
 
     /// Starts a vector put, as [`View::put_vector`]. The sources are in use until the scope ends.
@@ -139,10 +139,10 @@ impl<'scope> Region<'scope> {
         ranges: &[Range<usize>],
         sources: &[&'scope [T]],
     ) -> Result<()> {
-        let tracker = self.tracker_for("put_vector", array)?;
+        let counter = self.tracker_for("put_vector", array)?;
         let sources = Slices::to_read(sources);
         // SAFETY: the sources are borrowed until the scope has completed everything.
-        unsafe { array.put_pieces(("put_vector", pe), ranges, &sources, None, tracker) }
+        unsafe { array.put_pieces(("put_vector", pe), ranges, &sources, None, counter) }
     }
 
     /// Starts a vector get, as [`View::get_vector`]. The data are there when the scope ends. The list of
@@ -158,10 +158,10 @@ impl<'scope> Region<'scope> {
         ranges: &[Range<usize>],
         targets: &'scope mut [&'b mut [T]],
     ) -> Result<()> {
-        let tracker = self.tracker_for("get_vector", array)?;
+        let counter = self.tracker_for("get_vector", array)?;
         let targets = Slices::to_write(targets);
         // SAFETY: the targets are borrowed until the scope has completed everything.
-        unsafe { array.get_pieces(("get_vector", pe), ranges, &targets, tracker) }
+        unsafe { array.get_pieces(("get_vector", pe), ranges, &targets, counter) }
     }
 
     /// Starts a vector put with its signal, as [`View::put_vector_signal`]. The sources are in use until the
@@ -181,8 +181,8 @@ impl<'scope> Region<'scope> {
         op: SignalOp,
     ) -> Result<()> {
         let (operation, signal) = ("put_vector_signal", Signal { words: signals, index: signal_index, op });
-        let tracker = self.tracker_for(operation, array)?;
+        let counter = self.tracker_for(operation, array)?;
         // SAFETY: the sources are borrowed until the scope has completed everything.
-        unsafe { array.put_pieces((operation, pe), ranges, &Slices::to_read(sources), Some(signal), tracker) }
+        unsafe { array.put_pieces((operation, pe), ranges, &Slices::to_read(sources), Some(signal), counter) }
     }
 }

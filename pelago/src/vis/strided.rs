@@ -14,7 +14,7 @@ use crate::array::signal::{Signal, SignalOp};
 use crate::array::view::View;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::memory::segment::Part;
 use std::slice;
 
@@ -169,7 +169,7 @@ impl<T: Element> View<'_, T> {
         source: &[T],
         shape: &(impl Shape + ?Sized),
     ) -> Result<()> {
-        // SAFETY: without a tracker the source is free when the call returns.
+        // SAFETY: without a counter the source is free when the call returns.
         unsafe { self.put_shape(("put_strided", pe), (index, source), shape, None, None) }
     }
 
@@ -187,7 +187,7 @@ impl<T: Element> View<'_, T> {
         target: &mut [T],
         shape: &(impl Shape + ?Sized),
     ) -> Result<()> {
-        // SAFETY: without a tracker the data are there when the call returns.
+        // SAFETY: without a counter the data are there when the call returns.
         unsafe { self.get_shape(("get_strided", pe), (index, target), shape, None) }
     }
 
@@ -208,7 +208,7 @@ impl<T: Element> View<'_, T> {
         op: SignalOp,
     ) -> Result<()> {
         let signal = Some(Signal { words: signals, index: signal_index, op });
-        // SAFETY: without a tracker the source is free when the call returns.
+        // SAFETY: without a counter the source is free when the call returns.
         unsafe { self.put_shape(("put_strided_signal", pe), (index, source), shape, signal, None) }
     }
 
@@ -224,9 +224,9 @@ impl<T: Element> View<'_, T> {
         source: Vec<T>,
         shape: &(impl Shape + ?Sized),
     ) -> Result<Transfer<'_, T>> {
-        Transfer::of_put(self.world(), source, |source, tracker| {
+        Transfer::of_put(self.world(), source, |source, counter| {
             // SAFETY: the transfer owns the source and frees it only after it is sent.
-            unsafe { self.put_shape(("put_strided_nb", pe), (index, source), shape, None, tracker) }
+            unsafe { self.put_shape(("put_strided_nb", pe), (index, source), shape, None, counter) }
         })
     }
 
@@ -242,16 +242,16 @@ impl<T: Element> View<'_, T> {
         target: Vec<T>,
         shape: &(impl Shape + ?Sized),
     ) -> Result<Transfer<'_, T>> {
-        Transfer::of_get(self.world(), target, |target, tracker| {
+        Transfer::of_get(self.world(), target, |target, counter| {
             // SAFETY: the transfer owns the target and gives it out only after the get is complete.
-            unsafe { self.get_shape(("get_strided_nb", pe), (index, target), shape, tracker) }
+            unsafe { self.get_shape(("get_strided_nb", pe), (index, target), shape, counter) }
         })
     }
 
     /// A strided put, with all checks.
     ///
     /// # Safety
-    /// The source stays as it is until the tracker has counted it as sent, or until the call returns if there
+    /// The source stays as it is until the counter has counted it as sent, or until the call returns if there
     /// is none.
     pub(crate) unsafe fn put_shape(
         &self,
@@ -259,7 +259,7 @@ impl<T: Element> View<'_, T> {
         (index, source): (usize, &[T]),
         shape: &(impl Shape + ?Sized),
         signal: Option<Signal<'_>>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         let start = source.as_ptr().cast_mut();
         match shape.form() {
@@ -273,7 +273,7 @@ impl<T: Element> View<'_, T> {
                 self.check_rest(operation, (pe, index), signal)?;
                 // SAFETY: everything was checked; the caller vouches for the source.
                 unsafe {
-                    self.put_runs((operation, pe), &StridedAt { strided, index, start }, signal, tracker)
+                    self.put_runs((operation, pe), &StridedAt { strided, index, start }, signal, counter)
                 };
             }
             Form::Dimensions(dimensions) => {
@@ -289,7 +289,7 @@ impl<T: Element> View<'_, T> {
                 }
                 let runs = GridAt { grid: &grid, index, start };
                 // SAFETY: everything was checked; the caller vouches for the source.
-                unsafe { self.put_runs((operation, pe), &runs, signal, tracker) };
+                unsafe { self.put_runs((operation, pe), &runs, signal, counter) };
             }
         }
         Ok(())
@@ -298,14 +298,14 @@ impl<T: Element> View<'_, T> {
     /// A strided get, with all checks.
     ///
     /// # Safety
-    /// Nobody touches the target until the tracker has counted it as done, or until the call returns if there
+    /// Nobody touches the target until the counter has counted it as done, or until the call returns if there
     /// is none.
     pub(crate) unsafe fn get_shape(
         &self,
         (operation, pe): (&'static str, Pe),
         (index, target): (usize, &mut [T]),
         shape: &(impl Shape + ?Sized),
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         let start = target.as_mut_ptr();
         match shape.form() {
@@ -317,7 +317,7 @@ impl<T: Element> View<'_, T> {
                     return Ok(());
                 }
                 // SAFETY: everything was checked; the caller vouches for the target.
-                unsafe { self.get_runs((operation, pe), &StridedAt { strided, index, start }, tracker) };
+                unsafe { self.get_runs((operation, pe), &StridedAt { strided, index, start }, counter) };
             }
             Form::Dimensions(dimensions) => {
                 self.check_rest(operation, (pe, index), None)?;
@@ -332,7 +332,7 @@ impl<T: Element> View<'_, T> {
                 }
                 let runs = GridAt { grid: &grid, index, start };
                 // SAFETY: everything was checked; the caller vouches for the target.
-                unsafe { self.get_runs((operation, pe), &runs, tracker) };
+                unsafe { self.get_runs((operation, pe), &runs, counter) };
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::array::signal::{Signal, SignalOp};
 use crate::array::view::View;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use std::ops::Range;
 
 /// What a vector transfer has on this side, as a list of stretches of memory.
@@ -125,7 +125,7 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE, a range lies outside the array, or the two sides differ in length; nothing is
     /// written then.
     pub fn put_vector(&self, pe: Pe, ranges: &[Range<usize>], sources: &[&[T]]) -> Result<()> {
-        // SAFETY: without a tracker the sources are free when the call returns.
+        // SAFETY: without a counter the sources are free when the call returns.
         unsafe { self.put_pieces(("put_vector", pe), ranges, &Slices::to_read(sources), None, None) }
     }
 
@@ -136,7 +136,7 @@ impl<T: Element> View<'_, T> {
     /// If there is no such PE, a range lies outside the array, or the two sides differ in length; nothing is
     /// read then.
     pub fn get_vector(&self, pe: Pe, ranges: &[Range<usize>], targets: &mut [&mut [T]]) -> Result<()> {
-        // SAFETY: without a tracker the data are there when the call returns.
+        // SAFETY: without a counter the data are there when the call returns.
         unsafe { self.get_pieces(("get_vector", pe), ranges, &Slices::to_write(targets), None) }
     }
 
@@ -156,7 +156,7 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         let signal = Some(Signal { words: signals, index: signal_index, op });
         let sources = Slices::to_read(sources);
-        // SAFETY: without a tracker the sources are free when the call returns.
+        // SAFETY: without a counter the sources are free when the call returns.
         unsafe { self.put_pieces(("put_vector_signal", pe), ranges, &sources, signal, None) }
     }
 
@@ -174,11 +174,11 @@ impl<T: Element> View<'_, T> {
     ) -> Result<Transfer<'_, T>> {
         let operation = "put_vector_nb";
         self.check_pieces((operation, pe), source.len(), pieces)?;
-        Transfer::of_put(self.world(), source, |source, tracker| {
+        Transfer::of_put(self.world(), source, |source, counter| {
             let sources = Ranges { start: source.as_ptr().cast_mut(), ranges: pieces };
             // SAFETY: the transfer owns the source, in which the pieces lie, and frees it only after it is
             // sent.
-            unsafe { self.put_pieces((operation, pe), ranges, &sources, None, tracker) }
+            unsafe { self.put_pieces((operation, pe), ranges, &sources, None, counter) }
         })
     }
 
@@ -196,18 +196,18 @@ impl<T: Element> View<'_, T> {
     ) -> Result<Transfer<'_, T>> {
         let operation = "get_vector_nb";
         self.check_pieces((operation, pe), target.len(), pieces)?;
-        Transfer::of_get(self.world(), target, |target, tracker| {
+        Transfer::of_get(self.world(), target, |target, counter| {
             let targets = Ranges { start: target.as_mut_ptr(), ranges: pieces };
             // SAFETY: the transfer owns the target, in which the pieces lie, and gives it out only after the
             // get is complete.
-            unsafe { self.get_pieces((operation, pe), ranges, &targets, tracker) }
+            unsafe { self.get_pieces((operation, pe), ranges, &targets, counter) }
         })
     }
 
     /// A vector put, with all checks.
     ///
     /// # Safety
-    /// The stretches stay as they are until the tracker has counted them as sent, or until the call returns
+    /// The stretches stay as they are until the counter has counted them as sent, or until the call returns
     /// if there is none.
     pub(crate) unsafe fn put_pieces(
         &self,
@@ -215,31 +215,31 @@ impl<T: Element> View<'_, T> {
         ranges: &[Range<usize>],
         stretches: &impl Stretches<T>,
         signal: Option<Signal<'_>>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check_rest(operation, (pe, 0), signal)?;
         self.check_vector((operation, pe), ranges, stretches)?;
         // SAFETY: everything was checked; the caller vouches for the stretches.
-        unsafe { self.put_runs((operation, pe), &Vector { ranges, stretches }, signal, tracker) };
+        unsafe { self.put_runs((operation, pe), &Vector { ranges, stretches }, signal, counter) };
         Ok(())
     }
 
     /// A vector get, with all checks.
     ///
     /// # Safety
-    /// Nobody touches the stretches until the tracker has counted the get as done, or until the call returns
+    /// Nobody touches the stretches until the counter has counted the get as done, or until the call returns
     /// if there is none.
     pub(crate) unsafe fn get_pieces(
         &self,
         (operation, pe): (&'static str, Pe),
         ranges: &[Range<usize>],
         stretches: &impl Stretches<T>,
-        tracker: Option<&Tracker>,
+        counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check_rest(operation, (pe, 0), None)?;
         self.check_vector((operation, pe), ranges, stretches)?;
         // SAFETY: everything was checked; the caller vouches for the stretches.
-        unsafe { self.get_runs((operation, pe), &Vector { ranges, stretches }, tracker) };
+        unsafe { self.get_runs((operation, pe), &Vector { ranges, stretches }, counter) };
         Ok(())
     }
 

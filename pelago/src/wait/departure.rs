@@ -16,8 +16,8 @@
 
 use super::engine::Engine;
 use crate::Pe;
-use crate::base::last_words;
 use crate::base::locked::locked;
+use crate::base::panic_message;
 use crate::progress::purpose::Purpose;
 use pelago_fabric::sync::Ordering;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -45,7 +45,7 @@ impl Engine {
     pub(crate) fn say_left(&self) {
         let block = self.memory.near_block(self.my_pe());
         let last_error =
-            self.departures.last_error.get_or_init(|| last_words::last_error(self.is_alone_in_process()));
+            self.departures.last_error.get_or_init(|| panic_message::last_error(self.is_alone_in_process()));
         if let Some(words) = last_error {
             block.last_error.record(self.my_pe(), words);
         }

@@ -3,14 +3,14 @@
 //! Invariant: everything that the fast path reads is written before other threads of the PE see the engine.
 
 use super::executor::Executors;
-use super::policy::Patience;
+use super::policy::WaitPolicy;
 use super::service::Service;
 use super::stall::Stall;
 use crate::job::Job;
 use crate::job::affinity::Affinity;
 use crate::progress::ProgressState;
 use crate::progress::departures::Departures;
-use crate::progress::meeting_points::Muster;
+use crate::progress::meeting_points::MessageBarrier;
 use crate::progress::watch::Watch;
 use pelago_boot::Settings;
 use pelago_fabric::sync::{AtomicU32, Ordering};
@@ -19,8 +19,8 @@ use std::ops::Deref;
 /// A PE that waits and makes progress.
 pub struct Engine {
     pub(crate) state: ProgressState,
-    pub(crate) patience: Patience,
-    pub(crate) muster: Muster,
+    pub(crate) policy: WaitPolicy,
+    pub(crate) message_barrier: MessageBarrier,
     pub(crate) departures: Departures,
     /// After the channels, which write its answers.
     pub(crate) watch: Watch,
@@ -55,8 +55,8 @@ impl Engine {
         // A PE that computes still replies to the question whether it is there.
         let replies = net.is_some_and(|net| net.moves_by_itself() && (settings.service || !net.is_urgent()));
         Engine {
-            patience: Patience::new(job.memory.blocks().len(), 1, net, settings),
-            muster: Muster::default(),
+            policy: WaitPolicy::new(job.memory.blocks().len(), 1, net, settings),
+            message_barrier: MessageBarrier::default(),
             departures: Departures::default(),
             // Elsewhere a PE is silent by the program's fault only.
             watch: Watch::new(settings.peer_timeout.filter(|_| replies)),

@@ -77,12 +77,12 @@ impl Engine {
         }
         if let Some(question) = looker.question.take() {
             let is_silent = now - question.since > ANSWER_LIMIT;
-            if !question.tracker.is_done() {
+            if !question.counter.is_done() {
                 looker.question = Some(question);
                 // As long as the get is under way, no other one can take its place.
                 return if is_silent { Reading::Done(None) } else { Reading::UnderWay };
             }
-            self.trackers.release(question.tracker);
+            self.completions.release(question.counter);
             self.stall.is_asking(false);
             if question.pe == pe {
                 return Reading::Done(Snapshot::read(self.stall.answer()));
@@ -91,16 +91,16 @@ impl Engine {
         // As the job forms or ends, nobody reaches for another's memory.
         let Some(net) = self.net.as_ref().filter(|_| long.works()) else { return Reading::Done(None) };
         let target = Target { operation: "stall", pe, offset_bytes: Memory::RECORD_OFFSET_BYTES };
-        let (tracker, into) = (self.trackers.open(), self.stall.answer().as_ptr().cast_mut().cast());
+        let (counter, into) = (self.completions.open(), self.stall.answer().as_ptr().cast_mut().cast());
         // SAFETY: the record lies at the start of every heap. The place of the answer lives as long as the
         // world, whose channels are shut first.
-        let is_asked = unsafe { net.try_get(target, into, RECORD_WORDS, &tracker) };
+        let is_asked = unsafe { net.try_get(target, into, RECORD_WORDS, &counter) };
         match is_asked {
             true => {
                 self.stall.is_asking(true);
-                looker.question = Some(Question { pe, tracker, since: now });
+                looker.question = Some(Question { pe, counter, since: now });
             }
-            false => self.trackers.release(tracker),
+            false => self.completions.release(counter),
         }
         Reading::UnderWay
     }

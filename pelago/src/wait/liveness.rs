@@ -48,7 +48,7 @@ impl<'a> Care<'a> {
         self.long.get_or_insert_with(|| Long::new(engine, awaited, since)).tick();
         engine.check_limit(awaited, since);
         engine.check_job(awaited, looks);
-        engine.check_hope(awaited, &mut self.left_since, ready);
+        engine.check_liveness(awaited, &mut self.left_since, ready);
         if engine.has_open_handlers() {
             self.handlers.look(engine, &engine.executors, || engine.describe(awaited));
         }
@@ -60,9 +60,9 @@ impl Engine {
     #[track_caller]
     pub(super) fn check_limit(&self, awaited: Awaited, since: Instant) {
         let (limit, setting) = match awaited {
-            Awaited::Join => (Some(self.patience.join_limit), "PELAGO_INIT_TIMEOUT"),
+            Awaited::Join => (Some(self.policy.join_limit), "PELAGO_INIT_TIMEOUT"),
             Awaited::EndOfWork => return,
-            _ => (self.patience.limit, "PELAGO_WAIT_LIMIT"),
+            _ => (self.policy.limit, "PELAGO_WAIT_LIMIT"),
         };
         if let Some(limit) = limit.filter(|&limit| since.elapsed() > limit) {
             let (me, what) = (self.my_pe(), self.describe(awaited));
@@ -88,7 +88,7 @@ impl Engine {
 
     /// Fails if what is awaited can no longer come.
     #[track_caller]
-    pub(super) fn check_hope(
+    pub(super) fn check_liveness(
         &self,
         awaited: Awaited,
         left_since: &mut Option<Instant>,

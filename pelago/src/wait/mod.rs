@@ -8,7 +8,7 @@ mod gather;
 mod liveness;
 mod long;
 mod meeting;
-mod muster;
+mod message_barrier;
 pub(crate) mod policy;
 mod progress;
 pub(crate) mod service;

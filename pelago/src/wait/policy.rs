@@ -22,7 +22,7 @@ const STRIDE_MAX: u32 = 1024;
 
 /// How long to spin and to yield before sleeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Patience {
+pub(crate) struct WaitPolicy {
     pub(super) spins: u32,
     pub(super) yields: u32,
     /// Looks at a net that moves by itself before this PE gives its core away for the first time.
@@ -36,10 +36,10 @@ pub(crate) struct Patience {
     pub(super) join_limit: Duration,
 }
 
-impl Patience {
+impl WaitPolicy {
     /// PEs that all have a core of their own spin; PEs that share cores soon give them up. Where a net moves
     /// only in calls of the runtime, every look is a round of progress.
-    pub(crate) fn new(n_here: usize, cores: usize, net: Option<&Channel>, settings: &Settings) -> Patience {
+    pub(crate) fn new(n_here: usize, cores: usize, net: Option<&Channel>, settings: &Settings) -> WaitPolicy {
         let (spins, yields) = if n_here <= cores { (2000, 100) } else { (10, 200) };
         let spins = settings.spins.unwrap_or(spins);
         let spins = match net {
@@ -49,7 +49,7 @@ impl Patience {
             Some(_) => 0,
         };
         let spins_between = if n_here > 1 { [SPINS_BETWEEN_MAPPED, SPINS_BETWEEN] } else { [0; 2] };
-        Patience {
+        WaitPolicy {
             spins,
             yields: settings.yields.unwrap_or(yields),
             net_spins: settings.spins.unwrap_or(NET_SPINS),

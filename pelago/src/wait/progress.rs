@@ -93,7 +93,9 @@ impl Engine {
         |from, header, payload| {
             let purpose = (header >> 56) as u8;
             match purpose {
-                p if p == Purpose::Muster as u8 => self.note_muster(from, (header >> 32) as u16),
+                p if p == Purpose::MessageBarrier as u8 => {
+                    self.note_message_barrier(from, (header >> 32) as u16)
+                }
                 p if p == Purpose::Missed as u8 => {
                     self.note_missed(from);
                     Some(())

@@ -8,7 +8,7 @@
 
 use super::engine::Engine;
 use super::service::{Control, Running, Service};
-use crate::base::last_words::panic_text;
+use crate::base::panic_message::panic_text;
 use crate::endpoint::channel::Channel;
 use crate::job::GaveUp;
 use pelago_fabric::Bell;

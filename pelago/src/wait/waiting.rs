@@ -16,7 +16,7 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::endpoint::channel::Channel;
 use crate::job::affinity::Core;
-use crate::job::restricted;
+use crate::job::callback;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
 use pelago_fabric::sync::{AtomicU32, spin_once};
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ impl Engine {
         waiters: Option<&AtomicU32>,
         ready: &mut impl FnMut() -> bool,
     ) {
-        for _ in 0..self.patience.spins {
+        for _ in 0..self.policy.spins {
             if ready() {
                 return;
             }
@@ -124,7 +124,7 @@ impl Engine {
     #[track_caller]
     fn wait_long(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
         self.check_callback(awaited);
-        for _ in 0..self.patience.yields {
+        for _ in 0..self.policy.yields {
             if ready() {
                 return;
             }
@@ -184,8 +184,8 @@ impl Engine {
         // The calls of a simulated network must not depend on time.
         let core = if net.moves_by_itself() { self.affinity.core() } else { Core::Own };
         let (spins, mut between) = match (core, is_near) {
-            (Core::Own, true) => (self.patience.net_spins, self.patience.spins_between[0]),
-            (Core::Own, false) => (self.patience.net_spins, self.patience.spins_between[1]),
+            (Core::Own, true) => (self.policy.net_spins, self.policy.spins_between[0]),
+            (Core::Own, false) => (self.policy.net_spins, self.policy.spins_between[1]),
             (Core::Shared, true) => {
                 // The PE that is awaited may have work for this core, and it will ring.
                 if has_come_soon(YIELDS_BEFORE_SLEEP, rustix::thread::sched_yield, ready) {
@@ -216,7 +216,7 @@ impl Engine {
                 if checks.is_multiple_of(CHECKS_PER_WATCH) {
                     self.watch.look(self, net, awaited, care.since());
                 }
-                if net.moves_by_itself() && traffic.pause(net) > self.patience.awake_over_net {
+                if net.moves_by_itself() && traffic.pause(net) > self.policy.awake_over_net {
                     drop(waiting);
                     if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::Watches) {
                         return;
@@ -272,9 +272,9 @@ impl Engine {
     #[track_caller]
     fn check_callback(&self, awaited: Awaited) {
         if matches!(awaited, Awaited::Barrier { .. }) {
-            restricted::forbid(self, "barrier");
+            callback::forbid(self, "barrier");
         }
-        restricted::forbid_wait(self, || self.describe(awaited));
+        callback::forbid_wait(self, || self.describe(awaited));
     }
 
     /// Waits inside a handler of active messages, which nothing else may: `serve` is what lets others go on.
@@ -295,7 +295,7 @@ impl Engine {
             }
             self.check_limit(awaited, since);
             self.check_job(awaited, looks);
-            match looks < self.patience.spins {
+            match looks < self.policy.spins {
                 true => spin_once(),
                 false => rustix::thread::sched_yield(),
             }

@@ -275,7 +275,7 @@ fn what_cannot_be_is_refused() {
 }
 
 /// What a job of two says that ends because of what PE 0 does at PE 1.
-fn last_words(work: impl Fn(&Am<'_>, &Handles) -> Result<()> + Sync) -> String {
+fn panic_message(work: impl Fn(&Am<'_>, &Handles) -> Result<()> + Sync) -> String {
     let outcome = spmd(2, |world| {
         let mut handlers = Handlers::new();
         let handles = Handles {
@@ -301,23 +301,23 @@ struct Handles {
 
 #[test]
 fn mistakes_are_told_in_words() {
-    let words = last_words(|am, _| am.medium(1, pelago::am::Handler(0), &[], &[0; 12]));
+    let words = panic_message(|am, _| am.medium(1, pelago::am::Handler(0), &[], &[0; 12]));
     assert!(
         words.contains("message of PE 0 for \"numbers\" has 12 bytes, of which no records of 8"),
         "{words}"
     );
-    let words = last_words(|am, _| am.medium(1, pelago::am::Handler(1), &[], &[0; 7]));
+    let words = panic_message(|am, _| am.medium(1, pelago::am::Handler(1), &[], &[0; 7]));
     assert!(words.contains("for \"number\" brings 7 bytes, which are no argument of it"), "{words}");
-    let words = last_words(|am, handles| am.cast(1, handles.wrong, &()));
+    let words = panic_message(|am, handles| am.cast(1, handles.wrong, &()));
     assert!(words.contains("handler \"wrong\" of active messages, for one of PE 0, has panicked"), "{words}");
     assert!(words.contains("on purpose"), "{words}");
-    let words = last_words(|am, handles| {
+    let words = panic_message(|am, handles| {
         let most = am.medium_max() as u64;
         assert_eq!(am.call(1, handles.too_long, &most)?.wait().len() as u64, most);
         am.call(1, handles.too_long, &(most + 1)).map(|_| ())
     });
     assert!(words.contains("for \"too long\" has a result that cannot be sent"), "{words}");
-    let words = last_words(|am, handles| {
+    let words = panic_message(|am, handles| {
         let mut numbers = am.aggregator(handles.numbers);
         am.cast(1, handles.number, &0)?;
         numbers.push(1, 1)?;

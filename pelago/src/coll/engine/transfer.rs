@@ -46,14 +46,14 @@ impl Request {
             unsafe { self.put_marked(world, engine, (target, from, bytes), to, mark) };
             return true;
         }
-        let tracker = match mark {
+        let counter = match mark {
             None => self.transfers(world),
-            Some(_) => world.trackers.open(),
+            Some(_) => world.completions.open(),
         };
         // SAFETY: the range lies in the other's region; the source stays until the operation is over.
-        unsafe { net.put(world, target, from, bytes, Some(&tracker)) };
+        unsafe { net.put(world, target, from, bytes, Some(&counter)) };
         if let Some(mark) = mark {
-            self.following.push(Following { data: tracker, to, mark });
+            self.following.push(Following { data: counter, to, mark });
             self.follow(world, engine);
         }
         true
@@ -91,9 +91,9 @@ impl Request {
             return;
         }
         let source = Target { operation: self.operation, pe, offset_bytes };
-        let tracker = self.transfers(world);
+        let counter = self.transfers(world);
         // SAFETY: the range lies in the other's region; the target stays until the operation is over.
-        unsafe { world.net_channel().get(world, source, into, bytes, Some(&tracker)) };
+        unsafe { world.net_channel().get(world, source, into, bytes, Some(&counter)) };
     }
 
     pub(super) fn signal(
@@ -131,7 +131,7 @@ impl Request {
             unsafe { self.put_marked(world, engine, source, to, mark) };
             return true;
         }
-        let data = world.trackers.open();
+        let data = world.completions.open();
         for (word, offset_bytes) in words.into_iter().zip(places) {
             let (target, word) = (Target { operation: self.operation, pe, offset_bytes }, word.to_ne_bytes());
             // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
@@ -159,7 +159,7 @@ impl Request {
             let has_arrived = put.data.is_done();
             if has_arrived {
                 self.write_mark(world, engine, put.to, put.mark);
-                world.trackers.release(put.data.clone());
+                world.completions.release(put.data.clone());
             }
             !has_arrived
         });

@@ -2,7 +2,7 @@
 
 use super::judge::Look;
 use crate::Pe;
-use crate::endpoint::tracker::Tracker;
+use crate::endpoint::completion_counter::CompletionCounter;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub(in crate::wait) struct Looker {
 
 pub(in crate::wait) struct Question {
     pub(in crate::wait) pe: Pe,
-    pub(in crate::wait) tracker: Tracker,
+    pub(in crate::wait) counter: CompletionCounter,
     pub(in crate::wait) since: Instant,
 }
 

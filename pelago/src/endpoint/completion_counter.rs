@@ -1,8 +1,8 @@
-//! Trackers: how many of a group of operations over the net are under way, by a token that the provider hands
+//! CompletionCounters: how many of a group of operations over the net are under way, by a token that the provider hands
 //! back when one is sent or complete.
 //!
 //! Invariant: an operation is counted before it is given to the provider, and leaves the counts once, by an
-//! event or at once. A tracker's slot is reused only after its counts are 0. Operations between PEs that map
+//! event or at once. A counter's slot is reused only after its counts are 0. Operations between PEs that map
 //! each other are complete when they return and never come here.
 
 use crate::base::locked::locked;
@@ -19,12 +19,12 @@ struct Counts {
 
 /// A group of operations: those started with it. Of several clones one is released.
 #[derive(Clone, Debug)]
-pub(crate) struct Tracker {
+pub(crate) struct CompletionCounter {
     token: Token,
     counts: Arc<Counts>,
 }
 
-impl Tracker {
+impl CompletionCounter {
     pub(crate) fn token(&self) -> Token {
         self.token
     }
@@ -47,20 +47,20 @@ impl Tracker {
 
     /// Whether all sources are free: the puts are locally complete.
     pub(crate) fn is_sent(&self) -> bool {
-        // SYNC POINT tracker: acquires the provider's last use of the sources.
+        // SYNC POINT counter: acquires the provider's last use of the sources.
         self.counts.unsent.load(Ordering::Acquire) == 0
     }
 
     /// Whether all operations are complete.
     pub(crate) fn is_done(&self) -> bool {
-        // SYNC POINT tracker: acquires what the provider has written.
+        // SYNC POINT counter: acquires what the provider has written.
         self.counts.under_way.load(Ordering::Acquire) == 0
     }
 }
 
-/// All trackers of a world, by token.
+/// All completions of a world, by token.
 #[derive(Debug, Default)]
-pub(crate) struct Trackers(Mutex<Slots>);
+pub(crate) struct CompletionCounters(Mutex<Slots>);
 
 #[derive(Debug, Default)]
 struct Slots {
@@ -75,34 +75,34 @@ struct Slot {
     is_abandoned: bool,
 }
 
-impl Trackers {
+impl CompletionCounters {
     fn slots(&self) -> MutexGuard<'_, Slots> {
         locked(&self.0)
     }
 
-    /// A tracker for a new group of operations.
-    pub(crate) fn open(&self) -> Tracker {
+    /// A counter for a new group of operations.
+    pub(crate) fn open(&self) -> CompletionCounter {
         let mut slots = self.slots();
         let token = slots.free.pop().unwrap_or_else(|| {
             let counts = Arc::new(Counts { under_way: AtomicU32::new(0), unsent: AtomicU32::new(0) });
             slots.slots.push(Slot { counts, is_abandoned: false });
             (slots.slots.len() - 1) as Token
         });
-        Tracker { token, counts: Arc::clone(&slots.slots[token as usize].counts) }
+        CompletionCounter { token, counts: Arc::clone(&slots.slots[token as usize].counts) }
     }
 
-    /// Gives a tracker back. What is still under way completes all the same, and is then known to quiet only.
-    pub(crate) fn release(&self, tracker: Tracker) {
+    /// Gives a counter back. What is still under way completes all the same, and is then known to quiet only.
+    pub(crate) fn release(&self, counter: CompletionCounter) {
         let mut slots = self.slots();
-        match tracker.is_done() {
-            true => slots.free.push(tracker.token),
-            false => slots.slots[tracker.token as usize].is_abandoned = true,
+        match counter.is_done() {
+            true => slots.free.push(counter.token),
+            false => slots.slots[counter.token as usize].is_abandoned = true,
         }
     }
 
     /// The provider says that a source is free.
     pub(crate) fn sent(&self, token: Token) {
-        // SYNC POINT tracker: releases the provider's last use of the source.
+        // SYNC POINT counter: releases the provider's last use of the source.
         self.slots().slots[token as usize].counts.unsent.fetch_sub(1, Ordering::Release);
     }
 
@@ -110,7 +110,7 @@ impl Trackers {
     pub(crate) fn done(&self, token: Token) {
         let mut slots = self.slots();
         let slot = &mut slots.slots[token as usize];
-        // SYNC POINT tracker: releases what the provider has written.
+        // SYNC POINT counter: releases what the provider has written.
         let before = slot.counts.under_way.fetch_sub(1, Ordering::Release);
         if before == 1 && std::mem::take(&mut slot.is_abandoned) {
             slots.free.push(token);
@@ -124,22 +124,22 @@ mod tests {
 
     #[test]
     fn a_slot_is_reused_only_when_nothing_is_under_way() {
-        let trackers = Trackers::default();
-        let (first, second) = (trackers.open(), trackers.open());
+        let completions = CompletionCounters::default();
+        let (first, second) = (completions.open(), completions.open());
         assert_eq!((first.token(), second.token()), (0, 1));
         first.begin(true);
         first.begin(false);
-        trackers.sent(0);
-        trackers.done(0);
+        completions.sent(0);
+        completions.done(0);
         assert!(first.is_sent() && !first.is_done());
-        trackers.release(first);
-        assert_eq!(trackers.open().token(), 2, "the first is abandoned, not free");
-        trackers.done(0);
-        assert_eq!(trackers.open().token(), 0);
+        completions.release(first);
+        assert_eq!(completions.open().token(), 2, "the first is abandoned, not free");
+        completions.done(0);
+        assert_eq!(completions.open().token(), 0);
         second.begin(true);
         second.done_at_once(true);
         assert!(second.is_sent() && second.is_done());
-        trackers.release(second);
-        assert_eq!(trackers.open().token(), 1);
+        completions.release(second);
+        assert_eq!(completions.open().token(), 1);
     }
 }

@@ -9,7 +9,7 @@ use pelago_fabric::FabricError;
 
 /// What a process tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct BusinessCard {
     /// The name of its node.
     pub(crate) node: String,
     /// The machine and network namespace that it is on; empty if that is not known. Processes of one machine
@@ -84,7 +84,7 @@ fn node_memory_bytes() -> Option<usize> {
     bounds.into_iter().flatten().min()
 }
 
-impl Card {
+impl BusinessCard {
     /// The card as bytes: numbers, among them how many fabrics there are, then each of the other fields after
     /// its length, and of each fabric how many addresses it has and its fields.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -92,7 +92,7 @@ impl Card {
             bytes.extend((field.len() as u32).to_le_bytes());
             bytes.extend(field);
         }
-        let Card { node, machine, pid_space, secret, memory, fabrics, .. } = self;
+        let BusinessCard { node, machine, pid_space, secret, memory, fabrics, .. } = self;
         let Wishes { heap, pool, ring, node_memory } = self.wishes;
         let words = [heap, pool, ring, node_memory, self.pid.into(), self.pes as u64, fabrics.len() as u64];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -110,7 +110,7 @@ impl Card {
     }
 
     /// Reads a card; `None` if it is none.
-    fn from_bytes(mut bytes: &[u8]) -> Option<Card> {
+    fn from_bytes(mut bytes: &[u8]) -> Option<BusinessCard> {
         fn word(bytes: &mut &[u8]) -> Option<u64> {
             let (word, rest) = bytes.split_first_chunk::<8>()?;
             *bytes = rest;
@@ -128,7 +128,7 @@ impl Card {
         let [heap, pool, ring, node_memory] =
             [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
         let [pid, pes, fabrics] = [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
-        let mut card = Card {
+        let mut card = BusinessCard {
             wishes: Wishes { heap, pool, ring, node_memory },
             pid: u32::try_from(pid).ok()?,
             pes: usize::try_from(pes).ok()?,
@@ -155,8 +155,8 @@ impl Card {
     ///
     /// # Errors
     /// If the launcher does not answer, or there is no card.
-    pub(crate) fn read(job: &Job, process: usize, key: &str) -> Result<Card> {
-        let found = job.get(process, key)?.and_then(|bytes| Card::from_bytes(&bytes));
+    pub(crate) fn read(job: &Job, process: usize, key: &str) -> Result<BusinessCard> {
+        let found = job.get(process, key)?.and_then(|bytes| BusinessCard::from_bytes(&bytes));
         found.ok_or_else(|| {
             let what = format!("process {process} of the job has published no valid card");
             FabricError::Foreign { pe: job.first_pe(), what }.into()
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn fuzz_cards() {
-        let small = Card { node: "n".to_owned(), pes: 1, ..Card::default() };
-        let full = Card {
+        let small = BusinessCard { node: "n".to_owned(), pes: 1, ..BusinessCard::default() };
+        let full = BusinessCard {
             machine: "5".to_owned(),
             pid_space: "6".to_owned(),
             pid: 77,
@@ -190,17 +190,17 @@ mod tests {
             ..small.clone()
         };
         fuzzing::fuzz(&[small.to_bytes(), full.to_bytes()], |input| {
-            if let Some(card) = Card::from_bytes(input) {
+            if let Some(card) = BusinessCard::from_bytes(input) {
                 let is_right = |offer: &Offer| !offer.is_open() || offer.addresses.len() == card.pes;
                 assert!(card.fabrics.iter().all(is_right));
-                assert_eq!(Card::from_bytes(&card.to_bytes()), Some(card));
+                assert_eq!(BusinessCard::from_bytes(&card.to_bytes()), Some(card));
             }
         });
     }
 
     #[test]
     fn cards_are_read_as_they_were_written() {
-        let card = |addresses: Vec<Vec<u8>>| Card {
+        let card = |addresses: Vec<Vec<u8>>| BusinessCard {
             node: "left".to_owned(),
             machine: "1-2".to_owned(),
             pid_space: "1-3".to_owned(),
@@ -216,12 +216,12 @@ mod tests {
         };
         for card in [card(Vec::new()), card(vec![vec![4; 30], vec![5]])] {
             let bytes = card.to_bytes();
-            assert_eq!(Card::from_bytes(&bytes).as_ref(), Some(&card));
-            (0..bytes.len()).for_each(|length| assert_eq!(Card::from_bytes(&bytes[..length]), None));
-            assert_eq!(Card::from_bytes(&[&bytes[..], &[0]].concat()), None);
+            assert_eq!(BusinessCard::from_bytes(&bytes).as_ref(), Some(&card));
+            (0..bytes.len()).for_each(|length| assert_eq!(BusinessCard::from_bytes(&bytes[..length]), None));
+            assert_eq!(BusinessCard::from_bytes(&[&bytes[..], &[0]].concat()), None);
         }
         for addresses in [vec![vec![4]], vec![vec![4]; 3]] {
-            let read = Card::from_bytes(&card(addresses).to_bytes());
+            let read = BusinessCard::from_bytes(&card(addresses).to_bytes());
             assert_eq!(read, None, "two PEs have two addresses, or none");
         }
     }

@@ -1,6 +1,6 @@
-//! Musters: every PE of a job with a net has come to a point of its life, and knows that the others have.
+//! Message barriers: every PE of a job with a net has come to a point of its life, and knows that the others have.
 //!
-//! Invariant: a muster needs messages only, so that it works before any PE may touch another's memory, and
+//! Invariant: a message barrier needs messages only, so that it works before any PE may touch another's memory, and
 //! after the last time that it may. The word goes up a tree of the PEs to PE 0 and down again: a PE tells its
 //! parent when it and all below it have come, and its children when everybody has.
 
@@ -24,13 +24,13 @@ const DOWN: u16 = 1;
 impl Engine {
     /// Says that this PE has come, and waits for all others; or, as it leaves, until one of them waits for it
     /// in vain. Once for each point.
-    pub(crate) fn muster(&self, point: Point, awaited: Awaited) {
+    pub(crate) fn message_barrier(&self, point: Point, awaited: Awaited) {
         self.note_come(point);
         let leaves_core = self.net.as_ref().is_some_and(|net| net.moves_by_itself());
         let mut looks = 0_u32;
         self.wait(awaited, || {
-            // SYNC POINT muster: acquires what the thread that took the last word had done.
-            let is_over = self.muster.points[point as usize].is_over.load(Ordering::Acquire);
+            // SYNC POINT message_barrier: acquires what the thread that took the last word had done.
+            let is_over = self.message_barrier.points[point as usize].is_over.load(Ordering::Acquire);
             let ends = is_over || point == Point::Leave && self.missed_by().is_some();
             looks = looks.saturating_add(1);
             if !ends && leaves_core && looks > LOOKS {
@@ -43,7 +43,7 @@ impl Engine {
     }
 
     /// Takes the word of another PE. `None` if it makes no sense.
-    pub(crate) fn note_muster(&self, from: Pe, code: u16) -> Option<()> {
+    pub(crate) fn note_message_barrier(&self, from: Pe, code: u16) -> Option<()> {
         let point = match code >> 1 {
             0 => Point::Join,
             1 => Point::Leave,
@@ -61,25 +61,25 @@ impl Engine {
     fn note_come(&self, point: Point) {
         let (me, n_pes) = (self.my_pe(), self.n_pes());
         let expected = children(me, n_pes).len() as u32 + 1;
-        if self.muster.points[point as usize].come.fetch_add(1, Ordering::Relaxed) + 1 < expected {
+        if self.message_barrier.points[point as usize].come.fetch_add(1, Ordering::Relaxed) + 1 < expected {
             return;
         }
         match parent(me) {
-            Some(parent) => self.tell_muster(parent, point, UP),
+            Some(parent) => self.send_message_barrier(parent, point, UP),
             None => self.note_over(point),
         }
     }
 
     fn note_over(&self, point: Point) {
         for child in children(self.my_pe(), self.n_pes()) {
-            self.tell_muster(child, point, DOWN);
+            self.send_message_barrier(child, point, DOWN);
         }
-        // SYNC POINT muster: releases what this thread has done.
-        self.muster.points[point as usize].is_over.store(true, Ordering::Release);
+        // SYNC POINT message_barrier: releases what this thread has done.
+        self.message_barrier.points[point as usize].is_over.store(true, Ordering::Release);
     }
 
-    fn tell_muster(&self, pe: Pe, point: Point, direction: u16) {
+    fn send_message_barrier(&self, pe: Pe, point: Point, direction: u16) {
         let code = (point as u16) << 1 | direction;
-        self.send_later(pe, Purpose::Muster, u64::from(code) << 32, Vec::new());
+        self.send_later(pe, Purpose::MessageBarrier, u64::from(code) << 32, Vec::new());
     }
 }

@@ -7,7 +7,7 @@
 
 use super::Job;
 use crate::Pe;
-use crate::base::last_words::panic_text;
+use crate::base::panic_message::panic_text;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
