@@ -15,7 +15,7 @@ use crate::base::call::{ArraySet, CALL_WORDS, Call, waiting_for};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::try_locked;
 use crate::base::vote::{VOTE_WORDS, Vote};
-use crate::endpoint::channel::Target;
+use crate::endpoint::Target;
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
 use crate::world::Core;
@@ -161,7 +161,7 @@ impl Core {
                 let (into, bytes) = (words.as_mut_ptr().cast(), size_of_val(&words));
                 // SAFETY: the notices lie at the start of every heap; without a counter the data are there
                 // when the call returns.
-                unsafe { self.net_channel().get(self, source, into, bytes, None) };
+                unsafe { self.net_endpoint().get(self, source, into, bytes, None) };
             }
         }
         words

@@ -14,7 +14,7 @@ use crate::base::kind::ObjectKind;
 use crate::base::label;
 use crate::coll::direct::Direct;
 use crate::context::Context;
-use crate::endpoint::channel::{Channel, Injector, Target};
+use crate::endpoint::{Endpoint, Injector, Target};
 use crate::join;
 use crate::memory::segment::WAITERS_BEFORE_WORDS;
 use crate::team::Team;
@@ -52,8 +52,8 @@ pub struct Reach {
 #[derive(Clone, Copy, Debug)]
 pub struct Far {
     injector: *const Injector,
-    /// The channel that it is of, and the world; null if nothing is injected.
-    channel: *const Channel,
+    /// The endpoint that it is of, and the world; null if nothing is injected.
+    endpoint: *const Endpoint,
     world: *const World,
     /// Where the array begins in the region of each PE.
     offset_bytes: usize,
@@ -61,7 +61,7 @@ pub struct Far {
 
 impl Far {
     /// Not to be used: where no PE is within the limit.
-    pub const NONE: Far = Far { injector: null(), channel: null(), world: null(), offset_bytes: 0 };
+    pub const NONE: Far = Far { injector: null(), endpoint: null(), world: null(), offset_bytes: 0 };
 
     /// One that injects nothing.
     pub fn closed(self, world: &World) -> Far {
@@ -94,11 +94,11 @@ impl Far {
     fn put_again(injector: &Injector, kept: Kept, bytes: usize) {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
         let target = Target { operation: "p", pe, offset_bytes };
-        // SAFETY: `put` has named itself, and the channel and the world of what was started are there as long
+        // SAFETY: `put` has named itself, and the endpoint and the world of what was started are there as long
         // as the array; without a counter the source is free when this returns.
         unsafe {
-            let Far { channel, world, .. } = *origin.cast::<Far>();
-            (*channel).put(&*world, target, value.as_ptr(), bytes, None);
+            let Far { endpoint, world, .. } = *origin.cast::<Far>();
+            (*endpoint).put(&*world, target, value.as_ptr(), bytes, None);
         }
     }
 
@@ -124,11 +124,11 @@ impl Far {
     /// # Safety
     /// As it was started, into this place.
     unsafe fn finish_get(get: Unfinished, into: *mut u8, bytes: usize) {
-        // SAFETY: `get` has named itself, and the channel and the world of what was started are there as long
+        // SAFETY: `get` has named itself, and the endpoint and the world of what was started are there as long
         // as the array; the caller vouches for the place.
         unsafe {
-            let Far { channel, world, .. } = *get.origin.cast::<Far>();
-            (*channel).finish_get(&*world, get, into, bytes);
+            let Far { endpoint, world, .. } = *get.origin.cast::<Far>();
+            (*endpoint).finish_get(&*world, get, into, bytes);
         }
     }
 }
@@ -152,10 +152,10 @@ impl<'w, T: Element> View<'w, T> {
     /// What a fast path of one's own injects by, through the context that the array is seen through. PEs are
     /// those of the job: nothing is injected to an array of a space.
     pub fn far(&self) -> Far {
-        let channel = self.world().net.as_ref().map(|_| Arc::as_ptr(self.net_channel()));
+        let endpoint = self.world().net.as_ref().map(|_| Arc::as_ptr(self.net_endpoint()));
         Far {
             injector: self.injector,
-            channel: channel.unwrap_or(null()),
+            endpoint: endpoint.unwrap_or(null()),
             world: self.world(),
             offset_bytes: self.place.offset_bytes(),
         }
@@ -306,7 +306,7 @@ impl Context<'_> {
     /// Makes progress, and says whether a [`quiet`](Context::quiet) would not wait; then it is one.
     pub fn is_quiet(&self) -> bool {
         self.world().progress();
-        let is_quiet = self.channel().is_none_or(|channel| channel.is_quiet());
+        let is_quiet = self.endpoint().is_none_or(|endpoint| endpoint.is_quiet());
         if is_quiet {
             self.world().order_stores();
         }

@@ -6,7 +6,7 @@
 
 use crate::base::awaited::Awaited;
 use crate::base::error::Result;
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use crate::world::World;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct Context<'w> {
     world: &'w World,
     kind: ContextKind,
     /// `None` if every PE is mapped.
-    channel: Option<Arc<Channel>>,
+    endpoint: Option<Arc<Endpoint>>,
 }
 
 impl World {
@@ -59,18 +59,18 @@ impl World {
     /// # Errors
     /// If the fabric has no more of them.
     pub fn context(&self, kind: ContextKind) -> Result<Context<'_>> {
-        let channel = match &self.net {
+        let endpoint = match &self.net {
             None => None,
             Some(net) => {
-                let channel = match self.contexts.take_idle() {
-                    Some(channel) => channel,
+                let endpoint = match self.contexts.take_idle() {
+                    Some(endpoint) => endpoint,
                     None => net.context((!self.tally.is_on()).then(|| &self.memory.header().failure))?,
                 };
-                self.contexts.add(&channel);
-                Some(channel)
+                self.contexts.add(&endpoint);
+                Some(endpoint)
             }
         };
-        Ok(Context { world: self, kind, channel })
+        Ok(Context { world: self, kind, endpoint })
     }
 }
 
@@ -79,8 +79,8 @@ impl Context<'_> {
         self.world
     }
 
-    pub(crate) fn channel(&self) -> Option<&Arc<Channel>> {
-        self.channel.as_ref()
+    pub(crate) fn endpoint(&self) -> Option<&Arc<Endpoint>> {
+        self.endpoint.as_ref()
     }
 
     /// The kind that it was made with.
@@ -91,8 +91,8 @@ impl Context<'_> {
     /// As [`World::fence`], for the operations of this context.
     #[track_caller]
     pub fn fence(&self) {
-        match &self.channel {
-            Some(channel) => channel.quiet(self.world),
+        match &self.endpoint {
+            Some(endpoint) => endpoint.quiet(self.world),
             None => return self.world.fence(),
         }
         self.world.order_stores();
@@ -101,8 +101,8 @@ impl Context<'_> {
     /// As [`World::quiet`], for the operations of this context.
     #[track_caller]
     pub fn quiet(&self) {
-        if let Some(channel) = &self.channel {
-            channel.quiet(self.world);
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.quiet(self.world);
         }
         self.world.order_stores();
     }
@@ -110,9 +110,9 @@ impl Context<'_> {
 
 impl Drop for Context<'_> {
     fn drop(&mut self) {
-        if let Some(channel) = &self.channel {
-            self.world.finish_in_drop(|world| world.wait(Awaited::Quiet, || channel.is_quiet()));
-            self.world.contexts.remove(channel);
+        if let Some(endpoint) = &self.endpoint {
+            self.world.finish_in_drop(|world| world.wait(Awaited::Quiet, || endpoint.is_quiet()));
+            self.world.contexts.remove(endpoint);
         }
     }
 }
@@ -132,15 +132,15 @@ mod tests {
             let used = || {
                 let context = context();
                 array.via(&context).inc(right, 0).unwrap();
-                Arc::as_ptr(context.channel().unwrap())
+                Arc::as_ptr(context.endpoint().unwrap())
             };
             assert_eq!(used(), used(), "the second one takes over what the first one has left");
             let many: Vec<_> = (0..2 * IDLE_MAX).map(|_| context()).collect();
-            let mut channels: Vec<_> =
-                many.iter().map(|context| Arc::as_ptr(context.channel().unwrap())).collect();
-            channels.sort();
-            channels.dedup();
-            assert_eq!(channels.len(), many.len(), "contexts have no channel in common");
+            let mut endpoints: Vec<_> =
+                many.iter().map(|context| Arc::as_ptr(context.endpoint().unwrap())).collect();
+            endpoints.sort();
+            endpoints.dedup();
+            assert_eq!(endpoints.len(), many.len(), "contexts have no endpoint in common");
             drop(many);
             let kept = std::iter::from_fn(|| world.contexts.take_idle()).count();
             assert_eq!(kept, IDLE_MAX, "no more are kept");
@@ -157,15 +157,15 @@ mod tests {
         let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
             let (array, right) = (world.alloc_zeroed::<u64>(1).unwrap(), 1 - world.my_pe());
             let context = world.context(ContextKind::Private).unwrap();
-            let channel = context.channel().unwrap();
+            let endpoint = context.endpoint().unwrap();
             array.via(&context).p(right, 0, 1).unwrap();
-            world.contexts.remove(channel);
+            world.contexts.remove(endpoint);
             assert!(world.contexts.take_idle().is_none(), "its put is not known to be complete");
-            world.contexts.add(channel);
+            world.contexts.add(endpoint);
             context.quiet();
-            world.contexts.remove(channel);
+            world.contexts.remove(endpoint);
             assert!(world.contexts.take_idle().is_some());
-            world.contexts.add(channel);
+            world.contexts.add(endpoint);
         });
         outcome.unwrap();
     }

@@ -9,7 +9,7 @@ use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::panic_message::tell_panics;
 use crate::coll::select::preferences;
-use crate::endpoint::channel::HEAP_KEY;
+use crate::endpoint::HEAP_KEY;
 use crate::job::business_card::{BusinessCard, SHARE, Wishes};
 use crate::job::fabrics::{self, Fabric};
 use crate::job::membership::Membership;

@@ -130,7 +130,7 @@ impl Spmd {
 
     /// Lets the PEs talk over a simulated network, in virtual time or, in chaos, by a seed, one PE at a time:
     /// the run depends on the parameters and the program alone. What keeps a PE from going on but is no call
-    /// of the runtime (a mutex, a channel of the standard library, a loop over
+    /// of the runtime (a mutex, an endpoint of the standard library, a loop over
     /// [`Local::get`](crate::Local::get)) must not wait for another PE then.
     pub fn sim(mut self, params: SimParams) -> Spmd {
         self.sim = Some(params);

@@ -1,7 +1,7 @@
 //! Teams: groups of PEs that act together. A PE has a rank in each team that it is in.
 //!
 //! Making a team from another one is one exchange among the PEs of that one, and takes part in nothing
-//! else. Each member has a block in its pool for the team: the words and boards over which the members
+//! else. Each member has a block in its pool for the team: the words and staging slots over which the members
 //! synchronise. All zero bytes are a valid start of a block.
 //!
 //! Invariant: all members make the collective calls of a team in the same order. Dropping a team is local;

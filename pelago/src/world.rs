@@ -5,7 +5,7 @@
 //! Handles borrow the world.
 
 use crate::Pe;
-use crate::am::hub::Hub;
+use crate::am::message_state::MessageState;
 use crate::array::symmetric::Symmetric;
 use crate::base::awaited::Awaited;
 use crate::base::call::Call;
@@ -15,9 +15,9 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
 use crate::base::panic_message;
 use crate::coll::engine::Collectives;
-use crate::endpoint::channel::{Channel, Injector};
 use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
+use crate::endpoint::{Endpoint, Injector};
 use crate::event::wakers::Wakers;
 use crate::job::attention::Attention;
 use crate::job::barrier_form::Barrier;
@@ -100,7 +100,7 @@ pub struct Core {
     /// for a collective operation of the team of all PEs.
     pub(crate) barrier_team: Option<Arc<TeamCore>>,
     pub(crate) collectives: Collectives,
-    pub(crate) am: Hub,
+    pub(crate) am: MessageState,
     pub(crate) wakers: Wakers,
 }
 
@@ -137,7 +137,7 @@ impl Core {
             team,
             barrier_team,
             collectives,
-            am: Hub::default(),
+            am: MessageState::default(),
             wakers: Wakers::default(),
         })
     }
@@ -400,9 +400,9 @@ impl World {
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, &routes, tally.is_on());
         let failure = &memory.header().failure;
-        let net = net.map(|net| Channel::new(net, (!tally.is_on()).then_some(failure)));
+        let net = net.map(|net| Endpoint::new(net, (!tally.is_on()).then_some(failure)));
         panic_message::forget_errors(is_alone_in_process(membership.as_ref()));
-        // SAFETY: the words lie in the segment and in the channel, both of which the job keeps.
+        // SAFETY: the words lie in the segment and in the endpoint, both of which the job keeps.
         let attention = unsafe { Attention::of(&memory, net.as_deref()) };
         let job = Job {
             me,
@@ -508,7 +508,7 @@ impl World {
         self.service.stop();
         if self.missed_by().is_some() {
             // The others go on, and may reach for this PE's memory, which is about to go.
-            self.shut_channels();
+            self.shut_endpoints();
         }
         self.core.engine.barrier.close();
     }
@@ -527,7 +527,7 @@ impl Drop for World {
             eprintln!("PE {}: leaving the job: {error}", self.me);
         }
         // Before the memory goes that operations under way read and write.
-        self.shut_channels();
+        self.shut_endpoints();
     }
 }
 

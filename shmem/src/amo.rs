@@ -10,7 +10,7 @@
 use crate::abi::{Ctx, c_int};
 use crate::fault::{Call, OrFail, fail, output};
 use crate::hot::{reach, target};
-use crate::library::{self, Library, Spot};
+use crate::library::{self, Library, RemoteAddress};
 use pelago::binding::{WAITERS_BEFORE_BYTES, copy, fence_after_update};
 use pelago::{AtomicElement, AtomicInteger, AtomicOp, Element, View};
 use std::mem::MaybeUninit;
@@ -292,9 +292,9 @@ unsafe fn fetch_cold<T: AtomicElement, const OP: usize>(
 ) -> T {
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
-    let (spot, index) = library.word(call, name_of(OP), dest);
+    let (remote, index) = library.word(call, name_of(OP), dest);
     library
-        .through_words(call, ctx, spot, |words| words.fetch_amo(pe, index, AtomicOp::ALL[OP], operand))
+        .through_words(call, ctx, remote, |words| words.fetch_amo(pe, index, AtomicOp::ALL[OP], operand))
         .or_fail(call)
 }
 
@@ -310,9 +310,9 @@ unsafe fn nbi_cold<T: AtomicElement, const OP: usize>(
 ) {
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
-    let (spot, index) = library.word(call, name_of(OP), dest);
+    let (remote, index) = library.word(call, name_of(OP), dest);
     let fetch = output(call, "fetch", fetch);
-    let outcome = library.through_words(call, ctx, spot, |words| {
+    let outcome = library.through_words(call, ctx, remote, |words| {
         // SAFETY: the caller leaves the place of the old value alone until the next quiet.
         unsafe {
             words.fetch_amo_nbi(pe, index, AtomicOp::ALL[OP], operand, &mut *fetch.cast::<MaybeUninit<T>>())
@@ -332,9 +332,9 @@ unsafe fn update_cold<T: AtomicElement, const OP: usize>(
 ) {
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
-    let (spot, index) = library.word(call, "dest", dest);
+    let (remote, index) = library.word(call, "dest", dest);
     library
-        .through_words(call, ctx, spot, |words| words.amo(pe, index, AtomicOp::ALL[OP], operand))
+        .through_words(call, ctx, remote, |words| words.amo(pe, index, AtomicOp::ALL[OP], operand))
         .or_fail(call);
 }
 
@@ -382,8 +382,8 @@ unsafe fn compare_cold<T: AtomicElement>(
 ) -> T {
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
-    let (spot, index) = library.word(call, "dest", dest);
-    library.through_words(call, ctx, spot, |words| words.compare_swap(pe, index, cond, value)).or_fail(call)
+    let (remote, index) = library.word(call, "dest", dest);
+    library.through_words(call, ctx, remote, |words| words.compare_swap(pe, index, cond, value)).or_fail(call)
 }
 
 #[cold]
@@ -399,9 +399,9 @@ unsafe fn compare_nbi_cold<T: AtomicElement>(
 ) {
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
-    let (spot, index) = library.word(call, "dest", dest);
+    let (remote, index) = library.word(call, "dest", dest);
     let fetch = output(call, "fetch", fetch);
-    let outcome = library.through_words(call, ctx, spot, |words| {
+    let outcome = library.through_words(call, ctx, remote, |words| {
         // SAFETY: the caller leaves the place of the old value alone until the next quiet.
         unsafe { words.compare_swap_nbi(pe, index, cond, value, &mut *fetch.cast::<MaybeUninit<T>>()) }
     });
@@ -416,13 +416,24 @@ fn name_of(op: usize) -> &'static str {
 impl Library {
     /// Where a word at an address of this PE lies, and its index among the array's words of the type. `what`
     /// names the argument.
-    pub(crate) fn word<T>(&'static self, call: Call, what: &str, address: *const T) -> (Spot, usize) {
-        let spot = self.words(call, what, address, 1);
-        (spot, spot.offset / size_of::<T>())
+    pub(crate) fn word<T>(
+        &'static self,
+        call: Call,
+        what: &str,
+        address: *const T,
+    ) -> (RemoteAddress, usize) {
+        let remote = self.words(call, what, address, 1);
+        (remote, remote.offset / size_of::<T>())
     }
 
     /// The same for `count` words.
-    pub(crate) fn words<T>(&'static self, call: Call, what: &str, address: *const T, count: usize) -> Spot {
+    pub(crate) fn words<T>(
+        &'static self,
+        call: Call,
+        what: &str,
+        address: *const T,
+        count: usize,
+    ) -> RemoteAddress {
         let align_bytes = align_of::<T>();
         if !(address as usize).is_multiple_of(align_bytes) {
             fail(
@@ -441,10 +452,10 @@ impl Library {
         &'static self,
         call: Call,
         ctx: Ctx,
-        spot: Spot,
+        remote: RemoteAddress,
         work: impl FnOnce(&View<'_, T>) -> R,
     ) -> R {
-        self.through(call, ctx, spot.array, |array| {
+        self.through(call, ctx, remote.array, |array| {
             // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
             work(&unsafe { array.cast::<T>() })
         })

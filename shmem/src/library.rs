@@ -55,7 +55,7 @@ pub(crate) struct Library {
 
 /// A symmetric object: where it lies, on every PE, in one of the two arrays.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct RemoteAddress {
     pub(crate) array: &'static View<'static, u8>,
     pub(crate) offset: usize,
 }
@@ -190,17 +190,23 @@ impl Library {
     }
 
     /// Where an address of this PE lies, if `bytes` bytes from there on are symmetric.
-    pub(crate) fn find(&'static self, address: usize, bytes: usize) -> Option<Spot> {
+    pub(crate) fn find(&'static self, address: usize, bytes: usize) -> Option<RemoteAddress> {
         let offset = address.wrapping_sub(self.heap.reach().own as usize);
         if offset < self.heap.len() && bytes <= self.heap.len() - offset {
-            return Some(Spot { array: &self.heap, offset });
+            return Some(RemoteAddress { array: &self.heap, offset });
         }
-        self.statics.find(address, bytes).map(|(array, offset)| Spot { array, offset })
+        self.statics.find(address, bytes).map(|(array, offset)| RemoteAddress { array, offset })
     }
 
     /// The same in a call that needs it: `what` names the argument.
-    pub(crate) fn locate(&'static self, call: Call, what: &str, address: usize, bytes: usize) -> Spot {
-        let spot = self.find(address, bytes).unwrap_or_else(|| {
+    pub(crate) fn locate(
+        &'static self,
+        call: Call,
+        what: &str,
+        address: usize,
+        bytes: usize,
+    ) -> RemoteAddress {
+        let remote = self.find(address, bytes).unwrap_or_else(|| {
             let heap = self.heap.reach().own as usize;
             let statics = self.statics.description();
             fail(
@@ -214,7 +220,7 @@ impl Library {
             )
         });
         self.check_object(call, what, address, bytes);
-        spot
+        remote
     }
 
     /// The PE of the job that a call names by its number in the context's team.

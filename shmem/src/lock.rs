@@ -60,16 +60,16 @@ fn in_words(call: Call, lock: *mut c_long, outcome: Result<()>) {
 
 impl Library {
     fn with_lock<R>(&'static self, call: Call, lock: *mut c_long, work: impl FnOnce(RawLock<'_>) -> R) -> R {
-        let (spot, place) = self.word(call, "lock", lock);
+        let (remote, place) = self.word(call, "lock", lock);
         // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
-        let words = unsafe { spot.array.cast::<u32>() };
+        let words = unsafe { remote.array.cast::<u32>() };
         // That of a lock in a space is one of its members.
-        let is_in_heap = std::ptr::eq(spot.array, &*self.heap);
-        let home = match space::team_around(spot.offset).filter(|_| is_in_heap) {
+        let is_in_heap = std::ptr::eq(remote.array, &*self.heap);
+        let home = match space::team_around(remote.offset).filter(|_| is_in_heap) {
             Some(team) => team.pe(place % team.n_pes()),
             None => place % self.world.n_pes(),
         };
-        let index = spot.offset / size_of::<u32>();
+        let index = remote.offset / size_of::<u32>();
         work(words.lock_at(index, home).or_fail(call))
     }
 }

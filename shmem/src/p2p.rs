@@ -6,7 +6,7 @@
 
 use crate::abi::{CMP_EQ, CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, c_int, size_t};
 use crate::fault::{Call, Mark, fail, output};
-use crate::library::{self, Spot};
+use crate::library::{self, RemoteAddress};
 use pelago::binding::copy;
 use pelago::sync::{AtomicU64, Ordering};
 use pelago::{Comparison, Element};
@@ -29,8 +29,8 @@ pub(crate) unsafe fn wait_until_other<T: Word>(call: Call, ivar: *mut T, cmp_val
 #[inline(never)]
 pub(crate) unsafe fn test<T: Word>(call: Call, ivar: *mut T, cmp: c_int, cmp_value: T) -> c_int {
     let comparison = comparison(call, cmp);
-    let spot = library::of(call).words(call, "ivar", ivar, 1);
-    let found = spot.array.test_to_find(|| {
+    let remote = library::of(call).words(call, "ivar", ivar, 1);
+    let found = remote.array.test_to_find(|| {
         // SAFETY: the word is one of this PE's symmetric memory, as was found.
         comparison.holds(unsafe { copy::load(ivar) }, cmp_value).then_some(())
     });
@@ -41,8 +41,8 @@ pub(crate) unsafe fn test<T: Word>(call: Call, ivar: *mut T, cmp: c_int, cmp_val
 #[inline(never)]
 pub(crate) unsafe fn wait<T: Word>(call: Call, what: &str, ivar: *mut T, cmp: c_int, cmp_value: T) -> T {
     let comparison = comparison(call, cmp);
-    let spot = library::of(call).words(call, what, ivar, 1);
-    wait_to_find(call, spot, || {
+    let remote = library::of(call).words(call, what, ivar, 1);
+    wait_to_find(call, remote, || {
         // SAFETY: the word is one of this PE's symmetric memory, as was found.
         let element = unsafe { copy::load(ivar) };
         comparison.holds(element, cmp_value).then_some(element)
@@ -51,9 +51,9 @@ pub(crate) unsafe fn wait<T: Word>(call: Call, what: &str, ivar: *mut T, cmp: c_
 
 /// Waits until `look` finds something. Only who has to wait pays for the name of the call.
 #[inline(always)]
-fn wait_to_find<R>(call: Call, spot: Spot, mut look: impl FnMut() -> Option<R>) -> R {
+fn wait_to_find<R>(call: Call, remote: RemoteAddress, mut look: impl FnMut() -> Option<R>) -> R {
     let mut mark = None;
-    spot.array.wait_to_find(spot.offset, || {
+    remote.array.wait_to_find(remote.offset, || {
         let found = look();
         if found.is_none() && mark.is_none() {
             mark = Some(Mark::set(call));
@@ -133,7 +133,7 @@ struct Set<T> {
     comparison: Comparison,
     values: Values<T>,
     /// Where the words lie; none if there are none.
-    spot: Option<Spot>,
+    remote: Option<RemoteAddress>,
 }
 
 impl<T: Word> Set<T> {
@@ -151,9 +151,9 @@ impl<T: Word> Set<T> {
     ) -> Set<T> {
         let (library, comparison) = (library::of(call), comparison(call, cmp));
         let ivars = ivars.cast_const();
-        let mut set = Set { call, ivars, len, status, comparison, values, spot: None };
+        let mut set = Set { call, ivars, len, status, comparison, values, remote: None };
         let is_empty = !(0..len).any(|index| set.is_in(index));
-        set.spot = (!is_empty).then(|| library.words(call, "ivars", ivars, len));
+        set.remote = (!is_empty).then(|| library.words(call, "ivars", ivars, len));
         if !is_empty && set.values.first.is_null() {
             fail(call, "cmp_values is null: give a value for each word");
         }
@@ -163,9 +163,9 @@ impl<T: Word> Set<T> {
     /// "Each element of ivars has been updated": at whatever time during the call.
     #[inline(never)]
     fn wait_all(&self) {
-        let Some(spot) = self.spot else { return };
+        let Some(remote) = self.remote else { return };
         let mut next = 0;
-        wait_to_find(self.call, spot, || {
+        wait_to_find(self.call, remote, || {
             while next < self.len && (!self.is_in(next) || self.holds(next)) {
                 next += 1;
             }
@@ -175,9 +175,9 @@ impl<T: Word> Set<T> {
 
     #[inline(never)]
     fn wait_any(&self) -> size_t {
-        let Some(spot) = self.spot else { return NONE };
+        let Some(remote) = self.remote else { return NONE };
         let cursor = Cursor::of(self.ivars.cast());
-        let found = wait_to_find(self.call, spot, || self.find(cursor.start(self.len)));
+        let found = wait_to_find(self.call, remote, || self.find(cursor.start(self.len)));
         cursor.found(found);
         found
     }
@@ -186,24 +186,24 @@ impl<T: Word> Set<T> {
     /// There is room for as many indices as the set has words.
     #[inline(never)]
     unsafe fn wait_some(&self, indices: *mut size_t) -> size_t {
-        let Some(spot) = self.spot else { return 0 };
+        let Some(remote) = self.remote else { return 0 };
         let indices = output(self.call, "indices", indices);
         // SAFETY: the caller's promises are the same.
-        wait_to_find(self.call, spot, || unsafe { self.find_all(indices) })
+        wait_to_find(self.call, remote, || unsafe { self.find_all(indices) })
     }
 
     #[inline(never)]
     fn test_all(&self) -> c_int {
-        let Some(spot) = self.spot else { return 1 };
+        let Some(remote) = self.remote else { return 1 };
         let all = || (0..self.len).all(|index| !self.is_in(index) || self.holds(index));
-        c_int::from(spot.array.test_to_find(|| all().then_some(())).is_some())
+        c_int::from(remote.array.test_to_find(|| all().then_some(())).is_some())
     }
 
     #[inline(never)]
     fn test_any(&self) -> size_t {
-        let Some(spot) = self.spot else { return NONE };
+        let Some(remote) = self.remote else { return NONE };
         let cursor = Cursor::of(self.ivars.cast());
-        let found = spot.array.test_to_find(|| self.find(cursor.start(self.len)));
+        let found = remote.array.test_to_find(|| self.find(cursor.start(self.len)));
         found.inspect(|&found| cursor.found(found)).unwrap_or(NONE)
     }
 
@@ -211,10 +211,10 @@ impl<T: Word> Set<T> {
     /// There is room for as many indices as the set has words.
     #[inline(never)]
     unsafe fn test_some(&self, indices: *mut size_t) -> size_t {
-        let Some(spot) = self.spot else { return 0 };
+        let Some(remote) = self.remote else { return 0 };
         let indices = output(self.call, "indices", indices);
         // SAFETY: the caller's promises are the same.
-        spot.array.test_to_find(|| unsafe { self.find_all(indices) }).unwrap_or(0)
+        remote.array.test_to_find(|| unsafe { self.find_all(indices) }).unwrap_or(0)
     }
 
     /// A word for which the comparison holds, looked for from `first` on, round the set.

@@ -248,15 +248,15 @@ pub(crate) unsafe fn put_cold(
     if bytes == 0 {
         return;
     }
-    let spot = library.locate(call, "dest", dest as usize, bytes);
+    let remote = library.locate(call, "dest", dest as usize, bytes);
     library.check_buffer(call, "source", source as usize, bytes);
-    let outcome = library.through(call, ctx, spot.array, |array| {
+    let outcome = library.through(call, ctx, remote.array, |array| {
         // SAFETY: the caller vouches for the source.
         unsafe {
             let source = slice::from_raw_parts(source, bytes);
             match kind {
-                Kind::Blocking => array.put(pe, spot.offset, source),
-                Kind::Nonblocking => array.put_nbi(pe, spot.offset, source),
+                Kind::Blocking => array.put(pe, remote.offset, source),
+                Kind::Nonblocking => array.put_nbi(pe, remote.offset, source),
             }
         }
     });
@@ -287,15 +287,15 @@ pub(crate) unsafe fn get_cold(
     if bytes == 0 {
         return;
     }
-    let spot = library.locate(call, "source", source as usize, bytes);
+    let remote = library.locate(call, "source", source as usize, bytes);
     library.check_buffer(call, "dest", dest as usize, bytes);
-    let outcome = library.through(call, ctx, spot.array, |array| {
+    let outcome = library.through(call, ctx, remote.array, |array| {
         // SAFETY: the caller vouches for the destination.
         unsafe {
             let dest = slice::from_raw_parts_mut(dest, bytes);
             match kind {
-                Kind::Blocking => array.get(pe, spot.offset, dest),
-                Kind::Nonblocking => array.get_nbi(pe, spot.offset, dest),
+                Kind::Blocking => array.get(pe, remote.offset, dest),
+                Kind::Nonblocking => array.get_nbi(pe, remote.offset, dest),
             }
         }
     });

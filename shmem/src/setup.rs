@@ -282,8 +282,8 @@ pub(crate) unsafe fn ptr(call: Call, dest: *const c_void, pe: c_int) -> *mut c_v
         if pe == library.me() {
             return library.find(dest as usize, 1).map(|_| dest.cast_mut());
         }
-        let spot = library.find(dest as usize, 1)?;
-        Some(spot.array.ptr(pe)?.wrapping_add(spot.offset).cast())
+        let remote = library.find(dest as usize, 1)?;
+        Some(remote.array.ptr(pe)?.wrapping_add(remote.offset).cast())
     };
     place().unwrap_or(std::ptr::null_mut())
 }

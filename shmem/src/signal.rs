@@ -175,9 +175,9 @@ unsafe fn put_cold(
     let pe = library.pe(call, ctx, pe);
     let data = library.locate(call, "dest", dest as usize, bytes);
     library.check_buffer(call, "source", source as usize, bytes);
-    let (spot, index) = library.word(call, "sig_addr", sig_addr);
+    let (remote, index) = library.word(call, "sig_addr", sig_addr);
     // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
-    let signals = unsafe { spot.array.cast::<u64>() };
+    let signals = unsafe { remote.array.cast::<u64>() };
     let outcome = library.through(call, ctx, data.array, |array| {
         // SAFETY: the caller vouches for the source, until the next quiet if the put is non-blocking.
         unsafe {
@@ -206,8 +206,8 @@ fn signal_cold<const SIG_OP: c_int>(sig_addr: *mut u64, signal: u64, pe: c_int, 
 fn send(sig_addr: *mut u64, op: SignalOp, pe: c_int, ctx: Ctx, call: Call) {
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
-    let (spot, index) = library.word(call, "sig_addr", sig_addr);
-    library.through_words(call, ctx, spot, |words| words.signal(pe, index, op)).or_fail(call);
+    let (remote, index) = library.word(call, "sig_addr", sig_addr);
+    library.through_words(call, ctx, remote, |words| words.signal(pe, index, op)).or_fail(call);
 }
 
 fn operation(call: Call, sig_op: c_int, signal: u64) -> SignalOp {

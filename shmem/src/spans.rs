@@ -139,10 +139,10 @@ impl Library {
             return U::of(&arrays.heap).whole.span(0..0);
         }
         let bytes = count.saturating_mul(size);
-        let spot = self.locate(call, what, address, bytes);
-        let array = match std::ptr::eq(spot.array, &raw const *self.heap) {
+        let remote = self.locate(call, what, address, bytes);
+        let array = match std::ptr::eq(remote.array, &raw const *self.heap) {
             true => &arrays.heap,
-            false => arrays.statics.get_or_init(|| Array::new(spot.array)),
+            false => arrays.statics.get_or_init(|| Array::new(remote.array)),
         };
         if !address.is_multiple_of(align_of::<U>()) {
             let align_bytes = align_of::<U>();
@@ -154,7 +154,7 @@ impl Library {
             );
         }
         let sight = U::of(array);
-        let (index, rest) = (spot.offset / size, spot.offset % size);
+        let (index, rest) = (remote.offset / size, remote.offset % size);
         match rest {
             0 => sight.whole.span(index..index + count),
             _ => {

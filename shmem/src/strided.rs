@@ -233,12 +233,12 @@ unsafe fn put_cold(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, patte
         return;
     }
     pattern.check(call, "source", pattern.sst);
-    let spot = library.locate(call, "dest", dest as usize, pattern.span(pattern.dst));
+    let remote = library.locate(call, "dest", dest as usize, pattern.span(pattern.dst));
     library.check_buffer(call, "source", source as usize, pattern.span(pattern.sst));
-    let outcome = library.through(call, ctx, spot.array, |array| {
+    let outcome = library.through(call, ctx, remote.array, |array| {
         // SAFETY: the caller vouches for the source.
         let source = unsafe { slice::from_raw_parts(source, pattern.span(pattern.sst)) };
-        array.put_strided(pe, spot.offset, source, &pattern.bytes(pattern.dst, pattern.sst))
+        array.put_strided(pe, remote.offset, source, &pattern.bytes(pattern.dst, pattern.sst))
     });
     outcome.or_fail(call);
 }
@@ -256,12 +256,12 @@ unsafe fn get_cold(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, patte
         return;
     }
     pattern.check(call, "dest", pattern.dst);
-    let spot = library.locate(call, "source", source as usize, pattern.span(pattern.sst));
+    let remote = library.locate(call, "source", source as usize, pattern.span(pattern.sst));
     library.check_buffer(call, "dest", dest as usize, pattern.span(pattern.dst));
-    let outcome = library.through(call, ctx, spot.array, |array| {
+    let outcome = library.through(call, ctx, remote.array, |array| {
         // SAFETY: the caller vouches for the destination.
         let dest = unsafe { slice::from_raw_parts_mut(dest, pattern.span(pattern.dst)) };
-        array.get_strided(pe, spot.offset, dest, &pattern.bytes(pattern.sst, pattern.dst))
+        array.get_strided(pe, remote.offset, dest, &pattern.bytes(pattern.sst, pattern.dst))
     });
     outcome.or_fail(call);
 }

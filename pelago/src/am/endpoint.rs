@@ -1,6 +1,6 @@
 //! An endpoint: handlers of one team, and requests to its members.
 
-use super::lane::{Lane, Short};
+use super::peer_ring::{PeerRing, Short};
 use super::peers::{Peer, Peers};
 use super::table::Table;
 use super::wire::{Head, Words};
@@ -31,8 +31,8 @@ pub struct Am<'a> {
 /// What is needed to send to a member.
 struct Member<'a> {
     peer: &'a Peer,
-    /// The lane to it, if it is mapped.
-    lane: Option<&'a Lane>,
+    /// The peer ring to it, if it is mapped.
+    peer_ring: Option<&'a PeerRing>,
     /// The parts of the header that are the same for all messages to it.
     header: u64,
 }
@@ -99,7 +99,7 @@ impl<'w> Team<'w> {
         let (peers, handlers, me) = (world.am.peers(world), table.entries.len(), world.my_pe());
         let member = |(&[theirs, _], &pe): (&[u64; 2], &u32)| Member {
             peer: peers.of(pe as usize),
-            lane: peers.of(pe as usize).lane(),
+            peer_ring: peers.of(pe as usize).peer_ring(),
             header: Head::request(theirs as u16, number).pack(),
         };
         let members = told.iter().zip(&table.pes).map(member).collect();
@@ -127,12 +127,12 @@ impl Am<'_> {
     #[inline]
     #[track_caller]
     pub fn short(&self, to: Rank, handler: Handler, args: &[u32]) -> Result<()> {
-        let Some((lane, sent)) = self.short_at_once(to, handler, args) else {
+        let Some((peer_ring, sent)) = self.short_at_once(to, handler, args) else {
             return self.short_slowly(to, handler, args);
         };
         // What is rarely done is apart, so that nothing need be kept for what follows it.
         if sent.is_unsettled {
-            self.settle(lane, sent.position);
+            self.settle(peer_ring, sent.position);
         } else {
             self.look();
         }
@@ -141,25 +141,25 @@ impl Am<'_> {
 
     /// Sends a short request if all is as it mostly is: the member mapped, room there, a few arguments.
     #[inline(always)]
-    fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> Option<(&Lane, Short)> {
+    fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> Option<(&PeerRing, Short)> {
         let member = self.members.get(to)?;
-        let lane = member.lane?;
+        let peer_ring = member.peer_ring?;
         if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !callback::is_free() {
             return None;
         }
-        let claimed = lane.try_claim_short()?;
+        let claimed = peer_ring.try_claim_short()?;
         // Before it can be executed, as in `counted`.
         self.table.sent.fetch_add(1, Ordering::Relaxed);
         let header = Head::with(member.header, handler, args.len());
-        Some((lane, lane.send_short(claimed, self.me, header, args)))
+        Some((peer_ring, peer_ring.send_short(claimed, self.me, header, args)))
     }
 
     /// Does what is left to do after a short request, and looks whether something has arrived.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn settle(&self, lane: &Lane, position: u64) {
-        lane.settle(position);
+    fn settle(&self, peer_ring: &PeerRing, position: u64) {
+        peer_ring.settle(position);
         self.look();
     }
 

@@ -4,7 +4,7 @@
 //! has executed them, and each of them has at most one answer. What was executed is told from time to time as
 //! a sum, so that a word that is lost is made good by the next; a sender that waits in vain asks for it.
 
-use super::hub::{ANSWERS, REQUESTS};
+use super::message_state::{ANSWERS, REQUESTS};
 use super::window::Window;
 use super::wire::Head;
 use crate::Pe;
@@ -124,7 +124,7 @@ impl Far {
         let position = self.sent.fetch_add(1, Ordering::Relaxed);
         let bytes = [bytes_of(words), payload].concat();
         world.begin_data(header, payload);
-        let is_sent = world.net_channel().try_send(pe, Purpose::Active.over(header), &bytes);
+        let is_sent = world.net_endpoint().try_send(pe, Purpose::Active.over(header), &bytes);
         if is_sent {
             self.window.count(position, 1);
             world.tally.add(|counts| counts.net_messages += 1);
@@ -158,13 +158,13 @@ impl Core {
     /// quiet waits for that.
     fn begin_data(&self, header: u64, data: &[u8]) {
         if is_long(header) && !data.is_empty() {
-            self.net_channel().add_follower();
+            self.net_endpoint().add_follower();
         }
     }
 
     fn end_data(&self, header: u64, data: &[u8]) {
         if is_long(header) && !data.is_empty() {
-            self.net_channel().remove_follower();
+            self.net_endpoint().remove_follower();
         }
     }
 
@@ -213,7 +213,7 @@ impl Core {
 
     /// Takes the word of a PE that the data of a message are in their place. `None` if there are none.
     pub(crate) fn note_placed(&self) -> Option<()> {
-        self.net_channel().try_remove_follower()
+        self.net_endpoint().try_remove_follower()
     }
 
     /// Takes note of how many requests of this PE another one has executed. `None` if it cannot have.

@@ -21,11 +21,11 @@ mod batch;
 mod datum;
 mod endpoint;
 mod far;
-pub(crate) mod hub;
-mod lane;
 mod lock;
 mod long;
 mod message;
+pub(crate) mod message_state;
+mod peer_ring;
 mod peers;
 mod poll;
 mod polls;
@@ -70,7 +70,7 @@ impl Room {
     /// With these settings.
     pub fn new(settings: &Settings) -> Room {
         let ring_bytes = Layout::new(1, 1, settings.ring_bytes).ring_bytes;
-        let medium_bytes = lane::message_bytes(ring_bytes) - wire::OVERHEAD_BYTES;
+        let medium_bytes = peer_ring::message_bytes(ring_bytes) - wire::OVERHEAD_BYTES;
         Room { rings_bytes: 2 * ring_bytes, medium_bytes, net_window: far::WINDOW }
     }
 }

@@ -5,7 +5,7 @@
 //! for themselves.
 
 use super::far::Far;
-use super::lane::Lane;
+use super::peer_ring::PeerRing;
 use super::polls::Polls;
 use super::wire::OVERHEAD_BYTES;
 use crate::Pe;
@@ -34,7 +34,7 @@ pub(super) struct Peer {
 
 enum Route {
     /// Through rings in shared memory.
-    Lane(Lane),
+    PeerRing(PeerRing),
     /// Over the network.
     Far(Far),
 }
@@ -48,17 +48,17 @@ impl Peers {
             let slot = memory.slot(pe).filter(|_| memory.is_mapped(pe));
             let route = match slot {
                 // SAFETY: the segment is kept beside the peers.
-                Some(slot) => Route::Lane(unsafe { Lane::new(&segment, slot, n_mapped) }),
+                Some(slot) => Route::PeerRing(unsafe { PeerRing::new(&segment, slot, n_mapped) }),
                 None => Route::Far(Far::new()),
             };
             Peer { pe, route }
         };
         let peers: Box<[Peer]> = (0..world.n_pes()).map(peer).collect();
-        let own = peers[me].lane();
-        let rings = own.map(Lane::rings);
+        let own = peers[me].peer_ring();
+        let rings = own.map(PeerRing::rings);
         // SAFETY: the rings lie in the segment, which is kept beside the polls.
         let polls = unsafe { Polls::new(rings.as_ref(), world.net.is_some()) };
-        let by_ring = own.map(Lane::message_bytes);
+        let by_ring = own.map(PeerRing::message_bytes);
         let over_net = world.net.as_ref().map(|net| net.message_bytes());
         let message_bytes = by_ring.into_iter().chain(over_net).min().unwrap_or(0);
         let medium_max = message_bytes.saturating_sub(OVERHEAD_BYTES);
@@ -93,14 +93,14 @@ impl Peer {
     /// Whether messages to it go through its rings.
     #[inline]
     pub(super) fn is_mapped(&self) -> bool {
-        self.lane().is_some()
+        self.peer_ring().is_some()
     }
 
-    /// The lane to it, if it is mapped.
+    /// The peer ring to it, if it is mapped.
     #[inline(always)]
-    pub(super) fn lane(&self) -> Option<&Lane> {
+    pub(super) fn peer_ring(&self) -> Option<&PeerRing> {
         match &self.route {
-            Route::Lane(lane) => Some(lane),
+            Route::PeerRing(peer_ring) => Some(peer_ring),
             Route::Far(_) => None,
         }
     }
@@ -108,7 +108,7 @@ impl Peer {
     /// Its state, if it is reached over the network.
     pub(super) fn far(&self) -> Option<&Far> {
         match &self.route {
-            Route::Lane(_) => None,
+            Route::PeerRing(_) => None,
             Route::Far(far) => Some(far),
         }
     }
@@ -117,7 +117,7 @@ impl Peer {
     #[inline]
     pub(super) fn try_request(&self, world: &Core, header: u64, words: &[u64], payload: &[u8]) -> bool {
         match &self.route {
-            Route::Lane(lane) => lane.try_request(world.my_pe(), header, words, payload),
+            Route::PeerRing(peer_ring) => peer_ring.try_request(world.my_pe(), header, words, payload),
             Route::Far(far) => far.try_request(world, self.pe, header, words, payload),
         }
     }
@@ -125,7 +125,7 @@ impl Peer {
     /// Sends an answer; `false` if there is no room for it now.
     pub(super) fn try_answer(&self, world: &Core, header: u64, words: &[u64], payload: &[u8]) -> bool {
         match &self.route {
-            Route::Lane(lane) => lane.try_answer(world.my_pe(), header, words, payload),
+            Route::PeerRing(peer_ring) => peer_ring.try_answer(world.my_pe(), header, words, payload),
             Route::Far(_) => {
                 world.answer_over_net(self.pe, header, words, payload);
                 true

@@ -2,7 +2,7 @@
 
 use super::Message;
 use super::far::Arrived;
-use super::hub::{ANSWERS, Inbox, REQUESTS, try_lock};
+use super::message_state::{ANSWERS, Inbox, REQUESTS, try_lock};
 use super::peers::Peers;
 use super::table::Table;
 use super::wire::Head;
@@ -59,7 +59,7 @@ impl Core {
         }
         if from_net > 0 {
             // Answers must not wait until this PE comes here again.
-            self.flush_outbox(self.net_channel());
+            self.flush_outbox(self.net_endpoint());
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
         let outcome = Spmd::new(2).run(|world| {
             let _ = world.team().serve(Handlers::new(), |am| {
                 if world.my_pe() == 0 {
-                    let [ring, _] = am.peer(1).lane().unwrap().rings();
+                    let [ring, _] = am.peer(1).peer_ring().unwrap().rings();
                     let claim = ring.claim(8).unwrap();
                     let first: *mut u64 = ring.place(&claim, 0).cast();
                     // SAFETY: three words lie before the payload of a claimed cell, and nobody reads them
@@ -243,7 +243,7 @@ mod tests {
                 let _ = world.team().serve(handlers, |am| {
                     if world.my_pe() == 0 {
                         let head = Head::request(0, 0).pack();
-                        assert!(am.peer(1).lane().unwrap().try_request(from, head, &[], &[]));
+                        assert!(am.peer(1).peer_ring().unwrap().try_request(from, head, &[], &[]));
                     }
                 });
             });

@@ -1,6 +1,6 @@
 //! Requests whose payload is written in place (GASNet: negotiated payload).
 
-use super::lane::Lane;
+use super::peer_ring::PeerRing;
 use super::wire::{ARG_WORDS_MAX, Head, Words};
 use super::{Am, Handler};
 use crate::base::error::{ErrorKind, Result};
@@ -38,7 +38,7 @@ pub struct Prepared<'a> {
 /// Where the payload is written.
 enum Place<'a> {
     /// In the target's ring.
-    Ring(&'a Lane, Claim),
+    Ring(&'a PeerRing, Claim),
     /// In a buffer, for the network.
     Buffer(Vec<u8>),
 }
@@ -49,19 +49,19 @@ const WIDE_BYTES: usize = 8 * ARG_WORDS_MAX;
 impl<'a> Prepared<'a> {
     /// Waits for room for a request of at most `most` bytes, which fit.
     pub(super) fn new(am: &'a Am<'_>, to: Rank, most: usize) -> Prepared<'a> {
-        let place = match am.peer(to).lane() {
+        let place = match am.peer(to).peer_ring() {
             None => Place::Buffer(vec![0; most]),
-            Some(lane) => {
-                let mut claim = lane.try_claim(WIDE_BYTES + most);
+            Some(peer_ring) => {
+                let mut claim = peer_ring.try_claim(WIDE_BYTES + most);
                 if claim.is_none() {
                     am.world.wait(am.room(to), || {
                         if claim.is_none() {
-                            claim = lane.try_claim(WIDE_BYTES + most);
+                            claim = peer_ring.try_claim(WIDE_BYTES + most);
                         }
                         claim.is_some()
                     });
                 }
-                Place::Ring(lane, claim.expect("a wait ends when there is room"))
+                Place::Ring(peer_ring, claim.expect("a wait ends when there is room"))
             }
         };
         callback::prepare(true);
@@ -71,8 +71,8 @@ impl<'a> Prepared<'a> {
     /// Where the payload is to be written; what is there before means nothing.
     pub fn payload(&mut self) -> &mut [u8] {
         match &mut self.place {
-            Some(Place::Ring(lane, claim)) => {
-                let start = lane.place(claim, WIDE_BYTES);
+            Some(Place::Ring(peer_ring, claim)) => {
+                let start = peer_ring.place(claim, WIDE_BYTES);
                 // SAFETY: the claimed cells belong to this PE alone until they are sent, and have room for so
                 // many bytes; shared memory is initialised.
                 unsafe { std::slice::from_raw_parts_mut(start, self.most) }
@@ -99,12 +99,12 @@ impl<'a> Prepared<'a> {
         // Nothing is prepared any more, so that what follows may wait.
         drop(self);
         match place {
-            Some(Place::Ring(lane, claim)) => {
+            Some(Place::Ring(peer_ring, claim)) => {
                 let head = Head { is_wide: true, ..am.head(to, handler, args, false) };
                 let words = Words::new(args, None);
                 am.table.sent.fetch_add(1, Ordering::Relaxed);
                 let bytes = WIDE_BYTES + bytes;
-                lane.send_claimed(claim, am.world.my_pe(), head.pack(), words.as_slice(), bytes);
+                peer_ring.send_claimed(claim, am.world.my_pe(), head.pack(), words.as_slice(), bytes);
                 am.look();
                 Ok(())
             }
@@ -117,8 +117,8 @@ impl<'a> Prepared<'a> {
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         callback::prepare(false);
-        if let Some(Place::Ring(lane, claim)) = self.place.take() {
-            lane.give_up(claim);
+        if let Some(Place::Ring(peer_ring, claim)) = self.place.take() {
+            peer_ring.give_up(claim);
         }
     }
 }

@@ -573,9 +573,9 @@ impl<T: AtomicElement> View<'_, T> {
     ) {
         let part = match self.way(operation, pe, index) {
             Way::Mapped(part) => part,
-            Way::Net(channel, target) => {
+            Way::Net(endpoint, target) => {
                 // SAFETY: the caller has promised that the element exists and that `old` is valid.
-                return unsafe { self.world().start_atomic(channel, target, atomic, old.cast(), counter) };
+                return unsafe { self.world().start_atomic(endpoint, target, atomic, old.cast(), counter) };
             }
         };
         // SAFETY: the caller has promised that the element exists. Arrays are aligned to 64

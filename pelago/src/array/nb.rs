@@ -88,7 +88,7 @@ impl World {
         });
     }
 
-    /// Waits in a destructor: not at all if the channels are shut, so that nothing is under way, and without
+    /// Waits in a destructor: not at all if the endpoints are shut, so that nothing is under way, and without
     /// a panic while the thread panics already. A wait that fails shuts them, so nothing touches a buffer
     /// afterwards in any case.
     pub(crate) fn finish_in_drop(&self, wait: impl FnOnce(&World)) {

@@ -9,8 +9,8 @@ use crate::array::view::{View, Way};
 use crate::base::counters::Counters;
 use crate::base::element::Element;
 use crate::base::error::Result;
-use crate::endpoint::channel::{Injector, Target};
 use crate::endpoint::completion_counter::CompletionCounter;
+use crate::endpoint::{Injector, Target};
 use crate::job::callback;
 use crate::memory::segment::Part;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
@@ -125,7 +125,7 @@ impl<T: Element> View<'_, T> {
         let target = Target { operation: "p", pe, offset_bytes };
         // SAFETY: there is such a PE, and `p` has checked the index; without a counter the source is
         // free when this returns.
-        unsafe { view.net_channel().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
+        unsafe { view.net_endpoint().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
         Ok(())
     }
 
@@ -268,7 +268,7 @@ impl<T: Element> View<'_, T> {
         // SAFETY: the origin is the view of that call; the caller vouches for the rest.
         unsafe {
             let view = &*get.origin.cast::<Self>();
-            view.net_channel().finish_get(view.world(), get, into, size_of::<T>());
+            view.net_endpoint().finish_get(view.world(), get, into, size_of::<T>());
         }
     }
 
@@ -302,7 +302,7 @@ impl<T: Element> View<'_, T> {
         let (world, from) = (self.world(), (pe, offset_bytes));
         // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
         // at the same offset. This function returns when the data are there, and this thread may wait.
-        unsafe { self.net_channel().inject_get(world, self.injector, from, (into, bytes)) }
+        unsafe { self.net_endpoint().inject_get(world, self.injector, from, (into, bytes)) }
     }
 
     #[cold]
@@ -310,15 +310,15 @@ impl<T: Element> View<'_, T> {
     fn g_checked(&self, pe: Pe, index: usize) -> Result<T> {
         self.check("g", pe, index, 1)?;
         self.count_get(1);
-        let (channel, source) = match self.way("g", pe, index) {
+        let (endpoint, source) = match self.way("g", pe, index) {
             // SAFETY: `check` has found that there is such an element.
             Way::Mapped(part) => return Ok(unsafe { part.load(index) }),
-            Way::Net(channel, source) => (channel, source),
+            Way::Net(endpoint, source) => (endpoint, source),
         };
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: PE and index were checked; without a counter the value is there when the call returns.
         unsafe {
-            channel.get(self.world(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
+            endpoint.get(self.world(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
             Ok(value.assume_init())
         }
     }
@@ -350,8 +350,8 @@ impl<T: Element> View<'_, T> {
             // SAFETY: the caller vouches for the range.
             Way::Mapped(part) => unsafe { part.write(index, source) },
             // SAFETY: the caller vouches for the range and the source.
-            Way::Net(channel, target) => unsafe {
-                channel.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), counter);
+            Way::Net(endpoint, target) => unsafe {
+                endpoint.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), counter);
             },
         }
     }
@@ -372,8 +372,8 @@ impl<T: Element> View<'_, T> {
             // SAFETY: the caller vouches for the range.
             Way::Mapped(part) => unsafe { part.read(index, target) },
             // SAFETY: the caller vouches for the range and the target.
-            Way::Net(channel, source) => unsafe {
-                channel.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), counter);
+            Way::Net(endpoint, source) => unsafe {
+                endpoint.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), counter);
             },
         }
     }

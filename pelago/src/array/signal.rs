@@ -145,10 +145,10 @@ impl<T: Element> View<'_, T> {
     }
 
     /// Starts a put with its signal, with all checks. The counter counts the whole; without one only the
-    /// quiet of its channel tells when it is complete.
+    /// quiet of its endpoint tells when it is complete.
     ///
     /// # Safety
-    /// The source stays as it is until the counter has counted it as sent, or else until the channel is
+    /// The source stays as it is until the counter has counted it as sent, or else until the endpoint is
     /// quiet.
     pub(crate) unsafe fn start_put_signal(
         &self,
@@ -163,8 +163,8 @@ impl<T: Element> View<'_, T> {
         self.count_put(source.len());
         world.tally.add(|counts| counts.atomics += 1);
         let ways = (self.way(operation, pe, index), signal.words.way(operation, pe, signal.index));
-        let (channel, target, word) = match ways {
-            (Way::Net(channel, target), Way::Net(_, word)) => (channel, target, word),
+        let (endpoint, target, word) = match ways {
+            (Way::Net(endpoint, target), Way::Net(_, word)) => (endpoint, target, word),
             (Way::Mapped(part), Way::Mapped(word)) => {
                 // SAFETY: `check_signal` has found that both ranges lie in their arrays.
                 unsafe {
@@ -175,11 +175,11 @@ impl<T: Element> View<'_, T> {
             }
             _ => unreachable!("PE {pe} is mapped for one array and not for another"),
         };
-        if channel.signals(size_of_val(source)) {
+        if endpoint.signals(size_of_val(source)) {
             let (source, bytes) = (source.as_ptr().cast(), size_of_val(source));
             // SAFETY: ranges and PE were checked, and the caller vouches for the source.
             unsafe {
-                channel.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), counter)
+                endpoint.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), counter)
             };
             return Ok(());
         }
@@ -187,8 +187,8 @@ impl<T: Element> View<'_, T> {
         // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches
         // for the source; the counter counts it as sent only after the data are complete.
         unsafe {
-            channel.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
-            world.start_atomic_after(data, channel, word, signal.op.atomic(), counter);
+            endpoint.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
+            world.start_atomic_after(data, endpoint, word, signal.op.atomic(), counter);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
 use crate::context::Context;
-use crate::endpoint::channel::{Channel, Injector, Target};
+use crate::endpoint::{Endpoint, Injector, Target};
 use crate::memory::segment::{Part, Place};
 use crate::memory::usage::Usage;
 use crate::realm::Realm;
@@ -31,8 +31,8 @@ pub struct View<'a, T: Element> {
     world: &'a World,
     realm: &'a Realm,
     usage: Arc<Usage>,
-    /// Where operations over the net start; the world's own channel if `None`.
-    channel: Option<&'a Arc<Channel>>,
+    /// Where operations over the net start; the world's own endpoint if `None`.
+    endpoint: Option<&'a Arc<Endpoint>>,
     /// Injects puts of one element and lone gets; closed if the view may not.
     pub(crate) injector: &'a Injector,
     /// In an exclusive phase, or after one that has not ended here.
@@ -44,14 +44,14 @@ pub struct View<'a, T: Element> {
 pub(crate) enum Way<'a, T: Element> {
     /// It is mapped here.
     Mapped(Part<T>),
-    /// Over the net: by this channel, at this target.
-    Net(&'a Arc<Channel>, Target),
+    /// Over the net: by this endpoint, at this target.
+    Net(&'a Arc<Endpoint>, Target),
 }
 
 impl<'a, T: Element> View<'a, T> {
     pub(crate) fn new(world: &'a World, realm: &'a Realm, place: Place<T>, usage: Arc<Usage>) -> View<'a, T> {
         let injector = &world.no_injector;
-        let mut view = View { world, realm, usage, channel: None, injector, is_closed: false, place };
+        let mut view = View { world, realm, usage, endpoint: None, injector, is_closed: false, place };
         view.open(place.limit);
         view
     }
@@ -81,8 +81,8 @@ impl<'a, T: Element> View<'a, T> {
     /// This view with another place in the same memory.
     pub(crate) fn with_place<U: Element>(&self, place: Place<U>) -> View<'a, U> {
         let (world, realm, usage) = (self.world, self.realm, Arc::clone(&self.usage));
-        let (channel, injector, is_closed) = (self.channel, self.injector, self.is_closed);
-        View { world, realm, usage, channel, injector, is_closed, place }
+        let (endpoint, injector, is_closed) = (self.endpoint, self.injector, self.is_closed);
+        View { world, realm, usage, endpoint, injector, is_closed, place }
     }
 
     /// Elements on each PE.
@@ -118,7 +118,7 @@ impl<'a, T: Element> View<'a, T> {
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
         assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());
-        let mut view = View { channel: context.channel(), ..self.with_place(self.place) };
+        let mut view = View { endpoint: context.endpoint(), ..self.with_place(self.place) };
         if !view.is_closed && view.realm.is_world() {
             view.injector = view.own_injector();
         }
@@ -150,18 +150,18 @@ impl<'a, T: Element> View<'a, T> {
         if let Some(part) = unsafe { self.place.mapped(rank) } {
             return Way::Mapped(part);
         }
-        Way::Net(self.net_channel(), Target { operation, pe, offset_bytes: self.region_offset(rank, index) })
+        Way::Net(self.net_endpoint(), Target { operation, pe, offset_bytes: self.region_offset(rank, index) })
     }
 
     /// Where operations over the net start.
-    pub(crate) fn net_channel(&self) -> &'a Arc<Channel> {
-        self.channel.unwrap_or_else(|| self.world.net_channel())
+    pub(crate) fn net_endpoint(&self) -> &'a Arc<Endpoint> {
+        self.endpoint.unwrap_or_else(|| self.world.net_endpoint())
     }
 
-    /// The injector of the channel where operations over the net start.
+    /// The injector of the endpoint where operations over the net start.
     fn own_injector(&self) -> &'a Injector {
-        let channel = self.channel.or(self.world.net.as_ref());
-        channel.map_or(&self.world.no_injector, |channel| channel.injector())
+        let endpoint = self.endpoint.or(self.world.net.as_ref());
+        endpoint.map_or(&self.world.no_injector, |endpoint| endpoint.injector())
     }
 
     /// Whether the parts of all members are mapped.

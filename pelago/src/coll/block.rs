@@ -1,7 +1,7 @@
 //! The block of a team in the pool of each member: what lies where.
 //!
 //! ```text
-//! | begun | meeting | boards | kinds | started | agreements | pages of the boards | exchange | slots |
+//! | begun | meeting | staging slots | kinds | started | agreements | pages of the staging slots | exchange | slots |
 //! | acknowledgements | staging buffers |
 //! ```
 //! The first seven are for direct operations between members that map each other: all of the team, or those
@@ -29,10 +29,10 @@ use pelago_fabric::sync::Ordering;
 
 /// How a block is aligned.
 pub(crate) const ALIGN_BYTES: usize = 4096;
-/// Boards of a member, used in turn.
+/// Staging slots of a member, used in turn.
 pub(crate) const BOARDS: usize = 8;
-/// What a board holds by itself, beside its stamp.
-pub(crate) const BOARD_BYTES: usize = 56;
+/// What a staging slot holds by itself, beside its stamp.
+pub(crate) const STAGING_SLOT_BYTES: usize = 56;
 /// What its page holds.
 pub(crate) const PAGE_BYTES: usize = 1024;
 
@@ -101,8 +101,8 @@ pub(crate) fn acknowledgement_offset(n: usize, slots: usize, rank: usize) -> usi
     acknowledgements_offset(n, slots) + 8 * rank
 }
 
-/// A board: what a member shows to the others in a direct operation.
-pub(crate) struct Board {
+/// A staging slot: what a member shows to the others in a direct operation.
+pub(crate) struct StagingSlot {
     /// The operation in which it is shown; written last.
     pub(crate) stamp: *const Stamp,
     /// Up to 56 bytes.
@@ -183,33 +183,33 @@ impl TeamCore {
         unsafe { &*self.starts.0[0].add(MEETING_OFFSET).cast::<Meeting>() }
     }
 
-    /// The board of a member for a direct operation.
+    /// The staging slot of a member for a direct operation.
     #[inline(always)]
-    pub(crate) fn board(&self, rank: usize, operation: u64) -> Board {
+    pub(crate) fn staging_slot(&self, rank: usize, operation: u64) -> StagingSlot {
         // SAFETY: the block of each member is mapped there.
         unsafe { board_in(self.starts.0[rank], operation) }
     }
 
-    /// This PE's board for a direct operation.
+    /// This PE's staging slot for a direct operation.
     #[inline(always)]
-    pub(crate) fn own_board(&self, operation: u64) -> Board {
+    pub(crate) fn own_staging_slot(&self, operation: u64) -> StagingSlot {
         // SAFETY: this PE's block is mapped there.
         unsafe { board_in(self.own.0, operation) }
     }
 }
 
-/// The board for a direct operation in the block that begins there.
+/// The staging slot for a direct operation in the block that begins there.
 ///
 /// # Safety
 /// A member's block begins there.
 #[inline(always)]
-unsafe fn board_in(start: *mut u8, operation: u64) -> Board {
+unsafe fn board_in(start: *mut u8, operation: u64) -> StagingSlot {
     let turn = operation as usize % BOARDS;
-    // SAFETY: the boards and pages of a block lie at these offsets.
+    // SAFETY: the staging slots and pages of a block lie at these offsets.
     unsafe {
         let stamp = start.add(BOARDS_OFFSET + turn * 64);
         let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
-        Board { stamp: stamp.cast(), inline: stamp.add(8), page }
+        StagingSlot { stamp: stamp.cast(), inline: stamp.add(8), page }
     }
 }
 

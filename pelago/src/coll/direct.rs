@@ -1,19 +1,19 @@
 //! Direct forms: blocking operations of members that map each other, without a request or a schedule.
 //!
 //! Every direct operation has a number, which each member writes to its own word, `begun`, when it begins. A
-//! small one goes over *boards*: who contributes shows its data on its board of that number, and who needs
+//! small one goes over *staging slots*: who contributes shows its data on its staging slot of that number, and who needs
 //! them reads them there. In a large one members read and write each other's source and target themselves:
 //! data are copied once, and results computed by all members together, each its part.
 //!
 //! An agreement has a kind of its own: before a member begins one, it writes the number to its word of kinds,
 //! which nothing else writes to, and it shows its data when all members have begun the same agreement.
 //!
-//! Invariant: a member that has begun an operation is done with all boards of earlier ones. A board is
+//! Invariant: a member that has begun an operation is done with all staging slots of earlier ones. A staging slot is
 //! written again, [`BOARDS`] operations later, only when all members have begun a later operation than that
 //! of its old contents. Elements are combined in the order of ranks, each result by one member or by all
 //! alike, so results are the same everywhere and do not depend on the form.
 
-use super::block::{BOARD_BYTES, BOARDS, PAGE_BYTES};
+use super::block::{BOARDS, PAGE_BYTES, STAGING_SLOT_BYTES};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use crate::base::awaited::Awaited;
@@ -53,7 +53,7 @@ impl Direct<'_> {
     fn begin(&self) -> u64 {
         let number = self.team.sequence.load(Ordering::Relaxed) + 1;
         self.team.sequence.store(number, Ordering::Relaxed);
-        // This PE is done with earlier boards.
+        // This PE is done with earlier staging slots.
         self.team.own_begun().raise(number);
         number
     }
@@ -139,7 +139,7 @@ impl Direct<'_> {
         self.team.begun_by_all.store(number, Ordering::Relaxed);
     }
 
-    /// Makes sure that the board of operation `number` is free.
+    /// Makes sure that the staging slot of operation `number` is free.
     #[inline(always)]
     #[track_caller]
     fn make_room(&self, number: u64) {
@@ -148,7 +148,7 @@ impl Direct<'_> {
         }
     }
 
-    /// Shows data on this PE's board.
+    /// Shows data on this PE's staging slot.
     ///
     /// # Safety
     /// `source` is valid for reads of `bytes` bytes, at most 1 KiB.
@@ -156,14 +156,14 @@ impl Direct<'_> {
     #[track_caller]
     unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
         self.make_room(number);
-        let board = self.team.own_board(number);
-        // SAFETY: the board has room for so many bytes, and is free; the caller vouches for the source.
+        let slot = self.team.own_staging_slot(number);
+        // SAFETY: the staging slot has room for so many bytes, and is free; the caller vouches for the source.
         unsafe {
             match bytes {
-                0..=BOARD_BYTES => copy::transfer(board.inline, source, bytes),
-                _ => copy::copy(board.page, source, bytes),
+                0..=STAGING_SLOT_BYTES => copy::transfer(slot.inline, source, bytes),
+                _ => copy::copy(slot.page, source, bytes),
             }
-            (*board.stamp).raise(number);
+            (*slot.stamp).raise(number);
         }
         self.wake();
     }
@@ -172,13 +172,13 @@ impl Direct<'_> {
     #[inline(always)]
     #[track_caller]
     fn look(&self, rank: Rank, number: u64, bytes: usize) -> *const u8 {
-        let board = self.team.board(rank, number);
+        let slot = self.team.staging_slot(rank, number);
         // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
-        let stamp = unsafe { &*board.stamp };
+        let stamp = unsafe { &*slot.stamp };
         if !stamp.has_reached(number) {
             await_board(self.world, self.team, self.operation, (rank, number));
         }
-        if bytes <= BOARD_BYTES { board.inline } else { board.page }
+        if bytes <= STAGING_SLOT_BYTES { slot.inline } else { slot.page }
     }
 
     /// Exchanges data of `bytes` bytes, at most 1 KiB, that every member gives: `take` gets those of each.
@@ -327,24 +327,24 @@ impl Direct<'_> {
     #[track_caller]
     pub(crate) unsafe fn broadcast_word(&self, root: Rank, source: *const u64, target: *mut u64) {
         let number = self.begin();
-        // SAFETY: a board has room for a word, aligned, and its stamp is accessed as an atomic only; the
+        // SAFETY: a staging slot has room for a word, aligned, and its stamp is accessed as an atomic only; the
         // caller vouches for source and target.
         unsafe {
             if self.team.my_rank() == root {
-                let board = self.team.own_board(number);
+                let slot = self.team.own_staging_slot(number);
                 self.make_room(number);
                 let word = copy::load(source);
-                copy::store(board.inline.cast(), word);
-                (*board.stamp).raise(number);
+                copy::store(slot.inline.cast(), word);
+                (*slot.stamp).raise(number);
                 self.wake();
                 copy::store(target, word);
             } else {
-                let board = self.team.board(root, number);
-                let stamp = &*board.stamp;
+                let slot = self.team.staging_slot(root, number);
+                let stamp = &*slot.stamp;
                 if !stamp.has_reached(number) {
                     await_board(self.world, self.team, self.operation, (root, number));
                 }
-                copy::store(target, copy::load(board.inline.cast::<u64>()));
+                copy::store(target, copy::load(slot.inline.cast::<u64>()));
             }
         }
     }
@@ -734,9 +734,9 @@ impl Direct<'_> {
 #[inline(never)]
 #[track_caller]
 fn await_board(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
-    let board = team.board(rank, number);
+    let slot = team.staging_slot(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
-    let stamp = unsafe { &*board.stamp };
+    let stamp = unsafe { &*slot.stamp };
     callback::forbid(world, operation);
     let direct = Direct { world, team, operation };
     world.wait(direct.awaits(rank), direct.watching((rank, number), || stamp.has_reached(number)));
@@ -759,7 +759,7 @@ fn await_begun(world: &Core, team: &TeamCore, operation: &'static str, (rank, nu
 }
 
 /// Folds by a user's function. Operations of the same team that it begins are found even if they need not
-/// wait: the boards that it reads could be written again.
+/// wait: the staging slots that it reads could be written again.
 ///
 /// # Safety
 /// As [`Combiner::fold`].
@@ -784,7 +784,7 @@ unsafe fn fold_by_function(
     });
 }
 
-/// Waits until the board of operation `number` is free.
+/// Waits until the staging slot of operation `number` is free.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,6 +1,6 @@
 //! Spans: elements of a symmetric array that a collective operation works on.
 
-use super::block::BOARD_BYTES;
+use super::block::STAGING_SLOT_BYTES;
 use super::schedule::Rank;
 use crate::Pe;
 use crate::array::symmetric::Symmetric;
@@ -101,14 +101,14 @@ impl<'a, T: Element> Span<'a, T> {
         self.len * size_of::<T>() == 8 && is_aligned && self.is_plain_like(other, world)
     }
 
-    /// Whether both fit on a board, being elements of open arrays of this world, and not only some of the
+    /// Whether both fit on a staging slot, being elements of open arrays of this world, and not only some of the
     /// same.
     #[inline(always)]
     pub(super) fn is_small_like(&self, other: &Span<'_, T>, world: &World) -> bool {
         let bytes = self.len * size_of::<T>();
         let distance = (self.own() as usize).abs_diff(other.own() as usize);
         let is_apart = distance == 0 || distance >= bytes;
-        bytes <= BOARD_BYTES && is_apart && self.is_plain_like(other, world)
+        bytes <= STAGING_SLOT_BYTES && is_apart && self.is_plain_like(other, world)
     }
 }
 

@@ -22,7 +22,7 @@ use super::schedule::Rank;
 use crate::array::signal::SignalOp;
 use crate::base::awaited::Awaited;
 use crate::base::vote::{VOTE_BYTES, Vote};
-use crate::endpoint::channel::Target;
+use crate::endpoint::Target;
 use crate::job::callback;
 use crate::team::TeamCore;
 use crate::world::Core;
@@ -61,7 +61,7 @@ const _: () = assert!(VOTE_BYTES <= PACKED_BYTES && PACKED_BYTES <= PAGE_BYTES);
 
 /// The most data that a message can have here, in bytes.
 pub(super) fn staged_bytes(world: &Core) -> usize {
-    if world.net_channel().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
+    if world.net_endpoint().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
 }
 
 /// Data of a message, and of what is computed from messages.
@@ -101,7 +101,7 @@ impl Staging<'_> {
         let first = stamp
             | self.team.agreed_last.load(Ordering::Relaxed) & AGREEMENTS
             | if data.is_empty() { 0 } else { HAS_DATA };
-        let net = self.world.net_channel();
+        let net = self.world.net_endpoint();
         if net.signals(data.len()) {
             let place = Target { offset_bytes: offset_bytes + size_of::<u64>(), ..target };
             let (put, signal) = ((place, data.as_ptr(), data.len()), (target, SignalOp::Set(first).atomic()));
@@ -127,7 +127,7 @@ impl Staging<'_> {
     /// Waits for a message in a buffer of this PE.
     #[track_caller]
     fn receive(&self, from: Rank, buffer: usize, number: u64, data: &mut [u8]) {
-        let is_whole = self.world.net_channel().signals(data.len());
+        let is_whole = self.world.net_endpoint().signals(data.len());
         let count = if is_whole { 1 } else { 1 + data.len().div_ceil(DATA_BYTES) };
         let stamp = stamp(number);
         let (mut come, mut looks) = (0, 0u32);
@@ -311,7 +311,7 @@ impl Staging<'_> {
         for &child in &links.children {
             self.send(rank(child), buffer, number, &page.0[..bytes]);
         }
-        if !links.children.is_empty() && !self.world.net_channel().signals(bytes) {
+        if !links.children.is_empty() && !self.world.net_endpoint().signals(bytes) {
             // Puts that are not sent at once are on their way then.
             self.world.progress();
         }

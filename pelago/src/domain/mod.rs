@@ -55,7 +55,7 @@ impl AtomicExecutor {
 
     /// The one of a job, for words of a kind.
     fn of(world: &World, kind: AtomicKind) -> AtomicExecutor {
-        let own = world.routes.executor(world.my_pe(), kind, |kind| world.net_channel().executes(kind));
+        let own = world.routes.executor(world.my_pe(), kind, |kind| world.net_endpoint().executes(kind));
         match own {
             Executor::Fabric => AtomicExecutor::Fabric,
             Executor::Here if world.routes.are_all_mapped() => AtomicExecutor::Processor,

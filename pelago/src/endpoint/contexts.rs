@@ -1,6 +1,6 @@
 //! The endpoints of a PE's contexts.
 
-use super::channel::Channel;
+use super::Endpoint;
 use crate::base::locked::locked;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,35 +11,35 @@ pub(crate) const IDLE_MAX: usize = 8;
 /// The endpoints that contexts have, and some that the next contexts can have.
 #[derive(Default)]
 pub(crate) struct Contexts {
-    open: Mutex<Vec<Arc<Channel>>>,
+    open: Mutex<Vec<Arc<Endpoint>>>,
     /// Whether there are contexts.
     is_any: AtomicBool,
-    /// Channels of contexts that are gone, for those to come: an endpoint of a fabric takes long to open.
-    idle: Mutex<Vec<Arc<Channel>>>,
+    /// Endpoints of contexts that are gone, for those to come: an endpoint of a fabric takes long to open.
+    idle: Mutex<Vec<Arc<Endpoint>>>,
 }
 
 impl Contexts {
-    /// A context's channel, to be progressed until it is [removed](Contexts::remove).
-    pub(crate) fn add(&self, channel: &Arc<Channel>) {
-        locked(&self.open).push(Arc::clone(channel));
+    /// A context's endpoint, to be progressed until it is [removed](Contexts::remove).
+    pub(crate) fn add(&self, endpoint: &Arc<Endpoint>) {
+        locked(&self.open).push(Arc::clone(endpoint));
         self.is_any.store(true, Ordering::Relaxed);
     }
 
-    /// The channel of a context that is gone. It is kept for the next one, unless something of the old one
+    /// The endpoint of a context that is gone. It is kept for the next one, unless something of the old one
     /// might still be under way.
-    pub(crate) fn remove(&self, channel: &Arc<Channel>) {
+    pub(crate) fn remove(&self, endpoint: &Arc<Endpoint>) {
         let mut open = locked(&self.open);
-        open.retain(|context| !Arc::ptr_eq(context, channel));
+        open.retain(|context| !Arc::ptr_eq(context, endpoint));
         self.is_any.store(!open.is_empty(), Ordering::Relaxed);
         drop(open);
         let mut idle = locked(&self.idle);
-        if idle.len() < IDLE_MAX && channel.is_settled() {
-            idle.push(Arc::clone(channel));
+        if idle.len() < IDLE_MAX && endpoint.is_settled() {
+            idle.push(Arc::clone(endpoint));
         }
     }
 
-    /// A channel that no context has.
-    pub(crate) fn take_idle(&self) -> Option<Arc<Channel>> {
+    /// An endpoint that no context has.
+    pub(crate) fn take_idle(&self) -> Option<Arc<Endpoint>> {
         locked(&self.idle).pop()
     }
 
@@ -48,8 +48,8 @@ impl Contexts {
         self.is_any.load(Ordering::Relaxed)
     }
 
-    /// The channels of all contexts.
-    pub(crate) fn all(&self) -> Vec<Arc<Channel>> {
+    /// The endpoints of all contexts.
+    pub(crate) fn all(&self) -> Vec<Arc<Endpoint>> {
         locked(&self.open).clone()
     }
 

@@ -6,7 +6,7 @@
 //! injector's mark). In a job without a net the mark is 0 for ever. Over a net that moves only in calls of
 //! the runtime it is 1 for ever, as a quiet moves it.
 
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use crate::memory::segment::Memory;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 
@@ -31,8 +31,8 @@ impl Attention {
     /// For a world with this memory and this way to PEs that are not mapped.
     ///
     /// # Safety
-    /// The segment and the channel outlive the result.
-    pub(crate) unsafe fn of(memory: &Memory, net: Option<&Channel>) -> Attention {
+    /// The segment and the endpoint outlive the result.
+    pub(crate) unsafe fn of(memory: &Memory, net: Option<&Endpoint>) -> Attention {
         let unquiet: *const AtomicU32 = match net {
             None => &raw const NEVER,
             Some(net) if net.moves_by_itself() => net.injector().unquiet().word(),

@@ -22,9 +22,9 @@ use self::upper::UpperLayers;
 use crate::Pe;
 use crate::base::counters::Tally;
 use crate::base::locked::locked;
-use crate::endpoint::channel::{Channel, Injector};
 use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
+use crate::endpoint::{Endpoint, Injector};
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
 use pelago_fabric::sync::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ pub struct Job {
     pub(crate) barrier: Barrier,
     pub(crate) attention: Attention,
     /// The way to PEs that are not mapped, if there are any.
-    pub(crate) net: Option<Arc<Channel>>,
+    pub(crate) net: Option<Arc<Endpoint>>,
     /// The injector where nothing is injected: it is never open.
     pub(crate) no_injector: Injector,
     pub(crate) contexts: Contexts,
@@ -91,11 +91,11 @@ impl Job {
         n > FLAGS_PES_MAX || self.n_pes() > self.cores()
     }
 
-    /// The world's own channel.
+    /// The world's own endpoint.
     ///
     /// # Panics
     /// If every PE is mapped, so that there is none.
-    pub(crate) fn net_channel(&self) -> &Arc<Channel> {
+    pub(crate) fn net_endpoint(&self) -> &Arc<Endpoint> {
         self.net.as_ref().expect("a PE that is not mapped is reached over the net")
     }
 
@@ -105,8 +105,8 @@ impl Job {
         self.net.as_ref().is_none_or(|net| net.is_quiet() && are_quiet())
     }
 
-    /// Closes all channels: nothing that was started touches this PE's buffers any more.
-    pub(crate) fn shut_channels(&self) {
+    /// Closes all endpoints: nothing that was started touches this PE's buffers any more.
+    pub(crate) fn shut_endpoints(&self) {
         if let Some(net) = &self.net {
             self.contexts.shut();
             net.shut();
@@ -184,7 +184,7 @@ impl Job {
     /// gives up what is under way over the net, so that nothing touches its buffers.
     pub(crate) fn close(&self) {
         self.barrier.close();
-        self.shut_channels();
+        self.shut_endpoints();
         if !self.is_launched() {
             self.alarm_pollers();
         }

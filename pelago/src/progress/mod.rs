@@ -19,8 +19,8 @@ use self::purpose::{Purpose, header};
 use self::requests::{Asked, Request, Requests};
 use crate::Pe;
 use crate::base::locked::locked;
-use crate::endpoint::channel::{Channel, Target};
 use crate::endpoint::parcel::{self, Home, Parcel};
+use crate::endpoint::{Endpoint, Target};
 use crate::job::Job;
 use crate::memory::route::Executor;
 use pelago_fabric::amo::write_word;
@@ -45,14 +45,14 @@ pub(crate) struct SealedParcel {
 }
 
 impl SealedParcel {
-    /// A parcel that goes out by this channel, and that the token counts.
-    pub(crate) fn new(parcel: Parcel, channel: &Arc<Channel>, token: Token) -> SealedParcel {
+    /// A parcel that goes out by this endpoint, and that the token counts.
+    pub(crate) fn new(parcel: Parcel, endpoint: &Arc<Endpoint>, token: Token) -> SealedParcel {
         let (purpose, words, payload, homes) = match parcel.sealed() {
             (words, payload, None) => (Purpose::ScatterRequest, words, payload, Vec::new()),
             (words, payload, Some(homes)) => (Purpose::GatherRequest, words, payload, homes),
         };
         let request =
-            Request { what: Asked::Parcel(homes), channel: Arc::clone(channel), token: Some(token) };
+            Request { what: Asked::Parcel(homes), endpoint: Arc::clone(endpoint), token: Some(token) };
         SealedParcel { purpose, words, payload, request }
     }
 }
@@ -101,11 +101,11 @@ impl ProgressState {
     /// no sense.
     pub(crate) fn take_events(
         &self,
-        channel: &Channel,
+        endpoint: &Endpoint,
         receive: &dyn Fn(Pe, u64, &[u8]) -> Option<()>,
     ) -> Result<(), Trouble> {
         let mut senseless = None;
-        let outcome = channel.progress(&mut |event| match event {
+        let outcome = endpoint.progress(&mut |event| match event {
             Event::Sent(token) => self.completions.sent(token),
             Event::Done(token) => self.completions.done(token),
             Event::Message { from, header, payload } => {
@@ -115,7 +115,7 @@ impl ProgressState {
                 }
             }
         });
-        // To fail shuts the channel, which is in use as long as events come.
+        // To fail shuts the endpoint, which is in use as long as events come.
         match outcome {
             Ok(_) => {}
             Err(
@@ -192,7 +192,7 @@ impl ProgressState {
     /// Reads what a parcel asks for from this PE's heap, and notes the answer. `None` if it makes no sense.
     fn gather(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
         let bytes = parcel::total_bytes(payload, self.memory.region_bytes())?;
-        if payload.len() != 8 * usize::from(words) || bytes > self.net_channel().message_bytes() {
+        if payload.len() != 8 * usize::from(words) || bytes > self.net_endpoint().message_bytes() {
             return None;
         }
         let mut data = vec![0; bytes];
@@ -216,7 +216,7 @@ impl ProgressState {
             // SAFETY: whoever made the request keeps the place of its result until it is complete.
             unsafe { write_word(kind, old, fetched) };
         }
-        self.complete(request.token, &request.channel);
+        self.complete(request.token, &request.endpoint);
         Some(())
     }
 
@@ -236,16 +236,16 @@ impl ProgressState {
                 data = data.add(bytes);
             }
         }
-        self.complete(request.token, &request.channel);
+        self.complete(request.token, &request.endpoint);
         Some(())
     }
 
     /// What another PE has done for this one is complete.
-    fn complete(&self, token: Option<Token>, channel: &Channel) {
+    fn complete(&self, token: Option<Token>, endpoint: &Endpoint) {
         if let Some(token) = token {
             self.completions.done(token);
         }
-        channel.remove_follower();
+        endpoint.remove_follower();
     }
 
     /// Starts an atomic with whoever executes it; `false` if there is no room now.
@@ -254,17 +254,17 @@ impl ProgressState {
     /// As `start_atomic`.
     pub(crate) unsafe fn try_atomic(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         target: Target,
         atomic: &Atomic,
         fetched: *mut u8,
         token: Option<Token>,
     ) -> bool {
-        let status = match self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind)) {
+        let status = match self.routes.executor(target.pe, atomic.kind, |kind| endpoint.executes(kind)) {
             // SAFETY: the caller vouches for the word and the place of the result.
-            Executor::Fabric => unsafe { channel.try_atomic(target, atomic, fetched, token) },
+            Executor::Fabric => unsafe { endpoint.try_atomic(target, atomic, fetched, token) },
             // SAFETY: the caller vouches for the place of the result.
-            Executor::Target => return unsafe { self.try_request(channel, target, atomic, fetched, token) },
+            Executor::Target => return unsafe { self.try_request(endpoint, target, atomic, fetched, token) },
             Executor::Here => {
                 // SAFETY: the caller vouches for the word and the place of the result.
                 unsafe {
@@ -288,14 +288,14 @@ impl ProgressState {
     /// `fetched` is null, or aligned and valid for writes until the answer has come.
     pub(crate) unsafe fn try_request(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         target: Target,
         atomic: &Atomic,
         fetched: *mut u8,
         token: Option<Token>,
     ) -> bool {
         let what = Asked::Atomic { kind: atomic.kind, fetched };
-        let request = Request { what, channel: Arc::clone(channel), token };
+        let request = Request { what, endpoint: Arc::clone(endpoint), token };
         let mut payload = [0; REQUEST_BYTES];
         let words = [target.offset_bytes as u64, atomic.operand, atomic.compare];
         for (bytes, word) in payload.chunks_exact_mut(8).zip(words) {
@@ -312,13 +312,13 @@ impl ProgressState {
         payload: &[u8],
         request: Request,
     ) -> Option<Request> {
-        let channel = Arc::clone(&request.channel);
+        let endpoint = Arc::clone(&request.endpoint);
         let number = locked(&self.requests).add(request);
-        channel.add_follower();
-        if self.net_channel().try_send(pe, header(purpose, code, number), payload) {
+        endpoint.add_follower();
+        if self.net_endpoint().try_send(pe, header(purpose, code, number), payload) {
             return None;
         }
-        channel.remove_follower();
+        endpoint.remove_follower();
         locked(&self.requests).take(number)
     }
 
@@ -362,9 +362,9 @@ mod tests {
     #[test]
     fn answers_of_the_wrong_kind_or_length_are_refused() {
         let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
-            let (net, mut room) = (world.net_channel(), [0u8; 8]);
+            let (net, mut room) = (world.net_endpoint(), [0u8; 8]);
             let ask = |what| {
-                let request = Request { what, channel: Arc::clone(net), token: None };
+                let request = Request { what, endpoint: Arc::clone(net), token: None };
                 locked(&world.requests).add(request)
             };
             let home = Home { start: room.as_mut_ptr(), bytes: 8 };

@@ -7,8 +7,8 @@ use super::ProgressState;
 use super::purpose::Purpose;
 use crate::Pe;
 use crate::base::locked::locked;
-use crate::endpoint::channel::{Channel, Target};
 use crate::endpoint::completion_counter::CompletionCounter;
+use crate::endpoint::{Endpoint, Target};
 use crate::memory::route::Executor;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use pelago_fabric::{Atomic, Token};
@@ -22,7 +22,7 @@ pub(crate) enum Deferred {
         payload: Vec<u8>,
     },
     Atomic {
-        channel: Arc<Channel>,
+        endpoint: Arc<Endpoint>,
         target: Target,
         atomic: Atomic,
         /// What must be complete first, until it is.
@@ -94,7 +94,7 @@ impl ProgressState {
     }
 
     /// Starts whatever of the outbox can be started now.
-    pub(crate) fn flush_outbox(&self, net: &Channel) {
+    pub(crate) fn flush_outbox(&self, net: &Endpoint) {
         let _flushing = locked(&self.outbox.flushing);
         let mut waiting = self.outbox.take();
         // The PEs for which there was no room: what waits for them behind the first message stays.
@@ -132,16 +132,16 @@ impl ProgressState {
                 }
                 !is_sent
             }
-            Deferred::Atomic { channel, target, atomic, after, token } => {
+            Deferred::Atomic { endpoint, target, atomic, after, token } => {
                 if let Some(after) = after.take() {
                     self.completions.release(after);
                     token.iter().for_each(|&token| self.completions.sent(token));
                 }
                 let (target, null) = (*target, std::ptr::null_mut());
                 // SAFETY: whoever deferred the atomic has vouched for the word; there is no result to place.
-                let is_started = unsafe { self.try_atomic(channel, target, atomic, null, *token) };
+                let is_started = unsafe { self.try_atomic(endpoint, target, atomic, null, *token) };
                 if is_started {
-                    channel.remove_follower();
+                    endpoint.remove_follower();
                 }
                 !is_started
             }
@@ -158,14 +158,14 @@ impl ProgressState {
     /// The word lies in the heap, aligned.
     pub(crate) unsafe fn try_signal_behind(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         target: Target,
         atomic: &Atomic,
         counter: Option<&CompletionCounter>,
     ) -> bool {
-        let executor = || self.routes.executor(target.pe, atomic.kind, |kind| channel.executes(kind));
-        if !channel.keeps_messages_behind_puts()
-            || !Arc::ptr_eq(channel, self.net_channel())
+        let executor = || self.routes.executor(target.pe, atomic.kind, |kind| endpoint.executes(kind));
+        if !endpoint.keeps_messages_behind_puts()
+            || !Arc::ptr_eq(endpoint, self.net_endpoint())
             || !matches!(executor(), Executor::Target)
         {
             return false;
@@ -175,7 +175,7 @@ impl ProgressState {
             counter.begin(false);
         }
         // SAFETY: the caller vouches for the word; there is no result to place.
-        let is_started = unsafe { self.try_request(channel, target, atomic, null, token) };
+        let is_started = unsafe { self.try_request(endpoint, target, atomic, null, token) };
         if let (false, Some(counter)) = (is_started, counter) {
             counter.done_at_once(false);
         }

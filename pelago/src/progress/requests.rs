@@ -1,6 +1,6 @@
 //! What other PEs' processors do for this one, until their answers come.
 
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use crate::endpoint::parcel::Home;
 use pelago_fabric::{AtomicKind, Token};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// What another PE's processor does for this one.
 pub(super) struct Request {
     pub(super) what: Asked,
-    pub(super) channel: Arc<Channel>,
+    pub(super) endpoint: Arc<Endpoint>,
     pub(super) token: Option<Token>,
 }
 

@@ -8,8 +8,8 @@
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::locked::try_locked;
-use crate::endpoint::channel::{Channel, Target};
 use crate::endpoint::completion_counter::CompletionCounter;
+use crate::endpoint::{Endpoint, Target};
 use crate::job::{Job, LEFT};
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
@@ -51,7 +51,7 @@ impl Watch {
     /// Looks after the PEs of other nodes, in a wait that began at `since`.
     #[cold]
     #[track_caller]
-    pub(crate) fn look(&self, job: &Job, net: &Channel, awaited: Awaited, since: Instant) {
+    pub(crate) fn look(&self, job: &Job, net: &Endpoint, awaited: Awaited, since: Instant) {
         let Some(limit) = self.limit.filter(|_| since.elapsed() > TIME_BEFORE_ASKING) else { return };
         let Some(mut inner) = try_locked(&self.inner) else { return };
         let now = Instant::now();
@@ -78,11 +78,11 @@ impl Watch {
     }
 
     /// Asks a PE; `None` if the fabric has no room now.
-    fn ask_whether_there(&self, job: &Job, net: &Channel, pe: Pe) -> Option<Question> {
+    fn ask_whether_there(&self, job: &Job, net: &Endpoint, pe: Pe) -> Option<Question> {
         let target = Target { operation: "watch", pe, offset_bytes: Memory::STANDING_OFFSET_BYTES };
         let counter = job.completions.open();
         // SAFETY: the word lies at the start of every heap. The place of the answer lives as long as the
-        // world, whose channels are shut first.
+        // world, whose endpoints are shut first.
         let is_asked = unsafe { net.try_get(target, self.answer.as_ptr(), 1, &counter) };
         if !is_asked {
             job.completions.release(counter);

@@ -2,9 +2,9 @@
 //! what is sent when something else is complete.
 
 use crate::Pe;
-use crate::endpoint::channel::{Channel, Target};
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::endpoint::parcel::Parcel;
+use crate::endpoint::{Endpoint, Target};
 use crate::progress::SealedParcel;
 use crate::progress::outbox::Deferred;
 use crate::wait::engine::Engine;
@@ -21,15 +21,15 @@ impl Engine {
     #[track_caller]
     pub(crate) unsafe fn send_parcel(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         target: Target,
         parcel: Parcel,
         counter: &CompletionCounter,
     ) {
-        channel.admit(self, target);
+        endpoint.admit(self, target);
         counter.begin(false);
         self.tally.add(|counts| counts.parcels += 1);
-        let mut sealed = Some(SealedParcel::new(parcel, channel, counter.token()));
+        let mut sealed = Some(SealedParcel::new(parcel, endpoint, counter.token()));
         // SAFETY: the caller vouches for the homes of what it gathers.
         self.wait(target.room(), || unsafe { self.try_parcel(target.pe, &mut sealed) });
         // A loop of parcels must see what others ask for in between.
@@ -43,25 +43,25 @@ impl Engine {
     /// atomic is complete.
     pub(crate) unsafe fn start_atomic(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         target: Target,
         atomic: &Atomic,
         fetched: *mut u8,
         counter: Option<&CompletionCounter>,
     ) {
-        channel.admit(self, target);
+        endpoint.admit(self, target);
         if let Some(counter) = counter {
             counter.begin(false);
         }
         let token = counter.map(CompletionCounter::token);
         // SAFETY: the caller vouches for the word and the place of the result.
-        self.wait(target.room(), || unsafe { self.try_atomic(channel, target, atomic, fetched, token) });
+        self.wait(target.room(), || unsafe { self.try_atomic(endpoint, target, atomic, fetched, token) });
         // A loop of atomics on the own memory must see what others ask for in between.
         self.progress();
     }
 
     /// Starts an atomic that fetches nothing behind a put to the same PE, which `after` counts: at once, if
-    /// it is a message that arrives behind the put, else when that is complete. Its channel is quiet only
+    /// it is a message that arrives behind the put, else when that is complete. Its endpoint is quiet only
     /// after it; `counter` counts both, `after` as sent.
     ///
     /// # Safety
@@ -69,7 +69,7 @@ impl Engine {
     pub(crate) unsafe fn start_atomic_after(
         &self,
         after: CompletionCounter,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         target: Target,
         atomic: Atomic,
         counter: Option<&CompletionCounter>,
@@ -79,12 +79,12 @@ impl Engine {
             counter.begin(true);
         }
         // SAFETY: the caller vouches for the word; there is no result to place.
-        let outcome = match unsafe { self.try_signal_behind(channel, target, &atomic, counter) } {
+        let outcome = match unsafe { self.try_signal_behind(endpoint, target, &atomic, counter) } {
             true => token.map(|token| Deferred::Told { after: after.clone(), token }),
             false => {
-                channel.add_follower();
-                let channel = Arc::clone(channel);
-                Some(Deferred::Atomic { channel, target, atomic, after: Some(after.clone()), token })
+                endpoint.add_follower();
+                let endpoint = Arc::clone(endpoint);
+                Some(Deferred::Atomic { endpoint, target, atomic, after: Some(after.clone()), token })
             }
         };
         match outcome {

@@ -3,8 +3,8 @@
 
 use crate::Pe;
 use crate::base::awaited::Awaited;
-use crate::endpoint::channel::{Channel, Injector, Target};
 use crate::endpoint::completion_counter::CompletionCounter;
+use crate::endpoint::{Endpoint, Injector, Target};
 use crate::wait::engine::Engine;
 use pelago_fabric::inject::{Left, Noted, Unfinished};
 use pelago_fabric::sync::Ordering;
@@ -15,7 +15,7 @@ const LOOKS_FOR_QUIET: u32 = 32;
 /// Of those, one in so many takes what has arrived.
 const LOOKS_PER_SERVICE: u32 = 8;
 
-impl Channel {
+impl Endpoint {
     /// Starts a put. Without a counter the source is reusable at return, else when the counter has counted it
     /// as sent.
     ///
@@ -66,7 +66,7 @@ impl Channel {
     }
 
     /// Starts a put that signals. With a counter the source is reusable when it has counted the put as sent,
-    /// else when the channel is quiet.
+    /// else when the endpoint is quiet.
     ///
     /// # Safety
     /// Range and word lie in the heap, the word aligned. `source` is valid for reads for as long as said
@@ -99,7 +99,7 @@ impl Channel {
     /// Sets a word of 8 bytes after all words that were set here before at the same PE.
     ///
     /// # Safety
-    /// The word lies in the heap, aligned. Such puts [signal](Channel::signals).
+    /// The word lies in the heap, aligned. Such puts [signal](Endpoint::signals).
     #[track_caller]
     pub(crate) unsafe fn set_word(&self, engine: &Engine, word: Target, value: u64) {
         let (nothing, set) = (
@@ -138,11 +138,11 @@ impl Channel {
         let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
     }
 
-    /// As [`put_message`](Channel::put_message), and signals.
+    /// As [`put_message`](Endpoint::put_message), and signals.
     ///
     /// # Safety
     /// Range and word lie in the heap, the word aligned. `source` is valid for reads. Such puts are
-    /// [injected](Channel::injects), and [signal](Channel::signals).
+    /// [injected](Endpoint::injects), and [signal](Endpoint::signals).
     #[track_caller]
     pub(crate) unsafe fn put_message_signal(
         &self,

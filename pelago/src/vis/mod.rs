@@ -21,9 +21,9 @@ use crate::array::signal::Signal;
 use crate::array::view::{View, Way};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
-use crate::endpoint::channel::{Channel, Target};
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::endpoint::parcel::Parcel;
+use crate::endpoint::{Endpoint, Target};
 use crate::memory::route::Executor;
 use crate::memory::segment::Part;
 use pelago_fabric::AtomicKind;
@@ -141,9 +141,9 @@ impl<T: Element> View<'_, T> {
         }
         let part = match self.way(operation, pe, 0) {
             Way::Mapped(part) => part,
-            Way::Net(channel, target) => {
+            Way::Net(endpoint, target) => {
                 // SAFETY: the caller's promises are the same.
-                return unsafe { self.put_over_net(channel, (pe, target), runs, signal, counter) };
+                return unsafe { self.put_over_net(endpoint, (pe, target), runs, signal, counter) };
             }
         };
         each_merged(runs, |run| {
@@ -175,9 +175,9 @@ impl<T: Element> View<'_, T> {
         }
         let part = match self.way(operation, pe, 0) {
             Way::Mapped(part) => part,
-            Way::Net(channel, target) => {
+            Way::Net(endpoint, target) => {
                 // SAFETY: the caller's promises are the same.
-                return unsafe { self.get_over_net(channel, (pe, target), runs, counter) };
+                return unsafe { self.get_over_net(endpoint, (pe, target), runs, counter) };
             }
         };
         each_merged(runs, |run| {
@@ -192,14 +192,14 @@ impl<T: Element> View<'_, T> {
     #[inline(never)]
     unsafe fn put_over_net(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         (pe, target): (Pe, Target),
         runs: &impl Runs<T>,
         signal: Option<Signal<'_>>,
         counter: Option<&CompletionCounter>,
     ) {
         let (operation, world) = (target.operation, self.world());
-        let plan = self.plan(channel, target, runs);
+        let plan = self.plan(endpoint, target, runs);
         let start = |counter: &CompletionCounter| {
             let word = signal.and_then(|s| match s.words.way(operation, pe, s.index) {
                 Way::Net(_, word) => Some((s, word)),
@@ -207,24 +207,24 @@ impl<T: Element> View<'_, T> {
             });
             let Some((signal, word)) = word else {
                 // SAFETY: the caller vouches for the runs.
-                return unsafe { self.issue_puts(channel, (pe, target), (runs, &plan), counter) };
+                return unsafe { self.issue_puts(endpoint, (pe, target), (runs, &plan), counter) };
             };
             // What the target's processor does, it does in the order of the messages.
             let is_in_order = plan.is_packed_whole
                 && word.pe == target.pe
-                && world.routes.executor(word.pe, AtomicKind::U64, |kind| channel.executes(kind))
+                && world.routes.executor(word.pe, AtomicKind::U64, |kind| endpoint.executes(kind))
                     == Executor::Target;
             let atomic = signal.op.atomic();
             // SAFETY: the caller vouches for the runs and the signal's word; the counter counts the sources
             // as sent only after the data are complete.
             unsafe {
                 if is_in_order {
-                    self.issue_puts(channel, (pe, target), (runs, &plan), counter);
-                    world.start_atomic(channel, word, &atomic, std::ptr::null_mut(), Some(counter));
+                    self.issue_puts(endpoint, (pe, target), (runs, &plan), counter);
+                    world.start_atomic(endpoint, word, &atomic, std::ptr::null_mut(), Some(counter));
                 } else {
                     let data = world.completions.open();
-                    self.issue_puts(channel, (pe, target), (runs, &plan), &data);
-                    world.start_atomic_after(data, channel, word, atomic, Some(counter));
+                    self.issue_puts(endpoint, (pe, target), (runs, &plan), &data);
+                    world.start_atomic_after(data, endpoint, word, atomic, Some(counter));
                 }
             }
         };
@@ -237,23 +237,23 @@ impl<T: Element> View<'_, T> {
     #[inline(never)]
     unsafe fn get_over_net(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         (pe, target): (Pe, Target),
         runs: &impl Runs<T>,
         counter: Option<&CompletionCounter>,
     ) {
-        let plan = self.plan(channel, target, runs);
+        let plan = self.plan(endpoint, target, runs);
         self.group(target.operation, pe, counter, CompletionCounter::is_done, |counter| {
             // SAFETY: the caller vouches for the runs.
-            unsafe { self.issue_gets(channel, (pe, target), (runs, &plan), counter) };
+            unsafe { self.issue_gets(endpoint, (pe, target), (runs, &plan), counter) };
         });
     }
 
     /// How the runs go. Nothing is packed for this PE itself: its own progress would have to unpack it.
-    fn plan(&self, channel: &Channel, target: Target, runs: &impl Runs<T>) -> Plan {
+    fn plan(&self, endpoint: &Endpoint, target: Target, runs: &impl Runs<T>) -> Plan {
         match target.pe == self.world().my_pe() || size_of::<T>() == 0 {
             true => Plan { packed_bytes: 0, is_packed_whole: false },
-            false => Plan::new(runs, channel.message_bytes()),
+            false => Plan::new(runs, endpoint.message_bytes()),
         }
     }
 
@@ -261,12 +261,12 @@ impl<T: Element> View<'_, T> {
     /// As `put_runs`, with the counter.
     unsafe fn issue_puts(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         (pe, target): (Pe, Target),
         (runs, plan): (&impl Runs<T>, &Plan),
         counter: &CompletionCounter,
     ) {
-        let mut parcel = Parcel::to_scatter(channel.message_bytes());
+        let mut parcel = Parcel::to_scatter(endpoint.message_bytes());
         each_merged(runs, |run| {
             // SAFETY: the caller vouches for both ends of every run.
             unsafe {
@@ -275,7 +275,7 @@ impl<T: Element> View<'_, T> {
                     return self.start_put(target.operation, pe, run.index, source, Some(counter));
                 }
                 if !parcel.has_room(run.bytes()) {
-                    self.world().send_parcel(channel, target, parcel.take(), counter);
+                    self.world().send_parcel(endpoint, target, parcel.take(), counter);
                 }
                 let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
                 parcel.add_source(offset_bytes, source.as_ptr().cast(), run.bytes());
@@ -283,7 +283,7 @@ impl<T: Element> View<'_, T> {
         });
         if !parcel.is_empty() {
             // SAFETY: the caller vouches for the runs, of which the parcel was made.
-            unsafe { self.world().send_parcel(channel, target, parcel, counter) };
+            unsafe { self.world().send_parcel(endpoint, target, parcel, counter) };
         }
     }
 
@@ -291,12 +291,12 @@ impl<T: Element> View<'_, T> {
     /// As `get_runs`, with the counter.
     unsafe fn issue_gets(
         &self,
-        channel: &Arc<Channel>,
+        endpoint: &Arc<Endpoint>,
         (pe, target): (Pe, Target),
         (runs, plan): (&impl Runs<T>, &Plan),
         counter: &CompletionCounter,
     ) {
-        let mut parcel = Parcel::to_gather(channel.message_bytes());
+        let mut parcel = Parcel::to_gather(endpoint.message_bytes());
         each_merged(runs, |run| {
             // SAFETY: the caller vouches for both ends of every run.
             unsafe {
@@ -305,7 +305,7 @@ impl<T: Element> View<'_, T> {
                     return self.start_get(target.operation, pe, run.index, into, Some(counter));
                 }
                 if !parcel.has_room(run.bytes()) {
-                    self.world().send_parcel(channel, target, parcel.take(), counter);
+                    self.world().send_parcel(endpoint, target, parcel.take(), counter);
                 }
                 let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
                 parcel.add_home(offset_bytes, run.start.cast(), run.bytes());
@@ -313,7 +313,7 @@ impl<T: Element> View<'_, T> {
         });
         if !parcel.is_empty() {
             // SAFETY: the caller vouches for the runs, of which the parcel was made.
-            unsafe { self.world().send_parcel(channel, target, parcel, counter) };
+            unsafe { self.world().send_parcel(endpoint, target, parcel, counter) };
         }
     }
 

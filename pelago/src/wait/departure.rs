@@ -71,7 +71,7 @@ impl Engine {
     pub(crate) fn note_missed(&self, from: Pe) {
         let _ = self.departures.missed_by.set(from);
         let words = self.departures.last_error.get().and_then(Option::as_deref).unwrap_or_default();
-        let bytes = words.len().min(self.net_channel().message_bytes()).min(WORDS_MAX_BYTES);
+        let bytes = words.len().min(self.net_endpoint().message_bytes()).min(WORDS_MAX_BYTES);
         self.send_later(from, Purpose::LastError, 0, words.as_bytes()[..bytes].to_vec());
     }
 

@@ -22,7 +22,7 @@ pub struct Engine {
     pub(crate) policy: WaitPolicy,
     pub(crate) message_barrier: MessageBarrier,
     pub(crate) departures: Departures,
-    /// After the channels, which write its answers.
+    /// After the endpoints, which write its answers.
     pub(crate) watch: Watch,
     /// Likewise.
     pub(crate) stall: Stall,

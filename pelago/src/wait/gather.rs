@@ -10,7 +10,7 @@ use super::stall::judge::{self, Look, Seen, Verdict};
 use super::stall::looker::{Looker, Question};
 use super::stall::record::{RECORD_WORDS, Snapshot, cut};
 use crate::Pe;
-use crate::endpoint::channel::Target;
+use crate::endpoint::Target;
 use crate::memory::segment::Memory;
 use pelago_boot::{ProcessState, process_state};
 use pelago_fabric::sync::Ordering;
@@ -93,7 +93,7 @@ impl Engine {
         let target = Target { operation: "stall", pe, offset_bytes: Memory::RECORD_OFFSET_BYTES };
         let (counter, into) = (self.completions.open(), self.stall.answer().as_ptr().cast_mut().cast());
         // SAFETY: the record lies at the start of every heap. The place of the answer lives as long as the
-        // world, whose channels are shut first.
+        // world, whose endpoints are shut first.
         let is_asked = unsafe { net.try_get(target, into, RECORD_WORDS, &counter) };
         match is_asked {
             true => {

@@ -1,6 +1,6 @@
 //! How long a PE spins, yields and stays awake before it sleeps.
 
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use pelago_boot::Settings;
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,12 @@ pub(crate) struct WaitPolicy {
 impl WaitPolicy {
     /// PEs that all have a core of their own spin; PEs that share cores soon give them up. Where a net moves
     /// only in calls of the runtime, every look is a round of progress.
-    pub(crate) fn new(n_here: usize, cores: usize, net: Option<&Channel>, settings: &Settings) -> WaitPolicy {
+    pub(crate) fn new(
+        n_here: usize,
+        cores: usize,
+        net: Option<&Endpoint>,
+        settings: &Settings,
+    ) -> WaitPolicy {
         let (spins, yields) = if n_here <= cores { (2000, 100) } else { (10, 200) };
         let spins = settings.spins.unwrap_or(spins);
         let spins = match net {
@@ -91,12 +96,12 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn of(net: &Channel) -> Traffic {
+    pub(super) fn of(net: &Endpoint) -> Traffic {
         Traffic { activity: net.activity(), last: Instant::now() }
     }
 
     /// How long nothing has arrived.
-    pub(super) fn pause(&mut self, net: &Channel) -> Duration {
+    pub(super) fn pause(&mut self, net: &Endpoint) -> Duration {
         let now = net.activity();
         if std::mem::replace(&mut self.activity, now) != now {
             self.last = Instant::now();

@@ -3,7 +3,7 @@
 
 use super::engine::Engine;
 use crate::Pe;
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use crate::progress::Trouble;
 use crate::progress::purpose::Purpose;
 use std::sync::Arc;
@@ -40,13 +40,13 @@ impl Engine {
 
     #[cold]
     #[track_caller]
-    fn progress_net(&self, net: &Arc<Channel>) {
+    fn progress_net(&self, net: &Arc<Endpoint>) {
         if net.is_shut() {
             // Nothing moves any more; a destructor that runs because of that must not fail again.
             match std::thread::panicking() {
                 true => return,
                 false => {
-                    // The thread that has closed the channels may not have said why yet.
+                    // The thread that has closed the endpoints may not have said why yet.
                     let reason = self.memory.header().failure.read().map(|(_, reason)| reason);
                     self.give_up(reason.as_deref().unwrap_or("progress after this PE has given up"))
                 }
@@ -61,10 +61,10 @@ impl Engine {
 
     /// Progress without the user's code.
     #[track_caller]
-    pub(crate) fn serve_others(&self, net: &Arc<Channel>) {
-        self.progress_channel(net);
+    pub(crate) fn serve_others(&self, net: &Arc<Endpoint>) {
+        self.progress_endpoint(net);
         if self.contexts.are_any() {
-            self.contexts.all().iter().for_each(|context| self.progress_channel(context));
+            self.contexts.all().iter().for_each(|context| self.progress_endpoint(context));
         }
         if !self.outbox.is_empty() {
             self.flush_outbox(net);
@@ -80,8 +80,8 @@ impl Engine {
     }
 
     #[track_caller]
-    fn progress_channel(&self, channel: &Channel) {
-        match self.take_events(channel, &self.receiver()) {
+    fn progress_endpoint(&self, endpoint: &Endpoint) {
+        match self.take_events(endpoint, &self.receiver()) {
             Ok(()) => {}
             Err(Trouble::Lost(reason)) => self.fail_after_loss(&reason),
             Err(Trouble::Other(reason)) => self.fail(&reason),

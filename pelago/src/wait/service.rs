@@ -2,7 +2,7 @@
 //! is in [`service_thread`](super::service_thread).
 
 use crate::base::locked::locked;
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -107,7 +107,7 @@ impl Service {
 
     /// Whether the service thread takes what arrives over the net, and wakes this PE's sleepers then. It does
     /// so until a thread of this PE makes progress again.
-    pub(crate) fn is_guarded(&self, net: &Channel, guard: Guard) -> bool {
+    pub(crate) fn is_guarded(&self, net: &Endpoint, guard: Guard) -> bool {
         let running = self.running();
         let Some(control) = running.as_ref().map(|running| &running.control).filter(|c| c.hears_all) else {
             return false;

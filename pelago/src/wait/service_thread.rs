@@ -4,12 +4,12 @@
 //! Invariant: it executes no code of the user, and touches nothing while a thread of this PE waits in the
 //! runtime, which serves others by itself. It sleeps until the provider's bell rings, and holds no lock
 //! meanwhile. Threads of this PE that sleep at its doorbell are woken after each round: see `is_guarded`. It
-//! ends before a world that leaves in order shuts its channels.
+//! ends before a world that leaves in order shuts its endpoints.
 
 use super::engine::Engine;
 use super::service::{Control, Running, Service};
 use crate::base::panic_message::panic_text;
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use crate::job::GaveUp;
 use pelago_fabric::Bell;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering, fence};
@@ -61,7 +61,7 @@ pub(crate) fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, servi
     }
 }
 
-fn serve(engine: &Engine, net: &Arc<Channel>, control: &Control) {
+fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
     let bell = net.bell();
     let nap_max = if net.is_urgent() { NAP_MAX_URGENT } else { NAP_MAX };
     let mut nap = NAP;

@@ -14,7 +14,7 @@ use super::policy::{Rests, Traffic, UNSHARED_REST};
 use super::service::Guard;
 use crate::Pe;
 use crate::base::awaited::Awaited;
-use crate::endpoint::channel::Channel;
+use crate::endpoint::Endpoint;
 use crate::job::affinity::Core;
 use crate::job::callback;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
@@ -173,7 +173,7 @@ impl Engine {
     #[track_caller]
     fn wait_net(
         &self,
-        net: &Channel,
+        net: &Endpoint,
         awaited: Awaited,
         waiters: Option<&AtomicU32>,
         ready: &mut dyn FnMut() -> bool,
@@ -247,7 +247,7 @@ impl Engine {
     #[track_caller]
     fn sleep_guarded<'a>(
         &'a self,
-        net: &Channel,
+        net: &Endpoint,
         awaited: Awaited,
         waiters: Option<&AtomicU32>,
         (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),

@@ -317,7 +317,7 @@ fn functions_of_reductions_make_no_collective_calls() {
     }
 }
 
-/// The root of a broadcast waits for nobody, but writes boards.
+/// The root of a broadcast waits for nobody, but writes staging slots.
 #[test]
 fn a_function_makes_no_call_of_its_team_that_need_not_wait() {
     let end = end_of(Spmd::new(2), |world| {

@@ -5,7 +5,7 @@ use crate::array::signal::SignalOp;
 use crate::coll::block;
 use crate::coll::schedule::{Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
 use crate::coll::sync_memory::{ANNOUNCES, Mark};
-use crate::endpoint::channel::Target;
+use crate::endpoint::Target;
 use crate::memory::route::Route;
 use crate::world::Core;
 use pelago_fabric::copy;
@@ -38,7 +38,7 @@ impl Request {
             }
             return true;
         }
-        let (target, net) = (Target { operation: self.operation, pe, offset_bytes }, world.net_channel());
+        let (target, net) = (Target { operation: self.operation, pe, offset_bytes }, world.net_endpoint());
         if let Some(mark) = mark
             && net.signals(bytes)
         {
@@ -71,7 +71,7 @@ impl Request {
         to: Rank,
         mark: Mark,
     ) {
-        let net = world.net_channel();
+        let net = world.net_endpoint();
         let word = Target { offset_bytes: self.mark_offset(engine, to, mark), ..target };
         let (put, signal) = ((target, from, bytes), (word, SignalOp::Set(mark.word).atomic()));
         // SAFETY: the caller's promises are the same, and the word lies in the other's block, aligned.
@@ -93,7 +93,7 @@ impl Request {
         let source = Target { operation: self.operation, pe, offset_bytes };
         let counter = self.transfers(world);
         // SAFETY: the range lies in the other's region; the target stays until the operation is over.
-        unsafe { world.net_channel().get(world, source, into, bytes, Some(&counter)) };
+        unsafe { world.net_endpoint().get(world, source, into, bytes, Some(&counter)) };
     }
 
     pub(super) fn signal(
@@ -123,7 +123,7 @@ impl Request {
             self.write_mark(world, engine, to, mark);
             return true;
         }
-        if world.net_channel().signals(size_of_val(&words)) {
+        if world.net_endpoint().signals(size_of_val(&words)) {
             // Both words follow each other.
             let target = Target { operation: self.operation, pe, offset_bytes: places[0] };
             let source = (target, words.as_ptr().cast(), size_of_val(&words));
@@ -135,7 +135,7 @@ impl Request {
         for (word, offset_bytes) in words.into_iter().zip(places) {
             let (target, word) = (Target { operation: self.operation, pe, offset_bytes }, word.to_ne_bytes());
             // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
-            unsafe { world.net_channel().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
+            unsafe { world.net_endpoint().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
         }
         self.following.push(Following { data, to, mark });
         self.follow(world, engine);

@@ -21,7 +21,7 @@ pub(super) const ANSWERS: usize = 1;
 
 /// All of it.
 #[derive(Default)]
-pub(crate) struct Hub {
+pub(crate) struct MessageState {
     peers: OnceLock<Peers>,
     pub(super) inboxes: [Mutex<Inbox>; 2],
     /// Messages that have come over the network.
@@ -77,7 +77,7 @@ impl Core {
     }
 }
 
-impl Hub {
+impl MessageState {
     /// All peers; made when they are first asked for.
     #[inline]
     pub(super) fn peers(&self, world: &Core) -> &Peers {

@@ -1,4 +1,4 @@
-//! The lane to a PE that is mapped: its two rings in shared memory, and this PE's window of them.
+//! The peer ring to a PE that is mapped: its two rings in shared memory, and this PE's window of them.
 //!
 //! Invariant: at most two halves of a window and one message of this PE lie in the target's ring of requests,
 //! or two messages if they are longer than a half; all windows together are the ring. So a sender that floods
@@ -13,8 +13,8 @@ use pelago_fabric::shm::ring::{CELL_BYTES, Claim, ClaimedCell, Ring};
 use pelago_fabric::sync::{Ordering, fence};
 use std::mem::transmute;
 
-/// The lane to one PE. Its rings carry the sender's number in the job, which the receiver checks.
-pub(super) struct Lane {
+/// The peer ring to one PE. Its rings carry the sender's number in the job, which the receiver checks.
+pub(super) struct PeerRing {
     requests: Ring<'static>,
     answers: Ring<'static>,
     doorbell: &'static Doorbell,
@@ -24,22 +24,22 @@ pub(super) struct Lane {
 /// A short request that was sent.
 pub(super) struct Short {
     pub(super) position: u64,
-    /// Whether [`Lane::settle`] has something to do.
+    /// Whether [`PeerRing::settle`] has something to do.
     pub(super) is_unsettled: bool,
 }
 
-impl Lane {
-    /// The lane to the PE that has this number in a segment, whose rings `n` PEs share.
+impl PeerRing {
+    /// The peer ring to the PE that has this number in a segment, whose rings `n` PEs share.
     ///
     /// # Safety
-    /// The segment outlives the lane.
-    pub(super) unsafe fn new(segment: &Segment, slot: usize, n: usize) -> Lane {
+    /// The segment outlives the peer ring.
+    pub(super) unsafe fn new(segment: &Segment, slot: usize, n: usize) -> PeerRing {
         // SAFETY: only the lifetime changes, for which the caller vouches.
         let segment = unsafe { transmute::<&Segment, &'static Segment>(segment) };
         let (requests, answers) = (segment.inbox(slot), segment.answers(slot));
         let window = Window::new((requests.capacity() / (2 * n.max(2)) as u64) as u32);
         let doorbell = &segment.blocks()[slot].doorbell;
-        Lane { requests, answers, doorbell, window }
+        PeerRing { requests, answers, doorbell, window }
     }
 
     /// Bytes of the longest message.
@@ -64,14 +64,14 @@ impl Lane {
         true
     }
 
-    /// Claims room for a request of a few arguments, to be sent by [`send_short`](Lane::send_short) at once;
+    /// Claims room for a request of a few arguments, to be sent by [`send_short`](PeerRing::send_short) at once;
     /// nothing if there is none now.
     #[inline(always)]
     pub(super) fn try_claim_short(&self) -> Option<ClaimedCell> {
         if self.is_open() { self.requests.claim_cell() } else { None }
     }
 
-    /// Sends a request of a few arguments and nothing else, which [`settle`](Lane::settle) must follow if it
+    /// Sends a request of a few arguments and nothing else, which [`settle`](PeerRing::settle) must follow if it
     /// says so.
     #[inline(always)]
     pub(super) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
