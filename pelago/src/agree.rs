@@ -68,7 +68,7 @@ impl Core {
     fn agree_on(&self, call: Call, last: &mut u64) -> Result<()> {
         // First what was dropped, then quiet: what a thread starts on a context before it drops an array is
         // complete before the array's memory is reclaimed.
-        let dropped = self.realm.arrays().dropped();
+        let dropped = self.region.arrays().dropped();
         self.quiet_all();
         let sequence = self.barrier.next_round();
         if sequence <= *last {
@@ -95,8 +95,8 @@ impl Core {
                 }
             }
         }
-        let mut heap = self.realm.heap();
-        for offset_bytes in self.realm.arrays().reclaim(&dropped_by_all) {
+        let mut heap = self.region.heap();
+        for offset_bytes in self.region.arrays().reclaim(&dropped_by_all) {
             heap.free(offset_bytes);
         }
         Ok(())

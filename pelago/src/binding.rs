@@ -188,7 +188,7 @@ impl<'w, T: Element> View<'w, T> {
         let start = own as usize + skip_bytes;
         assert!(start.is_multiple_of(align_of::<U>()) && skip_bytes <= bytes, "a view from {start:#x} on");
         // SAFETY: the table has an entry for each member.
-        let parts = (0..self.realm().len()).map(|rank| unsafe { *parts.add(rank) });
+        let parts = (0..self.region().len()).map(|rank| unsafe { *parts.add(rank) });
         let behind = |part: *mut u8| if part.is_null() { part } else { part.wrapping_add(skip_bytes) };
         let parts: Vec<*mut u8> = parts.map(behind).collect();
         self.with_place(self.place.cast_from(skip_bytes, parts.leak().as_ptr().cast()))

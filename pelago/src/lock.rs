@@ -168,7 +168,7 @@ impl Lock<'_> {
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
         fence(Ordering::SeqCst);
         if self.words.local().part.has_waiters() {
-            self.words.ring(self.words.realm().my_rank());
+            self.words.ring(self.words.region().my_rank());
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::base::locked::locked;
 use crate::memory::heap::Heap;
-use crate::realm::SPACE_ALIGN_BYTES;
+use crate::symmetric_region::SPACE_ALIGN_BYTES;
 use crate::world::Core;
 use std::sync::MutexGuard;
 

@@ -6,7 +6,7 @@ use crate::base::call::Call;
 use crate::base::element::Element;
 use crate::base::error::Result;
 use crate::base::kind::ObjectKind;
-use crate::realm::Realm;
+use crate::symmetric_region::SymmetricRegion;
 use crate::world::World;
 
 /// Symmetric memory of one team: see [`Team::space`](crate::Team::space).
@@ -37,12 +37,12 @@ use crate::world::World;
 /// ```
 pub struct Space<'w> {
     world: &'w World,
-    realm: Realm,
+    region: SymmetricRegion,
 }
 
 impl<'w> Space<'w> {
-    pub(crate) fn new(world: &'w World, realm: Realm) -> Space<'w> {
-        Space { world, realm }
+    pub(crate) fn new(world: &'w World, region: SymmetricRegion) -> Space<'w> {
+        Space { world, region }
     }
 
     pub(crate) fn world(&self) -> &'w World {
@@ -50,8 +50,8 @@ impl<'w> Space<'w> {
     }
 
     /// The members and their memory.
-    pub(crate) fn realm(&self) -> &Realm {
-        &self.realm
+    pub(crate) fn region(&self) -> &SymmetricRegion {
+        &self.region
     }
 
     /// Allocates an array of `len` elements in every member's memory, the contents unspecified. Collective on
@@ -84,8 +84,8 @@ impl<'w> Space<'w> {
         align_bytes: usize,
     ) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
-        self.realm.agree(self.world, Call::Alloc { kind, bytes, align_bytes })?;
-        self.realm.alloc_agreed(self.world, len, align_bytes)
+        self.region.agree(self.world, Call::Alloc { kind, bytes, align_bytes })?;
+        self.region.alloc_agreed(self.world, len, align_bytes)
     }
 
     /// As [`alloc`](Space::alloc), all elements zero.
@@ -105,20 +105,20 @@ impl<'w> Space<'w> {
         len: usize,
     ) -> Result<Symmetric<'_, T>> {
         let (bytes, align_bytes) = (len.saturating_mul(size_of::<T>()), align_of::<T>());
-        self.realm.agree(self.world, Call::AllocZeroed { kind, bytes, align_bytes })?;
-        let array = self.realm.alloc_agreed(self.world, len, align_bytes)?;
+        self.region.agree(self.world, Call::AllocZeroed { kind, bytes, align_bytes })?;
+        let array = self.region.alloc_agreed(self.world, len, align_bytes)?;
         array.zero_here();
-        self.realm.barrier(self.world);
+        self.region.barrier(self.world);
         Ok(array)
     }
 
     /// Bytes of the space that are free at each member. Memory of dropped arrays counts once it is reclaimed.
     pub fn free_bytes(&self) -> usize {
-        self.realm.heap().free_bytes()
+        self.region.heap().free_bytes()
     }
 
     /// Size of the space at each member, in bytes.
     pub fn total_bytes(&self) -> usize {
-        self.realm.heap().total_bytes()
+        self.region.heap().total_bytes()
     }
 }

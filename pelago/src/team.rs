@@ -26,8 +26,8 @@ use crate::memory::heap::Heap;
 use crate::memory::members::Members;
 use crate::memory::segment::{AddressTable, Memory};
 use crate::notice::{Birth, NOTICE_DROPPED_WORDS, NOTICE_WORDS, Notice, describe};
-use crate::realm::{Bases, Realm, SPACE_ALIGN_BYTES};
 use crate::space::Space;
+use crate::symmetric_region::{Bases, SPACE_ALIGN_BYTES, SymmetricRegion};
 use crate::world::{Core, World};
 use pelago_boot::SyncMemoryKind;
 use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
@@ -322,17 +322,17 @@ impl TeamCore {
     }
 
     /// Lets all members make this call: an exchange after all of them have completed what they have started,
-    /// in which they compare their calls, and after which the arrays of `realm` that all have dropped are
+    /// in which they compare their calls, and after which the arrays of `region` that all have dropped are
     /// reclaimed.
     #[track_caller]
-    pub(crate) fn agree(self: &Arc<Self>, world: &Core, realm: &Realm, call: Call) -> Result<()> {
+    pub(crate) fn agree(self: &Arc<Self>, world: &Core, region: &SymmetricRegion, call: Call) -> Result<()> {
         let mut exchanges = self.exchanging(world);
-        let dropped = realm.arrays().dropped();
+        let dropped = region.arrays().dropped();
         world.quiet_all();
         *exchanges += 1;
         let [code, a, b] = call.words();
         // Spaces of one team are told apart.
-        let mut notice: Notice = [code, a, b, realm.number(), 0, 0, 0, 0];
+        let mut notice: Notice = [code, a, b, region.number(), 0, 0, 0, 0];
         notice[4..].copy_from_slice(&dropped[..NOTICE_DROPPED_WORDS]);
         let notices = self.exchange(world, *exchanges, notice);
         let mut dropped_by_all = dropped;
@@ -340,8 +340,8 @@ impl TeamCore {
             self.compare(world, rank, (&notice, theirs), *exchanges)?;
             dropped_by_all.iter_mut().zip(&theirs[4..]).for_each(|(all, theirs)| *all &= theirs);
         }
-        let offsets = realm.arrays().reclaim(&dropped_by_all);
-        let mut heap = realm.heap();
+        let offsets = region.arrays().reclaim(&dropped_by_all);
+        let mut heap = region.heap();
         offsets.into_iter().for_each(|offset| heap.free(offset));
         Ok(())
     }
@@ -692,8 +692,8 @@ impl<'w> Team<'w> {
         let told = born.notices.iter().zip(0..).map(|(theirs, rank)| (self.core.pe(rank), theirs[3]));
         let bases = self.world.checked_blocks(told, size);
         let tie = self.core.tie(&born);
-        let realm = Realm::space(Arc::clone(&self.core), bases, size, tie);
-        Ok(Space::new(self.world, realm))
+        let region = SymmetricRegion::space(Arc::clone(&self.core), bases, size, tie);
+        Ok(Space::new(self.world, region))
     }
 
     /// What all members say, by rank, when each says two words of a call that is one of theirs: `collect`

@@ -31,7 +31,7 @@ use crate::memory::route::Routes;
 use crate::memory::segment::{Memory, RESERVED_BYTES};
 use crate::progress::meeting_points::Point;
 use crate::progress::purpose::Purpose;
-use crate::realm::Realm;
+use crate::symmetric_region::SymmetricRegion;
 use crate::team::TeamCore;
 use crate::wait::engine::Engine;
 use crate::wait::policy::WaitPolicy;
@@ -91,7 +91,7 @@ pub struct Core {
     /// Number of the last agreement; held by the thread that makes a collective call.
     pub(crate) agreed: Mutex<u64>,
     /// All PEs and their symmetric heaps.
-    pub(crate) realm: Realm,
+    pub(crate) region: SymmetricRegion,
     /// What this PE allocates in for itself: the memory of its teams and spaces.
     pub(crate) pool: Mutex<Heap>,
     /// The team of all PEs.
@@ -132,7 +132,7 @@ impl Core {
         Ok(Core {
             engine,
             agreed: Mutex::new(0),
-            realm: Realm::world(me, n_pes, heap),
+            region: SymmetricRegion::world(me, n_pes, heap),
             pool: Mutex::new(pool),
             team,
             barrier_team,
@@ -274,7 +274,7 @@ impl World {
         let mut collective = self.collective();
         let call = Call::AllocZeroed { kind, bytes, align_bytes };
         collective.agree(call)?;
-        let array = self.realm.alloc_agreed(self, len, align_bytes)?;
+        let array = self.region.alloc_agreed(self, len, align_bytes)?;
         array.zero_here();
         self.barrier();
         Ok(array)
@@ -302,7 +302,7 @@ impl World {
         let mut collective = self.collective();
         // First of all, so that arguments that are wrong on some PEs only are found as a difference.
         collective.agree(Call::Alloc { kind, bytes, align_bytes })?;
-        self.realm.alloc_agreed(self, len, align_bytes)
+        self.region.alloc_agreed(self, len, align_bytes)
     }
 
     /// Reclaims the memory of arrays that every PE has dropped. Collective. Every collective call on memory
@@ -317,17 +317,17 @@ impl World {
 
     /// Bytes of this PE's symmetric heap that are free. Memory of dropped arrays counts once it is reclaimed.
     pub fn heap_free_bytes(&self) -> usize {
-        self.realm.heap().free_bytes()
+        self.region.heap().free_bytes()
     }
 
     /// The largest block of the symmetric heap that can be allocated, in bytes.
     pub fn heap_largest_free_bytes(&self) -> usize {
-        self.realm.heap().largest_free_bytes()
+        self.region.heap().largest_free_bytes()
     }
 
     /// Size of each PE's symmetric heap in bytes.
     pub fn heap_total_bytes(&self) -> usize {
-        self.realm.heap().total_bytes()
+        self.region.heap().total_bytes()
     }
 
     /// What this PE has done so far; all zero unless counting is on (`PELAGO_COUNTERS`).

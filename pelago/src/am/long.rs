@@ -190,7 +190,7 @@ impl Am<'_> {
             return array.put(rank, index, source);
         }
         let mut outcome = Ok(());
-        self.world.track((operation, array.realm().pe(rank)), CompletionCounter::is_done, |counter| {
+        self.world.track((operation, array.region().pe(rank)), CompletionCounter::is_done, |counter| {
             // SAFETY: the source is borrowed until the counter has counted the put as done.
             outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(counter)) };
         });

@@ -9,7 +9,7 @@ use crate::base::panic_message::panic_text;
 use crate::memory::arrays::{ArrayId, Block};
 use crate::memory::segment::Place;
 use crate::memory::usage::Usage;
-use crate::realm::Realm;
+use crate::symmetric_region::SymmetricRegion;
 use crate::world::World;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -40,13 +40,13 @@ impl<'w, T: Element> Deref for Symmetric<'w, T> {
 impl<'w, T: Element> Symmetric<'w, T> {
     pub(crate) fn new(
         world: &'w World,
-        realm: &'w Realm,
+        region: &'w SymmetricRegion,
         (id, usage): (ArrayId, Arc<Usage>),
         place: Place<T>,
     ) -> Symmetric<'w, T> {
         // Nobody waits for this PE's part of the array yet.
         place.own().reset_waiters();
-        Symmetric { view: View::new(world, realm, place, usage), id }
+        Symmetric { view: View::new(world, region, place, usage), id }
     }
 
     /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all
@@ -72,7 +72,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
     #[track_caller]
     pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_open("exclusive")?;
-        let (world, realm) = (self.world(), self.realm());
+        let (world, region) = (self.world(), self.region());
         let (offset_bytes, len) = (self.place.offset_bytes(), self.len());
         let bytes = len * size_of::<T>();
         // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
@@ -81,7 +81,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         self.finish_collectives("exclusive");
         // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
         // threads of this one have made collective calls at once.
-        realm.agree(world, Call::BeginExclusive { offset_bytes, bytes })?;
+        region.agree(world, Call::BeginExclusive { offset_bytes, bytes })?;
         // SAFETY: all PEs agreed to begin, having closed their handles, and open
         // them after all have agreed to end, which this PE does after `work`; operations begun before are
         // complete, as the agreement is a barrier.
@@ -91,7 +91,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
             world.record_failure(panic_text(payload.as_ref()));
             resume_unwind(payload)
         });
-        realm.agree(world, Call::EndExclusive { offset_bytes, bytes })?;
+        region.agree(world, Call::EndExclusive { offset_bytes, bytes })?;
         self.view.open(limit);
         Ok(value)
     }
@@ -104,38 +104,38 @@ impl<'w, T: Element> Symmetric<'w, T> {
     #[track_caller]
     pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
         self.check_open("resize")?;
-        let (world, realm, id) = (self.world(), self.realm(), self.id);
+        let (world, region, id) = (self.world(), self.region(), self.id);
         let (old_bytes, kept) = (self.place.offset_bytes(), self.len().min(len));
-        let align_bytes = realm.arrays().align_bytes(id);
+        let align_bytes = region.arrays().align_bytes(id);
         self.finish_collectives("resize");
         let agreed_bytes = len.saturating_mul(size_of::<T>());
-        realm.agree(world, Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
+        region.agree(world, Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
         let bytes = world.array_bytes::<T>("resize", len)?;
-        let is_in_place = realm.heap().resize_in_place(old_bytes, bytes);
+        let is_in_place = region.heap().resize_in_place(old_bytes, bytes);
         let offset_bytes = match is_in_place {
             true => old_bytes,
             false => {
-                let found = realm.heap().alloc(bytes, align_bytes);
-                found.ok_or_else(|| realm.exhausted(world.my_pe(), "resize", bytes))?
+                let found = region.heap().alloc(bytes, align_bytes);
+                found.ok_or_else(|| region.exhausted(world.my_pe(), "resize", bytes))?
             }
         };
-        let parts = realm.parts(&world.memory, offset_bytes);
+        let parts = region.parts(&world.memory, offset_bytes);
         // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept
         // with the block.
-        let place = unsafe { realm.place(&world.memory, (offset_bytes, len), &parts) };
+        let place = unsafe { region.place(&world.memory, (offset_bytes, len), &parts) };
         if !is_in_place {
             // SAFETY: both blocks hold `kept` elements; the agreement was a
             // barrier and nobody else has the new array before the barrier below, nor the old one, which is
             // consumed.
             unsafe { self.place.own().move_to(place.own(), kept) };
-            realm.heap().free(old_bytes);
+            region.heap().free(old_bytes);
         }
         let usage = Arc::clone(self.usage());
         let block = Block { offset_bytes, align_bytes, parts, usage: Arc::clone(&usage) };
-        realm.arrays().relocate(id, block);
+        region.arrays().relocate(id, block);
         self.forget();
-        let array = Symmetric::new(world, realm, (id, usage), place);
-        realm.barrier(world);
+        let array = Symmetric::new(world, region, (id, usage), place);
+        region.barrier(world);
         Ok(array)
     }
 
@@ -145,10 +145,10 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
     #[track_caller]
     pub fn free(self) -> Result<()> {
-        let (world, realm, offset_bytes) = (self.world(), self.realm(), self.place.offset_bytes());
+        let (world, region, offset_bytes) = (self.world(), self.region(), self.place.offset_bytes());
         self.finish_collectives("free");
         drop(self);
-        realm.agree(world, Call::Free { offset_bytes })
+        region.agree(world, Call::Free { offset_bytes })
     }
 
     /// Waits until no collective operation uses the array any more here, whose request was forgotten.
@@ -175,7 +175,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
 
 impl<T: Element> Drop for Symmetric<'_, T> {
     fn drop(&mut self) {
-        self.realm().arrays().drop_here(self.id);
+        self.region().arrays().drop_here(self.id);
     }
 }
 

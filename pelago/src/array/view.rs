@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::endpoint::{Endpoint, Injector, Target};
 use crate::memory::segment::{Part, Place};
 use crate::memory::usage::Usage;
-use crate::realm::Realm;
+use crate::symmetric_region::SymmetricRegion;
 use crate::world::{Core, World};
 use pelago_fabric::shm::doorbell::Cause;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// fails.
 pub struct View<'a, T: Element> {
     world: &'a World,
-    realm: &'a Realm,
+    region: &'a SymmetricRegion,
     usage: Arc<Usage>,
     /// Where operations over the net start; the world's own endpoint if `None`.
     endpoint: Option<&'a Arc<Endpoint>>,
@@ -49,9 +49,14 @@ pub(crate) enum Way<'a, T: Element> {
 }
 
 impl<'a, T: Element> View<'a, T> {
-    pub(crate) fn new(world: &'a World, realm: &'a Realm, place: Place<T>, usage: Arc<Usage>) -> View<'a, T> {
+    pub(crate) fn new(
+        world: &'a World,
+        region: &'a SymmetricRegion,
+        place: Place<T>,
+        usage: Arc<Usage>,
+    ) -> View<'a, T> {
         let injector = &world.no_injector;
-        let mut view = View { world, realm, usage, endpoint: None, injector, is_closed: false, place };
+        let mut view = View { world, region, usage, endpoint: None, injector, is_closed: false, place };
         view.open(place.limit);
         view
     }
@@ -67,7 +72,7 @@ impl<'a, T: Element> View<'a, T> {
     /// Lets operations happen; `limit` is what `close` has returned.
     pub(crate) fn open(&mut self, limit: usize) {
         self.is_closed = false;
-        if self.realm.is_world() {
+        if self.region.is_world() {
             self.injector = self.own_injector();
         }
         self.place.limit = limit;
@@ -80,9 +85,9 @@ impl<'a, T: Element> View<'a, T> {
 
     /// This view with another place in the same memory.
     pub(crate) fn with_place<U: Element>(&self, place: Place<U>) -> View<'a, U> {
-        let (world, realm, usage) = (self.world, self.realm, Arc::clone(&self.usage));
+        let (world, region, usage) = (self.world, self.region, Arc::clone(&self.usage));
         let (endpoint, injector, is_closed) = (self.endpoint, self.injector, self.is_closed);
-        View { world, realm, usage, endpoint, injector, is_closed, place }
+        View { world, region, usage, endpoint, injector, is_closed, place }
     }
 
     /// Elements on each PE.
@@ -100,8 +105,8 @@ impl<'a, T: Element> View<'a, T> {
 
     /// The PEs that have a part of the array.
     #[inline]
-    pub(crate) fn realm(&self) -> &'a Realm {
-        self.realm
+    pub(crate) fn region(&self) -> &'a SymmetricRegion {
+        self.region
     }
 
     /// What collective operations hold while they use the array.
@@ -119,7 +124,7 @@ impl<'a, T: Element> View<'a, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
         assert!(is_ours, "PE {}: an array seen through a context of another world", self.world.my_pe());
         let mut view = View { endpoint: context.endpoint(), ..self.with_place(self.place) };
-        if !view.is_closed && view.realm.is_world() {
+        if !view.is_closed && view.region.is_world() {
             view.injector = view.own_injector();
         }
         view
@@ -135,7 +140,7 @@ impl<'a, T: Element> View<'a, T> {
     /// net (OpenSHMEM's `shmem_ptr`). The pointer is good for the array's `len` elements until the array is
     /// freed. Whoever follows it must do so by atomics or other means that bear with other PEs' accesses.
     pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
-        if pe >= self.realm.len() {
+        if pe >= self.region.len() {
             return None;
         }
         // SAFETY: there is such a member.
@@ -144,8 +149,8 @@ impl<'a, T: Element> View<'a, T> {
 
     /// How an operation reaches an element.
     pub(crate) fn way(&self, operation: &'static str, rank: Rank, index: usize) -> Way<'a, T> {
-        assert!(rank < self.realm.len(), "{operation}: callers check that there is a PE {rank}");
-        let pe = self.realm.pe(rank);
+        assert!(rank < self.region.len(), "{operation}: callers check that there is a PE {rank}");
+        let pe = self.region.pe(rank);
         // SAFETY: the rank was compared with the number of members above.
         if let Some(part) = unsafe { self.place.mapped(rank) } {
             return Way::Mapped(part);
@@ -167,19 +172,19 @@ impl<'a, T: Element> View<'a, T> {
     /// Whether the parts of all members are mapped.
     pub(crate) fn are_all_mapped(&self) -> bool {
         // SAFETY: the range has the ranks of the members, and no others.
-        (0..self.realm.len()).all(|rank| unsafe { self.place.mapped(rank) }.is_some())
+        (0..self.region.len()).all(|rank| unsafe { self.place.mapped(rank) }.is_some())
     }
 
     /// Where an element of a PE's part lies in that PE's region, in bytes.
     pub(crate) fn region_offset(&self, rank: Rank, index: usize) -> usize {
-        self.realm.region_offset(rank, self.place.offset_bytes() + index * size_of::<T>())
+        self.region.region_offset(rank, self.place.offset_bytes() + index * size_of::<T>())
     }
 
     /// Wakes `pe`, which sleeps until its part of this array changes.
     #[cold]
     #[inline(never)]
     pub(crate) fn ring(&self, pe: Pe) {
-        self.world.memory.near_block(self.realm.pe(pe)).doorbell.ring(Cause::Data);
+        self.world.memory.near_block(self.region.pe(pe)).doorbell.ring(Cause::Data);
     }
 
     #[inline(always)]
@@ -212,15 +217,15 @@ impl<'a, T: Element> View<'a, T> {
 
     /// The rank of a PE of the job, as this array names PEs.
     pub(crate) fn rank_of(&self, operation: &'static str, pe: Pe) -> Result<Rank> {
-        let rank = self.realm().rank_of(pe);
+        let rank = self.region().rank_of(pe);
         rank.ok_or_else(|| {
-            let (me, n_pes) = (self.world().my_pe(), self.realm().len());
+            let (me, n_pes) = (self.world().my_pe(), self.region().len());
             ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into()
         })
     }
 
     pub(crate) fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {
-        let (me, n_pes) = (self.world.my_pe(), self.realm.len());
+        let (me, n_pes) = (self.world.my_pe(), self.region.len());
         if pe >= n_pes {
             return Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into());
         }

@@ -1,6 +1,6 @@
 //! Kinds of the objects that PEs make together in symmetric memory.
 //!
-//! Invariant: the memory at one offset of a realm belongs to objects of one kind on all members, as the
+//! Invariant: the memory at one offset of a region belongs to objects of one kind on all members, as the
 //! members compare the kind whenever they allocate (docs/decisions/0031). So a type that lends slices of its
 //! own part, or that keeps a protocol in its words, has no counterpart of another type on another PE.
 

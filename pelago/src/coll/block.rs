@@ -20,7 +20,7 @@ use super::{staging, sync_memory};
 use crate::Pe;
 use crate::memory::segment::Memory;
 use crate::notice::NOTICE_WORDS;
-use crate::realm::Bases;
+use crate::symmetric_region::Bases;
 use crate::team::{BlockKind, TeamCore};
 use crate::world::Core;
 use pelago_fabric::CORRUPT_REMEDY;

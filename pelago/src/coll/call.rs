@@ -143,7 +143,7 @@ impl<'a> Call<'a> {
         let Some((target, source)) = &self.operands else { return true };
         let (n, count) = (team.len(), self.count);
         let is_open = |span: &Operand<'_>| {
-            std::ptr::eq(span.world.core(), world) && span.realm.is_world() && !span.is_closed
+            std::ptr::eq(span.world.core(), world) && span.region.is_world() && !span.is_closed
         };
         let distance = (target.own as usize).abs_diff(source.own as usize);
         let elements = count.saturating_mul(n);
@@ -177,7 +177,7 @@ impl<'a> Call<'a> {
             if span.is_closed {
                 return Err(ErrorKind::ArrayClosed { me: world.my_pe(), operation: self.name() }.into());
             }
-            if !span.realm.is_world() && !team.members().iter().all(|pe| span.realm.rank_of(pe).is_some()) {
+            if !span.region.is_world() && !team.members().iter().all(|pe| span.region.rank_of(pe).is_some()) {
                 return refuse(format!("the {name} lies in a space of a team that not all members are in"));
             }
         }

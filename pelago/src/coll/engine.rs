@@ -22,7 +22,7 @@ use crate::job::Job;
 use crate::job::callback::{self, Callback};
 use crate::memory::route::Route;
 use crate::memory::usage::{InUse, Usage};
-use crate::realm::Bases;
+use crate::symmetric_region::Bases;
 use crate::team::TeamCore;
 use crate::world::Core;
 use pelago_boot::{CollFormKind, Settings, SyncMemoryKind};

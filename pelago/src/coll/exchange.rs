@@ -12,7 +12,7 @@ use super::sync_memory::{ALL_SIGNAL_MAX, Plan};
 use super::table::find;
 use crate::base::awaited::Awaited;
 use crate::job::callback;
-use crate::realm::Bases;
+use crate::symmetric_region::Bases;
 use crate::team::TeamCore;
 use crate::wait::stall;
 use crate::world::Core;

@@ -12,7 +12,7 @@ use super::staging::HISTORY;
 use super::{block, sync_memory};
 use crate::Pe;
 use crate::memory::members::Members;
-use crate::realm::Bases;
+use crate::symmetric_region::Bases;
 use crate::team::TeamCore;
 use crate::world::Core;
 use pelago_boot::SyncMemoryKind;

@@ -7,7 +7,7 @@ use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
 use crate::base::element::Element;
 use crate::memory::usage::Usage;
-use crate::realm::{Bases, Realm};
+use crate::symmetric_region::{Bases, SymmetricRegion};
 use crate::team::TeamCore;
 use crate::world::{Core, World};
 use std::ops::Range;
@@ -75,7 +75,7 @@ impl<'a, T: Element> Span<'a, T> {
     pub(super) fn operand(self) -> Operand<'a> {
         Operand {
             world: self.view.world(),
-            realm: self.view.realm(),
+            region: self.view.region(),
             usage: self.view.usage(),
             offset_bytes: self.view.place.offset_bytes() + self.start * size_of::<T>(),
             len: self.len,
@@ -89,7 +89,7 @@ impl<'a, T: Element> Span<'a, T> {
     #[inline(always)]
     fn is_plain_like(&self, other: &Span<'_, T>, world: &World) -> bool {
         let is_plain =
-            |view: &View<'_, T>| std::ptr::eq(view.realm(), &raw const world.realm) && !view.is_closed();
+            |view: &View<'_, T>| std::ptr::eq(view.region(), &raw const world.region) && !view.is_closed();
         self.len == other.len && is_plain(self.view) && is_plain(other.view)
     }
 
@@ -116,7 +116,7 @@ impl<'a, T: Element> Span<'a, T> {
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
     pub(super) world: &'a World,
-    pub(super) realm: &'a Realm,
+    pub(super) region: &'a SymmetricRegion,
     pub(super) usage: &'a Arc<Usage>,
     pub(super) offset_bytes: usize,
     pub(super) len: usize,
@@ -138,7 +138,7 @@ impl Operand<'_> {
 
     /// Where the members of a team have these elements in their regions.
     pub(super) fn bases(&self, team: &TeamCore) -> Bases {
-        match self.realm.is_world() {
+        match self.region.is_world() {
             true => Bases::Same(self.offset_bytes),
             false => Bases::of(team.members().iter().map(|pe| self.region_offset(pe)).collect()),
         }
@@ -146,7 +146,7 @@ impl Operand<'_> {
 
     /// Where a PE has these elements, from the start of its region.
     pub(super) fn region_offset(&self, pe: Pe) -> usize {
-        let rank = self.realm.rank_of(pe).expect("all members of the team have a part of the array");
-        self.realm.region_offset(rank, self.offset_bytes)
+        let rank = self.region.rank_of(pe).expect("all members of the team have a part of the array");
+        self.region.region_offset(rank, self.offset_bytes)
     }
 }

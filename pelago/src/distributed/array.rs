@@ -146,7 +146,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
 
     /// This PE's number among those of the array.
     pub fn my_rank(&self) -> Pe {
-        self.view().realm().my_rank()
+        self.view().region().my_rank()
     }
 
     /// Gives every PE its own part for itself. Collective: completes all accesses and is a barrier.
@@ -201,11 +201,11 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     #[track_caller]
     fn convert<B: Access>(self) -> Result<Array<'w, T, B>> {
         let Array { parts, state } = self;
-        let (world, realm) = (parts.parts().world(), parts.parts().realm());
+        let (world, region) = (parts.parts().world(), parts.parts().region());
         callback::forbid(world, conversion(B::CODE));
         drop(state);
         let offset_bytes = parts.parts().place.offset_bytes();
-        realm.agree(world, Call::Convert { offset_bytes, to: B::CODE })?;
+        region.agree(world, Call::Convert { offset_bytes, to: B::CODE })?;
         Ok(Array { state: B::open(parts.parts())?, parts })
     }
 

@@ -275,7 +275,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     where
         T: Reducible,
     {
-        self.view().realm().barrier(self.view().world());
+        self.view().region().barrier(self.view().world());
         let mut values = vec![T::from_word(0); self.local_len()];
         self.load_all((0..values.len()).map(|local| (self.my_rank(), local)), &mut values)?;
         reduction::reduce(&self.parts, op, &values)

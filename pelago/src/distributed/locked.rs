@@ -247,7 +247,7 @@ impl<T: Element> Array<'_, T, Locked> {
         T: Reducible,
     {
         self.state.settle();
-        self.view().realm().barrier(self.view().world());
+        self.view().region().barrier(self.view().world());
         let values = self.part_of("reduce", self.my_rank(), 0..self.local_len())?;
         reduction::reduce(&self.parts, op, &values)
     }

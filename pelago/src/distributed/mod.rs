@@ -93,7 +93,7 @@ impl Discipline for Locked {
     const CODE: u64 = 3;
 
     fn open<'w, T: Element>(parts: &View<'w, T>) -> Result<PartLocks<'w>> {
-        PartLocks::new(parts.world(), parts.realm())
+        PartLocks::new(parts.world(), parts.region())
     }
 }
 

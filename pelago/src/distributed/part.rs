@@ -31,5 +31,5 @@ pub(super) unsafe fn exclusive<'a, T: Element>(parts: &'a SharedArray<'_, T>) ->
 /// Where the own part lies, and how many of its places belong to elements.
 fn own<T: Element>(parts: &SharedArray<'_, T>) -> (Part<T>, usize) {
     let view = parts.parts();
-    (view.place.own(), parts.layout().count_on(view.realm().my_rank()))
+    (view.place.own(), parts.layout().count_on(view.region().my_rank()))
 }

@@ -27,7 +27,7 @@ use crate::base::kind::ObjectKind;
 use crate::base::locked::locked;
 use crate::job::callback;
 use crate::lock::queue::{LOCK_WORDS, Queue};
-use crate::realm::Realm;
+use crate::symmetric_region::SymmetricRegion;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -72,13 +72,13 @@ struct Hold<'a> {
 
 impl<'w> PartLocks<'w> {
     /// Locks that nobody holds. Collective.
-    pub(super) fn new(world: &'w World, realm: &'w Realm) -> Result<PartLocks<'w>> {
+    pub(super) fn new(world: &'w World, region: &'w SymmetricRegion) -> Result<PartLocks<'w>> {
         let (bytes, align_bytes) = (WORDS * size_of::<u64>(), align_of::<u64>());
         let kind = ObjectKind::PartLocks;
-        realm.agree(world, Call::AllocZeroed { kind, bytes, align_bytes })?;
-        let words = realm.alloc_agreed::<u64>(world, WORDS, align_bytes)?;
+        region.agree(world, Call::AllocZeroed { kind, bytes, align_bytes })?;
+        let words = region.alloc_agreed::<u64>(world, WORDS, align_bytes)?;
         words.zero_here();
-        realm.barrier(world);
+        region.barrier(world);
         const { assert!(LOCK_WORDS * size_of::<u32>() <= STATE * size_of::<u64>()) };
         let halves = words.with_place(words.place.cast());
         Ok(PartLocks { words, halves, turn: Mutex::default(), held: AtomicU32::new(0) })
@@ -164,7 +164,7 @@ impl<'w> PartLocks<'w> {
     }
 
     fn me(&self) -> Pe {
-        self.words.realm().my_rank()
+        self.words.region().my_rank()
     }
 
     /// This PE as the writer at the head of a queue.

@@ -25,7 +25,7 @@ pub(super) fn reduce<T: Reducible>(
     local: &[T],
 ) -> Result<Option<T>> {
     const { assert!(size_of::<T>() <= WORDS_BYTES, "a number has 16 bytes at most") };
-    let (world, realm) = (parts.parts().world(), parts.parts().realm());
+    let (world, region) = (parts.parts().world(), parts.parts().region());
     let me = world.my_pe();
     let combiner = Combiner::of::<T>(op).ok_or_else(|| {
         let name = std::any::type_name::<T>();
@@ -33,7 +33,7 @@ pub(super) fn reduce<T: Reducible>(
         ErrorKind::BadDistributed { me, operation: "reduce", reason }
     })?;
     let mine = fold(&combiner, local);
-    let team = match realm.team() {
+    let team = match region.team() {
         None => world.team(),
         Some(core) => Team { world, core: Arc::clone(core) },
     };

@@ -74,7 +74,7 @@ impl Queue<'_> {
     fn leave(&self, node: u32) -> Result<()> {
         if node != 0 {
             // Fetching, so that it is complete before this PE enters the queue again.
-            self.words.swap(self.words.realm().my_rank(), self.node(), 0)?;
+            self.words.swap(self.words.region().my_rank(), self.node(), 0)?;
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Queue<'_> {
 
     /// This PE as the words have it.
     fn me(&self) -> u32 {
-        self.words.realm().my_rank() as u32 + 1
+        self.words.region().my_rank() as u32 + 1
     }
 }
 

@@ -194,7 +194,7 @@ impl Memory {
         assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
     }
 
-    /// The place of `len` elements at `offset_bytes` in the memory of every member of a realm. This PE, `me`,
+    /// The place of `len` elements at `offset_bytes` in the memory of every member of a region. This PE, `me`,
     /// has its part at the region offset `own_bytes`.
     ///
     /// # Safety

@@ -22,14 +22,14 @@ pub use shared_array::SharedArray;
 pub use split_barrier::SplitBarrier;
 pub use strict::Strict;
 
-use crate::realm::Realm;
+use crate::symmetric_region::SymmetricRegion;
 use crate::team::Team;
 use crate::world::World;
 use std::sync::Arc;
 
-/// The team of the PEs of a realm: that of a space, or all.
-fn team_of<'w>(world: &'w World, realm: &Realm) -> Team<'w> {
-    match realm.team() {
+/// The team of the PEs of a region: that of a space, or all.
+fn team_of<'w>(world: &'w World, region: &SymmetricRegion) -> Team<'w> {
+    match region.team() {
         None => world.team(),
         Some(core) => Team { world, core: Arc::clone(core) },
     }

@@ -26,8 +26,8 @@ use crate::base::call::Call;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
 use crate::base::semaphore_kind::SemaphoreKind;
-use crate::realm::Realm;
 use crate::space::Space;
+use crate::symmetric_region::SymmetricRegion;
 use crate::world::World;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
@@ -92,7 +92,7 @@ impl World {
     #[track_caller]
     pub fn semaphores(&self, count: usize, kind: SemaphoreKind) -> Result<Semaphores<'_>> {
         let alloc = |len| self.alloc_as(ObjectKind::Semaphores, len, ALIGN_BYTES);
-        Semaphores::new(self, &self.realm, count, kind, alloc)
+        Semaphores::new(self, &self.region, count, kind, alloc)
     }
 }
 
@@ -104,22 +104,22 @@ impl Space<'_> {
     #[track_caller]
     pub fn semaphores(&self, count: usize, kind: SemaphoreKind) -> Result<Semaphores<'_>> {
         let alloc = |len| self.alloc_as(ObjectKind::Semaphores, len, ALIGN_BYTES);
-        Semaphores::new(self.world(), self.realm(), count, kind, alloc)
+        Semaphores::new(self.world(), self.region(), count, kind, alloc)
     }
 }
 
 impl<'w> Semaphores<'w> {
     fn new(
         world: &World,
-        realm: &Realm,
+        region: &SymmetricRegion,
         count: usize,
         kind: SemaphoreKind,
         alloc: impl FnOnce(usize) -> Result<Symmetric<'w, u64>>,
     ) -> Result<Semaphores<'w>> {
-        realm.agree(world, Call::Semaphores { count, code: kind.code() })?;
+        region.agree(world, Call::Semaphores { count, code: kind.code() })?;
         let words = alloc(count.saturating_mul(STRIDE))?;
         words.zero_here();
-        realm.barrier(world);
+        region.barrier(world);
         let cells = |is_used: bool, count: usize| vec![Cell::new(0); if is_used { count } else { 0 }].into();
         let is_by_put = kind.posts_by_put();
         Ok(Semaphores {
@@ -128,7 +128,7 @@ impl<'w> Semaphores<'w> {
             count,
             taken: cells(kind.has_one_consumer, count),
             producer: cells(is_by_put, count),
-            posted: cells(is_by_put, count * realm.len()),
+            posted: cells(is_by_put, count * region.len()),
         })
     }
 
@@ -270,7 +270,7 @@ impl Semaphore<'_> {
     /// Puts all that this PE has posted, and wakes the consumer if it sleeps.
     fn put_posted(&self, n: u64) -> Result<()> {
         let (set, words) = (self.set, &self.set.words);
-        let me = words.realm().my_rank();
+        let me = words.region().my_rank();
         let posted = &set.posted[self.owner * set.count + self.index];
         let total = posted.get().wrapping_add(n) & TOTAL_MASK;
         let word = (me as u64 + 1) << TOTAL_BITS | total;
@@ -401,7 +401,7 @@ impl Semaphore<'_> {
     }
 
     fn is_own(&self) -> bool {
-        self.owner == self.set.words.realm().my_rank()
+        self.owner == self.set.words.region().my_rank()
     }
 
     fn check_integer(&self, operation: &'static str) -> Result<()> {

@@ -13,8 +13,8 @@ use crate::base::call::{Call, NO_BLOCKS};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
-use crate::realm::Realm;
 use crate::space::Space;
+use crate::symmetric_region::SymmetricRegion;
 use crate::world::World;
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ impl World {
         block_size: BlockSize,
     ) -> Result<SharedArray<'_, T>> {
         let alloc = |part_len| self.alloc_zeroed_as(kind, part_len);
-        SharedArray::new(self, &self.realm, kind, (len, block_size), alloc)
+        SharedArray::new(self, &self.region, kind, (len, block_size), alloc)
     }
 }
 
@@ -86,25 +86,25 @@ impl Space<'_> {
         block_size: BlockSize,
     ) -> Result<SharedArray<'_, T>> {
         let alloc = |part_len| self.alloc_zeroed_as(kind, part_len);
-        SharedArray::new(self.world(), self.realm(), kind, (len, block_size), alloc)
+        SharedArray::new(self.world(), self.region(), kind, (len, block_size), alloc)
     }
 }
 
 impl<'w, T: Element> SharedArray<'w, T> {
     fn new(
         world: &World,
-        realm: &Realm,
+        region: &SymmetricRegion,
         kind: ObjectKind,
         (len, block_size): (usize, BlockSize),
         alloc: impl FnOnce(usize) -> Result<Symmetric<'w, T>>,
     ) -> Result<SharedArray<'w, T>> {
-        let layout = Layout::new(len, block_size, realm.len());
+        let layout = Layout::new(len, block_size, region.len());
         let block = match (layout, block_size) {
             (None, _) => 0,
             (Some(_), BlockSize::Indefinite) => NO_BLOCKS,
             (Some(layout), _) => layout.block(),
         };
-        realm.agree(world, Call::Layout { kind, len, block })?;
+        region.agree(world, Call::Layout { kind, len, block })?;
         let me = world.my_pe();
         let layout = layout.ok_or_else(|| ErrorKind::BadShared {
             me,
@@ -140,7 +140,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
 
     /// This PE's number among the PEs of the array.
     pub(super) fn my_rank(&self) -> Pe {
-        self.parts.realm().my_rank()
+        self.parts.region().my_rank()
     }
 
     /// Reads an element.

@@ -105,8 +105,8 @@ impl Semaphore<'_> {
         self.check_count(operation, n)?;
         let words = self.set.words();
         array.check_world(operation, words.world())?;
-        let (pe, realm) = (words.realm().pe(self.owner), array.realm());
-        if realm.len() <= self.owner || realm.pe(self.owner) != pe {
+        let (pe, region) = (words.region().pe(self.owner), array.region());
+        if region.len() <= self.owner || region.pe(self.owner) != pe {
             let reason = format!(
                 "the array has no part on PE {pe} of the same rank {}. Allocate both in the world, or both \
                  in one space",

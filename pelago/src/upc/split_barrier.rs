@@ -12,8 +12,8 @@ use crate::array::symmetric::Symmetric;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
 use crate::coll::request::Request;
-use crate::realm::Realm;
 use crate::space::Space;
+use crate::symmetric_region::SymmetricRegion;
 use crate::team::Team;
 use crate::world::World;
 use crate::{Collective, Element, Pe};
@@ -93,7 +93,7 @@ impl World {
     /// If the heap has no room for a few words.
     #[track_caller]
     pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
-        SplitBarrier::new(self, &self.realm, || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
+        SplitBarrier::new(self, &self.region, || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
     }
 }
 
@@ -105,19 +105,19 @@ impl Space<'_> {
     /// If the space has no room for a few words.
     #[track_caller]
     pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
-        SplitBarrier::new(self.world(), self.realm(), || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
+        SplitBarrier::new(self.world(), self.region(), || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
     }
 }
 
 impl<'w> SplitBarrier<'w> {
     fn new(
         world: &'w World,
-        realm: &Realm,
+        region: &SymmetricRegion,
         alloc: impl Fn() -> Result<Symmetric<'w, Claim>>,
     ) -> Result<SplitBarrier<'w>> {
         Ok(SplitBarrier {
-            team: super::team_of(world, realm),
-            is_world: realm.is_world(),
+            team: super::team_of(world, region),
+            is_world: region.is_world(),
             claims: [alloc()?, alloc()?],
             phase: Cell::new(0),
             arriving: RefCell::new(None),

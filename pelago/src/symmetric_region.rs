@@ -1,4 +1,4 @@
-//! Realms: PEs that share symmetric memory, and where it lies on each of them. The world is one, of all PEs
+//! Symmetric regions: PEs that share symmetric memory, and where it lies on each of them. The world is one, of all PEs
 //! and their heaps; each space is one, of the members of a team and a block of each one's pool.
 //!
 //! Invariant: the members allocate in the same order and reclaim the same sets, so an array lies at the same
@@ -75,7 +75,7 @@ impl Bases {
 }
 
 /// PEs that share symmetric memory.
-pub(crate) struct Realm {
+pub(crate) struct SymmetricRegion {
     members: Members,
     me: Rank,
     bases: Bases,
@@ -87,10 +87,10 @@ pub(crate) struct Realm {
     tie: Option<Arc<Tie>>,
 }
 
-impl Realm {
-    /// The realm of all PEs and their heaps.
-    pub(crate) fn world(me: Pe, n_pes: usize, heap: Heap) -> Realm {
-        Realm {
+impl SymmetricRegion {
+    /// The region of all PEs and their heaps.
+    pub(crate) fn world(me: Pe, n_pes: usize, heap: Heap) -> SymmetricRegion {
+        SymmetricRegion {
             members: Members::all(n_pes),
             me,
             bases: Bases::Same(0),
@@ -101,9 +101,9 @@ impl Realm {
         }
     }
 
-    /// The realm of a team and a block of each member's pool, of `bytes` bytes.
-    pub(crate) fn space(team: Arc<TeamCore>, bases: Bases, bytes: usize, tie: Tie) -> Realm {
-        Realm {
+    /// The region of a team and a block of each member's pool, of `bytes` bytes.
+    pub(crate) fn space(team: Arc<TeamCore>, bases: Bases, bytes: usize, tie: Tie) -> SymmetricRegion {
+        SymmetricRegion {
             members: team.members().clone(),
             me: team.my_rank(),
             bases,
@@ -151,7 +151,7 @@ impl Realm {
         self.team.is_none()
     }
 
-    /// Where an offset of this realm lies in the region of a member, in bytes.
+    /// Where an offset of this region lies in the region of a member, in bytes.
     pub(crate) fn region_offset(&self, rank: Rank, offset_bytes: usize) -> usize {
         self.bases.at(rank) + offset_bytes
     }
@@ -170,7 +170,7 @@ impl Realm {
         memory.parts((0..self.len()).map(place))
     }
 
-    /// The place of an array of `len` elements at an offset of this realm, whose table is `parts`.
+    /// The place of an array of `len` elements at an offset of this region, whose table is `parts`.
     ///
     /// # Safety
     /// As [`Memory::place`].
@@ -225,7 +225,7 @@ impl Realm {
         let offset_bytes = self.heap().alloc(bytes, align_bytes);
         let offset_bytes = offset_bytes.ok_or_else(|| self.exhausted(me, "alloc", bytes))?;
         let parts = self.parts(&world.memory, offset_bytes);
-        // SAFETY: the block was allocated with this size and alignment; the array borrows the realm, which
+        // SAFETY: the block was allocated with this size and alignment; the array borrows the region, which
         // keeps the memory and the table with the block.
         let place = unsafe { self.place(&world.memory, (offset_bytes, len), &parts) };
         let space = self.tie.clone().map(|tie| tie as Arc<dyn usage::Space>);
