@@ -15,7 +15,7 @@ use crate::base::call::{ArraySet, CALL_WORDS, Call, waiting_for};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::try_locked;
 use crate::base::vote::{VOTE_WORDS, Vote};
-use crate::endpoint::Target;
+use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
 use crate::world::Core;
@@ -157,7 +157,7 @@ impl Core {
             }
             Route::Net => {
                 let offset_bytes = Memory::notice_offset_bytes(sequence);
-                let source = Target { operation: "agree", pe, offset_bytes };
+                let source = RemoteAddress { operation: "agree", pe, offset_bytes };
                 let (into, bytes) = (words.as_mut_ptr().cast(), size_of_val(&words));
                 // SAFETY: the notices lie at the start of every heap; without a counter the data are there
                 // when the call returns.

@@ -14,7 +14,7 @@ use crate::base::kind::ObjectKind;
 use crate::base::label;
 use crate::coll::direct::Direct;
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Injector, Target};
+use crate::endpoint::{Endpoint, Injector, RemoteAddress};
 use crate::join;
 use crate::memory::segment::WAITERS_BEFORE_WORDS;
 use crate::team::Team;
@@ -93,7 +93,7 @@ impl Far {
     #[inline(never)]
     fn put_again(injector: &Injector, kept: Kept, bytes: usize) {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
-        let target = Target { operation: "p", pe, offset_bytes };
+        let target = RemoteAddress { operation: "p", pe, offset_bytes };
         // SAFETY: `put` has named itself, and the endpoint and the world of what was started are there as long
         // as the array; without a counter the source is free when this returns.
         unsafe {

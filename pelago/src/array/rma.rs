@@ -10,7 +10,7 @@ use crate::base::counters::Counters;
 use crate::base::element::Element;
 use crate::base::error::Result;
 use crate::endpoint::completion_counter::CompletionCounter;
-use crate::endpoint::{Injector, Target};
+use crate::endpoint::{Injector, RemoteAddress};
 use crate::job::callback;
 use crate::memory::segment::Part;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
@@ -122,7 +122,7 @@ impl<T: Element> View<'_, T> {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, size_of::<T>());
         // SAFETY: the origin is the view of this call, as `p_far` has said.
         let view = unsafe { &*origin.cast::<Self>() };
-        let target = Target { operation: "p", pe, offset_bytes };
+        let target = RemoteAddress { operation: "p", pe, offset_bytes };
         // SAFETY: there is such a PE, and `p` has checked the index; without a counter the source is
         // free when this returns.
         unsafe { view.net_endpoint().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };

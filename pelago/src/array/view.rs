@@ -10,7 +10,7 @@ use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Injector, Target};
+use crate::endpoint::{Endpoint, Injector, RemoteAddress};
 use crate::memory::segment::{Part, Place};
 use crate::memory::usage::Usage;
 use crate::symmetric_region::SymmetricRegion;
@@ -45,7 +45,7 @@ pub(crate) enum Way<'a, T: Element> {
     /// It is mapped here.
     Mapped(Part<T>),
     /// Over the net: by this endpoint, at this target.
-    Net(&'a Arc<Endpoint>, Target),
+    Net(&'a Arc<Endpoint>, RemoteAddress),
 }
 
 impl<'a, T: Element> View<'a, T> {
@@ -155,7 +155,10 @@ impl<'a, T: Element> View<'a, T> {
         if let Some(part) = unsafe { self.place.mapped(rank) } {
             return Way::Mapped(part);
         }
-        Way::Net(self.net_endpoint(), Target { operation, pe, offset_bytes: self.region_offset(rank, index) })
+        Way::Net(
+            self.net_endpoint(),
+            RemoteAddress { operation, pe, offset_bytes: self.region_offset(rank, index) },
+        )
     }
 
     /// Where operations over the net start.

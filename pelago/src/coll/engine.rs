@@ -16,7 +16,7 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::{locked, try_locked};
-use crate::endpoint::Target;
+use crate::endpoint::RemoteAddress;
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::job::Job;
 use crate::job::callback::{self, Callback};
@@ -409,7 +409,7 @@ impl Core {
         if self.routes.to(pe) != Route::Net || self.net_endpoint().signals(0) {
             return self.write_word(pe, offset_bytes, value, OPERATION);
         }
-        let (target, word) = (Target { operation: OPERATION, pe, offset_bytes }, value.to_ne_bytes());
+        let (target, word) = (RemoteAddress { operation: OPERATION, pe, offset_bytes }, value.to_ne_bytes());
         self.track((OPERATION, pe), CompletionCounter::is_done, |counter| {
             // SAFETY: the word lies in the region; `track` does not return before the put is complete.
             unsafe { self.net_endpoint().put(self, target, word.as_ptr(), word.len(), Some(counter)) };
@@ -420,7 +420,7 @@ impl Core {
     /// if it sleeps.
     fn write_word(&self, pe: Pe, offset_bytes: usize, value: u64, operation: &'static str) {
         if self.routes.to(pe) == Route::Net {
-            let (net, target) = (self.net_endpoint(), Target { operation, pe, offset_bytes });
+            let (net, target) = (self.net_endpoint(), RemoteAddress { operation, pe, offset_bytes });
             let word = value.to_ne_bytes();
             // SAFETY: the word lies in the region, aligned; without a counter the source is free when this
             // returns.

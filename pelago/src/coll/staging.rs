@@ -22,7 +22,7 @@ use super::schedule::Rank;
 use crate::array::signal::SignalOp;
 use crate::base::awaited::Awaited;
 use crate::base::vote::{VOTE_BYTES, Vote};
-use crate::endpoint::Target;
+use crate::endpoint::RemoteAddress;
 use crate::job::callback;
 use crate::team::TeamCore;
 use crate::world::Core;
@@ -96,14 +96,14 @@ impl Staging<'_> {
     #[track_caller]
     fn send(&self, to: Rank, buffer: usize, number: u64, data: &[u8]) {
         let offset_bytes = self.team.base(to) + self.levels.staging_offset + buffer * BUFFER_BYTES;
-        let target = Target { operation: self.operation, pe: self.team.pe(to), offset_bytes };
+        let target = RemoteAddress { operation: self.operation, pe: self.team.pe(to), offset_bytes };
         let stamp = stamp(number);
         let first = stamp
             | self.team.agreed_last.load(Ordering::Relaxed) & AGREEMENTS
             | if data.is_empty() { 0 } else { HAS_DATA };
         let net = self.world.net_endpoint();
         if net.signals(data.len()) {
-            let place = Target { offset_bytes: offset_bytes + size_of::<u64>(), ..target };
+            let place = RemoteAddress { offset_bytes: offset_bytes + size_of::<u64>(), ..target };
             let (put, signal) = ((place, data.as_ptr(), data.len()), (target, SignalOp::Set(first).atomic()));
             // SYNC POINT staged: what this PE has done before is done when the receiver sees the first word.
             // SAFETY: the buffer lies in the member's block, and has room for the word and the data.

@@ -74,14 +74,14 @@ impl Drop for Counted<'_> {
 
 /// Where an operation reaches to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub(crate) struct RemoteAddress {
     pub(crate) operation: &'static str,
     pub(crate) pe: Pe,
     /// From the start of the PE's heap, in bytes.
     pub(crate) offset_bytes: usize,
 }
 
-impl Target {
+impl RemoteAddress {
     pub(crate) fn remote(self, skipped_bytes: usize) -> Remote {
         Remote { key: HEAP_KEY, offset_bytes: self.offset_bytes + skipped_bytes }
     }
@@ -296,7 +296,7 @@ impl Endpoint {
     /// as done.
     pub(crate) unsafe fn try_get(
         &self,
-        source: Target,
+        source: RemoteAddress,
         into: *mut u64,
         words: usize,
         counter: &CompletionCounter,
@@ -324,7 +324,7 @@ impl Endpoint {
     /// complete.
     pub(crate) unsafe fn try_atomic(
         &self,
-        target: Target,
+        target: RemoteAddress,
         atomic: &Atomic,
         fetched: *mut u8,
         token: Option<Token>,

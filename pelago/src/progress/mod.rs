@@ -20,7 +20,7 @@ use self::requests::{Asked, Request, Requests};
 use crate::Pe;
 use crate::base::locked::locked;
 use crate::endpoint::parcel::{self, Home, Parcel};
-use crate::endpoint::{Endpoint, Target};
+use crate::endpoint::{Endpoint, RemoteAddress};
 use crate::job::Job;
 use crate::memory::route::Executor;
 use pelago_fabric::amo::write_word;
@@ -255,7 +255,7 @@ impl ProgressState {
     pub(crate) unsafe fn try_atomic(
         &self,
         endpoint: &Arc<Endpoint>,
-        target: Target,
+        target: RemoteAddress,
         atomic: &Atomic,
         fetched: *mut u8,
         token: Option<Token>,
@@ -289,7 +289,7 @@ impl ProgressState {
     pub(crate) unsafe fn try_request(
         &self,
         endpoint: &Arc<Endpoint>,
-        target: Target,
+        target: RemoteAddress,
         atomic: &Atomic,
         fetched: *mut u8,
         token: Option<Token>,

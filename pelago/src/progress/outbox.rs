@@ -8,7 +8,7 @@ use super::purpose::Purpose;
 use crate::Pe;
 use crate::base::locked::locked;
 use crate::endpoint::completion_counter::CompletionCounter;
-use crate::endpoint::{Endpoint, Target};
+use crate::endpoint::{Endpoint, RemoteAddress};
 use crate::memory::route::Executor;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use pelago_fabric::{Atomic, Token};
@@ -23,7 +23,7 @@ pub(crate) enum Deferred {
     },
     Atomic {
         endpoint: Arc<Endpoint>,
-        target: Target,
+        target: RemoteAddress,
         atomic: Atomic,
         /// What must be complete first, until it is.
         after: Option<CompletionCounter>,
@@ -159,7 +159,7 @@ impl ProgressState {
     pub(crate) unsafe fn try_signal_behind(
         &self,
         endpoint: &Arc<Endpoint>,
-        target: Target,
+        target: RemoteAddress,
         atomic: &Atomic,
         counter: Option<&CompletionCounter>,
     ) -> bool {

@@ -9,7 +9,7 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::locked::try_locked;
 use crate::endpoint::completion_counter::CompletionCounter;
-use crate::endpoint::{Endpoint, Target};
+use crate::endpoint::{Endpoint, RemoteAddress};
 use crate::job::{Job, LEFT};
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
@@ -79,7 +79,7 @@ impl Watch {
 
     /// Asks a PE; `None` if the fabric has no room now.
     fn ask_whether_there(&self, job: &Job, net: &Endpoint, pe: Pe) -> Option<Question> {
-        let target = Target { operation: "watch", pe, offset_bytes: Memory::STANDING_OFFSET_BYTES };
+        let target = RemoteAddress { operation: "watch", pe, offset_bytes: Memory::STANDING_OFFSET_BYTES };
         let counter = job.completions.open();
         // SAFETY: the word lies at the start of every heap. The place of the answer lives as long as the
         // world, whose endpoints are shut first.

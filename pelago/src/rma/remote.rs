@@ -4,7 +4,7 @@
 use crate::Pe;
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::endpoint::parcel::Parcel;
-use crate::endpoint::{Endpoint, Target};
+use crate::endpoint::{Endpoint, RemoteAddress};
 use crate::progress::SealedParcel;
 use crate::progress::outbox::Deferred;
 use crate::wait::engine::Engine;
@@ -22,7 +22,7 @@ impl Engine {
     pub(crate) unsafe fn send_parcel(
         &self,
         endpoint: &Arc<Endpoint>,
-        target: Target,
+        target: RemoteAddress,
         parcel: Parcel,
         counter: &CompletionCounter,
     ) {
@@ -44,7 +44,7 @@ impl Engine {
     pub(crate) unsafe fn start_atomic(
         &self,
         endpoint: &Arc<Endpoint>,
-        target: Target,
+        target: RemoteAddress,
         atomic: &Atomic,
         fetched: *mut u8,
         counter: Option<&CompletionCounter>,
@@ -70,7 +70,7 @@ impl Engine {
         &self,
         after: CompletionCounter,
         endpoint: &Arc<Endpoint>,
-        target: Target,
+        target: RemoteAddress,
         atomic: Atomic,
         counter: Option<&CompletionCounter>,
     ) {

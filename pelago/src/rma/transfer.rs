@@ -4,7 +4,7 @@
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::endpoint::completion_counter::CompletionCounter;
-use crate::endpoint::{Endpoint, Injector, Target};
+use crate::endpoint::{Endpoint, Injector, RemoteAddress};
 use crate::wait::engine::Engine;
 use pelago_fabric::inject::{Left, Noted, Unfinished};
 use pelago_fabric::sync::Ordering;
@@ -25,7 +25,7 @@ impl Endpoint {
     pub(crate) unsafe fn put(
         &self,
         engine: &Engine,
-        target: Target,
+        target: RemoteAddress,
         source: *const u8,
         bytes: usize,
         counter: Option<&CompletionCounter>,
@@ -75,8 +75,8 @@ impl Endpoint {
     pub(crate) unsafe fn put_signal(
         &self,
         engine: &Engine,
-        (target, source, bytes): (Target, *const u8, usize),
-        (word, atomic): (Target, Atomic),
+        (target, source, bytes): (RemoteAddress, *const u8, usize),
+        (word, atomic): (RemoteAddress, Atomic),
         counter: Option<&CompletionCounter>,
     ) {
         self.admit(engine, target);
@@ -101,7 +101,7 @@ impl Endpoint {
     /// # Safety
     /// The word lies in the heap, aligned. Such puts [signal](Endpoint::signals).
     #[track_caller]
-    pub(crate) unsafe fn set_word(&self, engine: &Engine, word: Target, value: u64) {
+    pub(crate) unsafe fn set_word(&self, engine: &Engine, word: RemoteAddress, value: u64) {
         let (nothing, set) = (
             (word, std::ptr::dangling(), 0),
             Atomic { kind: AtomicKind::U64, op: AtomicOp::Set, operand: value, compare: 0 },
@@ -119,7 +119,7 @@ impl Endpoint {
     pub(crate) unsafe fn put_message(
         &self,
         engine: &Engine,
-        target: Target,
+        target: RemoteAddress,
         source: *const u8,
         bytes: usize,
     ) {
@@ -147,8 +147,8 @@ impl Endpoint {
     pub(crate) unsafe fn put_message_signal(
         &self,
         engine: &Engine,
-        (target, source, bytes): (Target, *const u8, usize),
-        (word, atomic): (Target, Atomic),
+        (target, source, bytes): (RemoteAddress, *const u8, usize),
+        (word, atomic): (RemoteAddress, Atomic),
     ) {
         self.admit(engine, target);
         engine.tally.add(|counts| counts.net_puts += 1);
@@ -163,7 +163,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads.
-    unsafe fn put_injected(&self, engine: &Engine, target: Target, source: *const u8, bytes: usize) {
+    unsafe fn put_injected(&self, engine: &Engine, target: RemoteAddress, source: *const u8, bytes: usize) {
         // SAFETY: the caller has promised source and range.
         if bytes == 0 || unsafe { self.injector.put(target.pe, target.offset_bytes, source, bytes) } {
             return;
@@ -189,7 +189,7 @@ impl Endpoint {
             Left::Quiet => self.quiet(engine),
             // SAFETY: the caller has promised range and place; without a counter it is complete at return.
             Left::All => unsafe {
-                self.get(engine, Target { operation: "get", pe, offset_bytes }, into, bytes, None);
+                self.get(engine, RemoteAddress { operation: "get", pe, offset_bytes }, into, bytes, None);
             },
         }
     }
@@ -226,7 +226,7 @@ impl Endpoint {
     pub(crate) unsafe fn get(
         &self,
         engine: &Engine,
-        source: Target,
+        source: RemoteAddress,
         into: *mut u8,
         bytes: usize,
         counter: Option<&CompletionCounter>,
@@ -293,7 +293,7 @@ impl Endpoint {
 
     /// Lets a new operation in, when no other thread waits for quiet.
     #[track_caller]
-    pub(crate) fn admit(&self, engine: &Engine, target: Target) {
+    pub(crate) fn admit(&self, engine: &Engine, target: RemoteAddress) {
         let is_admitted = || !self.is_quieting();
         if !is_admitted() {
             engine.wait(target.room(), is_admitted);
@@ -302,7 +302,7 @@ impl Endpoint {
 
     /// Calls the provider until it accepts. The one place where `Again` of a transfer is answered.
     #[track_caller]
-    fn issue(&self, engine: &Engine, target: Target, mut call: impl FnMut(&Net) -> Status) -> Status {
+    fn issue(&self, engine: &Engine, target: RemoteAddress, mut call: impl FnMut(&Net) -> Status) -> Status {
         let mut status = self.call(&mut call);
         if status == Status::Again {
             engine.wait(target.room(), || {
@@ -332,7 +332,7 @@ impl Engine {
 }
 
 /// A put in one piece.
-fn short_put(target: Target, source: *const u8, bytes: usize, completion: Completion) -> Put {
+fn short_put(target: RemoteAddress, source: *const u8, bytes: usize, completion: Completion) -> Put {
     Put { pe: target.pe, target: target.remote(0), source, bytes, completion }
 }
 

@@ -23,7 +23,7 @@ use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::endpoint::parcel::Parcel;
-use crate::endpoint::{Endpoint, Target};
+use crate::endpoint::{Endpoint, RemoteAddress};
 use crate::memory::route::Executor;
 use crate::memory::segment::Part;
 use pelago_fabric::AtomicKind;
@@ -193,7 +193,7 @@ impl<T: Element> View<'_, T> {
     unsafe fn put_over_net(
         &self,
         endpoint: &Arc<Endpoint>,
-        (pe, target): (Pe, Target),
+        (pe, target): (Pe, RemoteAddress),
         runs: &impl Runs<T>,
         signal: Option<Signal<'_>>,
         counter: Option<&CompletionCounter>,
@@ -238,7 +238,7 @@ impl<T: Element> View<'_, T> {
     unsafe fn get_over_net(
         &self,
         endpoint: &Arc<Endpoint>,
-        (pe, target): (Pe, Target),
+        (pe, target): (Pe, RemoteAddress),
         runs: &impl Runs<T>,
         counter: Option<&CompletionCounter>,
     ) {
@@ -250,7 +250,7 @@ impl<T: Element> View<'_, T> {
     }
 
     /// How the runs go. Nothing is packed for this PE itself: its own progress would have to unpack it.
-    fn plan(&self, endpoint: &Endpoint, target: Target, runs: &impl Runs<T>) -> Plan {
+    fn plan(&self, endpoint: &Endpoint, target: RemoteAddress, runs: &impl Runs<T>) -> Plan {
         match target.pe == self.world().my_pe() || size_of::<T>() == 0 {
             true => Plan { packed_bytes: 0, is_packed_whole: false },
             false => Plan::new(runs, endpoint.message_bytes()),
@@ -262,7 +262,7 @@ impl<T: Element> View<'_, T> {
     unsafe fn issue_puts(
         &self,
         endpoint: &Arc<Endpoint>,
-        (pe, target): (Pe, Target),
+        (pe, target): (Pe, RemoteAddress),
         (runs, plan): (&impl Runs<T>, &Plan),
         counter: &CompletionCounter,
     ) {
@@ -292,7 +292,7 @@ impl<T: Element> View<'_, T> {
     unsafe fn issue_gets(
         &self,
         endpoint: &Arc<Endpoint>,
-        (pe, target): (Pe, Target),
+        (pe, target): (Pe, RemoteAddress),
         (runs, plan): (&impl Runs<T>, &Plan),
         counter: &CompletionCounter,
     ) {

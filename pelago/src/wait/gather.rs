@@ -10,7 +10,7 @@ use super::stall::judge::{self, Look, Seen, Verdict};
 use super::stall::looker::{Looker, Question};
 use super::stall::record::{RECORD_WORDS, Snapshot, cut};
 use crate::Pe;
-use crate::endpoint::Target;
+use crate::endpoint::RemoteAddress;
 use crate::memory::segment::Memory;
 use pelago_boot::{ProcessState, process_state};
 use pelago_fabric::sync::Ordering;
@@ -90,7 +90,7 @@ impl Engine {
         }
         // As the job forms or ends, nobody reaches for another's memory.
         let Some(net) = self.net.as_ref().filter(|_| long.works()) else { return Reading::Done(None) };
-        let target = Target { operation: "stall", pe, offset_bytes: Memory::RECORD_OFFSET_BYTES };
+        let target = RemoteAddress { operation: "stall", pe, offset_bytes: Memory::RECORD_OFFSET_BYTES };
         let (counter, into) = (self.completions.open(), self.stall.answer().as_ptr().cast_mut().cast());
         // SAFETY: the record lies at the start of every heap. The place of the answer lives as long as the
         // world, whose endpoints are shut first.

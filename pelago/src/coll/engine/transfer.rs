@@ -5,7 +5,7 @@ use crate::array::signal::SignalOp;
 use crate::coll::block;
 use crate::coll::schedule::{Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
 use crate::coll::sync_memory::{ANNOUNCES, Mark};
-use crate::endpoint::Target;
+use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
 use crate::world::Core;
 use pelago_fabric::copy;
@@ -38,7 +38,8 @@ impl Request {
             }
             return true;
         }
-        let (target, net) = (Target { operation: self.operation, pe, offset_bytes }, world.net_endpoint());
+        let (target, net) =
+            (RemoteAddress { operation: self.operation, pe, offset_bytes }, world.net_endpoint());
         if let Some(mark) = mark
             && net.signals(bytes)
         {
@@ -67,12 +68,12 @@ impl Request {
         &mut self,
         world: &Core,
         engine: &TeamEngine,
-        (target, from, bytes): (Target, *const u8, usize),
+        (target, from, bytes): (RemoteAddress, *const u8, usize),
         to: Rank,
         mark: Mark,
     ) {
         let net = world.net_endpoint();
-        let word = Target { offset_bytes: self.mark_offset(engine, to, mark), ..target };
+        let word = RemoteAddress { offset_bytes: self.mark_offset(engine, to, mark), ..target };
         let (put, signal) = ((target, from, bytes), (word, SignalOp::Set(mark.word).atomic()));
         // SAFETY: the caller's promises are the same, and the word lies in the other's block, aligned.
         unsafe {
@@ -90,7 +91,7 @@ impl Request {
             unsafe { copy::copy(into, world.memory.heap(pe).add(offset_bytes), bytes) };
             return;
         }
-        let source = Target { operation: self.operation, pe, offset_bytes };
+        let source = RemoteAddress { operation: self.operation, pe, offset_bytes };
         let counter = self.transfers(world);
         // SAFETY: the range lies in the other's region; the target stays until the operation is over.
         unsafe { world.net_endpoint().get(world, source, into, bytes, Some(&counter)) };
@@ -125,7 +126,7 @@ impl Request {
         }
         if world.net_endpoint().signals(size_of_val(&words)) {
             // Both words follow each other.
-            let target = Target { operation: self.operation, pe, offset_bytes: places[0] };
+            let target = RemoteAddress { operation: self.operation, pe, offset_bytes: places[0] };
             let source = (target, words.as_ptr().cast(), size_of_val(&words));
             // SAFETY: the words lie in the other's block; so few bytes are taken before the call returns.
             unsafe { self.put_marked(world, engine, source, to, mark) };
@@ -133,7 +134,8 @@ impl Request {
         }
         let data = world.completions.open();
         for (word, offset_bytes) in words.into_iter().zip(places) {
-            let (target, word) = (Target { operation: self.operation, pe, offset_bytes }, word.to_ne_bytes());
+            let (target, word) =
+                (RemoteAddress { operation: self.operation, pe, offset_bytes }, word.to_ne_bytes());
             // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
             unsafe { world.net_endpoint().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
         }
