@@ -16,7 +16,7 @@ use crate::coll::schedule::Rank;
 use crate::memory::arrays::{ARRAYS_MAX, Arrays, Block};
 use crate::memory::heap::Heap;
 use crate::memory::members::Members;
-use crate::memory::segment::{AddressTable, Memory, Place};
+use crate::memory::segment::{AddressTable, ArrayLayout, Memory};
 use crate::memory::usage::{self, Usage};
 use crate::team::TeamCore;
 use crate::world::World;
@@ -179,7 +179,7 @@ impl SymmetricRegion {
         memory: &Memory,
         (offset_bytes, len): (usize, usize),
         parts: &AddressTable,
-    ) -> Place<T> {
+    ) -> ArrayLayout<T> {
         let own = (self.pe(self.me), self.region_offset(self.me, offset_bytes));
         // SAFETY: the caller's promises are the same.
         unsafe { memory.place((offset_bytes, len), own, parts) }

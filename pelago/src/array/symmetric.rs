@@ -7,7 +7,7 @@ use crate::base::element::Element;
 use crate::base::error::Result;
 use crate::base::panic_message::panic_text;
 use crate::memory::arrays::{ArrayId, Block};
-use crate::memory::segment::Place;
+use crate::memory::segment::ArrayLayout;
 use crate::memory::usage::Usage;
 use crate::symmetric_region::SymmetricRegion;
 use crate::world::World;
@@ -42,7 +42,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         world: &'w World,
         region: &'w SymmetricRegion,
         (id, usage): (ArrayId, Arc<Usage>),
-        place: Place<T>,
+        place: ArrayLayout<T>,
     ) -> Symmetric<'w, T> {
         // Nobody waits for this PE's part of the array yet.
         place.own().reset_waiters();

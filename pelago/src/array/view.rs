@@ -11,7 +11,7 @@ use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Injector, RemoteAddress};
-use crate::memory::segment::{Part, Place};
+use crate::memory::segment::{ArrayLayout, Part};
 use crate::memory::usage::Usage;
 use crate::symmetric_region::SymmetricRegion;
 use crate::world::{Core, World};
@@ -37,7 +37,7 @@ pub struct View<'a, T: Element> {
     pub(crate) injector: &'a Injector,
     /// In an exclusive phase, or after one that has not ended here.
     is_closed: bool,
-    pub(crate) place: Place<T>,
+    pub(crate) place: ArrayLayout<T>,
 }
 
 /// How an operation reaches a member's part.
@@ -52,7 +52,7 @@ impl<'a, T: Element> View<'a, T> {
     pub(crate) fn new(
         world: &'a World,
         region: &'a SymmetricRegion,
-        place: Place<T>,
+        place: ArrayLayout<T>,
         usage: Arc<Usage>,
     ) -> View<'a, T> {
         let injector = &world.no_injector;
@@ -84,7 +84,7 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     /// This view with another place in the same memory.
-    pub(crate) fn with_place<U: Element>(&self, place: Place<U>) -> View<'a, U> {
+    pub(crate) fn with_place<U: Element>(&self, place: ArrayLayout<U>) -> View<'a, U> {
         let (world, region, usage) = (self.world, self.region, Arc::clone(&self.usage));
         let (endpoint, injector, is_closed) = (self.endpoint, self.injector, self.is_closed);
         View { world, region, usage, endpoint, injector, is_closed, place }

@@ -205,11 +205,11 @@ impl Memory {
         (offset_bytes, len): (usize, usize),
         (me, own_bytes): (Pe, usize),
         parts: &AddressTable,
-    ) -> Place<T> {
+    ) -> ArrayLayout<T> {
         self.check_offset(me, own_bytes);
         let own = self.heap(me).wrapping_add(own_bytes).cast();
         let limit = if self.limit == 0 { 0 } else { parts.0.len() };
-        Place { limit, len, parts: parts.0.as_ptr().cast(), own, offset_bytes, element: PhantomData }
+        ArrayLayout { limit, len, parts: parts.0.as_ptr().cast(), own, offset_bytes, element: PhantomData }
     }
 
     /// Makes a free range of this PE's pool zero again, without keeping pages for it.
@@ -247,7 +247,7 @@ unsafe impl Sync for AddressTable {}
 
 /// Where a symmetric array lies: the same offset in every PE's heap. Every access goes through one of its
 /// methods; the ranges are checked by the caller.
-pub(crate) struct Place<T> {
+pub(crate) struct ArrayLayout<T> {
     /// PEs that the fast path compares a PE with: all members, or 0 if none may take it.
     pub(crate) limit: usize,
     /// Elements on each PE.
@@ -260,38 +260,38 @@ pub(crate) struct Place<T> {
     element: PhantomData<T>,
 }
 
-impl<T> Clone for Place<T> {
-    fn clone(&self) -> Place<T> {
+impl<T> Clone for ArrayLayout<T> {
+    fn clone(&self) -> ArrayLayout<T> {
         *self
     }
 }
-impl<T> Copy for Place<T> {}
+impl<T> Copy for ArrayLayout<T> {}
 
 // SAFETY: addresses of shared memory, which is accessed through `Part`'s methods only; elements are `Send`.
-unsafe impl<T: Element> Send for Place<T> {}
+unsafe impl<T: Element> Send for ArrayLayout<T> {}
 // SAFETY: as for `Send`; the methods of `Part` bear with accesses of other threads.
-unsafe impl<T: Element> Sync for Place<T> {}
+unsafe impl<T: Element> Sync for ArrayLayout<T> {}
 
-impl<T: Element> Place<T> {
+impl<T: Element> ArrayLayout<T> {
     /// The start of the array's part on each PE.
     pub(crate) fn table(&self) -> *const *mut u8 {
         self.parts.cast()
     }
 
     /// The same memory as elements of another type, as many as fit.
-    pub(crate) fn cast<U>(&self) -> Place<U> {
+    pub(crate) fn cast<U>(&self) -> ArrayLayout<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         let (limit, offset_bytes) = (self.limit, self.offset_bytes);
         let (parts, own) = (self.parts.cast(), self.own.cast());
-        Place { limit, len, parts, own, offset_bytes, element: PhantomData }
+        ArrayLayout { limit, len, parts, own, offset_bytes, element: PhantomData }
     }
 
     /// The same from `skip_bytes` on, beginning at `parts` on the members; the table outlives the result.
-    pub(crate) fn cast_from<U>(&self, skip_bytes: usize, parts: *const *mut U) -> Place<U> {
+    pub(crate) fn cast_from<U>(&self, skip_bytes: usize, parts: *const *mut U) -> ArrayLayout<U> {
         let len = (self.len * size_of::<T>() - skip_bytes) / size_of::<U>();
         let (limit, offset_bytes) = (self.limit, self.offset_bytes + skip_bytes);
         let own = self.own.wrapping_byte_add(skip_bytes).cast();
-        Place { limit, len, parts, own, offset_bytes, element: PhantomData }
+        ArrayLayout { limit, len, parts, own, offset_bytes, element: PhantomData }
     }
 
     pub(crate) fn offset_bytes(&self) -> usize {
