@@ -1,12 +1,12 @@
 //! Agreement: a collective call that all PEs must make with the same arguments, and that says so if they do
 //! not.
 //!
-//! Each PE publishes a notice of its call and passes a barrier. On one node it then compares all notices with
-//! its own. On several nodes the barrier joins the votes of all ([`Vote`]), and notices are read only to find
-//! the PE that makes another call. Two notices are used in turn: nobody publishes the next but one before
+//! Each PE publishes an agreement record of its call and passes a barrier. On one node it then compares all agreement records with
+//! its own. On several nodes the barrier joins the votes of all ([`Vote`]), and agreement records are read only to find
+//! the PE that makes another call. Two agreement records are used in turn: nobody publishes the next but one before
 //! everybody has passed the barrier of the next, and so has read this one.
 //!
-//! The notice, or the vote, also carries which arrays the PE has dropped. An array's memory is reclaimed at
+//! The agreement record, or the vote, also carries which arrays the PE has dropped. An array's memory is reclaimed at
 //! the next agreement after the last PE has dropped it: dropping is local, needs no order, and never waits
 //! (docs/decisions/0004).
 
@@ -19,11 +19,11 @@ use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
 use crate::world::Core;
-use pelago_fabric::shm::segment::NOTICE_WORDS;
+use pelago_fabric::shm::segment::AGREEMENT_RECORD_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::MutexGuard;
 
-const _: () = assert!(VOTE_WORDS < NOTICE_WORDS);
+const _: () = assert!(VOTE_WORDS < AGREEMENT_RECORD_WORDS);
 
 /// A thread's right to make collective calls.
 pub(crate) struct Collective<'w> {
@@ -76,7 +76,7 @@ impl Core {
             self.fail(&format!("PE {me}: threads make barriers and other collective calls at the same time"));
         }
         *last = sequence;
-        publish(self.notice_here(self.my_pe(), sequence), sequence, call, &dropped);
+        publish(self.agreement_record_here(self.my_pe(), sequence), sequence, call, &dropped);
         let outcome = {
             let _waited = waiting_for(call, sequence);
             let outcome = self.barrier_voting(|| call.vote(sequence, &dropped));
@@ -87,9 +87,9 @@ impl Core {
             Some(vote) => dropped_by_all.copy_from_slice(vote.dropped()),
             None => {
                 for pe in 0..self.n_pes() {
-                    let notice = self.notice_of(pe, sequence, &dropped);
-                    self.compare(pe, &notice, sequence, call)?;
-                    for (all, theirs) in dropped_by_all.iter_mut().zip(&notice[CALL_WORDS..]) {
+                    let record = self.agreement_record_of(pe, sequence, &dropped);
+                    self.compare(pe, &record, sequence, call)?;
+                    for (all, theirs) in dropped_by_all.iter_mut().zip(&record[CALL_WORDS..]) {
                         *all &= theirs;
                     }
                 }
@@ -105,14 +105,14 @@ impl Core {
     /// The vote of a PE that is mapped here, which has come to the barrier of this agreement, or of another
     /// call.
     pub(crate) fn vote_of(&self, pe: Pe, sequence: u64) -> Vote {
-        let notice = self.notice_here(pe, sequence);
-        // SYNC POINT notice: acquires what the PE did before it published; see `publish`.
-        if notice[0].load(Ordering::Acquire) != sequence {
+        let record = self.agreement_record_here(pe, sequence);
+        // SYNC POINT agreement record: acquires what the PE did before it published; see `publish`.
+        if record[0].load(Ordering::Acquire) != sequence {
             return Vote::VOID;
         }
-        let words: [u64; NOTICE_WORDS] = std::array::from_fn(|i| notice[i].load(Ordering::Relaxed));
+        let words: [u64; AGREEMENT_RECORD_WORDS] = std::array::from_fn(|i| record[i].load(Ordering::Relaxed));
         let (call, dropped) = words[1..].split_at(CALL_WORDS - 1);
-        let whole = "a notice has words for a call and a set";
+        let whole = "a record has words for a call and a set";
         Vote::of(sequence, call.try_into().expect(whole), dropped.try_into().expect(whole))
     }
 
@@ -134,32 +134,37 @@ impl Core {
     }
 
     /// Where a PE publishes that is mapped here: where all others read it.
-    fn notice_here(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
+    fn agreement_record_here(&self, pe: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
         match self.routes.are_all_mapped() {
-            true => self.memory.notice(pe, sequence),
-            false => self.memory.net_notice(pe, sequence),
+            true => self.memory.agreement_record(pe, sequence),
+            false => self.memory.net_agreement_record(pe, sequence),
         }
     }
 
     /// What `pe` has published. Of its set of dropped arrays only the words in which this PE has some are
     /// read where it is mapped.
-    fn notice_of(&self, pe: Pe, sequence: u64, dropped: &ArraySet) -> [u64; NOTICE_WORDS] {
-        let mut words = [0u64; NOTICE_WORDS];
+    fn agreement_record_of(
+        &self,
+        pe: Pe,
+        sequence: u64,
+        dropped: &ArraySet,
+    ) -> [u64; AGREEMENT_RECORD_WORDS] {
+        let mut words = [0u64; AGREEMENT_RECORD_WORDS];
         match self.routes.to(pe) {
             Route::Mapped => {
-                let notice = self.notice_here(pe, sequence);
-                // SYNC POINT notice: acquires what the PE did before it published; see `publish`.
-                words[0] = notice[0].load(Ordering::Acquire);
+                let record = self.agreement_record_here(pe, sequence);
+                // SYNC POINT agreement record: acquires what the PE did before it published; see `publish`.
+                words[0] = record[0].load(Ordering::Acquire);
                 let is_needed = |i: usize| i < CALL_WORDS || dropped[i - CALL_WORDS] != 0;
-                for i in (1..NOTICE_WORDS).filter(|&i| is_needed(i)) {
-                    words[i] = notice[i].load(Ordering::Relaxed);
+                for i in (1..AGREEMENT_RECORD_WORDS).filter(|&i| is_needed(i)) {
+                    words[i] = record[i].load(Ordering::Relaxed);
                 }
             }
             Route::Net => {
-                let offset_bytes = Memory::notice_offset_bytes(sequence);
+                let offset_bytes = Memory::agreement_record_offset_bytes(sequence);
                 let source = RemoteAddress { operation: "agree", pe, offset_bytes };
                 let (into, bytes) = (words.as_mut_ptr().cast(), size_of_val(&words));
-                // SAFETY: the notices lie at the start of every heap; without a counter the data are there
+                // SAFETY: the agreement records lie at the start of every heap; without a counter the data are there
                 // when the call returns.
                 unsafe { self.net_endpoint().get(self, source, into, bytes, None) };
             }
@@ -168,8 +173,14 @@ impl Core {
     }
 
     #[track_caller]
-    fn compare(&self, pe: Pe, notice: &[u64; NOTICE_WORDS], sequence: u64, call: Call) -> Result<()> {
-        let &[number, code, a, b, ..] = notice;
+    fn compare(
+        &self,
+        pe: Pe,
+        record: &[u64; AGREEMENT_RECORD_WORDS],
+        sequence: u64,
+        call: Call,
+    ) -> Result<()> {
+        let &[number, code, a, b, ..] = record;
         if number == sequence && [code, a, b] == call.words() {
             return Ok(());
         }
@@ -182,17 +193,17 @@ impl Core {
     }
 }
 
-/// Writes a notice, its number last: whoever reads the number sees the rest, and everything this PE did
+/// Writes an agreement record, its number last: whoever reads the number sees the rest, and everything this PE did
 /// before on whatever thread. So an agreement does not depend on which thread of this PE arrives at the
 /// barrier.
 #[track_caller]
-fn publish(notice: &[AtomicU64; NOTICE_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
+fn publish(record: &[AtomicU64; AGREEMENT_RECORD_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
     let [code, a, b] = call.words();
-    for (word, value) in notice.iter().skip(1).zip([code, a, b].iter().chain(dropped)) {
+    for (word, value) in record.iter().skip(1).zip([code, a, b].iter().chain(dropped)) {
         if word.load(Ordering::Relaxed) != *value {
             word.store(*value, Ordering::Relaxed);
         }
     }
-    // SYNC POINT notice: releases the words above, and what this PE did before.
-    notice[0].store(sequence, Ordering::Release);
+    // SYNC POINT agreement record: releases the words above, and what this PE did before.
+    record[0].store(sequence, Ordering::Release);
 }

@@ -4,9 +4,9 @@
 //! differs is which of them a PE has dropped. What all have dropped is given back, at the next call of that
 //! kind, in which the members tell each other what they have dropped.
 
+use crate::agreement_record::{AGREEMENT_RECORD_DROPPED_WORDS, AgreementRecord};
 use crate::base::locked::locked;
 use crate::memory::usage::Space;
-use crate::notice::{NOTICE_DROPPED_WORDS, Notice};
 use crate::team::TeamCore;
 use crate::world::Core;
 use std::collections::VecDeque;
@@ -105,8 +105,8 @@ impl Children {
     }
 
     /// What this PE has dropped, as bits.
-    pub(crate) fn dropped(&self) -> [u64; NOTICE_DROPPED_WORDS] {
-        let mut words = [0; NOTICE_DROPPED_WORDS];
+    pub(crate) fn dropped(&self) -> [u64; AGREEMENT_RECORD_DROPPED_WORDS] {
+        let mut words = [0; AGREEMENT_RECORD_DROPPED_WORDS];
         for (i, _) in self.children.iter().enumerate().filter(|(_, child)| child.is_dropped) {
             words[i / 64] |= 1 << (i % 64);
         }
@@ -114,9 +114,9 @@ impl Children {
     }
 
     /// Gives back what all members have dropped.
-    pub(crate) fn reclaim(&mut self, world: &Core, notices: &[Notice]) {
+    pub(crate) fn reclaim(&mut self, world: &Core, records: &[AgreementRecord]) {
         for (i, child) in self.children.iter_mut().enumerate() {
-            if !child.is_gone && notices.iter().all(|notice| notice[4 + i / 64] & (1 << (i % 64)) != 0) {
+            if !child.is_gone && records.iter().all(|record| record[4 + i / 64] & (1 << (i % 64)) != 0) {
                 child.is_gone = true;
                 child.blocks.drain(..).for_each(|(at, bytes)| world.pool_free(at, bytes));
             }

@@ -32,6 +32,7 @@
 //! orders nothing.
 
 mod agree;
+mod agreement_record;
 pub mod am;
 mod array;
 mod barrier;
@@ -53,7 +54,6 @@ mod job;
 mod join;
 mod lock;
 mod memory;
-mod notice;
 mod order;
 mod pool;
 mod progress;

@@ -28,7 +28,7 @@ const ALIGN_BYTES_MAX: usize = REGION_ALIGN_BYTES;
 /// The same in a space: that of the blocks of a pool that spaces are made of.
 pub(crate) const SPACE_ALIGN_BYTES: usize = 4096;
 /// The most arrays that can be alive at once in a space.
-const SPACE_ARRAYS_MAX: usize = crate::notice::NOTICE_DROPPED_WORDS * 64;
+const SPACE_ARRAYS_MAX: usize = crate::agreement_record::AGREEMENT_RECORD_DROPPED_WORDS * 64;
 
 /// Where something begins in the region of each member, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

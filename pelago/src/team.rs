@@ -9,6 +9,9 @@
 //! make the next team or space from the parent (as arrays: docs/decisions/0004).
 
 use crate::Pe;
+use crate::agreement_record::{
+    AGREEMENT_RECORD_DROPPED_WORDS, AGREEMENT_RECORD_WORDS, AgreementRecord, Birth, describe,
+};
 use crate::base::awaited::Awaited;
 use crate::base::call::Call;
 use crate::base::error::{ErrorKind, Result};
@@ -25,7 +28,6 @@ use crate::coll::schedule::Rank;
 use crate::memory::heap::Heap;
 use crate::memory::members::Members;
 use crate::memory::segment::{AddressTable, Memory};
-use crate::notice::{Birth, NOTICE_DROPPED_WORDS, NOTICE_WORDS, Notice, describe};
 use crate::space::Space;
 use crate::symmetric_region::{Bases, SPACE_ALIGN_BYTES, SymmetricRegion};
 use crate::world::{Core, World};
@@ -34,8 +36,8 @@ use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Teams and spaces made from one team that can be alive at once.
-const CHILDREN_MAX: usize = NOTICE_DROPPED_WORDS * 64;
-/// In a notice: this member has no room.
+const CHILDREN_MAX: usize = AGREEMENT_RECORD_DROPPED_WORDS * 64;
+/// In an agreement record: this member has no room.
 const NO_ROOM: u64 = u64::MAX;
 
 /// A PE's place in a team: see [`World::team`].
@@ -266,31 +268,36 @@ impl TeamCore {
         ))
     }
 
-    /// What all members say, by rank, when each says `notice`. It is an agreement: where a member makes a
+    /// What all members say, by rank, when each says `agreement record`. It is an agreement: where a member makes a
     /// call of another kind, the job ends.
     #[track_caller]
-    fn exchange(self: &Arc<Self>, world: &Core, number: u64, notice: Notice) -> Vec<Notice> {
+    fn exchange(
+        self: &Arc<Self>,
+        world: &Core,
+        number: u64,
+        record: AgreementRecord,
+    ) -> Vec<AgreementRecord> {
         let to_bytes =
-            |notice: Notice| notice.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
-        let mut bytes = vec![0; self.len() * size_of::<Notice>()];
+            |record: AgreementRecord| record.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let mut bytes = vec![0; self.len() * size_of::<AgreementRecord>()];
         let team = Arc::clone(self);
         let _labelled = Labelled::new(move || {
             let mut pes: Vec<Pe> = team.members.iter().collect();
             pes.sort_unstable();
-            format!(" ({}, call {number} of the team of PEs {})", describe(&notice), ranges(&pes))
+            format!(" ({}, call {number} of the team of PEs {})", describe(&record), ranges(&pes))
         });
         if self.is_mapped() {
             let direct = Direct { world, team: self, operation: "exchange" };
-            if let Err(rank) = direct.agree(&to_bytes(notice), &mut bytes) {
-                self.fail_met(world, &describe(&notice), Some(rank));
+            if let Err(rank) = direct.agree(&to_bytes(record), &mut bytes) {
+                self.fail_met(world, &describe(&record), Some(rank));
             }
         } else {
-            let said = describe(&notice);
-            world.exchange_by_schedule(self, (number, said), &to_bytes(notice), &mut bytes);
+            let said = describe(&record);
+            world.exchange_by_schedule(self, (number, said), &to_bytes(record), &mut bytes);
         }
         let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"));
-        let to_notice = |bytes: &[u8]| std::array::from_fn(|i| word(&bytes[8 * i..8 * i + 8]));
-        bytes.chunks_exact(size_of::<Notice>()).map(to_notice).collect()
+        let to_agreement_record = |bytes: &[u8]| std::array::from_fn(|i| word(&bytes[8 * i..8 * i + 8]));
+        bytes.chunks_exact(size_of::<AgreementRecord>()).map(to_agreement_record).collect()
     }
 
     /// Lets the first `n` members go on without the others: they know that those have begun to leave, and so
@@ -332,12 +339,12 @@ impl TeamCore {
         *exchanges += 1;
         let [code, a, b] = call.words();
         // Spaces of one team are told apart.
-        let mut notice: Notice = [code, a, b, region.number(), 0, 0, 0, 0];
-        notice[4..].copy_from_slice(&dropped[..NOTICE_DROPPED_WORDS]);
-        let notices = self.exchange(world, *exchanges, notice);
+        let mut record: AgreementRecord = [code, a, b, region.number(), 0, 0, 0, 0];
+        record[4..].copy_from_slice(&dropped[..AGREEMENT_RECORD_DROPPED_WORDS]);
+        let records = self.exchange(world, *exchanges, record);
         let mut dropped_by_all = dropped;
-        for (rank, theirs) in notices.iter().enumerate() {
-            self.compare(world, rank, (&notice, theirs), *exchanges)?;
+        for (rank, theirs) in records.iter().enumerate() {
+            self.compare(world, rank, (&record, theirs), *exchanges)?;
             dropped_by_all.iter_mut().zip(&theirs[4..]).for_each(|(all, theirs)| *all &= theirs);
         }
         let offsets = region.arrays().reclaim(&dropped_by_all);
@@ -350,11 +357,11 @@ impl TeamCore {
     pub(crate) fn check_call(self: &Arc<Self>, world: &Core, words: [u64; 4]) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
-        let mut notice: Notice = [0; NOTICE_WORDS];
-        notice[..4].copy_from_slice(&words);
-        let notices = self.exchange(world, *exchanges, notice);
-        let mut ranks = notices.iter().enumerate();
-        ranks.try_for_each(|(rank, theirs)| self.compare(world, rank, (&notice, theirs), *exchanges))
+        let mut record: AgreementRecord = [0; AGREEMENT_RECORD_WORDS];
+        record[..4].copy_from_slice(&words);
+        let records = self.exchange(world, *exchanges, record);
+        let mut ranks = records.iter().enumerate();
+        ranks.try_for_each(|(rank, theirs)| self.compare(world, rank, (&record, theirs), *exchanges))
     }
 
     /// Makes sure that a member makes the same call as this PE.
@@ -362,7 +369,7 @@ impl TeamCore {
         &self,
         world: &Core,
         rank: Rank,
-        (mine, theirs): (&Notice, &Notice),
+        (mine, theirs): (&AgreementRecord, &AgreementRecord),
         sequence: u64,
     ) -> Result<()> {
         if mine[..4] == theirs[..4] {
@@ -384,23 +391,23 @@ impl TeamCore {
             Some(None) => NO_ROOM,
             Some(Some(offset)) => offset as u64,
         };
-        let mut notice: Notice = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
-        notice[4..].copy_from_slice(&self.children().dropped());
-        let notices = self.exchange(world, *exchanges, notice);
-        let is_same_call = notices.iter().all(|theirs| theirs[0] == call.code());
+        let mut record: AgreementRecord = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
+        record[4..].copy_from_slice(&self.children().dropped());
+        let records = self.exchange(world, *exchanges, record);
+        let is_same_call = records.iter().all(|theirs| theirs[0] == call.code());
         if is_same_call {
-            self.children().reclaim(world, &notices);
+            self.children().reclaim(world, &records);
         }
         let block = block.flatten().zip(bytes);
-        let problem = match notices.iter().position(|theirs| theirs[0] != call.code()) {
+        let problem = match records.iter().position(|theirs| theirs[0] != call.code()) {
             Some(rank) => Some(ErrorKind::Mismatch {
                 me,
                 sequence: *exchanges,
                 pe: self.pe(rank),
                 mine: operation.to_owned(),
-                theirs: describe(&notices[rank]),
+                theirs: describe(&records[rank]),
             }),
-            None => notices.iter().position(|theirs| theirs[3] == NO_ROOM).map(|rank| {
+            None => records.iter().position(|theirs| theirs[3] == NO_ROOM).map(|rank| {
                 let (pe, asked_bytes) = (self.pe(rank), bytes.unwrap_or(0));
                 ErrorKind::PoolExhausted { me, operation, pe, asked_bytes }
             }),
@@ -412,14 +419,14 @@ impl TeamCore {
             return Err(problem.into());
         }
         let number = self.children().add(block.is_some());
-        Ok(Born { number, notices, block })
+        Ok(Born { number, records, block })
     }
 }
 
 /// What was exchanged to make a team or space.
 struct Born {
     number: u64,
-    notices: Vec<Notice>,
+    records: Vec<AgreementRecord>,
     /// This PE's block: its offset and size in bytes.
     block: Option<(usize, usize)>,
 }
@@ -606,10 +613,10 @@ impl<'w> Team<'w> {
         // How many will be in it, nobody knows before the exchange: there is room for all.
         let bytes = colour.map(|_| block::bytes(self.core.memory, self.n_pes()));
         let born = self.core.bear(self.world, Birth { operation: "split_by", words }, bytes)?;
-        let has_block = |rank: Rank| born.notices[rank][3] != 0;
-        let with_me = (0..self.n_pes()).filter(|&rank| born.notices[rank][1] == words[0] && has_block(rank));
+        let has_block = |rank: Rank| born.records[rank][3] != 0;
+        let with_me = (0..self.n_pes()).filter(|&rank| born.records[rank][1] == words[0] && has_block(rank));
         let mut ranks: Vec<Rank> = with_me.collect();
-        ranks.sort_by_key(|&rank| (born.notices[rank][2] as i64, rank));
+        ranks.sort_by_key(|&rank| (born.records[rank][2] as i64, rank));
         Ok(self.adopt(born, &ranks))
     }
 
@@ -689,7 +696,7 @@ impl<'w> Team<'w> {
         let call = Birth { operation: "space", words: [bytes as u64, 0] };
         let born = self.core.bear(self.world, call, Some(size))?;
         self.check_words("space", &born)?;
-        let told = born.notices.iter().zip(0..).map(|(theirs, rank)| (self.core.pe(rank), theirs[3]));
+        let told = born.records.iter().zip(0..).map(|(theirs, rank)| (self.core.pe(rank), theirs[3]));
         let bases = self.world.checked_blocks(told, size);
         let tie = self.core.tie(&born);
         let region = SymmetricRegion::space(Arc::clone(&self.core), bases, size, tie);
@@ -718,15 +725,15 @@ impl<'w> Team<'w> {
         let mut exchanges = core.exchanging(self.world);
         *exchanges += 1;
         let code = Birth { operation, words }.code();
-        let mut notice: Notice = [0; NOTICE_WORDS];
-        notice[..4].copy_from_slice(&[code, words[0], words[1], common]);
-        let notices = core.exchange(self.world, *exchanges, notice);
-        if let Some(rank) = notices.iter().position(|theirs| (theirs[0], theirs[3]) != (code, common)) {
-            let (me, pe, mine) = (self.world.my_pe(), core.pe(rank), describe(&notice));
-            let (sequence, theirs) = (*exchanges, describe(&notices[rank]));
+        let mut record: AgreementRecord = [0; AGREEMENT_RECORD_WORDS];
+        record[..4].copy_from_slice(&[code, words[0], words[1], common]);
+        let records = core.exchange(self.world, *exchanges, record);
+        if let Some(rank) = records.iter().position(|theirs| (theirs[0], theirs[3]) != (code, common)) {
+            let (me, pe, mine) = (self.world.my_pe(), core.pe(rank), describe(&record));
+            let (sequence, theirs) = (*exchanges, describe(&records[rank]));
             return Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into());
         }
-        Ok(notices.iter().map(|theirs| [theirs[1], theirs[2]]).collect())
+        Ok(records.iter().map(|theirs| [theirs[1], theirs[2]]).collect())
     }
 
     /// Bytes of the block of each member of a team of `n` that its members found.
@@ -746,7 +753,7 @@ impl<'w> Team<'w> {
     fn adopt(&self, born: Born, ranks: &[Rank]) -> Option<Team<'w>> {
         let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
         let pes: Vec<Pe> = ranks.iter().map(|&rank| self.core.pe(rank)).collect();
-        let told = ranks.iter().map(|&rank| (self.core.pe(rank), born.notices[rank][3]));
+        let told = ranks.iter().map(|&rank| (self.core.pe(rank), born.records[rank][3]));
         let bases = self.world.checked_blocks(told, born.block.map_or(0, |(_, bytes)| bytes));
         let tie = Some(Arc::new(self.core.tie(&born)));
         let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.core.memory);
@@ -756,7 +763,7 @@ impl<'w> Team<'w> {
 
     /// Makes sure that all members gave the same two words.
     fn check_words(&self, operation: &'static str, born: &Born) -> Result<()> {
-        let words = |rank: Rank| (born.notices[rank][1], born.notices[rank][2]);
+        let words = |rank: Rank| (born.records[rank][1], born.records[rank][2]);
         let mine = words(self.my_rank());
         let Some(rank) = (0..self.n_pes()).find(|&rank| words(rank) != mine) else { return Ok(()) };
         // The child is known to all, and dropped by all at once.

@@ -18,8 +18,8 @@
 use super::schedule::MAILBOX_BYTES;
 use super::{staging, sync_memory};
 use crate::Pe;
+use crate::agreement_record::AGREEMENT_RECORD_WORDS;
 use crate::memory::segment::Memory;
-use crate::notice::NOTICE_WORDS;
 use crate::symmetric_region::Bases;
 use crate::team::{BlockKind, TeamCore};
 use crate::world::Core;
@@ -43,8 +43,8 @@ const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
 const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
 const PAGES_OFFSET: usize = 1024;
 const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
-/// Bytes of what a member says in an exchange: a notice, and how many calls it has begun in two levels.
-pub(super) const SAID_BYTES: usize = NOTICE_WORDS * 8 + 8;
+/// Bytes of what a member says in an exchange: an agreement record, and how many calls it has begun in two levels.
+pub(super) const SAID_BYTES: usize = AGREEMENT_RECORD_WORDS * 8 + 8;
 const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
 
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
@@ -61,13 +61,13 @@ pub(crate) fn staging_offset(n: usize, slots: usize) -> usize {
     (acknowledgements_offset(n, slots) + 8 * n).next_multiple_of(64)
 }
 
-/// Where the notices of an exchange arrive, by rank, in bytes from the block's start. Two areas are used in
+/// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas are used in
 /// turn: nobody begins the next exchange but one before all have begun the next, and so have read this one.
 pub(crate) fn exchange_offset(n: usize, exchange: u64) -> usize {
     EXCHANGE_OFFSET + (exchange % 2) as usize * n * SAID_BYTES
 }
 
-/// Where this PE's own notice of an exchange lies until it is over.
+/// Where this PE's own agreement record of an exchange lies until it is over.
 pub(crate) fn own_notice_offset(n: usize, exchange: u64) -> usize {
     EXCHANGE_OFFSET + (2 * n + (exchange % 2) as usize) * SAID_BYTES
 }

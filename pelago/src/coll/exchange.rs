@@ -1,4 +1,4 @@
-//! The exchange of notices by a schedule, for members that do not all map each other.
+//! The exchange of agreement records by a schedule, for members that do not all map each other.
 //!
 //! Invariant: its signals have a kind of their own, and its data arrive where no other operation puts any. So
 //! what is found there when the signals have come was sent by the same exchange of the other members.
@@ -68,7 +68,7 @@ impl Core {
         let target_bases = Bases::of((0..n).map(|rank| team.base(rank) + offset).collect());
         let source = team.own_start(&self.memory).wrapping_add(block::own_notice_offset(ranks, exchange));
         let calls = team.levels().map_or(0, Hierarchy::calls).to_ne_bytes();
-        // SAFETY: the block has room for a notice there, and a word, which the exchange but one before has
+        // SAFETY: the block has room for an agreement record there, and a word, which the exchange but one before has
         // left.
         unsafe {
             copy::copy(source, calls.as_ptr(), calls.len());

@@ -5,9 +5,9 @@
 //! all PEs, bit by bit.
 
 use super::batch::zeros;
+use crate::agreement_record::REDUCE;
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::reduction::{Combiner, ReduceOp, Reducible};
-use crate::notice::REDUCE;
 use crate::team::Team;
 use crate::upc::SharedArray;
 use std::sync::Arc;

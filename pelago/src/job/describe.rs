@@ -53,7 +53,7 @@ impl Job {
         if sequence == 0 || !self.routes.are_all_mapped() {
             return format!(" ({call})");
         }
-        let has_come = |pe| self.memory.notice(pe, sequence)[0].load(Ordering::Relaxed) == sequence;
+        let has_come = |pe| self.memory.agreement_record(pe, sequence)[0].load(Ordering::Relaxed) == sequence;
         let missing: Vec<Pe> = (0..self.n_pes()).filter(|&pe| !has_come(pe)).collect();
         format!(" ({call}; PEs {missing:?} have not come)")
     }

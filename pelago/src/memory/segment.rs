@@ -6,7 +6,7 @@
 //! The *limit* is the number of PEs; it is 0 while operations are counted and while the array is closed, and
 //! then every operation takes its cold function.
 //!
-//! What lies in a heap: notices of the runtime, then blocks, one an array, each after a header of
+//! What lies in a heap: agreement records of the runtime, then blocks, one an array, each after a header of
 //! one cache line. The last word of a header counts the sleepers that wait for a change of the part behind it
 //! (docs/decisions/0010).
 
@@ -16,24 +16,24 @@ use crate::memory::heap::HEADER_BYTES;
 use crate::memory::route::{Route, Routes};
 use pelago_fabric::copy;
 use pelago_fabric::shm::Segment;
-use pelago_fabric::shm::segment::{Block, Header, NOTICE_WORDS};
+use pelago_fabric::shm::segment::{AGREEMENT_RECORD_WORDS, Block, Header};
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A PE's two notices, used in turn, lie at the start of its heap, where they are read over the net. Between
+/// A PE's two agreement records, used in turn, lie at the start of its heap, where they are read over the net. Between
 /// PEs that map each other they lie in the PEs' blocks: a page of each heap would cost the start of a large
 /// job too much.
-const NOTICES_OFFSET_BYTES: usize = 0;
+const AGREEMENT_RECORDS_OFFSET_BYTES: usize = 0;
 /// What a leader has learned in an agreement, for the PEs of its node: see `agree`.
-const OUTCOME_OFFSET_BYTES: usize = NOTICES_OFFSET_BYTES + 2 * NOTICE_WORDS * 8;
+const OUTCOME_OFFSET_BYTES: usize = AGREEMENT_RECORDS_OFFSET_BYTES + 2 * AGREEMENT_RECORD_WORDS * 8;
 /// Bytes at the start of every heap that belong to the runtime.
 pub(crate) const RESERVED_BYTES: usize = 4096;
 
 /// What a PE says of itself to those who ask over the net: see `watch`.
-const STANDING_OFFSET_BYTES: usize = OUTCOME_OFFSET_BYTES + NOTICE_WORDS * 8;
+const STANDING_OFFSET_BYTES: usize = OUTCOME_OFFSET_BYTES + AGREEMENT_RECORD_WORDS * 8;
 
 /// Words of the record of the waits of a PE's threads: see `wait/stall`.
 pub(crate) const RECORD_WORDS: usize = 128;
@@ -130,23 +130,23 @@ impl Memory {
         }
     }
 
-    /// Where the notice of an agreement lies in every heap, in bytes from its start.
-    pub(crate) fn notice_offset_bytes(sequence: u64) -> usize {
-        NOTICES_OFFSET_BYTES + (sequence % 2) as usize * NOTICE_WORDS * 8
+    /// Where the agreement record of an agreement lies in every heap, in bytes from its start.
+    pub(crate) fn agreement_record_offset_bytes(sequence: u64) -> usize {
+        AGREEMENT_RECORDS_OFFSET_BYTES + (sequence % 2) as usize * AGREEMENT_RECORD_WORDS * 8
     }
 
-    /// The notice of `pe` for an agreement, as PEs that map each other read it.
-    pub(crate) fn notice(&self, pe: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
-        &self.near_block(pe).notices[(sequence % 2) as usize]
+    /// The agreement record of `pe` for an agreement, as PEs that map each other read it.
+    pub(crate) fn agreement_record(&self, pe: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
+        &self.near_block(pe).records[(sequence % 2) as usize]
     }
 
-    /// The notice of a PE of this node for an agreement, as the others read it over the net.
-    pub(crate) fn net_notice(&self, me: Pe, sequence: u64) -> &[AtomicU64; NOTICE_WORDS] {
-        self.words(me, Memory::notice_offset_bytes(sequence))
+    /// The agreement record of a PE of this node for an agreement, as the others read it over the net.
+    pub(crate) fn net_agreement_record(&self, me: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
+        self.words(me, Memory::agreement_record_offset_bytes(sequence))
     }
 
     /// The outcome of the last agreement in the heap of a PE of this node, which leads it.
-    pub(crate) fn outcome(&self, leader: Pe) -> &[AtomicU64; NOTICE_WORDS] {
+    pub(crate) fn outcome(&self, leader: Pe) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
         self.words(leader, OUTCOME_OFFSET_BYTES)
     }
 

@@ -44,7 +44,7 @@ fn a_job_goes_on_after_a_reset_that_has_lost_nothing() {
         job.put(from, to, round as u64);
         job.put(to, from, round as u64 + 100);
         settle(&job);
-        // Which of both notices it first differs.
+        // Which of both agreement records it first differs.
         let before = socket(&job, from, to);
         if round % 2 == 0 {
             reset(&job, from, to);

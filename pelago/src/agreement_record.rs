@@ -1,4 +1,4 @@
-//! Notices: what the members of a team tell each other in one exchange, and how calls are told apart in it.
+//! Agreement records: what the members of a team tell each other in one exchange, and how calls are told apart in it.
 //!
 //! Invariant: calls of different kinds have different first words: those of `agree` are small, those that
 //! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at 2^33.
@@ -7,12 +7,12 @@ use crate::base::call::Call;
 use crate::coll::call;
 use crate::coll::reduction::Combiner;
 
-/// Words of a notice that say what was dropped.
-pub(crate) const NOTICE_DROPPED_WORDS: usize = 4;
+/// Words of an agreement record that say what was dropped.
+pub(crate) const AGREEMENT_RECORD_DROPPED_WORDS: usize = 4;
 /// Words that the members exchange at once.
-pub(crate) const NOTICE_WORDS: usize = 4 + NOTICE_DROPPED_WORDS;
+pub(crate) const AGREEMENT_RECORD_WORDS: usize = 4 + AGREEMENT_RECORD_DROPPED_WORDS;
 /// The words that a member sends to the others in one exchange.
-pub(crate) type Notice = [u64; NOTICE_WORDS];
+pub(crate) type AgreementRecord = [u64; AGREEMENT_RECORD_WORDS];
 /// A call that makes a team or a space, with two words that each member says of itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Birth {
@@ -51,8 +51,8 @@ impl Birth {
 }
 
 /// The name and arguments of a member's call, for messages.
-pub(crate) fn describe(notice: &Notice) -> String {
-    let &[code, a, b, c, ..] = notice;
+pub(crate) fn describe(record: &AgreementRecord) -> String {
+    let &[code, a, b, c, ..] = record;
     let birth = code.checked_sub(FIRST_BIRTH).and_then(|place| BIRTHS.get(place as usize));
     birth
         .map(|&name| match Combiner::describe(c).filter(|_| name == REDUCE) {
