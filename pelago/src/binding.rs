@@ -392,8 +392,8 @@ impl World {
     /// Two words that are 0 while fence and quiet have nothing to do but to order stores. They may be read by
     /// atomic loads while the world lives. If one is not 0, call [`fence`](World::fence) or
     /// [`quiet`](World::quiet).
-    pub fn attention(&self) -> [*const AtomicU32; 2] {
-        self.attention.words()
+    pub fn outstanding(&self) -> [*const AtomicU32; 2] {
+        self.outstanding.words()
     }
 
     /// Ends the thread that the runtime has in this PE: whether there was one. Whoever does this does not

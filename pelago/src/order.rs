@@ -12,8 +12,8 @@ impl World {
     pub fn fence(&self) {
         // SYNC POINT put-order: releases earlier puts to whoever acquires a later one (Local::wait_until).
         fence(Ordering::Release);
-        if self.attention.is_needed() {
-            self.quiet_attentively();
+        if self.outstanding.is_needed() {
+            self.quiet_outstanding();
         }
     }
 
@@ -24,8 +24,8 @@ impl World {
     pub fn quiet(&self) {
         // SYNC POINT put-order: as above; the full fence also keeps later loads behind earlier stores.
         fence(Ordering::SeqCst);
-        if self.attention.is_needed() {
-            self.quiet_attentively();
+        if self.outstanding.is_needed() {
+            self.quiet_outstanding();
         }
     }
 }

@@ -19,10 +19,10 @@ use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
 use crate::endpoint::{Endpoint, Injector};
 use crate::event::wakers::Wakers;
-use crate::job::attention::Attention;
 use crate::job::barrier_form::Barrier;
 use crate::job::membership::Membership;
 use crate::job::nodes::{self, Placement};
+use crate::job::outstanding::OutstandingFlags;
 use crate::job::upper::{Upper, UpperLayers};
 use crate::job::{Job, is_alone_in_process};
 use crate::join;
@@ -82,7 +82,7 @@ use std::time::Instant;
 pub struct World {
     core: Arc<Core>,
     /// Beside the core, so that fence and quiet reach it by one load less.
-    pub(crate) attention: Attention,
+    pub(crate) outstanding: OutstandingFlags,
 }
 
 /// All of a world, in one place as long as it lives: its service thread has a share of it.
@@ -403,7 +403,7 @@ impl World {
         let net = net.map(|net| Endpoint::new(net, (!tally.is_on()).then_some(failure)));
         panic_message::forget_errors(is_alone_in_process(membership.as_ref()));
         // SAFETY: the words lie in the segment and in the endpoint, both of which the job keeps.
-        let attention = unsafe { Attention::of(&memory, net.as_deref()) };
+        let outstanding = unsafe { OutstandingFlags::of(&memory, net.as_deref()) };
         let job = Job {
             me,
             n_pes,
@@ -412,7 +412,7 @@ impl World {
             routes,
             tally,
             barrier: Barrier::new(net.is_some()),
-            attention,
+            outstanding,
             net,
             no_injector: Injector::none(),
             contexts: Contexts::default(),
@@ -428,7 +428,7 @@ impl World {
         let core = Arc::new(Core::new(engine, settings)?);
         // SAFETY: the core holds the job; it is not moved out of its `Arc` nor borrowed mutably.
         unsafe { core.upper.set(&*core) };
-        World { core, attention }.joined(settings)
+        World { core, outstanding }.joined(settings)
     }
 
     /// Meets the other PEs of this node, and finds out on how many cores they run.

@@ -56,7 +56,7 @@ pub(crate) static mut HOT: Hot = Hot::CLOSED;
 #[repr(C)]
 pub(crate) struct Job {
     /// Two words that are 0 while fence and quiet have nothing to do but to order stores.
-    pub(crate) attention: [*const u32; 2],
+    pub(crate) outstanding: [*const u32; 2],
     /// The world, while a barrier of the library is nothing but one of the world; else null.
     pub(crate) plain: *const World,
     /// The number of this PE; negative while the library is not initialised.
@@ -70,7 +70,7 @@ unsafe impl Sync for Job {}
 
 impl Job {
     /// There is no job.
-    pub(crate) const NONE: Job = Job { attention: [&1, &1], plain: null(), me: -1, n_pes: -1 };
+    pub(crate) const NONE: Job = Job { outstanding: [&1, &1], plain: null(), me: -1, n_pes: -1 };
 }
 
 /// The job of this process.

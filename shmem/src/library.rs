@@ -100,14 +100,14 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let far = library.heap.far();
     let hot = Hot { limit, start, bytes: usable, parts, looked_at_bytes, far };
     let plain: *const World = if limit > 0 { world } else { null() };
-    let attention = match &library.checks {
-        None => world.attention().map(|word| word.cast()),
-        Some(_) => Job::NONE.attention,
+    let outstanding = match &library.checks {
+        None => world.outstanding().map(|word| word.cast()),
+        Some(_) => Job::NONE.outstanding,
     };
     // SAFETY: initialisation runs beside no other call.
     unsafe {
         LIBRARY = Box::into_raw(Box::new(library));
-        JOB = Job { attention, plain, me: world.my_pe() as c_int, n_pes: world.n_pes() as c_int };
+        JOB = Job { outstanding, plain, me: world.my_pe() as c_int, n_pes: world.n_pes() as c_int };
         HOT = hot;
     }
     Ok(())

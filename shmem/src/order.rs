@@ -43,10 +43,10 @@ pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
 #[inline(always)]
 fn is_needed() -> bool {
     // SAFETY: they point to words that are accessed as atomics only.
-    let attention = unsafe { JOB.attention.map(|word| pelago::binding::copy::load(word)) };
+    let outstanding = unsafe { JOB.outstanding.map(|word| pelago::binding::copy::load(word)) };
     // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
     atomic_fence(Ordering::Acquire);
-    attention[0] | attention[1] != 0
+    outstanding[0] | outstanding[1] != 0
 }
 
 /// `shmem_pe_quiet`: quiet as far as the listed PEs are concerned; "a full quiet is legal".

@@ -59,8 +59,8 @@ impl Contexts {
     }
 
     /// Whether something was started through one of them since it was last quiet.
-    pub(crate) fn is_any_marked(&self) -> bool {
-        self.are_any() && self.all().iter().any(|context| context.is_marked())
+    pub(crate) fn have_outstanding(&self) -> bool {
+        self.are_any() && self.all().iter().any(|context| context.has_outstanding())
     }
 
     /// Shuts them all.

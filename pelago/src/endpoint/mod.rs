@@ -416,13 +416,13 @@ impl Endpoint {
     }
 
     /// Whether something was started here since the last quiet.
-    pub(crate) fn is_marked(&self) -> bool {
+    pub(crate) fn has_outstanding(&self) -> bool {
         self.injector.unquiet().read() != 0
     }
 
     /// Whether nothing was started here since all was known to be complete, and more can be.
     pub(crate) fn is_settled(&self) -> bool {
-        !self.is_shut() && !self.is_marked() && !self.has_followers()
+        !self.is_shut() && !self.has_outstanding() && !self.has_followers()
     }
 
     fn has_followers(&self) -> bool {

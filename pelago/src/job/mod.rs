@@ -4,7 +4,6 @@
 //! Invariant: nothing here waits for other PEs.
 
 pub(crate) mod affinity;
-pub(crate) mod attention;
 pub(crate) mod barrier_form;
 pub(crate) mod business_card;
 pub(crate) mod callback;
@@ -13,11 +12,12 @@ mod doorbells;
 pub(crate) mod fabrics;
 pub(crate) mod membership;
 pub(crate) mod nodes;
+pub(crate) mod outstanding;
 pub(crate) mod upper;
 
-use self::attention::Attention;
 use self::barrier_form::{Barrier, FLAGS_PES_MAX};
 use self::membership::Membership;
+use self::outstanding::OutstandingFlags;
 use self::upper::UpperLayers;
 use crate::Pe;
 use crate::base::counters::Tally;
@@ -40,7 +40,7 @@ pub struct Job {
     pub(crate) routes: Routes,
     pub(crate) tally: Tally,
     pub(crate) barrier: Barrier,
-    pub(crate) attention: Attention,
+    pub(crate) outstanding: OutstandingFlags,
     /// The way to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Endpoint>>,
     /// The injector where nothing is injected: it is never open.

@@ -11,8 +11,8 @@ impl Engine {
         // SYNC POINT put-order: releases earlier puts to whoever acquires a later one by `Local::wait_until`.
         // The full fence also keeps later loads behind earlier stores.
         fence(Ordering::SeqCst);
-        if self.attention.is_needed() {
-            self.quiet_attentively();
+        if self.outstanding.is_needed() {
+            self.quiet_outstanding();
         }
     }
 
@@ -21,8 +21,8 @@ impl Engine {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    pub(crate) fn quiet_attentively(&self) {
-        if let Some(net) = self.net.as_ref().filter(|_| self.attention.is_unquiet()) {
+    pub(crate) fn quiet_outstanding(&self) {
+        if let Some(net) = self.net.as_ref().filter(|_| self.outstanding.is_unquiet()) {
             net.quiet(self);
             // SYNC POINT put-order: what progress has executed here comes before what follows.
             fence(Ordering::SeqCst);

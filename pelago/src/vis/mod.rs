@@ -31,10 +31,10 @@ use std::sync::Arc;
 
 /// Runs of up to so many bytes are packed into messages, if there are enough of them. A put of its own costs
 /// a processor and a network card some 100 ns, in which a network of 10 GB/s moves 1 KiB; but what is packed
-/// is copied twice, and waits for the target's attention.
+/// is copied twice, and waits for the target's outstanding.
 const PACKED_RUN_BYTES: usize = 256;
 /// The least number of such runs that are packed. A message and its answer cost two calls at each of the two
-/// PEs, as much as four puts; fewer puts than these are not worth waiting for the target's attention.
+/// PEs, as much as four puts; fewer puts than these are not worth waiting for the target's outstanding.
 const PACKED_RUNS_MIN: usize = 16;
 /// A message that does not hold so many of the longest runs to be packed does not pay, so these are shorter
 /// where messages are.

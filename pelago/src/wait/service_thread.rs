@@ -82,7 +82,8 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
                     control.sleep(None, GATHERING);
                 }
                 // No bell rings for contexts, which move in calls as well where anything does.
-                let may_rest = engine.outbox.is_empty() && !(*is_urgent && engine.contexts.is_any_marked());
+                let may_rest =
+                    engine.outbox.is_empty() && !(*is_urgent && engine.contexts.have_outstanding());
                 let bound = if may_rest { SLEEP_BOUND } else { GATHERING };
                 if !net.has_waiters() && net.may_sleep() {
                     // SYNC POINT guard: releases what was taken before.
