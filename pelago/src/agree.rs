@@ -1,14 +1,15 @@
 //! Agreement: a collective call that all PEs must make with the same arguments, and that says so if they do
 //! not.
 //!
-//! Each PE publishes an agreement record of its call and passes a barrier. On one node it then compares all agreement records with
-//! its own. On several nodes the barrier joins the votes of all ([`Vote`]), and agreement records are read only to find
-//! the PE that makes another call. Two agreement records are used in turn: nobody publishes the next but one before
-//! everybody has passed the barrier of the next, and so has read this one.
+//! Each PE publishes an agreement record of its call and passes a barrier. On one node it then compares all
+//! agreement records with its own. On several nodes the barrier joins the votes of all ([`Vote`]), and
+//! agreement records are read only to find the PE that makes another call. Two agreement records are used in
+//! turn: nobody publishes the next but one before everybody has passed the barrier of the next, and so has
+//! read this one.
 //!
-//! The agreement record, or the vote, also carries which arrays the PE has dropped. An array's memory is reclaimed at
-//! the next agreement after the last PE has dropped it: dropping is local, needs no order, and never waits
-//! (docs/decisions/0004).
+//! The agreement record, or the vote, also carries which arrays the PE has dropped. An array's memory is
+//! reclaimed at the next agreement after the last PE has dropped it: dropping is local, needs no order, and
+//! never waits (docs/decisions/0004).
 
 use crate::Pe;
 use crate::base::call::{ArraySet, CALL_WORDS, Call, waiting_for};
@@ -19,11 +20,11 @@ use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
 use crate::world::Core;
-use pelago_fabric::shm::segment::AGREEMENT_RECORD_WORDS;
+use pelago_fabric::shm::segment::AGREEMENT_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::MutexGuard;
 
-const _: () = assert!(VOTE_WORDS < AGREEMENT_RECORD_WORDS);
+const _: () = assert!(VOTE_WORDS < AGREEMENT_WORDS);
 
 /// A thread's right to make collective calls.
 pub(crate) struct Collective<'w> {
@@ -110,7 +111,7 @@ impl Core {
         if record[0].load(Ordering::Acquire) != sequence {
             return Vote::VOID;
         }
-        let words: [u64; AGREEMENT_RECORD_WORDS] = std::array::from_fn(|i| record[i].load(Ordering::Relaxed));
+        let words: [u64; AGREEMENT_WORDS] = std::array::from_fn(|i| record[i].load(Ordering::Relaxed));
         let (call, dropped) = words[1..].split_at(CALL_WORDS - 1);
         let whole = "a record has words for a call and a set";
         Vote::of(sequence, call.try_into().expect(whole), dropped.try_into().expect(whole))
@@ -134,7 +135,7 @@ impl Core {
     }
 
     /// Where a PE publishes that is mapped here: where all others read it.
-    fn agreement_record_here(&self, pe: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
+    fn agreement_record_here(&self, pe: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_WORDS] {
         match self.routes.are_all_mapped() {
             true => self.memory.agreement_record(pe, sequence),
             false => self.memory.net_agreement_record(pe, sequence),
@@ -143,20 +144,15 @@ impl Core {
 
     /// What `pe` has published. Of its set of dropped arrays only the words in which this PE has some are
     /// read where it is mapped.
-    fn agreement_record_of(
-        &self,
-        pe: Pe,
-        sequence: u64,
-        dropped: &ArraySet,
-    ) -> [u64; AGREEMENT_RECORD_WORDS] {
-        let mut words = [0u64; AGREEMENT_RECORD_WORDS];
+    fn agreement_record_of(&self, pe: Pe, sequence: u64, dropped: &ArraySet) -> [u64; AGREEMENT_WORDS] {
+        let mut words = [0u64; AGREEMENT_WORDS];
         match self.routes.to(pe) {
             Route::Mapped => {
                 let record = self.agreement_record_here(pe, sequence);
                 // SYNC POINT agreement record: acquires what the PE did before it published; see `publish`.
                 words[0] = record[0].load(Ordering::Acquire);
                 let is_needed = |i: usize| i < CALL_WORDS || dropped[i - CALL_WORDS] != 0;
-                for i in (1..AGREEMENT_RECORD_WORDS).filter(|&i| is_needed(i)) {
+                for i in (1..AGREEMENT_WORDS).filter(|&i| is_needed(i)) {
                     words[i] = record[i].load(Ordering::Relaxed);
                 }
             }
@@ -164,8 +160,8 @@ impl Core {
                 let offset_bytes = Memory::agreement_record_offset_bytes(sequence);
                 let source = RemoteAddress { operation: "agree", pe, offset_bytes };
                 let (into, bytes) = (words.as_mut_ptr().cast(), size_of_val(&words));
-                // SAFETY: the agreement records lie at the start of every heap; without a counter the data are there
-                // when the call returns.
+                // SAFETY: the agreement records lie at the start of every heap; without a counter the data
+                // are there when the call returns.
                 unsafe { self.net_endpoint().get(self, source, into, bytes, None) };
             }
         }
@@ -173,13 +169,7 @@ impl Core {
     }
 
     #[track_caller]
-    fn compare(
-        &self,
-        pe: Pe,
-        record: &[u64; AGREEMENT_RECORD_WORDS],
-        sequence: u64,
-        call: Call,
-    ) -> Result<()> {
+    fn compare(&self, pe: Pe, record: &[u64; AGREEMENT_WORDS], sequence: u64, call: Call) -> Result<()> {
         let &[number, code, a, b, ..] = record;
         if number == sequence && [code, a, b] == call.words() {
             return Ok(());
@@ -193,11 +183,11 @@ impl Core {
     }
 }
 
-/// Writes an agreement record, its number last: whoever reads the number sees the rest, and everything this PE did
-/// before on whatever thread. So an agreement does not depend on which thread of this PE arrives at the
-/// barrier.
+/// Writes an agreement record, its number last: whoever reads the number sees the rest, and everything this
+/// PE did before on whatever thread. So an agreement does not depend on which thread of this PE arrives at
+/// the barrier.
 #[track_caller]
-fn publish(record: &[AtomicU64; AGREEMENT_RECORD_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
+fn publish(record: &[AtomicU64; AGREEMENT_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
     let [code, a, b] = call.words();
     for (word, value) in record.iter().skip(1).zip([code, a, b].iter().chain(dropped)) {
         if word.load(Ordering::Relaxed) != *value {

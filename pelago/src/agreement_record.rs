@@ -1,4 +1,5 @@
-//! Agreement records: what the members of a team tell each other in one exchange, and how calls are told apart in it.
+//! Agreement records: what the members of a team tell each other in one exchange, and how calls are told
+//! apart in it.
 //!
 //! Invariant: calls of different kinds have different first words: those of `agree` are small, those that
 //! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at 2^33.
@@ -8,11 +9,11 @@ use crate::coll::call;
 use crate::coll::reduction::Combiner;
 
 /// Words of an agreement record that say what was dropped.
-pub(crate) const AGREEMENT_RECORD_DROPPED_WORDS: usize = 4;
+pub(crate) const AGREEMENT_DROPPED_WORDS: usize = 4;
 /// Words that the members exchange at once.
-pub(crate) const AGREEMENT_RECORD_WORDS: usize = 4 + AGREEMENT_RECORD_DROPPED_WORDS;
+pub(crate) const AGREEMENT_WORDS: usize = 4 + AGREEMENT_DROPPED_WORDS;
 /// The words that a member sends to the others in one exchange.
-pub(crate) type AgreementRecord = [u64; AGREEMENT_RECORD_WORDS];
+pub(crate) type AgreementRecord = [u64; AGREEMENT_WORDS];
 /// A call that makes a team or a space, with two words that each member says of itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Birth {

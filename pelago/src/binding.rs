@@ -94,8 +94,8 @@ impl Far {
     fn put_again(injector: &Injector, kept: Kept, bytes: usize) {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
         let target = RemoteAddress { operation: "p", pe, offset_bytes };
-        // SAFETY: `put` has named itself, and the endpoint and the world of what was started are there as long
-        // as the array; without a counter the source is free when this returns.
+        // SAFETY: `put` has named itself, and the endpoint and the world of what was started are there as
+        // long as the array; without a counter the source is free when this returns.
         unsafe {
             let Far { endpoint, world, .. } = *origin.cast::<Far>();
             (*endpoint).put(&*world, target, value.as_ptr(), bytes, None);
@@ -124,8 +124,8 @@ impl Far {
     /// # Safety
     /// As it was started, into this place.
     unsafe fn finish_get(get: Unfinished, into: *mut u8, bytes: usize) {
-        // SAFETY: `get` has named itself, and the endpoint and the world of what was started are there as long
-        // as the array; the caller vouches for the place.
+        // SAFETY: `get` has named itself, and the endpoint and the world of what was started are there as
+        // long as the array; the caller vouches for the place.
         unsafe {
             let Far { endpoint, world, .. } = *get.origin.cast::<Far>();
             (*endpoint).finish_get(&*world, get, into, bytes);

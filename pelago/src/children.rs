@@ -4,7 +4,7 @@
 //! differs is which of them a PE has dropped. What all have dropped is given back, at the next call of that
 //! kind, in which the members tell each other what they have dropped.
 
-use crate::agreement_record::{AGREEMENT_RECORD_DROPPED_WORDS, AgreementRecord};
+use crate::agreement_record::{AGREEMENT_DROPPED_WORDS, AgreementRecord};
 use crate::base::locked::locked;
 use crate::memory::usage::Space;
 use crate::team::TeamCore;
@@ -105,8 +105,8 @@ impl Children {
     }
 
     /// What this PE has dropped, as bits.
-    pub(crate) fn dropped(&self) -> [u64; AGREEMENT_RECORD_DROPPED_WORDS] {
-        let mut words = [0; AGREEMENT_RECORD_DROPPED_WORDS];
+    pub(crate) fn dropped(&self) -> [u64; AGREEMENT_DROPPED_WORDS] {
+        let mut words = [0; AGREEMENT_DROPPED_WORDS];
         for (i, _) in self.children.iter().enumerate().filter(|(_, child)| child.is_dropped) {
             words[i / 64] |= 1 << (i % 64);
         }

@@ -1,5 +1,5 @@
-//! Symmetric regions: PEs that share symmetric memory, and where it lies on each of them. The world is one, of all PEs
-//! and their heaps; each space is one, of the members of a team and a block of each one's pool.
+//! Symmetric regions: PEs that share symmetric memory, and where it lies on each of them. The world is one,
+//! of all PEs and their heaps; each space is one, of the members of a team and a block of each one's pool.
 //!
 //! Invariant: the members allocate in the same order and reclaim the same sets, so an array lies at the same
 //! offset from each member's base. Members are named by their rank: in the world that is the number of the
@@ -28,7 +28,7 @@ const ALIGN_BYTES_MAX: usize = REGION_ALIGN_BYTES;
 /// The same in a space: that of the blocks of a pool that spaces are made of.
 pub(crate) const SPACE_ALIGN_BYTES: usize = 4096;
 /// The most arrays that can be alive at once in a space.
-const SPACE_ARRAYS_MAX: usize = crate::agreement_record::AGREEMENT_RECORD_DROPPED_WORDS * 64;
+const SPACE_ARRAYS_MAX: usize = crate::agreement_record::AGREEMENT_DROPPED_WORDS * 64;
 
 /// Where something begins in the region of each member, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,9 +9,7 @@
 //! make the next team or space from the parent (as arrays: docs/decisions/0004).
 
 use crate::Pe;
-use crate::agreement_record::{
-    AGREEMENT_RECORD_DROPPED_WORDS, AGREEMENT_RECORD_WORDS, AgreementRecord, Birth, describe,
-};
+use crate::agreement_record::{AGREEMENT_DROPPED_WORDS, AGREEMENT_WORDS, AgreementRecord, Birth, describe};
 use crate::base::awaited::Awaited;
 use crate::base::call::Call;
 use crate::base::error::{ErrorKind, Result};
@@ -36,7 +34,7 @@ use pelago_fabric::sync::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Teams and spaces made from one team that can be alive at once.
-const CHILDREN_MAX: usize = AGREEMENT_RECORD_DROPPED_WORDS * 64;
+const CHILDREN_MAX: usize = AGREEMENT_DROPPED_WORDS * 64;
 /// In an agreement record: this member has no room.
 const NO_ROOM: u64 = u64::MAX;
 
@@ -268,8 +266,8 @@ impl TeamCore {
         ))
     }
 
-    /// What all members say, by rank, when each says `agreement record`. It is an agreement: where a member makes a
-    /// call of another kind, the job ends.
+    /// What all members say, by rank, when each says `agreement record`. It is an agreement: where a member
+    /// makes a call of another kind, the job ends.
     #[track_caller]
     fn exchange(
         self: &Arc<Self>,
@@ -340,7 +338,7 @@ impl TeamCore {
         let [code, a, b] = call.words();
         // Spaces of one team are told apart.
         let mut record: AgreementRecord = [code, a, b, region.number(), 0, 0, 0, 0];
-        record[4..].copy_from_slice(&dropped[..AGREEMENT_RECORD_DROPPED_WORDS]);
+        record[4..].copy_from_slice(&dropped[..AGREEMENT_DROPPED_WORDS]);
         let records = self.exchange(world, *exchanges, record);
         let mut dropped_by_all = dropped;
         for (rank, theirs) in records.iter().enumerate() {
@@ -357,7 +355,7 @@ impl TeamCore {
     pub(crate) fn check_call(self: &Arc<Self>, world: &Core, words: [u64; 4]) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
-        let mut record: AgreementRecord = [0; AGREEMENT_RECORD_WORDS];
+        let mut record: AgreementRecord = [0; AGREEMENT_WORDS];
         record[..4].copy_from_slice(&words);
         let records = self.exchange(world, *exchanges, record);
         let mut ranks = records.iter().enumerate();
@@ -725,7 +723,7 @@ impl<'w> Team<'w> {
         let mut exchanges = core.exchanging(self.world);
         *exchanges += 1;
         let code = Birth { operation, words }.code();
-        let mut record: AgreementRecord = [0; AGREEMENT_RECORD_WORDS];
+        let mut record: AgreementRecord = [0; AGREEMENT_WORDS];
         record[..4].copy_from_slice(&[code, words[0], words[1], common]);
         let records = core.exchange(self.world, *exchanges, record);
         if let Some(rank) = records.iter().position(|theirs| (theirs[0], theirs[3]) != (code, common)) {

@@ -37,7 +37,7 @@ const RING_BYTES_MAX: usize = 64 << 20;
 const RINGS: usize = 2;
 
 /// Words in a PE's agreement record: what it says of itself to the others when they must agree.
-pub const AGREEMENT_RECORD_WORDS: usize = 72;
+pub const AGREEMENT_WORDS: usize = 72;
 /// Words of the bit set of CPUs.
 const CPU_WORDS: usize = 16;
 /// Room for the text of a failure.
@@ -175,7 +175,7 @@ pub struct Block {
     /// The two ends of its inbox for answers.
     pub answers: Positions,
     /// What it says when all must agree; two, used in turn.
-    pub records: [CacheLine<[AtomicU64; AGREEMENT_RECORD_WORDS]>; 2],
+    pub records: [CacheLine<[AtomicU64; AGREEMENT_WORDS]>; 2],
     /// Its last error before it left, if there was one: written before `departure` says that it has left.
     pub last_error: Failure,
 }

@@ -64,15 +64,15 @@ impl PeerRing {
         true
     }
 
-    /// Claims room for a request of a few arguments, to be sent by [`send_short`](PeerRing::send_short) at once;
-    /// nothing if there is none now.
+    /// Claims room for a request of a few arguments, to be sent by [`send_short`](PeerRing::send_short) at
+    /// once; nothing if there is none now.
     #[inline(always)]
     pub(super) fn try_claim_short(&self) -> Option<ClaimedCell> {
         if self.is_open() { self.requests.claim_cell() } else { None }
     }
 
-    /// Sends a request of a few arguments and nothing else, which [`settle`](PeerRing::settle) must follow if it
-    /// says so.
+    /// Sends a request of a few arguments and nothing else, which [`settle`](PeerRing::settle) must follow if
+    /// it says so.
     #[inline(always)]
     pub(super) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
         let position = self.requests.send_halves(claimed, me, header, args);

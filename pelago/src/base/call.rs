@@ -2,14 +2,14 @@
 
 use crate::base::kind::ObjectKind;
 use crate::base::semaphore_kind::SemaphoreKind;
-use pelago_fabric::shm::segment::AGREEMENT_RECORD_WORDS;
+use pelago_fabric::shm::segment::AGREEMENT_WORDS;
 use std::cell::Cell;
 use std::fmt;
 
 /// Words of an agreement record before the set of dropped arrays: number, call, two arguments.
 pub(crate) const CALL_WORDS: usize = 4;
 /// Words of the set of dropped arrays.
-pub(crate) const DROPPED_WORDS: usize = AGREEMENT_RECORD_WORDS - CALL_WORDS;
+pub(crate) const DROPPED_WORDS: usize = AGREEMENT_WORDS - CALL_WORDS;
 
 /// In the first word of a call: where the kind of its object begins.
 const KIND_SHIFT: u32 = 8;

@@ -1,8 +1,8 @@
 //! The block of a team in the pool of each member: what lies where.
 //!
 //! ```text
-//! | begun | meeting | staging slots | kinds | started | agreements | pages of the staging slots | exchange | slots |
-//! | acknowledgements | staging buffers |
+//! | begun | meeting | staging slots | kinds | started | agreements | pages of the staging slots | exchange |
+//! | slots | acknowledgements | staging buffers |
 //! ```
 //! The first seven are for direct operations between members that map each other: all of the team, or those
 //! of one node of it. The next three are for schedules over whatever carries puts. Staging buffers are there
@@ -18,7 +18,7 @@
 use super::schedule::MAILBOX_BYTES;
 use super::{staging, sync_memory};
 use crate::Pe;
-use crate::agreement_record::AGREEMENT_RECORD_WORDS;
+use crate::agreement_record::AGREEMENT_WORDS;
 use crate::memory::segment::Memory;
 use crate::symmetric_region::Bases;
 use crate::team::{BlockKind, TeamCore};
@@ -43,8 +43,9 @@ const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
 const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
 const PAGES_OFFSET: usize = 1024;
 const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
-/// Bytes of what a member says in an exchange: an agreement record, and how many calls it has begun in two levels.
-pub(super) const SAID_BYTES: usize = AGREEMENT_RECORD_WORDS * 8 + 8;
+/// Bytes of what a member says in an exchange: an agreement record, and how many calls it has begun in two
+/// levels.
+pub(super) const SAID_BYTES: usize = AGREEMENT_WORDS * 8 + 8;
 const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
 
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
@@ -61,8 +62,9 @@ pub(crate) fn staging_offset(n: usize, slots: usize) -> usize {
     (acknowledgements_offset(n, slots) + 8 * n).next_multiple_of(64)
 }
 
-/// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas are used in
-/// turn: nobody begins the next exchange but one before all have begun the next, and so have read this one.
+/// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas are
+/// used in turn: nobody begins the next exchange but one before all have begun the next, and so have read
+/// this one.
 pub(crate) fn exchange_offset(n: usize, exchange: u64) -> usize {
     EXCHANGE_OFFSET + (exchange % 2) as usize * n * SAID_BYTES
 }

@@ -1,17 +1,17 @@
 //! Direct forms: blocking operations of members that map each other, without a request or a schedule.
 //!
 //! Every direct operation has a number, which each member writes to its own word, `begun`, when it begins. A
-//! small one goes over *staging slots*: who contributes shows its data on its staging slot of that number, and who needs
-//! them reads them there. In a large one members read and write each other's source and target themselves:
-//! data are copied once, and results computed by all members together, each its part.
+//! small one goes over *staging slots*: who contributes shows its data on its staging slot of that number,
+//! and who needs them reads them there. In a large one members read and write each other's source and target
+//! themselves: data are copied once, and results computed by all members together, each its part.
 //!
 //! An agreement has a kind of its own: before a member begins one, it writes the number to its word of kinds,
 //! which nothing else writes to, and it shows its data when all members have begun the same agreement.
 //!
-//! Invariant: a member that has begun an operation is done with all staging slots of earlier ones. A staging slot is
-//! written again, [`BOARDS`] operations later, only when all members have begun a later operation than that
-//! of its old contents. Elements are combined in the order of ranks, each result by one member or by all
-//! alike, so results are the same everywhere and do not depend on the form.
+//! Invariant: a member that has begun an operation is done with all staging slots of earlier ones. A staging
+//! slot is written again, [`BOARDS`] operations later, only when all members have begun a later operation
+//! than that of its old contents. Elements are combined in the order of ranks, each result by one member or
+//! by all alike, so results are the same everywhere and do not depend on the form.
 
 use super::block::{BOARDS, PAGE_BYTES, STAGING_SLOT_BYTES};
 use super::reduction::Combiner;
@@ -157,7 +157,8 @@ impl Direct<'_> {
     unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
         self.make_room(number);
         let slot = self.team.own_staging_slot(number);
-        // SAFETY: the staging slot has room for so many bytes, and is free; the caller vouches for the source.
+        // SAFETY: the staging slot has room for so many bytes, and is free; the caller vouches for the
+        // source.
         unsafe {
             match bytes {
                 0..=STAGING_SLOT_BYTES => copy::transfer(slot.inline, source, bytes),
@@ -327,8 +328,8 @@ impl Direct<'_> {
     #[track_caller]
     pub(crate) unsafe fn broadcast_word(&self, root: Rank, source: *const u64, target: *mut u64) {
         let number = self.begin();
-        // SAFETY: a staging slot has room for a word, aligned, and its stamp is accessed as an atomic only; the
-        // caller vouches for source and target.
+        // SAFETY: a staging slot has room for a word, aligned, and its stamp is accessed as an atomic only.
+        // The caller vouches for source and target.
         unsafe {
             if self.team.my_rank() == root {
                 let slot = self.team.own_staging_slot(number);

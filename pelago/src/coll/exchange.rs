@@ -68,8 +68,8 @@ impl Core {
         let target_bases = Bases::of((0..n).map(|rank| team.base(rank) + offset).collect());
         let source = team.own_start(&self.memory).wrapping_add(block::own_notice_offset(ranks, exchange));
         let calls = team.levels().map_or(0, Hierarchy::calls).to_ne_bytes();
-        // SAFETY: the block has room for an agreement record there, and a word, which the exchange but one before has
-        // left.
+        // SAFETY: the block has room for an agreement record there, and a word, which the exchange but one
+        // before has left.
         unsafe {
             copy::copy(source, calls.as_ptr(), calls.len());
             copy::copy(source.add(calls.len()), value.as_ptr(), value.len());

@@ -101,8 +101,8 @@ impl<'a, T: Element> Span<'a, T> {
         self.len * size_of::<T>() == 8 && is_aligned && self.is_plain_like(other, world)
     }
 
-    /// Whether both fit on a staging slot, being elements of open arrays of this world, and not only some of the
-    /// same.
+    /// Whether both fit on a staging slot, being elements of open arrays of this world, and not only some of
+    /// the same.
     #[inline(always)]
     pub(super) fn is_small_like(&self, other: &Span<'_, T>, world: &World) -> bool {
         let bytes = self.len * size_of::<T>();

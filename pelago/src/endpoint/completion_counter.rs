@@ -1,5 +1,5 @@
-//! CompletionCounters: how many of a group of operations over the net are under way, by a token that the provider hands
-//! back when one is sent or complete.
+//! CompletionCounters: how many of a group of operations over the net are under way, by a token that the
+//! provider hands back when one is sent or complete.
 //!
 //! Invariant: an operation is counted before it is given to the provider, and leaves the counts once, by an
 //! event or at once. A counter's slot is reused only after its counts are 0. Operations between PEs that map

@@ -93,8 +93,8 @@ impl RemoteAddress {
 }
 
 impl Endpoint {
-    /// An endpoint over this net. It injects if the net moves by itself and can, and there is the record of the
-    /// job's failure, as there is not while operations are counted. That is in memory which the world
+    /// An endpoint over this net. It injects if the net moves by itself and can, and there is the record of
+    /// the job's failure, as there is not while operations are counted. That is in memory which the world
     /// keeps for as long as the endpoint is used.
     pub(crate) fn new(net: Net, failure: Option<&Failure>) -> Arc<Endpoint> {
         let own = failure
@@ -368,8 +368,8 @@ impl Endpoint {
         self.moves_by_itself
     }
 
-    /// Whether a message of this endpoint arrives behind the puts that were started here before it to the same
-    /// PE.
+    /// Whether a message of this endpoint arrives behind the puts that were started here before it to the
+    /// same PE.
     pub(crate) fn keeps_messages_behind_puts(&self) -> bool {
         self.keeps_messages_behind_puts
     }

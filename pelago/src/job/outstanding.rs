@@ -1,8 +1,8 @@
 //! Fence and quiet: the order and the completion of one-sided operations.
 //!
 //! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. Two
-//! words, the *outstanding*, tell whether there is more to do: the number of the node's sleepers that wait for
-//! data and may have to be woken; and the mark of what was started over the net since the last quiet (the
+//! words, the *outstanding*, tell whether there is more to do: the number of the node's sleepers that wait
+//! for data and may have to be woken; and the mark of what was started over the net since the last quiet (the
 //! injector's mark). In a job without a net the mark is 0 for ever. Over a net that moves only in calls of
 //! the runtime it is 1 for ever, as a quiet moves it.
 

@@ -16,24 +16,24 @@ use crate::memory::heap::HEADER_BYTES;
 use crate::memory::route::{Route, Routes};
 use pelago_fabric::copy;
 use pelago_fabric::shm::Segment;
-use pelago_fabric::shm::segment::{AGREEMENT_RECORD_WORDS, Block, Header};
+use pelago_fabric::shm::segment::{AGREEMENT_WORDS, Block, Header};
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A PE's two agreement records, used in turn, lie at the start of its heap, where they are read over the net. Between
-/// PEs that map each other they lie in the PEs' blocks: a page of each heap would cost the start of a large
-/// job too much.
+/// A PE's two agreement records, used in turn, lie at the start of its heap, where they are read over the
+/// net. Between PEs that map each other they lie in the PEs' blocks: a page of each heap would cost the start
+/// of a large job too much.
 const AGREEMENT_RECORDS_OFFSET_BYTES: usize = 0;
 /// What a leader has learned in an agreement, for the PEs of its node: see `agree`.
-const OUTCOME_OFFSET_BYTES: usize = AGREEMENT_RECORDS_OFFSET_BYTES + 2 * AGREEMENT_RECORD_WORDS * 8;
+const OUTCOME_OFFSET_BYTES: usize = AGREEMENT_RECORDS_OFFSET_BYTES + 2 * AGREEMENT_WORDS * 8;
 /// Bytes at the start of every heap that belong to the runtime.
 pub(crate) const RESERVED_BYTES: usize = 4096;
 
 /// What a PE says of itself to those who ask over the net: see `watch`.
-const STANDING_OFFSET_BYTES: usize = OUTCOME_OFFSET_BYTES + AGREEMENT_RECORD_WORDS * 8;
+const STANDING_OFFSET_BYTES: usize = OUTCOME_OFFSET_BYTES + AGREEMENT_WORDS * 8;
 
 /// Words of the record of the waits of a PE's threads: see `wait/stall`.
 pub(crate) const RECORD_WORDS: usize = 128;
@@ -132,21 +132,21 @@ impl Memory {
 
     /// Where the agreement record of an agreement lies in every heap, in bytes from its start.
     pub(crate) fn agreement_record_offset_bytes(sequence: u64) -> usize {
-        AGREEMENT_RECORDS_OFFSET_BYTES + (sequence % 2) as usize * AGREEMENT_RECORD_WORDS * 8
+        AGREEMENT_RECORDS_OFFSET_BYTES + (sequence % 2) as usize * AGREEMENT_WORDS * 8
     }
 
     /// The agreement record of `pe` for an agreement, as PEs that map each other read it.
-    pub(crate) fn agreement_record(&self, pe: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
+    pub(crate) fn agreement_record(&self, pe: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_WORDS] {
         &self.near_block(pe).records[(sequence % 2) as usize]
     }
 
     /// The agreement record of a PE of this node for an agreement, as the others read it over the net.
-    pub(crate) fn net_agreement_record(&self, me: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
+    pub(crate) fn net_agreement_record(&self, me: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_WORDS] {
         self.words(me, Memory::agreement_record_offset_bytes(sequence))
     }
 
     /// The outcome of the last agreement in the heap of a PE of this node, which leads it.
-    pub(crate) fn outcome(&self, leader: Pe) -> &[AtomicU64; AGREEMENT_RECORD_WORDS] {
+    pub(crate) fn outcome(&self, leader: Pe) -> &[AtomicU64; AGREEMENT_WORDS] {
         self.words(leader, OUTCOME_OFFSET_BYTES)
     }
 
@@ -194,8 +194,8 @@ impl Memory {
         assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
     }
 
-    /// The place of `len` elements at `offset_bytes` in the memory of every member of a region. This PE, `me`,
-    /// has its part at the region offset `own_bytes`.
+    /// The place of `len` elements at `offset_bytes` in the memory of every member of a region. This PE,
+    /// `me`, has its part at the region offset `own_bytes`.
     ///
     /// # Safety
     /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory

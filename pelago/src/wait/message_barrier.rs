@@ -1,8 +1,9 @@
-//! Message barriers: every PE of a job with a net has come to a point of its life, and knows that the others have.
+//! Message barriers: every PE of a job with a net has come to a point of its life, and knows that the others
+//! have.
 //!
-//! Invariant: a message barrier needs messages only, so that it works before any PE may touch another's memory, and
-//! after the last time that it may. The word goes up a tree of the PEs to PE 0 and down again: a PE tells its
-//! parent when it and all below it have come, and its children when everybody has.
+//! Invariant: a message barrier needs messages only, so that it works before any PE may touch another's
+//! memory, and after the last time that it may. The word goes up a tree of the PEs to PE 0 and down again: a
+//! PE tells its parent when it and all below it have come, and its children when everybody has.
 
 use super::engine::Engine;
 use crate::Pe;

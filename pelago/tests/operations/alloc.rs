@@ -309,8 +309,8 @@ fn the_end_of_a_phase_is_no_anonymous_barrier() {
 #[test]
 fn a_barrier_does_not_agree_with_an_allocation() {
     spmd(2, |world| {
-        // Both distances: the agreement record that is left lies in the slot that the other PE reads, or in the other
-        // one.
+        // Both distances: the agreement record that is left lies in the slot that the other PE reads, or in
+        // the other one.
         for barriers in 1..=2 {
             let meet = || (0..barriers).for_each(|_| world.barrier());
             if world.my_pe() == 0 {
