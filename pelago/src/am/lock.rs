@@ -49,7 +49,7 @@ impl<T> HandlerLock<T> {
 
     /// Takes it if nobody holds it.
     pub fn try_lock(&self) -> Option<HandlerGuard<'_, T>> {
-        let Some(guard) = try_locked(&self.0) else { return None };
+        let guard = try_locked(&self.0)?;
         callback::hold(true);
         Some(HandlerGuard(guard))
     }

@@ -47,11 +47,11 @@ impl Inbox {
 
 /// An inbox, if no other thread is at it.
 pub(super) fn try_lock(inbox: &Mutex<Inbox>) -> Option<MutexGuard<'_, Inbox>> {
-    try_locked(&inbox)
+    try_locked(inbox)
 }
 
 fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
-    locked(&inbox)
+    locked(inbox)
 }
 
 /// As `lock`, by a wait that makes progress and ends if the handlers of another thread do not.

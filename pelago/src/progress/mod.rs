@@ -36,6 +36,9 @@ const PARCELS_MAX: usize = 64;
 /// Payload of a request: offset in the heap, operand, comparison; 8 bytes each.
 const REQUEST_BYTES: usize = 24;
 
+/// Takes a message of a PE, with header and payload. `None` if it makes no sense.
+pub(crate) type Receive<'a> = dyn Fn(Pe, u64, &[u8]) -> Option<()> + 'a;
+
 /// A parcel that is ready to be sent.
 pub(crate) struct SealedParcel {
     purpose: Purpose,
@@ -102,7 +105,7 @@ impl ProgressState {
     pub(crate) fn take_events(
         &self,
         endpoint: &Endpoint,
-        receive: &dyn Fn(Pe, u64, &[u8]) -> Option<()>,
+        receive: &Receive<'_>,
     ) -> Result<(), Trouble> {
         let mut senseless = None;
         let outcome = endpoint.progress(&mut |event| match event {
