@@ -19,12 +19,12 @@ use crate::join;
 use crate::memory::segment::WAITERS_BEFORE_WORDS;
 use crate::team::Team;
 use crate::world::World;
-use crate::{AtomicOp, Pe, Settings};
+use crate::{AtomicOp, Pe};
 
-pub use crate::founding::Foundry;
 pub use crate::job::membership::Membership;
 pub use crate::memory::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::run::run_with;
+pub use crate::team::founding::Foundry;
 pub use pelago_fabric::copy;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 pub use pelago_fabric::sync::fence_after_update;
@@ -314,15 +314,6 @@ impl Context<'_> {
     }
 }
 
-/// The environment's settings, with these in their place.
-pub(crate) fn own_settings(settings: &[(&str, &str)]) -> Result<Settings> {
-    let mut own = Settings::from_env()?;
-    for (variable, value) in settings {
-        own.set(variable, value)?;
-    }
-    Ok(own)
-}
-
 impl World {
     /// Whether members of teams compare their collective calls (`PELAGO_CHECK`).
     pub fn compares_calls(&self) -> bool {
@@ -334,7 +325,7 @@ impl World {
     /// # Errors
     /// As [`init`](World::init), and for settings that are none.
     pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
-        join::one_pe(&own_settings(settings)?)
+        join::one_pe(&join::own_settings(settings)?)
     }
 
     /// Makes progress, and says whether a [`quiet`](World::quiet) would not wait; then it is one.
@@ -368,7 +359,7 @@ impl World {
     /// # Errors
     /// As [`init`](World::init).
     pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<World> {
-        join::of_job(membership, &own_settings(settings)?)
+        join::of_job(membership, &join::own_settings(settings)?)
     }
 
     /// Says that all threads of this process belong to this PE, whatever their names: no wait is given up as

@@ -37,6 +37,32 @@ const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 /// The smallest pool that a PE gets by default.
 const POOL_BYTES_MIN: usize = 64 << 20;
 
+impl World {
+    /// Joins the job that this process was started in: by `pelago run`, or another launcher that speaks PMI-1
+    /// (hydra, Slurm) or PMIx (mpirun, Slurm). Without a launcher it is a job of one PE. Collective; settings
+    /// come from the environment. [`run`](crate::run) joins with several PEs as well.
+    ///
+    /// # Errors
+    /// If a setting is wrong, `PELAGO_PES_PER_PROCESS` is not 1, the launcher or the other PEs do not answer
+    /// in time (`PELAGO_INIT_TIMEOUT`), memory is refused, PEs are on different nodes, or `PELAGO_ROUTE` or
+    /// `PELAGO_BARRIER` differ between PEs.
+    ///
+    /// # Panics
+    /// If PEs that have mapped the node's memory do not join in time.
+    pub fn init() -> Result<World> {
+        one_pe(&Settings::from_env()?)
+    }
+}
+
+/// The environment's settings, with these in their place.
+pub(crate) fn own_settings(settings: &[(&str, &str)]) -> Result<Settings> {
+    let mut own = Settings::from_env()?;
+    for (variable, value) in settings {
+        own.set(variable, value)?;
+    }
+    Ok(own)
+}
+
 /// A PE's place in the job, as its process has prepared it.
 pub(crate) struct PendingPe {
     pe: (Pe, usize),

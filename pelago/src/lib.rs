@@ -31,22 +31,18 @@
 //! who sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`, `g`)
 //! orders nothing.
 
-mod agree;
-mod agreement_record;
 pub mod am;
 mod array;
-mod barrier;
 mod base;
 pub mod binding;
-mod children;
 mod clock;
 pub mod coll;
 mod context;
 pub mod distributed;
 mod domain;
 mod endpoint;
-pub mod event;
-mod founding;
+mod events;
+mod future;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
 mod fuzzing;
@@ -54,20 +50,24 @@ mod job;
 mod join;
 mod lock;
 mod memory;
+mod messages;
 mod order;
-mod pool;
 mod progress;
 mod rma;
 mod run;
-mod space;
 mod spmd;
-mod symmetric_region;
 mod team;
 pub mod upc;
 mod vis;
 mod wait;
+mod wakers;
 mod world;
 
+pub mod event {
+    //! Events: what comes to pass once, to be tested, waited for or awaited.
+    pub use crate::events::*;
+    pub use crate::future::EventFuture;
+}
 pub mod fabric {
     //! What is between nodes.
     pub use crate::job::fabrics::{choice, fast_choice};
@@ -87,16 +87,13 @@ pub use array::local::Local;
 pub use array::nb::{Fetch, Region, Scope, Transfer, Update};
 pub use array::p2p::{Comparison, Values, Watch};
 pub use array::rma::On;
-pub use array::signal::SignalOp;
 pub use array::symmetric::Symmetric;
 pub use array::view::View;
 pub use base::counters::Counters;
 pub use base::element::Element;
 pub use base::error::{Error, ErrorKind, Result};
-pub use coll::api::Collective;
+pub use base::signal_op::SignalOp;
 pub use coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
-pub use coll::request::{NonBlocking, Persistent, PersistentCalls, Request};
-pub use coll::span::Span;
 pub use context::{Context, ContextKind};
 pub use domain::{AtomicDomain, AtomicExecutor, AtomicOps, AtomicType, Atomics, NoSuchAtomic};
 pub use lock::{Guard, Lock, RawLock};
@@ -104,9 +101,12 @@ pub use pelago_boot::{BarrierKind, Settings};
 pub use pelago_derive::Element;
 pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};
 pub use run::run;
-pub use space::Space;
 pub use spmd::{Spmd, SpmdError, spmd};
+pub use team::Collective;
 pub use team::Team;
+pub use team::request::{NonBlocking, Persistent, PersistentCalls, Request};
+pub use team::space::Space;
+pub use team::span::Span;
 pub use vis::{Dimension, Indexed, Shape, Strided};
 pub use world::World;
 

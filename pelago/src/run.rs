@@ -7,7 +7,7 @@
 use crate::Pe;
 use crate::base::error::Result;
 use crate::base::panic_message;
-use crate::binding::own_settings;
+use crate::join::own_settings;
 use crate::join::{self, PendingPe};
 use crate::spmd::stay_on;
 use crate::wait::stall;

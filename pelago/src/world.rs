@@ -5,38 +5,32 @@
 //! Handles borrow the world.
 
 use crate::Pe;
-use crate::am::message_state::MessageState;
-use crate::array::symmetric::Symmetric;
 use crate::base::awaited::Awaited;
 use crate::base::call::Call;
 use crate::base::counters::{Counters, Tally};
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
+use crate::base::error::Result;
 use crate::base::panic_message;
-use crate::coll::engine::Collectives;
+use crate::coll::teams::Teams;
 use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
 use crate::endpoint::{Endpoint, Injector};
-use crate::event::wakers::Wakers;
 use crate::job::barrier_form::Barrier;
 use crate::job::membership::Membership;
 use crate::job::nodes::{self, Placement};
 use crate::job::outstanding::OutstandingFlags;
 use crate::job::upper::{Upper, UpperLayers};
 use crate::job::{Job, is_alone_in_process};
-use crate::join;
-use crate::memory::heap::Heap;
 use crate::memory::route::Routes;
-use crate::memory::segment::{Memory, RESERVED_BYTES};
+use crate::memory::segment::Memory;
+use crate::messages::message_state::MessageState;
+use crate::messages::messaging::Messaging;
 use crate::progress::meeting_points::Point;
 use crate::progress::purpose::Purpose;
-use crate::symmetric_region::SymmetricRegion;
-use crate::team::TeamCore;
 use crate::wait::engine::Engine;
 use crate::wait::policy::WaitPolicy;
 use crate::wait::service_thread;
-use pelago_boot::{BarrierKind, Settings};
+use crate::wakers::Wakers;
+use pelago_boot::Settings;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::ops::Deref;
@@ -87,59 +81,16 @@ pub struct World {
 
 /// All of a world, in one place as long as it lives: its service thread has a share of it.
 pub struct Core {
-    pub(crate) engine: Engine,
-    /// Number of the last agreement; held by the thread that makes a collective call.
-    pub(crate) agreed: Mutex<u64>,
-    /// All PEs and their symmetric heaps.
-    pub(crate) region: SymmetricRegion,
-    /// What this PE allocates in for itself: the memory of its teams and spaces.
-    pub(crate) pool: Mutex<Heap>,
-    /// The team of all PEs.
-    pub(crate) team: Arc<TeamCore>,
-    /// The same PEs with memory of their own, where the barrier of all PEs needs a team: so it is never taken
-    /// for a collective operation of the team of all PEs.
-    pub(crate) barrier_team: Option<Arc<TeamCore>>,
-    pub(crate) collectives: Collectives,
-    pub(crate) am: MessageState,
+    pub(crate) messaging: Messaging,
     pub(crate) wakers: Wakers,
 }
 
 impl Deref for Core {
-    type Target = Engine;
+    type Target = Messaging;
 
     #[inline(always)]
-    fn deref(&self) -> &Engine {
-        &self.engine
-    }
-}
-
-impl Core {
-    fn new(engine: Engine, settings: &Settings) -> Result<Core> {
-        let (me, n_pes, has_net) = (engine.my_pe(), engine.n_pes(), engine.net.is_some());
-        let heap = Heap::new(RESERVED_BYTES, engine.memory.heap_bytes());
-        let mut pool = Heap::new(engine.memory.heap_bytes(), engine.memory.region_bytes());
-        let collectives = Collectives::new(settings)?;
-        let (meets_at_counter, is_plain) = collectives.manners(&engine, n_pes);
-        let mut team_of_all = || {
-            let how = (settings.sync_memory, has_net);
-            let mut team = TeamCore::world(&engine.memory, &mut pool, (me, n_pes), how)?;
-            team.tune(meets_at_counter, is_plain);
-            Ok::<_, crate::Error>(Arc::new(team.on_nodes(|pe| engine.node(pe))))
-        };
-        let team = team_of_all()?;
-        let has_barrier_team = has_net || settings.barrier == BarrierKind::Dissemination;
-        let barrier_team = if has_barrier_team { Some(team_of_all()?) } else { None };
-        Ok(Core {
-            engine,
-            agreed: Mutex::new(0),
-            region: SymmetricRegion::world(me, n_pes, heap),
-            pool: Mutex::new(pool),
-            team,
-            barrier_team,
-            collectives,
-            am: MessageState::default(),
-            wakers: Wakers::default(),
-        })
+    fn deref(&self) -> &Messaging {
+        &self.messaging
     }
 }
 
@@ -150,7 +101,7 @@ impl Deref for Shared {
     type Target = Engine;
 
     fn deref(&self) -> &Engine {
-        &self.0.engine
+        &self.0.messaging.teams.engine
     }
 }
 
@@ -162,7 +113,7 @@ impl Upper for Core {
         if self.has_open_handlers() {
             self.execute_messages();
         }
-        self.wake_futures();
+        self.wakers.wake_futures(self);
     }
 
     fn advance_operations(&self) -> bool {
@@ -170,7 +121,7 @@ impl Upper for Core {
     }
 
     fn wake(&self) {
-        self.wake_futures();
+        self.wakers.wake_futures(self);
     }
 
     fn receive(&self, purpose: u8, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
@@ -187,7 +138,7 @@ impl Upper for Core {
     }
 
     fn try_active(&self, pe: Pe, header: u64, words: &[u64]) -> bool {
-        Core::try_active(self, pe, header, words, &[])
+        self.messaging.try_active(pe, header, words, &[])
     }
 
     fn activity(&self) -> u64 {
@@ -210,99 +161,21 @@ impl Deref for World {
 }
 
 impl World {
-    /// Joins the job that this process was started in: by `pelago run`, or another launcher that speaks PMI-1
-    /// (hydra, Slurm) or PMIx (mpirun, Slurm). Without a launcher it is a job of one PE. Collective; settings
-    /// come from the environment. [`run`](crate::run) joins with several PEs as well.
-    ///
-    /// # Errors
-    /// If a setting is wrong, `PELAGO_PES_PER_PROCESS` is not 1, the launcher or the other PEs do not answer
-    /// in time (`PELAGO_INIT_TIMEOUT`), memory is refused, PEs are on different nodes, or `PELAGO_ROUTE` or
-    /// `PELAGO_BARRIER` differ between PEs.
-    ///
-    /// # Panics
-    /// If PEs that have mapped the node's memory do not join in time.
-    pub fn init() -> Result<World> {
-        join::one_pe(&Settings::from_env()?)
-    }
-
     /// The number of this PE.
     #[inline]
     pub fn my_pe(&self) -> Pe {
-        self.core.engine.my_pe()
+        self.core.messaging.teams.engine.my_pe()
     }
 
     /// The number of PEs.
     #[inline]
     pub fn n_pes(&self) -> usize {
-        self.core.engine.n_pes()
+        self.core.messaging.teams.engine.n_pes()
     }
 
     /// Cores that the PEs of this node may run on together.
     pub fn cores(&self) -> usize {
-        self.core.engine.cores()
-    }
-
-    /// Allocates a symmetric array: `len` elements in every PE's memory, the contents unspecified.
-    /// Collective; complete with a barrier, after which any PE may access any part.
-    ///
-    /// # Errors
-    /// If the heap has no such block, the size exceeds the address space, there are 4352 arrays already, or
-    /// the PEs do not ask for the same; then no PE has allocated.
-    #[track_caller]
-    pub fn alloc<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
-        self.alloc_aligned(len, align_of::<T>())
-    }
-
-    /// As [`alloc`](World::alloc), all elements zero.
-    ///
-    /// # Errors
-    /// As [`alloc`](World::alloc).
-    #[track_caller]
-    pub fn alloc_zeroed<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
-        self.alloc_zeroed_as(ObjectKind::Array, len)
-    }
-
-    /// As [`alloc_zeroed`](World::alloc_zeroed), for an object of this kind.
-    #[track_caller]
-    pub(crate) fn alloc_zeroed_as<T: Element>(
-        &self,
-        kind: ObjectKind,
-        len: usize,
-    ) -> Result<Symmetric<'_, T>> {
-        let align_bytes = align_of::<T>();
-        let bytes = len.saturating_mul(size_of::<T>());
-        let mut collective = self.collective();
-        let call = Call::AllocZeroed { kind, bytes, align_bytes };
-        collective.agree(call)?;
-        let array = self.region.alloc_agreed(self, len, align_bytes)?;
-        array.zero_here();
-        self.barrier();
-        Ok(array)
-    }
-
-    /// As [`alloc`](World::alloc), each PE's part aligned to `align_bytes`: a power of two of at most 16 MiB.
-    /// Every array is aligned to 64 bytes at least.
-    ///
-    /// # Errors
-    /// As [`alloc`](World::alloc), and for other alignments.
-    #[track_caller]
-    pub fn alloc_aligned<T: Element>(&self, len: usize, align_bytes: usize) -> Result<Symmetric<'_, T>> {
-        self.alloc_as(ObjectKind::Array, len, align_bytes)
-    }
-
-    /// As [`alloc_aligned`](World::alloc_aligned), for an object of this kind.
-    #[track_caller]
-    pub(crate) fn alloc_as<T: Element>(
-        &self,
-        kind: ObjectKind,
-        len: usize,
-        align_bytes: usize,
-    ) -> Result<Symmetric<'_, T>> {
-        let bytes = len.saturating_mul(size_of::<T>());
-        let mut collective = self.collective();
-        // First of all, so that arguments that are wrong on some PEs only are found as a difference.
-        collective.agree(Call::Alloc { kind, bytes, align_bytes })?;
-        self.region.alloc_agreed(self, len, align_bytes)
+        self.core.messaging.teams.engine.cores()
     }
 
     /// Reclaims the memory of arrays that every PE has dropped. Collective. Every collective call on memory
@@ -352,7 +225,7 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn progress(&self) {
-        self.core.engine.progress();
+        self.core.messaging.teams.engine.progress();
     }
 
     /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
@@ -374,15 +247,15 @@ impl World {
 
     /// All that the layers below need.
     #[inline(always)]
-    pub(crate) fn core(&self) -> &Core {
-        &self.core
+    pub(crate) fn teams(&self) -> &Teams {
+        &self.core.messaging.teams
     }
 
     /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. In
     /// [`spmd`](crate::spmd) it is a panic: the process and its status belong to the caller.
     #[track_caller]
     pub fn abort(&self, status: i32, reason: &str) -> ! {
-        self.core.engine.abort(status, reason)
+        self.core.messaging.teams.engine.abort(status, reason)
     }
 
     /// Takes PE `me`'s place in its node's memory and waits for all others to do so. The endpoint of the
@@ -425,7 +298,11 @@ impl World {
             upper: UpperLayers::default(),
         };
         let engine = World::meet(Engine::new(job, settings), settings)?;
-        let core = Arc::new(Core::new(engine, settings)?);
+        let teams = Teams::new(engine, settings)?;
+        let core = Arc::new(Core {
+            messaging: Messaging { teams, am: MessageState::default() },
+            wakers: Wakers::default(),
+        });
         // SAFETY: the core holds the job; it is not moved out of its `Arc` nor borrowed mutably.
         unsafe { core.upper.set(&*core) };
         World { core, outstanding }.joined(settings)
@@ -448,7 +325,12 @@ impl World {
         }
         let call = Call::Join { barrier: settings.barrier as usize, reach: self.routes.code() };
         self.agree(call).inspect_err(|_| self.close())?;
-        self.engine.barrier.choose(settings.barrier, self.net.is_some(), self.n_pes(), self.cores());
+        self.core.messaging.teams.engine.barrier.choose(
+            settings.barrier,
+            self.net.is_some(),
+            self.n_pes(),
+            self.cores(),
+        );
         if settings.service {
             self.spawn_service();
         }
@@ -458,12 +340,6 @@ impl World {
     /// Starts the service thread where there is a use for it, whatever the settings say.
     pub(crate) fn spawn_service(&self) {
         service_thread::spawn(Shared(Arc::clone(&self.core)), &self.service);
-    }
-
-    pub(crate) fn array_bytes<T>(&self, operation: &'static str, count: usize) -> Result<usize> {
-        let (me, element_bytes) = (self.me, size_of::<T>());
-        let bytes = count.checked_mul(element_bytes).filter(|&bytes| bytes <= isize::MAX as usize);
-        bytes.ok_or_else(|| ErrorKind::TooLarge { me, operation, count, element_bytes }.into())
     }
 
     /// Says that this PE leaves, and waits for the others to do so, unless one of them waits for it in vain.
@@ -510,7 +386,7 @@ impl World {
             // The others go on, and may reach for this PE's memory, which is about to go.
             self.shut_endpoints();
         }
-        self.core.engine.barrier.close();
+        self.core.messaging.teams.engine.barrier.close();
     }
 }
 

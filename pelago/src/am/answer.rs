@@ -1,14 +1,14 @@
 //! Answers: what a handler sends back to whoever has sent the request.
 
 use super::long::Long;
-use super::peers::Peer;
-use super::wire::{Head, LONG_WORDS, Words};
 use super::{Handler, Message};
 use crate::array::view::View;
 use crate::base::awaited::Awaited;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::job::callback;
+use crate::messages::peers::Peer;
+use crate::messages::wire::{Head, LONG_WORDS, Words};
 use pelago_fabric::sync::Ordering;
 
 impl Message<'_> {

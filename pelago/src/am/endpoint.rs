@@ -1,9 +1,5 @@
 //! An endpoint: handlers of one team, and requests to its members.
 
-use super::peer_ring::{PeerRing, Short};
-use super::peers::{Peer, Peers};
-use super::table::Table;
-use super::wire::{Head, Words};
 use super::{Handler, Handlers, Prepared};
 use crate::Pe;
 use crate::base::awaited::Awaited;
@@ -11,6 +7,10 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::panic_message::panic_text;
 use crate::coll::schedule::Rank;
 use crate::job::callback;
+use crate::messages::peer_ring::{PeerRing, Short};
+use crate::messages::peers::{Peer, Peers};
+use crate::messages::table::Table;
+use crate::messages::wire::{Head, Words};
 use crate::team::Team;
 use crate::world::World;
 use pelago_fabric::shm::ring::HALVES;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// An endpoint of active messages; see [`Team::serve`].
 pub struct Am<'a> {
     pub(super) world: &'a World,
-    pub(super) table: Arc<Table>,
+    pub(crate) table: Arc<Table>,
     members: Box<[Member<'a>]>,
     handlers: usize,
     me: Pe,
@@ -311,7 +311,7 @@ impl Am<'_> {
     }
 
     /// How the member of this rank is reached.
-    pub(super) fn peer(&self, to: Rank) -> &Peer {
+    pub(crate) fn peer(&self, to: Rank) -> &Peer {
         self.members[to].peer
     }
 

@@ -3,7 +3,6 @@
 //! Invariant: the handler runs after the data are in their place. On mapped memory the message releases them;
 //! over the net small data travel with it, and larger ones are complete before it is sent.
 
-use super::wire::{LONG_WORDS, Words};
 use super::{Am, Handler};
 use crate::Pe;
 use crate::array::nb::{Scope, Transfer};
@@ -11,8 +10,9 @@ use crate::array::view::View;
 use crate::base::element::{Element, bytes_of};
 use crate::base::error::Result;
 use crate::coll::schedule::Rank;
+use crate::coll::teams::Teams;
 use crate::endpoint::completion_counter::CompletionCounter;
-use crate::world::Core;
+use crate::messages::wire::{LONG_WORDS, Words};
 use pelago_fabric::sync::Ordering;
 
 /// What the call is called in errors.
@@ -33,7 +33,7 @@ impl<'a> Long<'a> {
     /// If the array belongs to another world, the PE has no part of it, or no such elements.
     pub(super) fn new<T: Element>(
         operation: &'static str,
-        (world, pe): (&Core, Pe),
+        (world, pe): (&Teams, Pe),
         (array, index): (&View<'_, T>, usize),
         source: &'a [T],
     ) -> Result<Long<'a>> {

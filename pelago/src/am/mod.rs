@@ -20,21 +20,10 @@ mod answer;
 mod batch;
 mod datum;
 mod endpoint;
-mod far;
 mod lock;
 mod long;
-mod message;
-pub(crate) mod message_state;
-mod peer_ring;
-mod peers;
-mod poll;
-mod polls;
 mod prepared;
 mod procedure;
-pub(crate) mod replies;
-mod table;
-mod window;
-mod wire;
 
 pub use aggregator::Aggregator;
 pub use batch::Batch;
@@ -43,39 +32,7 @@ pub use datum::Datum;
 pub use datum::Serde;
 pub use endpoint::Am;
 pub use lock::{HandlerGuard, HandlerLock};
-pub use message::Message;
 pub use prepared::Prepared;
 pub use procedure::{Procedure, Reply};
-pub use table::Handlers;
 
-use pelago_boot::Settings;
-use pelago_fabric::shm::Layout;
-
-/// The most arguments that a message carries.
-pub const ARGS_MAX: usize = 16;
-
-/// What active messages take of memory, at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// Bytes of a PE's rings of requests and of answers, together.
-    pub rings_bytes: usize,
-    /// Bytes of the longest payload of a medium message where all PEs map each other; over a network it may
-    /// take less, and then no message of the job has more.
-    pub medium_bytes: usize,
-    /// Requests that a PE may have under way over the network to each other PE.
-    pub net_window: u64,
-}
-
-impl Room {
-    /// With these settings.
-    pub fn new(settings: &Settings) -> Room {
-        let ring_bytes = Layout::new(1, 1, settings.ring_bytes).ring_bytes;
-        let medium_bytes = peer_ring::message_bytes(ring_bytes) - wire::OVERHEAD_BYTES;
-        Room { rings_bytes: 2 * ring_bytes, medium_bytes, net_window: far::WINDOW }
-    }
-}
-
-/// The number of a handler: its place among those of its endpoint, the same at every member. See
-/// [`Handlers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Handler(pub u16);
+pub use crate::messages::{ARGS_MAX, Handler, Handlers, Message, Room};

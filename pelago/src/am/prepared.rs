@@ -1,11 +1,11 @@
 //! Requests whose payload is written in place (GASNet: negotiated payload).
 
-use super::peer_ring::PeerRing;
-use super::wire::{ARG_WORDS_MAX, Head, Words};
 use super::{Am, Handler};
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
 use crate::job::callback;
+use crate::messages::peer_ring::PeerRing;
+use crate::messages::wire::{ARG_WORDS_MAX, Head, Words};
 use pelago_fabric::shm::ring::Claim;
 use pelago_fabric::sync::Ordering;
 use std::marker::PhantomData;

@@ -3,13 +3,13 @@
 //! Invariant: a call has at most one answer, which finds the [`Reply`] by its ticket, or nobody if that was
 //! dropped.
 
-use super::replies::{Slot, Ticket};
-use super::table::Table;
 use super::{Am, Datum, Handler, Handlers, Message};
 use crate::base::awaited::Awaited;
 use crate::base::error::Result;
 use crate::coll::schedule::Rank;
-use crate::event::{Event, Outcome, Probe};
+use crate::events::{Event, Outcome, Probe};
+use crate::messages::replies::{Slot, Ticket};
+use crate::messages::table::Table;
 use crate::world::World;
 use std::marker::PhantomData;
 use std::sync::Arc;

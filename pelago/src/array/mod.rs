@@ -1,5 +1,6 @@
 //! Symmetric arrays and the one-sided operations on them.
 
+mod alloc;
 pub(crate) mod amo;
 pub(crate) mod local;
 pub(crate) mod nb;

@@ -7,13 +7,14 @@
 
 use crate::Pe;
 use crate::array::amo::{AtomicElement, atomic, comparing};
-use crate::array::signal::{Signal, SignalOp};
+use crate::array::signal::Signal;
 use crate::array::view::View;
 use crate::base::awaited::Awaited;
 use crate::base::element::Element;
 use crate::base::error::Result;
+use crate::base::signal_op::SignalOp;
 use crate::endpoint::completion_counter::CompletionCounter;
-use crate::event::{Event, Leaf, Outcome, Probe};
+use crate::events::{Event, Leaf, Outcome, Probe};
 use crate::world::World;
 use pelago_fabric::{Atomic, AtomicOp};
 use std::cell::RefCell;

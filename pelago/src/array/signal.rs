@@ -14,34 +14,10 @@ use crate::array::local::Local;
 use crate::array::view::{View, Way};
 use crate::base::element::Element;
 use crate::base::error::Result;
+use crate::base::signal_op::SignalOp;
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::memory::segment::Part;
 use pelago_fabric::sync::{Ordering, fence, fence_after_update};
-use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
-
-/// What a signal does to its word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalOp {
-    /// Sets it.
-    Set(u64),
-    /// Adds to it, wrapping around.
-    Add(u64),
-}
-
-impl SignalOp {
-    #[inline(always)]
-    fn parts(self) -> (AtomicOp, u64) {
-        match self {
-            SignalOp::Set(value) => (AtomicOp::Set, value),
-            SignalOp::Add(value) => (AtomicOp::Add, value),
-        }
-    }
-
-    pub(crate) fn atomic(self) -> Atomic {
-        let (op, operand) = self.parts();
-        Atomic { kind: AtomicKind::U64, op, operand, compare: 0 }
-    }
-}
 
 /// Which word a put signals, and how.
 #[derive(Clone, Copy)]

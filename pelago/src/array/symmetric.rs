@@ -6,10 +6,10 @@ use crate::base::call::Call;
 use crate::base::element::Element;
 use crate::base::error::Result;
 use crate::base::panic_message::panic_text;
+use crate::coll::symmetric_region::SymmetricRegion;
 use crate::memory::arrays::{ArrayId, Block};
 use crate::memory::segment::ArrayLayout;
 use crate::memory::usage::Usage;
-use crate::symmetric_region::SymmetricRegion;
 use crate::world::World;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -38,7 +38,7 @@ impl<'w, T: Element> Deref for Symmetric<'w, T> {
 }
 
 impl<'w, T: Element> Symmetric<'w, T> {
-    pub(crate) fn new(
+    fn new(
         world: &'w World,
         region: &'w SymmetricRegion,
         (id, usage): (ArrayId, Arc<Usage>),
@@ -47,6 +47,18 @@ impl<'w, T: Element> Symmetric<'w, T> {
         // Nobody waits for this PE's part of the array yet.
         place.own().reset_waiters();
         Symmetric { view: View::new(world, region, place, usage), id }
+    }
+
+    /// Allocates an array in a region whose members have agreed on it.
+    #[track_caller]
+    pub(crate) fn alloc_agreed(
+        world: &'w World,
+        region: &'w SymmetricRegion,
+        len: usize,
+        align_bytes: usize,
+    ) -> Result<Symmetric<'w, T>> {
+        let (id, place) = region.alloc_agreed(world, len, align_bytes)?;
+        Ok(Symmetric::new(world, region, id, place))
     }
 
     /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all

@@ -9,12 +9,13 @@ use crate::array::local::Local;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::schedule::Rank;
+use crate::coll::symmetric_region::SymmetricRegion;
+use crate::coll::teams::Teams;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Injector, RemoteAddress};
 use crate::memory::segment::{ArrayLayout, Part};
 use crate::memory::usage::Usage;
-use crate::symmetric_region::SymmetricRegion;
-use crate::world::{Core, World};
+use crate::world::World;
 use pelago_fabric::shm::doorbell::Cause;
 use std::sync::Arc;
 
@@ -211,8 +212,8 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     /// Refuses an array of another world than the one whose operation it is named in.
-    pub(crate) fn check_world(&self, operation: &'static str, world: &Core) -> Result<()> {
-        match std::ptr::eq(self.world.core(), world) {
+    pub(crate) fn check_world(&self, operation: &'static str, world: &Teams) -> Result<()> {
+        match std::ptr::eq(self.world.teams(), world) {
             true => Ok(()),
             false => Err(ErrorKind::OtherWorld { me: world.my_pe(), operation }.into()),
         }

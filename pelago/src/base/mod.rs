@@ -12,4 +12,5 @@ pub(crate) mod label;
 pub(crate) mod locked;
 pub(crate) mod panic_message;
 pub(crate) mod semaphore_kind;
+pub(crate) mod signal_op;
 pub(crate) mod vote;

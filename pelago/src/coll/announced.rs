@@ -6,17 +6,17 @@
 use super::schedule::Slot;
 
 /// A place of another member, as it has announced it.
-pub(super) struct Announced {
-    pub(super) slot: Slot,
+pub(crate) struct Announced {
+    pub(crate) slot: Slot,
     /// From the start of its region.
-    pub(super) offset: usize,
-    pub(super) bytes: usize,
+    pub(crate) offset: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Announced {
     /// Where `bytes` bytes at `offset` of the place lie, from the start of a region of `region_bytes`; `None`
     /// if they lie outside the place, or the place outside the region.
-    pub(super) fn at(&self, offset: usize, bytes: usize, region_bytes: usize) -> Option<usize> {
+    pub(crate) fn at(&self, offset: usize, bytes: usize, region_bytes: usize) -> Option<usize> {
         let is_in_region = self.offset.checked_add(self.bytes).is_some_and(|end| end <= region_bytes);
         let is_in_place = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         (is_in_region && is_in_place).then(|| self.offset + offset)

@@ -18,11 +18,11 @@
 use super::schedule::MAILBOX_BYTES;
 use super::{staging, sync_memory};
 use crate::Pe;
-use crate::agreement_record::AGREEMENT_WORDS;
+use crate::coll::agreement_record::AGREEMENT_WORDS;
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::{BlockKind, TeamCore};
+use crate::coll::teams::Teams;
 use crate::memory::segment::Memory;
-use crate::symmetric_region::Bases;
-use crate::team::{BlockKind, TeamCore};
-use crate::world::Core;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::shm::flags::{Meeting, Stamp};
 use pelago_fabric::sync::Ordering;
@@ -45,7 +45,7 @@ const PAGES_OFFSET: usize = 1024;
 const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
 /// Bytes of what a member says in an exchange: an agreement record, and how many calls it has begun in two
 /// levels.
-pub(super) const SAID_BYTES: usize = AGREEMENT_WORDS * 8 + 8;
+pub(crate) const SAID_BYTES: usize = AGREEMENT_WORDS * 8 + 8;
 const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
 
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
@@ -113,7 +113,7 @@ pub(crate) struct StagingSlot {
     pub(crate) page: *mut u8,
 }
 
-impl Core {
+impl Teams {
     /// The offsets of the members' blocks, which are `bytes` long, as the members have told them. Ends the
     /// job if a block lies outside its member's pool.
     pub(crate) fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {

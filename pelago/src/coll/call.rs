@@ -2,39 +2,39 @@
 
 use super::direct::{Direct, Places};
 use super::engine::{Operands, Progress};
+use super::operand::Operand;
 use super::plans::{Among, Key};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select;
 use super::shape::{Blocks, Operation, Shape};
-use super::span::Operand;
 use super::sync_memory::Plan;
 use super::table::find;
 use crate::base::awaited::Awaited;
 use crate::base::awaited::within;
 use crate::base::error::{ErrorKind, Result};
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::job::callback;
 use crate::memory::usage::Usage;
-use crate::team::{Team, TeamCore};
 use crate::wait::stall;
-use crate::world::Core;
 use std::sync::Arc;
 
 /// A collective operation with all that it works on.
 #[derive(Clone)]
 pub struct Call<'a> {
-    pub(super) operation: Operation,
-    pub(super) root: Rank,
+    pub(crate) operation: Operation,
+    pub(crate) root: Rank,
     /// Elements of a block.
-    pub(super) count: usize,
-    pub(super) element_bytes: usize,
-    pub(super) blocks: Blocks,
-    pub(super) operands: Option<(Operand<'a>, Operand<'a>)>,
-    pub(super) combiner: Option<Combiner>,
+    pub(crate) count: usize,
+    pub(crate) element_bytes: usize,
+    pub(crate) blocks: Blocks,
+    pub(crate) operands: Option<(Operand<'a>, Operand<'a>)>,
+    pub(crate) combiner: Option<Combiner>,
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         operation: Operation,
         root: Rank,
         count: usize,
@@ -54,7 +54,7 @@ impl<'a> Call<'a> {
 
     /// A call without data.
     #[track_caller]
-    pub(super) fn barrier() -> Call<'a> {
+    pub(crate) fn barrier() -> Call<'a> {
         Call {
             operation: Operation::Barrier,
             root: 0,
@@ -66,34 +66,34 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) fn of(self, blocks: Blocks) -> Call<'a> {
+    pub(crate) fn of(self, blocks: Blocks) -> Call<'a> {
         Call { blocks, ..self }
     }
 
-    pub(super) fn with(self, combiner: Combiner) -> Call<'a> {
+    pub(crate) fn with(self, combiner: Combiner) -> Call<'a> {
         Call { combiner: Some(combiner), ..self }
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.operation.name()
     }
 
-    pub(super) fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         self.operands.is_some_and(|(target, source)| target.own == source.own && self.count > 0)
     }
 
     /// The combiner of an operation that combines elements.
-    pub(super) fn combiner(&self) -> &Combiner {
+    pub(crate) fn combiner(&self) -> &Combiner {
         self.combiner.as_ref().expect("an operation that combines has a combiner")
     }
 
     /// The usages that keep the arrays from being reclaimed.
-    pub(super) fn usages(&self) -> [Option<Arc<Usage>>; 2] {
+    pub(crate) fn usages(&self) -> [Option<Arc<Usage>>; 2] {
         let usage = |span: Operand<'_>| Some(Arc::clone(span.usage));
         self.operands.map_or([None, None], |(target, source)| [usage(target), usage(source)])
     }
 
-    pub(super) fn shape(&self, team: &TeamCore) -> Shape {
+    pub(crate) fn shape(&self, team: &TeamCore) -> Shape {
         Shape {
             root: self.root,
             blocks: self.blocks.clone(),
@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
 
     /// Makes sure that the call can be done and, with checks on, that all members make it.
     #[inline]
-    pub(super) fn check(&self, world: &Core, team: &Arc<TeamCore>) -> Result<()> {
+    pub(crate) fn check(&self, world: &Teams, team: &Arc<TeamCore>) -> Result<()> {
         if world.collectives.are_checked() {
             team.check_call(world, self.words())?;
         }
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
 
     /// What is wrong with the arguments, if anything is.
     #[inline]
-    fn check_arguments(&self, world: &Core, team: &TeamCore) -> Result<()> {
+    fn check_arguments(&self, world: &Teams, team: &TeamCore) -> Result<()> {
         match self.is_plainly_right(world, team) {
             true => Ok(()),
             false => self.check_slowly(world, team),
@@ -139,12 +139,11 @@ impl<'a> Call<'a> {
     }
 
     /// Whether nothing can be wrong, as far as a few looks tell.
-    fn is_plainly_right(&self, world: &Core, team: &TeamCore) -> bool {
+    fn is_plainly_right(&self, world: &Teams, team: &TeamCore) -> bool {
         let Some((target, source)) = &self.operands else { return true };
         let (n, count) = (team.len(), self.count);
-        let is_open = |span: &Operand<'_>| {
-            std::ptr::eq(span.world.core(), world) && span.region.is_world() && !span.is_closed
-        };
+        let is_open =
+            |span: &Operand<'_>| std::ptr::eq(span.world, world) && span.region.is_world() && !span.is_closed;
         let distance = (target.own as usize).abs_diff(source.own as usize);
         let elements = count.saturating_mul(n);
         let (needs, gives) = (self.operation.target_blocks(n), self.operation.source_blocks(n));
@@ -160,7 +159,7 @@ impl<'a> Call<'a> {
 
     #[inline(never)]
     #[track_caller]
-    fn check_slowly(&self, world: &Core, team: &TeamCore) -> Result<()> {
+    fn check_slowly(&self, world: &Teams, team: &TeamCore) -> Result<()> {
         let refuse = |reason: String| {
             let (me, operation) = (world.my_pe(), self.name());
             Err(ErrorKind::BadCollective { me, operation, reason }.into())
@@ -171,7 +170,7 @@ impl<'a> Call<'a> {
         }
         let Some((target, source)) = self.operands else { return Ok(()) };
         for (name, span) in [("target", target), ("source", source)] {
-            if !std::ptr::eq(span.world.core(), world) {
+            if !std::ptr::eq(span.world, world) {
                 return Err(ErrorKind::OtherWorld { me: world.my_pe(), operation: self.name() }.into());
             }
             if span.is_closed {
@@ -261,25 +260,25 @@ fn has_direct_form(call: &Call<'_>) -> bool {
     }
 }
 
-impl Team<'_> {
+impl TeamCore {
     /// Does a call and waits for its end.
     #[inline]
     #[track_caller]
-    pub(super) fn do_call(&self, call: &Call<'_>) -> Result<()> {
-        call.check(self.world, &self.core)?;
-        match self.world.is_direct(&self.core) && has_direct_form(call) {
-            true => self.perform_directly(call),
-            false => match self.perform_in_levels(call) {
+    pub(crate) fn do_call(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Result<()> {
+        call.check(world, self)?;
+        match world.is_direct(self) && has_direct_form(call) {
+            true => self.perform_directly(world, call),
+            false => match self.perform_in_levels(world, call) {
                 Some(outcome) => outcome,
-                None => self.run(call),
+                None => self.run(world, call),
             },
         }
-        .inspect(|()| self.world.tally.add(|counts| counts.collectives += 1))
+        .inspect(|()| world.tally.add(|counts| counts.collectives += 1))
     }
 
     #[track_caller]
-    fn perform_directly(&self, call: &Call<'_>) -> Result<()> {
-        let (world, core) = (self.world, &*self.core);
+    fn perform_directly(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Result<()> {
+        let core = &**self;
         let direct = Direct { world, team: core, operation: call.name() };
         let Some((target, source)) = call.operands else {
             direct.sync();
@@ -315,17 +314,17 @@ impl Team<'_> {
 
     /// Runs a call as a schedule, to its end.
     #[track_caller]
-    fn run(&self, call: &Call<'_>) -> Result<()> {
-        let prepared = Prepared::new(self.world, &self.core, call)?;
-        let progress = prepared.start(self.world, &self.core)?;
-        self.world.await_collective(call.name(), &progress);
+    fn run(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Result<()> {
+        let prepared = Prepared::new(world, self, call)?;
+        let progress = prepared.start(world, self)?;
+        world.await_collective(call.name(), &progress);
         Ok(())
     }
 }
 
 /// A call with its schedule.
-pub(super) struct Prepared {
-    pub(super) operation: &'static str,
+pub(crate) struct Prepared {
+    pub(crate) operation: &'static str,
     /// What the other members are told of the call.
     words: [u64; 4],
     plan: Arc<Plan>,
@@ -334,7 +333,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn new(world: &Core, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
+    pub(crate) fn new(world: &Teams, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
         let shape = call.shape(team);
         let make = || {
             let algorithm = select::choose(world, &shape, call.combiner.as_ref())?;
@@ -360,7 +359,7 @@ impl Prepared {
     }
 
     /// A barrier by dissemination, where the memory that signals use does not ask for another graph.
-    fn dissemination(world: &Core, team: &TeamCore) -> Result<Prepared> {
+    fn dissemination(world: &Teams, team: &TeamCore) -> Result<Prepared> {
         let (call, preferences) = (Call::barrier(), world.collectives.preferences());
         let algorithm = find(Operation::Barrier, "dissemination").filter(|_| preferences.graph.is_none());
         let Some(algorithm) = algorithm else { return Prepared::new(world, team, &call) };
@@ -377,14 +376,14 @@ impl Prepared {
     }
 
     /// Starts the call once more, after the members have compared it if checks are on.
-    pub(super) fn start_again(&self, world: &Core, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
+    pub(crate) fn start_again(&self, world: &Teams, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
         if world.collectives.are_checked() {
             team.check_call(world, self.words)?;
         }
         self.start(world, team)
     }
 
-    pub(super) fn start(&self, world: &Core, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
+    pub(crate) fn start(&self, world: &Teams, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
         if team.is_retired() {
             let reason = "the team has shrunk, and a smaller one uses its memory".to_owned();
             let (me, operation) = (world.my_pe(), self.operation);
@@ -397,15 +396,15 @@ impl Prepared {
     }
 }
 
-impl Core {
+impl Teams {
     /// Whether blocking operations of a team take their direct forms.
     #[inline]
-    pub(super) fn is_direct(&self, team: &TeamCore) -> bool {
+    pub(crate) fn is_direct(&self, team: &TeamCore) -> bool {
         team.is_mapped() && self.collectives.prefers_direct()
     }
 
     #[track_caller]
-    pub(super) fn await_collective(&self, operation: &'static str, progress: &Progress) {
+    pub(crate) fn await_collective(&self, operation: &'static str, progress: &Progress) {
         if !progress.is_done() {
             callback::forbid(self, operation);
             let awaited = Awaited::member(operation, None);
@@ -423,7 +422,7 @@ impl Core {
 
 impl TeamCore {
     /// The plan of a call, made now if it was not kept.
-    pub(super) fn plan(&self, key: &Key, make: impl FnOnce() -> Result<Plan>) -> Result<Arc<Plan>> {
+    pub(crate) fn plan(&self, key: &Key, make: impl FnOnce() -> Result<Plan>) -> Result<Arc<Plan>> {
         if let Some(plan) = self.plans().get(key) {
             return Ok(plan);
         }
@@ -435,7 +434,7 @@ impl TeamCore {
     /// A barrier of the members.
     #[inline]
     #[track_caller]
-    pub(crate) fn barrier(self: &Arc<Self>, world: &Core) {
+    pub(crate) fn barrier(self: &Arc<Self>, world: &Teams) {
         if self.is_fast {
             // The meeting orders stores, which completes puts to mapped PEs. Puts over the net need a quiet.
             if world.net.is_some() {
@@ -450,7 +449,7 @@ impl TeamCore {
     /// A meeting of the members.
     #[inline]
     #[track_caller]
-    pub(crate) fn sync(self: &Arc<Self>, world: &Core) {
+    pub(crate) fn sync(self: &Arc<Self>, world: &Teams) {
         match self.is_fast {
             true => Direct { world, team: self, operation: "barrier" }.sync(),
             false => self.sync_slowly(world),
@@ -460,7 +459,7 @@ impl TeamCore {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn sync_slowly(self: &Arc<Self>, world: &Core) {
+    fn sync_slowly(self: &Arc<Self>, world: &Teams) {
         world.tally.add(|counts| counts.barriers += 1);
         if world.collectives.are_checked()
             && let Err(error) = self.check_call(world, Call::barrier().words())
@@ -472,7 +471,7 @@ impl TeamCore {
 
     /// A meeting of the members, which is not compared with the calls of the others.
     #[track_caller]
-    pub(crate) fn meet_slowly(self: &Arc<Self>, world: &Core) {
+    pub(crate) fn meet_slowly(self: &Arc<Self>, world: &Teams) {
         self.rest_before_meeting(world);
         if world.is_direct(self) {
             Direct { world, team: self, operation: "barrier" }.sync();
@@ -486,7 +485,7 @@ impl TeamCore {
 
     /// The same by dissemination among all members.
     #[track_caller]
-    pub(crate) fn meet_by_dissemination(self: &Arc<Self>, world: &Core) {
+    pub(crate) fn meet_by_dissemination(self: &Arc<Self>, world: &Teams) {
         self.rest_before_meeting(world);
         self.meet_by_schedule(world, Prepared::dissemination(world, self));
         if world.collectives.frees_at_barrier() {
@@ -496,14 +495,14 @@ impl TeamCore {
 
     /// Where a barrier frees the memory of operations, these must be over.
     #[track_caller]
-    fn rest_before_meeting(self: &Arc<Self>, world: &Core) {
+    fn rest_before_meeting(self: &Arc<Self>, world: &Teams) {
         if world.collectives.frees_at_barrier() && !world.is_at_rest(self) {
             world.wait(Awaited::member("barrier", None), || world.is_at_rest(self));
         }
     }
 
     #[track_caller]
-    fn meet_by_schedule(self: &Arc<Self>, world: &Core, prepared: Result<Prepared>) {
+    fn meet_by_schedule(self: &Arc<Self>, world: &Teams, prepared: Result<Prepared>) {
         match prepared.and_then(|prepared| prepared.start(world, self)) {
             Ok(progress) => world.await_collective("barrier", &progress),
             Err(error) => world.fail(&error.to_string()),

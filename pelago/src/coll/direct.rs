@@ -17,9 +17,9 @@ use super::block::{BOARDS, PAGE_BYTES, STAGING_SLOT_BYTES};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use crate::base::awaited::Awaited;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::job::callback::{self, Callback};
-use crate::team::TeamCore;
-use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::shm::flags::Stamp;
 use pelago_fabric::sync::{Ordering, fence};
@@ -29,7 +29,7 @@ pub(crate) type Places<'a> = dyn Fn(Rank) -> *mut u8 + 'a;
 
 /// A direct operation of a team.
 pub(crate) struct Direct<'a> {
-    pub(crate) world: &'a Core,
+    pub(crate) world: &'a Teams,
     pub(crate) team: &'a TeamCore,
     pub(crate) operation: &'static str,
 }
@@ -276,7 +276,7 @@ impl Direct<'_> {
     /// read or written, or the first half of a barrier.
     #[inline]
     #[track_caller]
-    pub(super) fn finish_at(&self, root: Rank) {
+    pub(crate) fn finish_at(&self, root: Rank) {
         let number = self.begin();
         self.wake();
         if self.team.my_rank() == root {
@@ -289,7 +289,7 @@ impl Direct<'_> {
 
     /// Lets the others go on when `root` has come here: the second half of a barrier.
     #[track_caller]
-    pub(super) fn release_from(&self, root: Rank) {
+    pub(crate) fn release_from(&self, root: Rank) {
         let number = self.begin();
         self.wake();
         if self.team.my_rank() != root {
@@ -302,7 +302,7 @@ impl Direct<'_> {
     /// # Safety
     /// `source` is valid for reads at rank `from`, `target` for writes at rank `to`.
     #[track_caller]
-    pub(super) unsafe fn pass(
+    pub(crate) unsafe fn pass(
         &self,
         (from, to): (Rank, Rank),
         source: *const u8,
@@ -630,7 +630,7 @@ impl Direct<'_> {
     /// # Safety
     /// As there.
     #[track_caller]
-    pub(super) unsafe fn fold(
+    pub(crate) unsafe fn fold(
         &self,
         combiner: &Combiner,
         operands: &[*const u8],
@@ -734,7 +734,7 @@ impl Direct<'_> {
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn await_board(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+fn await_board(world: &Teams, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let slot = team.staging_slot(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*slot.stamp };
@@ -746,7 +746,7 @@ fn await_board(world: &Core, team: &TeamCore, operation: &'static str, (rank, nu
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn wait_begun(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+fn wait_begun(world: &Teams, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
     callback::forbid(world, operation);
     world.wait(direct.awaits(rank), direct.watching((rank, number), || begun.has_reached(number)));
@@ -755,7 +755,7 @@ fn wait_begun(world: &Core, team: &TeamCore, operation: &'static str, (rank, num
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn await_begun(world: &Core, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+fn await_begun(world: &Teams, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     Direct { world, team, operation }.await_begun(rank, number);
 }
 
@@ -789,7 +789,7 @@ unsafe fn fold_by_function(
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn make_room_slowly(world: &Core, team: &TeamCore, operation: &'static str, number: u64) {
+fn make_room_slowly(world: &Teams, team: &TeamCore, operation: &'static str, number: u64) {
     let (least, mut by_all) = (number + 1 - BOARDS as u64, number);
     for rank in 0..team.len() {
         Direct { world, team, operation }.await_begun(rank, least);

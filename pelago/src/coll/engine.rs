@@ -16,15 +16,15 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::{locked, try_locked};
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::job::Job;
 use crate::job::callback::{self, Callback};
 use crate::memory::route::Route;
 use crate::memory::usage::{InUse, Usage};
-use crate::symmetric_region::Bases;
-use crate::team::TeamCore;
-use crate::world::Core;
 use pelago_boot::{CollFormKind, Settings, SyncMemoryKind};
 use pelago_fabric::copy;
 use pelago_fabric::shm::doorbell::Cause;
@@ -160,7 +160,7 @@ impl TeamEngine {
     }
 
     /// The members, of `n`, whose next signal belongs to an agreement and has come.
-    pub(super) fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
+    pub(crate) fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
         self.memory.agreeing(n, word_at)
     }
 
@@ -248,7 +248,7 @@ struct Request {
     _usages: [Option<InUse>; 2],
 }
 
-impl Core {
+impl Teams {
     /// Starts a scheduled operation of a team.
     ///
     /// # Errors
@@ -303,7 +303,7 @@ impl Core {
 
     /// A block of scratch memory of at least `bytes` bytes: its offset in the heap, and its size. `None` for
     /// 0 bytes.
-    pub(super) fn take_scratch(
+    pub(crate) fn take_scratch(
         &self,
         team: &TeamCore,
         operation: &'static str,
@@ -331,7 +331,7 @@ impl Core {
     }
 
     /// Gives a block of scratch memory back.
-    pub(super) fn give_scratch(&self, team: &TeamCore, scratch: Option<(usize, usize)>) {
+    pub(crate) fn give_scratch(&self, team: &TeamCore, scratch: Option<(usize, usize)>) {
         team.engine().scratch.extend(scratch);
     }
 
@@ -467,7 +467,7 @@ impl Core {
 
 impl Request {
     /// Goes on as far as it can; whether it is over.
-    fn advance(&mut self, world: &Core) -> bool {
+    fn advance(&mut self, world: &Teams) -> bool {
         let team = Arc::clone(&self.team);
         let mut engine = team.engine();
         if self.lease.is_none() {
@@ -524,7 +524,7 @@ impl Request {
     }
 
     /// Begins a step; `false` if it cannot begin or is not over yet.
-    fn perform(&mut self, world: &Core, engine: &mut TeamEngine, step: &Step) -> bool {
+    fn perform(&mut self, world: &Teams, engine: &mut TeamEngine, step: &Step) -> bool {
         match *step {
             Step::Put { to, from, into, bytes, signal } => {
                 self.put(world, engine, (to, signal), from, into, bytes)
@@ -570,7 +570,7 @@ impl Request {
     }
 
     /// Whether a signal has come; takes the place that it announces.
-    fn has_come(&mut self, world: &Core, engine: &mut TeamEngine, of: Rank, slot: Slot) -> bool {
+    fn has_come(&mut self, world: &Teams, engine: &mut TeamEngine, of: Rank, slot: Slot) -> bool {
         let expected = self.expected(engine, self.at, of, slot);
         let own = self.team.own_start(&world.memory);
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
@@ -595,7 +595,7 @@ impl Request {
     /// another call signals perhaps elsewhere than this one looks.
     #[cold]
     #[inline(never)]
-    fn check_kinds(&self, world: &Core, engine: &TeamEngine) {
+    fn check_kinds(&self, world: &Teams, engine: &TeamEngine) {
         let Some(lease) = &self.lease else { return };
         let own = self.team.own_start(&world.memory);
         for (of, expected) in engine.memory.all_expected(&self.plan, lease) {
@@ -610,7 +610,7 @@ impl Request {
 
     /// A member agrees where this operation is none, or the other way round.
     #[cold]
-    fn fail_other_kind(&self, world: &Core, of: Option<Rank>) -> ! {
+    fn fail_other_kind(&self, world: &Teams, of: Option<Rank>) -> ! {
         match &self.plan.agreement {
             Some(said) => self.team.fail_met(world, said, of),
             None => self.team.fail_met(world, self.operation, of),
@@ -624,23 +624,23 @@ impl Request {
 
     /// Whether all transfers so far are complete and their signals on the way, or, for puts with signals that
     /// are one operation, whether their sources are free.
-    fn is_complete(&mut self, world: &Core, engine: &TeamEngine) -> bool {
+    fn is_complete(&mut self, world: &Teams, engine: &TeamEngine) -> bool {
         self.follow(world, engine);
         self.following.is_empty()
             && self.transfers.as_ref().is_none_or(CompletionCounter::is_done)
             && self.sources.as_ref().is_none_or(CompletionCounter::is_sent)
     }
 
-    fn transfers(&mut self, world: &Core) -> CompletionCounter {
+    fn transfers(&mut self, world: &Teams) -> CompletionCounter {
         self.transfers.get_or_insert_with(|| world.completions.open()).clone()
     }
 
-    fn sources(&mut self, world: &Core) -> CompletionCounter {
+    fn sources(&mut self, world: &Teams) -> CompletionCounter {
         self.sources.get_or_insert_with(|| world.completions.open()).clone()
     }
 
     /// Where a place of the own memory is.
-    fn place(&self, world: &Core, engine: &TeamEngine, place: Place) -> *mut u8 {
+    fn place(&self, world: &Teams, engine: &TeamEngine, place: Place) -> *mut u8 {
         let start = match place.buffer {
             Buffer::Source => self.operands.source.cast_mut(),
             Buffer::Target => self.operands.target,
@@ -662,7 +662,7 @@ impl Request {
     /// array that is this PE's target as well, in a mailbox, or in what the member has announced.
     fn remote(
         &self,
-        world: &Core,
+        world: &Teams,
         engine: &TeamEngine,
         rank: Rank,
         (remote, bytes): (Remote, usize),
@@ -685,7 +685,7 @@ impl Request {
     /// What a member has announced is no place for so many bytes: its call is another one than this PE's.
     #[cold]
     #[track_caller]
-    fn fail_unannounced(&self, world: &Core, rank: Rank, bytes: usize) -> ! {
+    fn fail_unannounced(&self, world: &Teams, rank: Rank, bytes: usize) -> ! {
         let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
         world.fail(&format!(
             "PE {me}: {operation} of a team has {bytes} bytes to exchange with PE {pe}, which has announced \

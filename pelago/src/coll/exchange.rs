@@ -11,11 +11,11 @@ use super::shape::{Operation, Shape};
 use super::sync_memory::{ALL_SIGNAL_MAX, Plan};
 use super::table::find;
 use crate::base::awaited::Awaited;
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::job::callback;
-use crate::symmetric_region::Bases;
-use crate::team::TeamCore;
 use crate::wait::stall;
-use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const LOOKS_PER_KIND_CHECK: u32 = 64;
 impl TeamCore {
     /// A member that has begun an agreement before the last of `calls` calls in two levels of this PE, if it
     /// is seen to: it has begun fewer calls, and an agreement that this PE has not begun.
-    pub(super) fn agrees_before(&self, world: &Core, calls: u64) -> Option<Rank> {
+    pub(crate) fn agrees_before(&self, world: &Teams, calls: u64) -> Option<Rank> {
         let engine = self.engine();
         let (own, ranks) = (self.own_start(&world.memory), engine.block_ranks);
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
@@ -40,7 +40,7 @@ impl TeamCore {
     }
 }
 
-impl Core {
+impl Teams {
     /// An all-gather of the runtime itself: returns the values of all members by rank, of which this PE gives
     /// `value`. It is a schedule of puts, and its signals have a kind of their own, so that no user's
     /// collective can be taken for it. `said` is the call of this PE.

@@ -11,10 +11,10 @@ use super::nodes::Groups;
 use super::staging::HISTORY;
 use super::{block, sync_memory};
 use crate::Pe;
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::memory::members::Members;
-use crate::symmetric_region::Bases;
-use crate::team::TeamCore;
-use crate::world::Core;
 use pelago_boot::SyncMemoryKind;
 use pelago_fabric::sync::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -24,17 +24,17 @@ pub(crate) struct Hierarchy {
     /// The members that are mapped here, in the order of their ranks.
     pub(crate) node: TeamCore,
     /// The ranks that map each other.
-    pub(super) groups: Arc<Groups>,
+    pub(crate) groups: Arc<Groups>,
     /// The group of this PE.
-    pub(super) own: usize,
+    pub(crate) own: usize,
     /// Whether each group is a range of ranks, and the ranges follow each other.
-    pub(super) is_ordered: bool,
+    pub(crate) is_ordered: bool,
     /// Members of the smallest group, and of the largest.
-    pub(super) least: usize,
-    pub(super) most: usize,
+    pub(crate) least: usize,
+    pub(crate) most: usize,
     /// Where the staging buffers lie in the members' blocks, and how many ranks these are for.
-    pub(super) staging_offset: usize,
-    pub(super) block_ranks: usize,
+    pub(crate) staging_offset: usize,
+    pub(crate) block_ranks: usize,
     /// Calls in two levels.
     calls: AtomicU64,
     /// Exchanges between leaders, and broadcasts.
@@ -53,7 +53,7 @@ impl Hierarchy {
     /// The hierarchy of a team; `None` if it has none: its members map each other, or they signal by arrays
     /// of slots, of which all members must take one for each operation. Where no PE maps another, each is a
     /// node.
-    pub(crate) fn of(team: &TeamCore, world: &Core, kind: SyncMemoryKind) -> Option<Hierarchy> {
+    pub(crate) fn of(team: &TeamCore, world: &Teams, kind: SyncMemoryKind) -> Option<Hierarchy> {
         let is_by_pairs = !matches!(kind, SyncMemoryKind::Additional | SyncMemoryKind::Barrier);
         if team.is_mapped() || !is_by_pairs {
             return None;
@@ -99,38 +99,38 @@ impl Hierarchy {
     }
 
     /// Whether this PE is the leader of its node.
-    pub(super) fn is_leader(&self) -> bool {
+    pub(crate) fn is_leader(&self) -> bool {
         self.node.my_rank() == 0
     }
 
     /// Begins a call.
-    pub(super) fn begins_call(&self) {
+    pub(crate) fn begins_call(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many calls this PE has begun.
-    pub(super) fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
     /// The number of the last exchange between leaders.
-    pub(super) fn exchanges(&self) -> u64 {
+    pub(crate) fn exchanges(&self) -> u64 {
         self.exchanges.load(Ordering::Relaxed)
     }
 
     /// The number of the next exchange between leaders, of which each takes part in all.
-    pub(super) fn next_exchange(&self) -> u64 {
+    pub(crate) fn next_exchange(&self) -> u64 {
         self.exchanges.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The number of the last broadcast.
-    pub(super) fn broadcasts(&self) -> u64 {
+    pub(crate) fn broadcasts(&self) -> u64 {
         self.broadcasts.load(Ordering::Relaxed)
     }
 
     /// Begins a broadcast from a member of the group `root`. `false` if all members must meet before it, as
     /// its buffers may not be free.
-    pub(super) fn begins_broadcast(&self, root: usize) -> bool {
+    pub(crate) fn begins_broadcast(&self, root: usize) -> bool {
         let number = self.broadcasts() + 1;
         let place = |number: u64| &self.roots[(number % HISTORY) as usize];
         let is_free = number <= self.met_after.load(Ordering::Relaxed) + HISTORY || {
@@ -154,7 +154,7 @@ impl Hierarchy {
     }
 
     /// All members have come to an operation that this one has passed.
-    pub(super) fn have_met(&self) {
+    pub(crate) fn have_met(&self) {
         self.met_after.store(self.broadcasts(), Ordering::Relaxed);
     }
 }
@@ -166,7 +166,7 @@ impl TeamCore {
     }
 
     /// Goes on in the blocks of a larger team with this hierarchy.
-    pub(crate) fn go_on_in(&self, world: &Core, levels: &Hierarchy) {
+    pub(crate) fn go_on_in(&self, world: &Teams, levels: &Hierarchy) {
         if self.is_mapped() {
             return self.go_on_after(&levels.node);
         }
@@ -175,7 +175,7 @@ impl TeamCore {
     }
 
     /// The hierarchy of a team that not all members map, if it has one.
-    pub(crate) fn hierarchy(&self, world: &Core) -> Option<&Hierarchy> {
+    pub(crate) fn hierarchy(&self, world: &Teams) -> Option<&Hierarchy> {
         let make = || Hierarchy::of(self, world, self.sync_memory()).map(Box::new);
         self.levels.get_or_init(make).as_deref()
     }

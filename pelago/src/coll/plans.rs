@@ -9,7 +9,7 @@ use super::select::Laws;
 use super::shape::{Operation, Shape};
 use super::sync_memory::Plan;
 use crate::base::locked::locked;
-use crate::team::TeamCore;
+use crate::coll::team::TeamCore;
 use std::sync::{Arc, MutexGuard};
 
 /// Plans that a team keeps.
@@ -17,7 +17,7 @@ const PLANS: usize = 16;
 
 /// The ranks that a schedule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Among {
+pub(crate) enum Among {
     /// All of the team.
     Team,
     /// The same, by dissemination whatever is chosen otherwise.
@@ -30,7 +30,7 @@ pub(super) enum Among {
 
 /// The key of a plan: all that it follows from, apart from the team and the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(crate) struct Key {
     among: Among,
     operation: Operation,
     root: Rank,
@@ -43,7 +43,7 @@ pub(super) struct Key {
 
 impl Key {
     /// Of an operation of that shape, whose blocks are equal.
-    pub(super) fn of(among: Among, shape: &Shape, combiner: Option<&Combiner>) -> Key {
+    pub(crate) fn of(among: Among, shape: &Shape, combiner: Option<&Combiner>) -> Key {
         Key {
             among,
             operation: shape.operation,
@@ -57,7 +57,7 @@ impl Key {
 }
 
 impl TeamCore {
-    pub(super) fn plans(&self) -> MutexGuard<'_, Plans> {
+    pub(crate) fn plans(&self) -> MutexGuard<'_, Plans> {
         locked(&self.plans)
     }
 }
@@ -71,11 +71,11 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    pub(super) fn get(&self, key: &Key) -> Option<Arc<Plan>> {
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Plan>> {
         self.plans.iter().find(|(other, _)| other == key).map(|(_, plan)| Arc::clone(plan))
     }
 
-    pub(super) fn keep(&mut self, key: Key, plan: &Arc<Plan>) {
+    pub(crate) fn keep(&mut self, key: Key, plan: &Arc<Plan>) {
         let entry = (key, Arc::clone(plan));
         if self.plans.len() < PLANS {
             return self.plans.push(entry);

@@ -9,7 +9,7 @@ use super::shape::{Operation, Shape};
 use super::table::{Algorithm, Graph};
 use super::tuning;
 use crate::base::error::{ErrorKind, Result};
-use crate::world::Core;
+use crate::coll::teams::Teams;
 use pelago_boot::{SettingError, Settings, SyncMemoryKind, settings_table};
 use pelago_schedule::select;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ fn accepted() -> &'static str {
 ///
 /// # Errors
 /// If there is none that can do it.
-pub(crate) fn choose(world: &Core, shape: &Shape, combiner: Option<&Combiner>) -> Result<Choice> {
+pub(crate) fn choose(world: &Teams, shape: &Shape, combiner: Option<&Combiner>) -> Result<Choice> {
     world.collectives.preferences().choose(shape, combiner.map(Combiner::laws)).ok_or_else(|| {
         let operation = shape.operation.name();
         let reason = "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC".to_owned();

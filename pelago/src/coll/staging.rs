@@ -19,21 +19,21 @@
 use super::block::PAGE_BYTES;
 use super::hierarchy::Hierarchy;
 use super::schedule::Rank;
-use crate::array::signal::SignalOp;
 use crate::base::awaited::Awaited;
+use crate::base::signal_op::SignalOp;
 use crate::base::vote::{VOTE_BYTES, Vote};
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::job::callback;
-use crate::team::TeamCore;
-use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_schedule::combine::doubling::Pairing;
 use pelago_schedule::tree::k_nomial;
 
 /// The most data in a message, in bytes: where puts signal and no PE shares its node, and where not.
-pub(super) const STAGED_BYTES: usize = 4096;
-pub(super) const PACKED_BYTES: usize = 1024;
+pub(crate) const STAGED_BYTES: usize = 4096;
+pub(crate) const PACKED_BYTES: usize = 1024;
 /// Bytes of data of a word.
 const DATA_BYTES: usize = 4;
 /// Looks for a message between two looks whether a member agrees meanwhile.
@@ -45,7 +45,7 @@ const _: () = assert!(WORDS * size_of::<u64>() <= BUFFER_BYTES);
 /// Sets of buffers for exchanges, used by turns.
 const TURNS: usize = 2;
 /// Broadcasts between two meetings of all members.
-pub(super) const HISTORY: u64 = 16;
+pub(crate) const HISTORY: u64 = 16;
 
 /// Buffers of one set for a team of `n`: for what is handed to a power of two of leaders, and for each round.
 const fn buffers(n: usize) -> usize {
@@ -60,35 +60,35 @@ pub(crate) const fn bytes(n: usize) -> usize {
 const _: () = assert!(VOTE_BYTES <= PACKED_BYTES && PACKED_BYTES <= PAGE_BYTES);
 
 /// The most data that a message can have here, in bytes.
-pub(super) fn staged_bytes(world: &Core) -> usize {
+pub(crate) fn staged_bytes(world: &Teams) -> usize {
     if world.net_endpoint().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
 }
 
 /// Data of a message, and of what is computed from messages.
 #[repr(align(64))]
-pub(super) struct Page([u8; STAGED_BYTES]);
+pub(crate) struct Page([u8; STAGED_BYTES]);
 
 impl Page {
-    pub(super) fn new() -> Page {
+    pub(crate) fn new() -> Page {
         Page([0; STAGED_BYTES])
     }
 
-    pub(super) fn start(&mut self) -> *mut u8 {
+    pub(crate) fn start(&mut self) -> *mut u8 {
         self.0.as_mut_ptr()
     }
 
     /// Takes the bytes of another page that are zero here.
-    pub(super) fn join(&mut self, other: &Page) {
+    pub(crate) fn join(&mut self, other: &Page) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own |= other);
     }
 }
 
 /// The exchange of messages between the leaders of a team's nodes.
-pub(super) struct Staging<'a> {
-    pub(super) world: &'a Core,
-    pub(super) team: &'a TeamCore,
-    pub(super) levels: &'a Hierarchy,
-    pub(super) operation: &'static str,
+pub(crate) struct Staging<'a> {
+    pub(crate) world: &'a Teams,
+    pub(crate) team: &'a TeamCore,
+    pub(crate) levels: &'a Hierarchy,
+    pub(crate) operation: &'static str,
 }
 
 impl Staging<'_> {
@@ -190,7 +190,7 @@ impl Staging<'_> {
     /// page with the second one in the first one, if the flag says so with the second one on the left. The
     /// leaders of lower nodes stand on the left. All have begun when this returns.
     #[track_caller]
-    pub(super) fn exchange(
+    pub(crate) fn exchange(
         &self,
         own: &mut Page,
         bytes: usize,
@@ -212,7 +212,7 @@ impl Staging<'_> {
     }
 
     /// Whether there is a buffer for a message from each other leader.
-    pub(super) fn has_pairs(levels: &Hierarchy) -> bool {
+    pub(crate) fn has_pairs(levels: &Hierarchy) -> bool {
         levels.groups.len() <= buffers(levels.block_ranks) + 1
     }
 
@@ -220,7 +220,7 @@ impl Staging<'_> {
     /// returns its length, `between` runs while they are under way, and `unpack` takes the one from a group,
     /// whose length `bytes_from` knows. All have begun when this returns.
     #[track_caller]
-    pub(super) fn exchange_pairs(
+    pub(crate) fn exchange_pairs(
         &self,
         mut pack: impl FnMut(usize, &mut Page) -> usize,
         between: impl FnOnce(),
@@ -245,7 +245,7 @@ impl Staging<'_> {
 
     /// Joins the votes of all leaders at all of them. Leaders that exchange nothing at this place have none.
     #[track_caller]
-    pub(super) fn join_votes(&self, vote: &mut Vote) {
+    pub(crate) fn join_votes(&self, vote: &mut Vote) {
         let number = self.levels.next_exchange();
         for (step, rank, buffer) in self.steps(number) {
             match step {
@@ -295,7 +295,7 @@ impl Staging<'_> {
     /// Brings the data of `root`, of `bytes` bytes, to the leaders of all nodes but its own. Its buffers are
     /// free.
     #[track_caller]
-    pub(super) fn broadcast(&self, root: Rank, page: &mut Page, bytes: usize) {
+    pub(crate) fn broadcast(&self, root: Rank, page: &mut Page, bytes: usize) {
         let (groups, me) = (&self.levels.groups, self.levels.own);
         let number = self.levels.broadcasts();
         let buffer = TURNS * buffers(self.levels.block_ranks) + (number % HISTORY) as usize;
@@ -321,7 +321,7 @@ impl Staging<'_> {
 impl TeamCore {
     /// A member that makes a call in two levels where this PE makes the agreement that it has begun last, if
     /// one is seen to; `None` within if it is not known which.
-    pub(super) fn finds_call(&self, world: &Core) -> Option<Option<Rank>> {
+    pub(crate) fn finds_call(&self, world: &Teams) -> Option<Option<Rank>> {
         let levels = self.hierarchy(world)?;
         let (node, mine) = (&levels.node, self.agreed_last.load(Ordering::Relaxed));
         let (begun, me) = (node.sequence.load(Ordering::Relaxed), node.my_rank());

@@ -13,19 +13,19 @@ use super::call::Call;
 use super::direct::Direct;
 use super::engine::{Operands, Progress};
 use super::hierarchy::Hierarchy;
+use super::operand::Operand;
 use super::plans::{Among, Key};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select;
 use super::shape::{Blocks, Operation, Shape};
-use super::span::Operand;
 use super::staging::{PACKED_BYTES, Page, Staging, staged_bytes};
 use super::sync_memory::Plan;
 use crate::base::error::Result;
 use crate::base::vote::Vote;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::job::callback::{self, Callback};
-use crate::team::{Team, TeamCore};
-use crate::world::Core;
 use pelago_fabric::copy;
 use std::sync::Arc;
 
@@ -50,18 +50,18 @@ enum Way {
 }
 
 /// A blocking operation of a team in two levels.
-pub(super) struct TwoLevel<'a> {
-    world: &'a Core,
+pub(crate) struct TwoLevel<'a> {
+    world: &'a Teams,
     team: &'a Arc<TeamCore>,
     levels: &'a Hierarchy,
     operation: &'static str,
 }
 
-impl Team<'_> {
+impl TeamCore {
     /// Does a call in two levels; `None` if it is to be a schedule of all members.
     #[track_caller]
-    pub(super) fn perform_in_levels(&self, call: &Call<'_>) -> Option<Result<()>> {
-        let (world, team) = (self.world, &self.core);
+    pub(crate) fn perform_in_levels(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Option<Result<()>> {
+        let team = self;
         let levels = team.levels_for(world, call)?;
         let way = way(world, team, levels, call)?;
         levels.begins_call();
@@ -90,7 +90,7 @@ impl Team<'_> {
 impl TeamCore {
     /// The hierarchy for a call, if it may be done in two levels.
     #[track_caller]
-    pub(super) fn levels_for(&self, world: &Core, call: &Call<'_>) -> Option<&Hierarchy> {
+    pub(crate) fn levels_for(&self, world: &Teams, call: &Call<'_>) -> Option<&Hierarchy> {
         if self.is_mapped() || !world.collectives.prefers_direct() {
             return None;
         }
@@ -103,7 +103,7 @@ impl TeamCore {
 
     /// A meeting of the members in two levels; whether there are any.
     #[track_caller]
-    pub(super) fn sync_in_levels(self: &Arc<Self>, world: &Core) -> bool {
+    pub(crate) fn sync_in_levels(self: &Arc<Self>, world: &Teams) -> bool {
         let Some(levels) = self.levels_for_barrier(world) else { return false };
         levels.sync();
         true
@@ -111,13 +111,13 @@ impl TeamCore {
 
     /// The same, in which the PEs vote: `None` if no meeting was held, as there are no levels.
     #[track_caller]
-    pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &Core, sequence: u64, vote: Vote) -> Option<Vote> {
+    pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &Teams, sequence: u64, vote: Vote) -> Option<Vote> {
         let levels = self.levels_for_barrier(world)?;
         Some(levels.sync_voting(sequence, vote))
     }
 
     #[track_caller]
-    fn levels_for_barrier<'a>(self: &'a Arc<Self>, world: &'a Core) -> Option<TwoLevel<'a>> {
+    fn levels_for_barrier<'a>(self: &'a Arc<Self>, world: &'a Teams) -> Option<TwoLevel<'a>> {
         let levels = self.levels_for(world, &Call::barrier())?;
         levels.begins_call();
         Some(TwoLevel { world, team: self, levels, operation: "barrier" })
@@ -125,7 +125,7 @@ impl TeamCore {
 }
 
 /// How a call is done in two levels, if it pays.
-fn way(world: &Core, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> Option<Way> {
+fn way(world: &Teams, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> Option<Way> {
     use Operation::*;
     let (n, bytes) = (team.len(), call.count * call.element_bytes);
     let all = bytes.saturating_mul(n);

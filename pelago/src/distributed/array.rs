@@ -13,7 +13,7 @@ use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
 use crate::job::callback;
-use crate::space::Space;
+use crate::team::space::Space;
 use crate::upc::{BlockSize, Layout, SharedArray};
 use crate::world::World;
 

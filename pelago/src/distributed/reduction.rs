@@ -5,8 +5,8 @@
 //! all PEs, bit by bit.
 
 use super::batch::zeros;
-use crate::agreement_record::REDUCE;
 use crate::base::error::{ErrorKind, Result};
+use crate::coll::agreement_record::REDUCE;
 use crate::coll::reduction::{Combiner, ReduceOp, Reducible};
 use crate::team::Team;
 use crate::upc::SharedArray;

@@ -21,6 +21,7 @@ use self::outstanding::OutstandingFlags;
 use self::upper::UpperLayers;
 use crate::Pe;
 use crate::base::counters::Tally;
+use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::locked;
 use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
@@ -206,6 +207,16 @@ impl Job {
             Some(block) => block.departure.left.load(Ordering::Acquire) != 0,
             None => self.far_left[pe].load(Ordering::Relaxed),
         }
+    }
+
+    /// The size of an array in bytes.
+    ///
+    /// # Errors
+    /// If it exceeds the address space.
+    pub(crate) fn array_bytes<T>(&self, operation: &'static str, count: usize) -> Result<usize> {
+        let (me, element_bytes) = (self.me, size_of::<T>());
+        let bytes = count.checked_mul(element_bytes).filter(|&bytes| bytes <= isize::MAX as usize);
+        bytes.ok_or_else(|| ErrorKind::TooLarge { me, operation, count, element_bytes }.into())
     }
 
     /// Says to whoever asks over the net that this PE has left.

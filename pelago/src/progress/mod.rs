@@ -102,11 +102,7 @@ impl ProgressState {
 
     /// Takes what the provider has brought; `receive` takes messages, and returns `None` for one that makes
     /// no sense.
-    pub(crate) fn take_events(
-        &self,
-        endpoint: &Endpoint,
-        receive: &Receive<'_>,
-    ) -> Result<(), Trouble> {
+    pub(crate) fn take_events(&self, endpoint: &Endpoint, receive: &Receive<'_>) -> Result<(), Trouble> {
         let mut senseless = None;
         let outcome = endpoint.progress(&mut |event| match event {
             Event::Sent(token) => self.completions.sent(token),

@@ -22,7 +22,7 @@ pub use shared_array::SharedArray;
 pub use split_barrier::SplitBarrier;
 pub use strict::Strict;
 
-use crate::symmetric_region::SymmetricRegion;
+use crate::coll::symmetric_region::SymmetricRegion;
 use crate::team::Team;
 use crate::world::World;
 use std::sync::Arc;

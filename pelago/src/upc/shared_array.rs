@@ -13,8 +13,8 @@ use crate::base::call::{Call, NO_BLOCKS};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
-use crate::space::Space;
-use crate::symmetric_region::SymmetricRegion;
+use crate::coll::symmetric_region::SymmetricRegion;
+use crate::team::space::Space;
 use crate::world::World;
 use std::ops::Range;
 

@@ -15,10 +15,10 @@
 use super::semaphore::{COUNT, Semaphore};
 use super::shared_array::SharedArray;
 use crate::Region;
-use crate::array::signal::SignalOp;
 use crate::array::view::View;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
+use crate::base::signal_op::SignalOp;
 
 impl Semaphore<'_> {
     /// Puts `source` to the elements from `index` on, on the PE that the semaphore has affinity to, and adds

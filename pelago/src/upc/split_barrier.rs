@@ -11,10 +11,10 @@
 use crate::array::symmetric::Symmetric;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::kind::ObjectKind;
-use crate::coll::request::Request;
-use crate::space::Space;
-use crate::symmetric_region::SymmetricRegion;
+use crate::coll::symmetric_region::SymmetricRegion;
 use crate::team::Team;
+use crate::team::request::Request;
+use crate::team::space::Space;
 use crate::world::World;
 use crate::{Collective, Element, Pe};
 use pelago_fabric::sync::{Ordering, fence};

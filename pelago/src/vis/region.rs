@@ -5,10 +5,11 @@ use super::vector::Slices;
 use super::{Indexed, Shape};
 use crate::Pe;
 use crate::array::nb::Region;
-use crate::array::signal::{Signal, SignalOp};
+use crate::array::signal::Signal;
 use crate::array::view::View;
 use crate::base::element::Element;
 use crate::base::error::Result;
+use crate::base::signal_op::SignalOp;
 use std::ops::Range;
 
 impl<'scope> Region<'scope> {

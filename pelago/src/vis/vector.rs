@@ -6,10 +6,11 @@
 use super::{Run, Runs};
 use crate::Pe;
 use crate::array::nb::Transfer;
-use crate::array::signal::{Signal, SignalOp};
+use crate::array::signal::Signal;
 use crate::array::view::View;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
+use crate::base::signal_op::SignalOp;
 use crate::endpoint::completion_counter::CompletionCounter;
 use std::ops::Range;
 

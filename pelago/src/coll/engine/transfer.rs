@@ -1,20 +1,20 @@
 //! The steps of a schedule that move data to other members, or signal to them.
 
 use super::{Following, Request, TeamEngine};
-use crate::array::signal::SignalOp;
+use crate::base::signal_op::SignalOp;
 use crate::coll::block;
 use crate::coll::schedule::{Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
 use crate::coll::sync_memory::{ANNOUNCES, Mark};
+use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
-use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
 impl Request {
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
-        world: &Core,
+        world: &Teams,
         engine: &mut TeamEngine,
         (to, signal): (Rank, Option<Slot>),
         from: Place,
@@ -66,7 +66,7 @@ impl Request {
     /// The range lies in the other's region. The source is kept until the operation is over.
     unsafe fn put_marked(
         &mut self,
-        world: &Core,
+        world: &Teams,
         engine: &TeamEngine,
         (target, from, bytes): (RemoteAddress, *const u8, usize),
         to: Rank,
@@ -84,7 +84,7 @@ impl Request {
         }
     }
 
-    pub(super) fn get(&mut self, world: &Core, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
+    pub(crate) fn get(&mut self, world: &Teams, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
         let pe = self.team.pe(of);
         if world.routes.to(pe) == Route::Mapped {
             // SAFETY: the shape says that both places have so many bytes; the PE is mapped.
@@ -97,9 +97,9 @@ impl Request {
         unsafe { world.net_endpoint().get(world, source, into, bytes, Some(&counter)) };
     }
 
-    pub(super) fn signal(
+    pub(crate) fn signal(
         &mut self,
-        world: &Core,
+        world: &Teams,
         engine: &mut TeamEngine,
         to: Rank,
         slot: Slot,
@@ -155,7 +155,7 @@ impl Request {
     }
 
     /// Signals for the puts whose data have arrived.
-    pub(super) fn follow(&mut self, world: &Core, engine: &TeamEngine) {
+    pub(crate) fn follow(&mut self, world: &Teams, engine: &TeamEngine) {
         let mut following = std::mem::take(&mut self.following);
         following.retain(|put| {
             let has_arrived = put.data.is_done();
@@ -168,7 +168,7 @@ impl Request {
         self.following = following;
     }
 
-    fn write_mark(&self, world: &Core, engine: &TeamEngine, to: Rank, mark: Mark) {
+    fn write_mark(&self, world: &Teams, engine: &TeamEngine, to: Rank, mark: Mark) {
         let offset = self.mark_offset(engine, to, mark);
         world.write_word(self.team.pe(to), offset, mark.word, self.operation);
     }
@@ -178,7 +178,7 @@ impl Request {
         self.team.base(to) + block::word_offset(engine.block_ranks, mark.index)
     }
 
-    pub(super) fn mark(&self, engine: &mut TeamEngine, to: Rank, slot: Slot) -> Option<Mark> {
+    pub(crate) fn mark(&self, engine: &mut TeamEngine, to: Rank, slot: Slot) -> Option<Mark> {
         let lease = self.lease.as_ref().expect("it is admitted");
         engine.memory.mark(&self.plan, lease, self.at, to, slot)
     }

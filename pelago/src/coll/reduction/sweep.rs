@@ -21,7 +21,7 @@ const BLOCK_BYTES: usize = 2048;
 /// `left`, is `right`, or overlaps neither. Others may access all of it meanwhile, if they do so through
 /// `fabric::copy`, this module, atomics or from other processes.
 #[inline(always)]
-pub(super) unsafe fn sweep<T: Element>(
+pub(crate) unsafe fn sweep<T: Element>(
     left: *const u8,
     right: *const u8,
     into: *mut u8,
@@ -150,7 +150,7 @@ mod vectors {
     /// # Safety
     /// As [`sweep`](super::sweep).
     #[inline(always)]
-    pub(super) unsafe fn sweep<T: Element>(
+    pub(crate) unsafe fn sweep<T: Element>(
         left: *const u8,
         right: *const u8,
         into: *mut u8,
@@ -246,7 +246,7 @@ mod vectors {
     ///
     /// # Safety
     /// None; that of the other form.
-    pub(super) unsafe fn sweep<T: Element>(
+    pub(crate) unsafe fn sweep<T: Element>(
         _: *const u8,
         _: *const u8,
         _: *mut u8,

@@ -5,11 +5,11 @@
 use super::TwoLevel;
 use crate::coll::call::Call;
 use crate::coll::hierarchy::Hierarchy;
-use crate::coll::span::Operand;
+use crate::coll::operand::Operand;
 use pelago_fabric::copy;
 
 /// The most bytes of a message between two nodes, in an all-to-all with blocks of `bytes` bytes.
-pub(super) fn message_bytes(levels: &Hierarchy, bytes: usize) -> usize {
+pub(crate) fn message_bytes(levels: &Hierarchy, bytes: usize) -> usize {
     levels.most.saturating_mul(levels.most).saturating_mul(bytes)
 }
 
@@ -19,7 +19,7 @@ impl TwoLevel<'_> {
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
-    pub(super) unsafe fn all_to_all_by_pairs(
+    pub(crate) unsafe fn all_to_all_by_pairs(
         &self,
         call: &Call<'_>,
         target: Operand<'_>,
@@ -80,7 +80,7 @@ impl TwoLevel<'_> {
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
-    pub(super) unsafe fn all_gather_by_pairs(
+    pub(crate) unsafe fn all_gather_by_pairs(
         &self,
         call: &Call<'_>,
         target: Operand<'_>,

@@ -5,27 +5,27 @@
 //! a sum, so that a word that is lost is made good by the next; a sender that waits in vain asks for it.
 
 use super::message_state::{ANSWERS, REQUESTS};
+use super::messaging::Messaging;
 use super::window::Window;
 use super::wire::Head;
 use crate::Pe;
 use crate::base::element::bytes_of;
 use crate::base::locked::locked;
 use crate::progress::purpose::Purpose;
-use crate::world::Core;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 /// Requests that a PE may have under way over the network to each other PE.
-pub(super) const WINDOW: u64 = 64;
+pub(crate) const WINDOW: u64 = 64;
 /// So many are executed before the sender hears of it.
 const TOLD_EVERY: u64 = WINDOW / 4;
 /// Looks for room before a PE asks what was executed.
 const LOOKS_BEFORE_ASKING: u32 = 1000;
 
 /// Requests between this PE and one that is reached over the network.
-pub(super) struct Far {
+pub(crate) struct Far {
     /// Positions are numbers of requests.
     window: Window,
     sent: AtomicU64,
@@ -41,7 +41,7 @@ pub(super) struct Far {
 
 /// Messages that have come over the network and are not executed yet, and a way to lose some for tests.
 #[derive(Default)]
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     /// Requests, and answers.
     queues: [Queue; 2],
     /// So many words of what was executed are lost; for tests.
@@ -56,17 +56,17 @@ struct Queue {
 }
 
 /// A message that is not executed yet.
-pub(super) struct Arrived {
-    pub(super) from: Pe,
-    pub(super) header: u64,
-    pub(super) words: Vec<u64>,
-    pub(super) bytes: usize,
+pub(crate) struct Arrived {
+    pub(crate) from: Pe,
+    pub(crate) header: u64,
+    pub(crate) words: Vec<u64>,
+    pub(crate) bytes: usize,
 }
 
 impl Arrivals {
     /// How many requests, 0, or answers, 1, are there.
     #[inline]
-    pub(super) fn count(&self, kind: usize) -> usize {
+    pub(crate) fn count(&self, kind: usize) -> usize {
         self.queues[kind].count.load(Ordering::Relaxed)
     }
 
@@ -78,7 +78,7 @@ impl Arrivals {
     }
 
     /// The oldest one.
-    pub(super) fn pop(&self, kind: usize) -> Option<Arrived> {
+    pub(crate) fn pop(&self, kind: usize) -> Option<Arrived> {
         let queue = &self.queues[kind];
         if self.count(kind) == 0 {
             return None;
@@ -91,7 +91,7 @@ impl Arrivals {
 }
 
 impl Far {
-    pub(super) fn new() -> Far {
+    pub(crate) fn new() -> Far {
         let zero = || AtomicU64::new(0);
         Far {
             window: Window::new((WINDOW / 2) as u32),
@@ -105,9 +105,9 @@ impl Far {
     }
 
     /// Sends a request; `false` if there is no room for it now.
-    pub(super) fn try_request(
+    pub(crate) fn try_request(
         &self,
-        world: &Core,
+        world: &Messaging,
         pe: Pe,
         header: u64,
         words: &[u64],
@@ -136,7 +136,7 @@ impl Far {
     }
 
     /// Asks a PE what it has executed: each time after twice as many looks as the last.
-    fn ask_patiently(&self, world: &Core, pe: Pe) {
+    fn ask_patiently(&self, world: &Messaging, pe: Pe) {
         let looks = self.looks.fetch_add(1, Ordering::Relaxed) + 1;
         let ask_at = LOOKS_BEFORE_ASKING << self.asks.load(Ordering::Relaxed).min(12);
         if looks >= ask_at {
@@ -147,13 +147,13 @@ impl Far {
     }
 
     /// Counts a request of this peer that was executed here: whether the peer is to hear of it.
-    pub(super) fn count_executed(&self) -> bool {
+    pub(crate) fn count_executed(&self) -> bool {
         let executed = self.executed.fetch_add(1, Ordering::Relaxed) + 1;
         executed - self.told.load(Ordering::Relaxed) >= TOLD_EVERY
     }
 }
 
-impl Core {
+impl Messaging {
     /// Data that travel with a message are under way until the receiver says that they are in their place:
     /// quiet waits for that.
     fn begin_data(&self, header: u64, data: &[u8]) {
@@ -169,7 +169,7 @@ impl Core {
     }
 
     /// Sends an answer over the network, now or later.
-    pub(super) fn answer_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) {
+    pub(crate) fn answer_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) {
         self.begin_data(header, payload);
         self.tally.add(|counts| counts.net_messages += 1);
         self.send_later(pe, Purpose::Active, header, [bytes_of(words), payload].concat());

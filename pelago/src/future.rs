@@ -4,13 +4,13 @@
 //! a thread drives ([`World::with_progress_thread`]), or this one waits in [`World::block_on`], that thread
 //! sees to it; otherwise the future asks to be polled again at once, and makes the progress itself.
 
-use super::{All, Leaf, Outcome, Probe};
 use crate::am::{Datum, Reply};
 use crate::array::amo::AtomicElement;
 use crate::array::nb::{Fetch, Transfer, Update};
 use crate::base::awaited::Awaited;
 use crate::base::element::Element;
-use crate::coll::request::Request;
+use crate::events::{All, Leaf, Outcome, Probe};
+use crate::team::request::Request;
 use crate::world::World;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::cell::Cell;
@@ -178,10 +178,10 @@ impl World {
     pub(super) fn waking(&self, mut is_over: impl FnMut() -> bool) -> impl FnMut() -> bool {
         let mut looks = 0u32;
         move || {
-            self.wake_futures();
+            self.wakers.wake_futures(self);
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_PER_HOPE_CHECK) {
-                self.wake_hopeless();
+                self.wakers.wake_hopeless(self);
             }
             is_over()
         }

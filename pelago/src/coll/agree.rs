@@ -16,10 +16,10 @@ use crate::base::call::{ArraySet, CALL_WORDS, Call, waiting_for};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::try_locked;
 use crate::base::vote::{VOTE_WORDS, Vote};
+use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
 use crate::memory::segment::Memory;
-use crate::world::Core;
 use pelago_fabric::shm::segment::AGREEMENT_WORDS;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::MutexGuard;
@@ -28,7 +28,7 @@ const _: () = assert!(VOTE_WORDS < AGREEMENT_WORDS);
 
 /// A thread's right to make collective calls.
 pub(crate) struct Collective<'w> {
-    world: &'w Core,
+    world: &'w Teams,
     /// Number of the last agreement: none is ever used again, whatever other threads do at barriers.
     last: MutexGuard<'w, u64>,
 }
@@ -42,7 +42,7 @@ impl Collective<'_> {
     }
 }
 
-impl Core {
+impl Teams {
     /// The right to make a collective call, for one thread of this PE at a time: until it is dropped.
     ///
     /// # Panics

@@ -1,24 +1,24 @@
 //! A message, as its handler sees it.
 
 use super::Handler;
+use super::messaging::Messaging;
 use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
 use crate::coll::schedule::Rank;
-use crate::world::Core;
 use std::cell::Cell;
 use std::ops::Range;
 
 /// A message on its arrival: who has sent it, and what it brings. It is gone when the handler returns.
 pub struct Message<'m> {
-    pub(super) world: &'m Core,
-    pub(super) table: &'m Table,
-    pub(super) head: Head,
-    pub(super) from: Pe,
+    pub(crate) world: &'m Messaging,
+    pub(crate) table: &'m Table,
+    pub(crate) head: Head,
+    pub(crate) from: Pe,
     /// Arguments, where a long message's data are, and bytes.
-    pub(super) words: &'m [u64],
-    pub(super) bytes: usize,
-    pub(super) is_answered: Cell<bool>,
+    pub(crate) words: &'m [u64],
+    pub(crate) bytes: usize,
+    pub(crate) is_answered: Cell<bool>,
 }
 
 impl Message<'_> {
@@ -43,7 +43,7 @@ impl Message<'_> {
 
     /// What is behind the words.
     #[inline]
-    pub(super) fn data(&self) -> &[u8] {
+    pub(crate) fn data(&self) -> &[u8] {
         let skipped = self.head.words();
         // SAFETY: all words were received, and so many bytes of them mean something.
         unsafe {
@@ -72,11 +72,11 @@ impl Message<'_> {
     }
 
     /// Ends the job, because of what this message is or brings.
-    pub(super) fn refuse(&self, why: &str) -> ! {
+    pub(crate) fn refuse(&self, why: &str) -> ! {
         self.world.refuse(self.from, &format!("for {:?} {why}", self.handler_name()))
     }
 
-    pub(super) fn handler_name(&self) -> &'static str {
+    pub(crate) fn handler_name(&self) -> &'static str {
         self.table.entry(self.head.handler).map_or("", |entry| entry.name)
     }
 }

@@ -5,35 +5,35 @@
 //! more. A thread that holds the inbox of requests may take that of answers, never the other way round.
 
 use super::far::Arrivals;
+use super::messaging::Messaging;
 use super::peers::Peers;
 use super::table::Table;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::{locked, try_locked};
-use crate::world::Core;
 use pelago_fabric::shm::ring::{Payload, Ring};
 use pelago_fabric::sync::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The kinds of messages, each of which has a ring, an inbox and an executor.
-pub(super) const REQUESTS: usize = 0;
-pub(super) const ANSWERS: usize = 1;
+pub(crate) const REQUESTS: usize = 0;
+pub(crate) const ANSWERS: usize = 1;
 
 /// All of it.
 #[derive(Default)]
 pub(crate) struct MessageState {
     peers: OnceLock<Peers>,
-    pub(super) inboxes: [Mutex<Inbox>; 2],
+    pub(crate) inboxes: [Mutex<Inbox>; 2],
     /// Messages that have come over the network.
-    pub(super) arrivals: Arrivals,
+    pub(crate) arrivals: Arrivals,
 }
 
 /// What the one who executes messages needs.
 #[derive(Default)]
-pub(super) struct Inbox {
-    pub(super) payload: Payload,
+pub(crate) struct Inbox {
+    pub(crate) payload: Payload,
     /// The endpoints by number.
-    pub(super) tables: Vec<Option<Arc<Table>>>,
+    pub(crate) tables: Vec<Option<Arc<Table>>>,
 }
 
 impl Inbox {
@@ -46,7 +46,7 @@ impl Inbox {
 }
 
 /// An inbox, if no other thread is at it.
-pub(super) fn try_lock(inbox: &Mutex<Inbox>) -> Option<MutexGuard<'_, Inbox>> {
+pub(crate) fn try_lock(inbox: &Mutex<Inbox>) -> Option<MutexGuard<'_, Inbox>> {
     try_locked(inbox)
 }
 
@@ -55,7 +55,7 @@ fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
 }
 
 /// As `lock`, by a wait that makes progress and ends if the handlers of another thread do not.
-fn await_lock<'a>(world: &Core, inbox: &'a Mutex<Inbox>) -> MutexGuard<'a, Inbox> {
+fn await_lock<'a>(world: &Messaging, inbox: &'a Mutex<Inbox>) -> MutexGuard<'a, Inbox> {
     let mut guard = try_lock(inbox);
     if guard.is_none() {
         world.wait(Awaited::Handlers, || {
@@ -66,9 +66,9 @@ fn await_lock<'a>(world: &Core, inbox: &'a Mutex<Inbox>) -> MutexGuard<'a, Inbox
     guard.expect("a wait ends when the lock is there")
 }
 
-impl Core {
+impl Messaging {
     /// Refuses a payload that is longer.
-    pub(super) fn check_payload(&self, operation: &'static str, bytes: usize) -> Result<()> {
+    pub(crate) fn check_payload(&self, operation: &'static str, bytes: usize) -> Result<()> {
         let (me, max_bytes) = (self.my_pe(), self.am.peers(self).medium_max);
         match bytes <= max_bytes {
             true => Ok(()),
@@ -80,12 +80,12 @@ impl Core {
 impl MessageState {
     /// All peers; made when they are first asked for.
     #[inline]
-    pub(super) fn peers(&self, world: &Core) -> &Peers {
+    pub(crate) fn peers(&self, world: &Messaging) -> &Peers {
         self.peers.get_or_init(|| Peers::new(world))
     }
 
     /// Whether a message that came over the network waits to be executed.
-    pub(super) fn has_arrivals(&self) -> bool {
+    pub(crate) fn has_arrivals(&self) -> bool {
         [REQUESTS, ANSWERS].iter().any(|&kind| self.arrivals.count(kind) != 0)
     }
 
@@ -105,7 +105,7 @@ impl MessageState {
     }
 
     /// Opens an endpoint: its number.
-    pub(super) fn register(&self, world: &Core, table: &Arc<Table>) -> u16 {
+    pub(crate) fn register(&self, world: &Messaging, table: &Arc<Table>) -> u16 {
         // From now on the rings are looked at.
         self.peers(world);
         let [requests, answers] = &self.inboxes;
@@ -120,7 +120,7 @@ impl MessageState {
     }
 
     /// Closes an endpoint: none of its handlers runs any more.
-    pub(super) fn forget(&self, world: &Core, number: u16) {
+    pub(crate) fn forget(&self, world: &Messaging, number: u16) {
         let [requests, answers] = &self.inboxes;
         let (mut requests, mut answers) = (lock(requests), lock(answers));
         requests.set(number.into(), None);

@@ -3,12 +3,12 @@
 use super::Message;
 use super::far::Arrived;
 use super::message_state::{ANSWERS, Inbox, REQUESTS, try_lock};
+use super::messaging::Messaging;
 use super::peers::Peers;
 use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
 use crate::job::callback::{self, Callback};
-use crate::world::Core;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Requests that are executed at once, so that a flood cannot hold a thread for ever.
 const BATCH: usize = 64;
 
-impl Core {
+impl Messaging {
     /// Executes what has arrived, unless another thread does, or this one must not now.
     #[cold]
     #[inline(never)]
@@ -26,7 +26,9 @@ impl Core {
     pub(crate) fn execute_messages(&self) {
         if callback::may_run_handlers() {
             self.execute_some();
-            self.wake_futures();
+            if let Some(upper) = self.upper.get() {
+                upper.wake();
+            }
         }
     }
 
@@ -85,7 +87,7 @@ impl Core {
     /// What a handler does that waits for room for its answer: it executes answers, whose handlers send
     /// nothing, and moves the network, without any other code of the user.
     #[track_caller]
-    pub(super) fn serve_in_handler(&self) {
+    pub(crate) fn serve_in_handler(&self) {
         self.execute_answers(self.am.peers(self));
         if let Some(net) = self.net.as_ref().filter(|net| !net.is_shut()) {
             net.look();
@@ -132,7 +134,7 @@ impl Core {
 
     /// Runs the handler that a message names.
     #[track_caller]
-    pub(super) fn execute(
+    pub(crate) fn execute(
         &self,
         tables: &[Option<Arc<Table>>],
         from: Pe,
@@ -170,7 +172,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    pub(super) fn refuse(&self, from: Pe, why: &str) -> ! {
+    pub(crate) fn refuse(&self, from: Pe, why: &str) -> ! {
         let me = self.my_pe();
         self.fail(&format!(
             "PE {me}: an active message of PE {from} {why}. Do all members run the same program, and is \

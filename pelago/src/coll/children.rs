@@ -4,11 +4,11 @@
 //! differs is which of them a PE has dropped. What all have dropped is given back, at the next call of that
 //! kind, in which the members tell each other what they have dropped.
 
-use crate::agreement_record::{AGREEMENT_DROPPED_WORDS, AgreementRecord};
 use crate::base::locked::locked;
+use crate::coll::agreement_record::{AGREEMENT_DROPPED_WORDS, AgreementRecord};
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::memory::usage::Space;
-use crate::team::TeamCore;
-use crate::world::Core;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -114,7 +114,7 @@ impl Children {
     }
 
     /// Gives back what all members have dropped.
-    pub(crate) fn reclaim(&mut self, world: &Core, records: &[AgreementRecord]) {
+    pub(crate) fn reclaim(&mut self, world: &Teams, records: &[AgreementRecord]) {
         for (i, child) in self.children.iter_mut().enumerate() {
             if !child.is_gone && records.iter().all(|record| record[4 + i / 64] & (1 << (i % 64)) != 0) {
                 child.is_gone = true;

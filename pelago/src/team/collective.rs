@@ -5,17 +5,18 @@
 //! Invariant: what an operation works on is checked here, before anything is started; all members make the
 //! same calls in the same order, so all choose the same form and algorithm.
 
-use super::call::Call;
-use super::direct::Direct;
-use super::reduction::{Combiner, IntoCombiner};
 use super::request::{NonBlocking, PersistentCalls};
-use super::schedule::Rank;
-use super::shape::{Blocks, Operation};
 use super::span::Span;
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
+use crate::coll::call::Call;
+use crate::coll::direct::Direct;
+use crate::coll::reduction::{Combiner, IntoCombiner};
+use crate::coll::schedule::Rank;
+use crate::coll::shape::{Blocks, Operation};
 use crate::job::callback;
 use crate::team::Team;
+use crate::world::World;
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same
 /// operation, root and sizes, and the same elements for source and target or different ones.
@@ -57,7 +58,7 @@ pub trait Collective {
     /// Does what a call says.
     #[doc(hidden)]
     #[track_caller]
-    fn perform<'a>(&self, call: Call<'a>) -> Result<Self::Outcome<'a>>;
+    fn perform<'a>(&self, world: &'a World, call: Call<'a>) -> Result<Self::Outcome<'a>>;
 
     /// Copies the root's source to every member's target, the root's too.
     #[track_caller]
@@ -67,8 +68,8 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
-        self.perform(Call::new(Operation::Broadcast, root, target.len, target, source))
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
+        self.perform(world, Call::new(Operation::Broadcast, root, target.len, target, source))
     }
 
     /// Copies block i of the root's source to the target of rank i; a block has as many elements as the
@@ -80,8 +81,8 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
-        self.perform(Call::new(Operation::Scatter, root, target.len, target, source))
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
+        self.perform(world, Call::new(Operation::Scatter, root, target.len, target, source))
     }
 
     /// Copies every member's source, in the order of ranks, to the root's target.
@@ -92,8 +93,8 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
-        self.perform(Call::new(Operation::Gather, root, source.len, target, source))
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
+        self.perform(world, Call::new(Operation::Gather, root, source.len, target, source))
     }
 
     /// Copies every member's source, in the order of ranks, to every member's target.
@@ -103,8 +104,8 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
-        self.perform(Call::new(Operation::AllGather, 0, source.len, target, source))
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
+        self.perform(world, Call::new(Operation::AllGather, 0, source.len, target, source))
     }
 
     /// As [`all_gather`](Collective::all_gather), with sources of different lengths: rank i contributes
@@ -116,9 +117,9 @@ pub trait Collective {
         source: impl Into<Span<'a, T>>,
         counts: &[usize],
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::AllGather, 0, source.len, target, source);
-        self.perform(call.of(Blocks::Counts(counts.to_vec())))
+        self.perform(world, call.of(Blocks::Counts(counts.to_vec())))
     }
 
     /// Copies block j of rank i's source to block i of rank j's target, for all i and j.
@@ -128,9 +129,9 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let n = self.team().n_pes();
-        self.perform(Call::new(Operation::AllToAll, 0, source.len / n, target, source))
+        self.perform(world, Call::new(Operation::AllToAll, 0, source.len / n, target, source))
     }
 
     /// As [`all_to_all`](Collective::all_to_all), `count` elements for each member, which lie `strides`
@@ -144,9 +145,9 @@ pub trait Collective {
         count: usize,
         strides: (usize, usize),
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::AllToAll, 0, count, target, source);
-        self.perform(call.of(Blocks::Strided { source: strides.1, target: strides.0 }))
+        self.perform(world, call.of(Blocks::Strided { source: strides.1, target: strides.0 }))
     }
 
     /// As [`all_to_all`](Collective::all_to_all), with blocks of any length at any place: `sends[j]` says
@@ -160,10 +161,10 @@ pub trait Collective {
         receives: &[(usize, usize)],
         sends: &[(usize, usize)],
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::AllToAll, 0, 0, target, source);
         let blocks = Blocks::Exchanged { source: sends.to_vec(), target: receives.to_vec() };
-        self.perform(call.of(blocks))
+        self.perform(world, call.of(blocks))
     }
 
     /// Combines the sources, element by element, in the root's target.
@@ -175,9 +176,9 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::Reduce, root, source.len, target, source);
-        self.perform(call.with(self.combiner(op)?))
+        self.perform(world, call.with(self.combiner(op)?))
     }
 
     /// Combines the sources, element by element, in every member's target.
@@ -188,9 +189,9 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::AllReduce, 0, source.len, target, source);
-        self.perform(call.with(self.combiner(op)?))
+        self.perform(world, call.with(self.combiner(op)?))
     }
 
     /// Combines block i of all sources in the target of rank i; a block has as many elements as the target.
@@ -201,9 +202,9 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::ReduceScatter, 0, target.len, target, source);
-        self.perform(call.with(self.combiner(op)?))
+        self.perform(world, call.with(self.combiner(op)?))
     }
 
     /// Combines the sources of ranks 0 to i in the target of rank i.
@@ -214,9 +215,9 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::InclusiveScan, 0, source.len, target, source);
-        self.perform(call.with(self.combiner(op)?))
+        self.perform(world, call.with(self.combiner(op)?))
     }
 
     /// Combines the sources of ranks 0 to i - 1 in the target of rank i; that of rank 0 stays as it is.
@@ -227,9 +228,9 @@ pub trait Collective {
         target: impl Into<Span<'a, T>>,
         source: impl Into<Span<'a, T>>,
     ) -> Result<Self::Outcome<'a>> {
-        let (target, source) = (target.into().operand(), source.into().operand());
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let call = Call::new(Operation::ExclusiveScan, 0, source.len, target, source);
-        self.perform(call.with(self.combiner(op)?))
+        self.perform(world, call.with(self.combiner(op)?))
     }
 
     /// The combiner of an operation, if the type has it.
@@ -250,8 +251,8 @@ impl Collective for Team<'_> {
 
     #[inline]
     #[track_caller]
-    fn perform<'a>(&self, call: Call<'a>) -> Result<()> {
-        self.do_call(&call)
+    fn perform<'a>(&self, _: &'a World, call: Call<'a>) -> Result<()> {
+        self.core.do_call(self.world, &call)
     }
 
     #[inline]
@@ -290,7 +291,7 @@ impl Collective for Team<'_> {
             return Ok(());
         }
         let call = Call::new(Operation::AllReduce, 0, source.len(), target.operand(), source.operand());
-        self.perform(call.with(combiner))
+        self.core.do_call(self.world, &call.with(combiner))
     }
 }
 
@@ -300,7 +301,10 @@ impl<'w> Team<'w> {
     #[track_caller]
     fn broadcast_any<T: Element>(&self, root: Rank, target: Span<'_, T>, source: Span<'_, T>) -> Result<()> {
         let count = target.len();
-        self.perform(Call::new(Operation::Broadcast, root, count, target.operand(), source.operand()))
+        self.core.do_call(
+            self.world,
+            &Call::new(Operation::Broadcast, root, count, target.operand(), source.operand()),
+        )
     }
 
     /// Waits until all members have come here, and completes all operations that they issued before, except
@@ -338,7 +342,7 @@ impl<'w> Team<'w> {
     }
 
     /// How much the memory is used that this PE's scheduled operations of the team synchronise on.
-    pub fn sync_counts(&self) -> super::sync_memory::SyncCounts {
+    pub fn sync_counts(&self) -> crate::coll::sync_memory::SyncCounts {
         callback::forbid(self.world, "sync_counts");
         self.core.engine().sync_counts()
     }

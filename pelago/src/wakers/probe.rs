@@ -1,10 +1,10 @@
 //! How to see whether an event has come, for whoever keeps many of them.
 
 use crate::Pe;
-use crate::am::replies::Slot;
 use crate::coll::engine::Progress;
 use crate::endpoint::completion_counter::CompletionCounter;
-use crate::world::World;
+use crate::messages::replies::Slot;
+use crate::wait::engine::Engine;
 use std::sync::Arc;
 
 /// A look at an event, which may outlive it.
@@ -44,12 +44,12 @@ impl Probe {
         Probe(Kind::Reply(Arc::clone(slot)))
     }
 
-    pub(super) fn all(probes: impl Iterator<Item = Probe>) -> Probe {
+    pub(crate) fn all(probes: impl Iterator<Item = Probe>) -> Probe {
         Probe(Kind::All(probes.collect()))
     }
 
     /// Whether it has come.
-    pub(super) fn has_come(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         match &self.0 {
             Kind::Now => true,
             Kind::Sent(counter) => counter.is_sent(),
@@ -61,16 +61,16 @@ impl Probe {
     }
 
     /// Whether it has come; and if it has, what this thread stores now is ordered behind what it brings.
-    pub(super) fn look(&self, world: &World) -> bool {
+    pub(crate) fn look(&self, engine: &Engine) -> bool {
         let has_come = self.has_come();
         if has_come {
-            world.order_stores();
+            engine.order_stores();
         }
         has_come
     }
 
     /// A PE without which it cannot come, as far as that is known.
-    pub(super) fn awaits(&self) -> Option<Pe> {
+    pub(crate) fn awaits(&self) -> Option<Pe> {
         match &self.0 {
             Kind::Collective(progress) if !progress.is_done() => progress.awaits(),
             Kind::All(probes) => probes.iter().find_map(Probe::awaits),

@@ -5,11 +5,11 @@
 //! for themselves.
 
 use super::far::Far;
+use super::messaging::Messaging;
 use super::peer_ring::PeerRing;
 use super::polls::Polls;
 use super::wire::OVERHEAD_BYTES;
 use crate::Pe;
-use crate::world::Core;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::ring::Ring;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use std::sync::Arc;
 /// All peers, and what this PE receives from those that are mapped.
 pub(crate) struct Peers {
     peers: Box<[Peer]>,
-    pub(super) polls: Polls,
+    pub(crate) polls: Polls,
     /// This PE's rings of requests and of answers, if its memory is mapped by anybody.
     rings: Option<[Ring<'static>; 2]>,
     /// Bytes of the longest payload of a medium message, to whatever peer.
-    pub(super) medium_max: usize,
+    pub(crate) medium_max: usize,
     /// Where the rings lie.
     _segment: Arc<Segment>,
 }
 
 /// One of them.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     pe: Pe,
     route: Route,
 }
@@ -40,7 +40,7 @@ enum Route {
 }
 
 impl Peers {
-    pub(super) fn new(world: &Core) -> Peers {
+    pub(crate) fn new(world: &Messaging) -> Peers {
         let (memory, me) = (&world.memory, world.my_pe());
         let segment = Arc::clone(memory.segment());
         let n_mapped = (0..world.n_pes()).filter(|&pe| memory.is_mapped(pe)).count();
@@ -67,38 +67,38 @@ impl Peers {
 
     /// A PE of the job.
     #[inline(always)]
-    pub(super) fn of(&self, pe: Pe) -> &Peer {
+    pub(crate) fn of(&self, pe: Pe) -> &Peer {
         &self.peers[pe]
     }
 
     /// Whether a PE that a ring names as a sender can write to that ring: what is there, any PE may have
     /// written.
     #[inline]
-    pub(super) fn is_sender_of_ring(&self, pe: Pe) -> bool {
+    pub(crate) fn is_sender_of_ring(&self, pe: Pe) -> bool {
         self.peers.get(pe).is_some_and(Peer::is_mapped)
     }
 
     /// The ring of this PE for requests, 0, or for answers, 1, if there is one.
     #[inline]
-    pub(super) fn ring(&self, kind: usize) -> Option<&Ring<'static>> {
+    pub(crate) fn ring(&self, kind: usize) -> Option<&Ring<'static>> {
         self.rings.as_ref().map(|rings| &rings[kind])
     }
 }
 
 impl Peer {
-    pub(super) fn pe(&self) -> Pe {
+    pub(crate) fn pe(&self) -> Pe {
         self.pe
     }
 
     /// Whether messages to it go through its rings.
     #[inline]
-    pub(super) fn is_mapped(&self) -> bool {
+    pub(crate) fn is_mapped(&self) -> bool {
         self.peer_ring().is_some()
     }
 
     /// The peer ring to it, if it is mapped.
     #[inline(always)]
-    pub(super) fn peer_ring(&self) -> Option<&PeerRing> {
+    pub(crate) fn peer_ring(&self) -> Option<&PeerRing> {
         match &self.route {
             Route::PeerRing(peer_ring) => Some(peer_ring),
             Route::Far(_) => None,
@@ -106,7 +106,7 @@ impl Peer {
     }
 
     /// Its state, if it is reached over the network.
-    pub(super) fn far(&self) -> Option<&Far> {
+    pub(crate) fn far(&self) -> Option<&Far> {
         match &self.route {
             Route::PeerRing(_) => None,
             Route::Far(far) => Some(far),
@@ -115,7 +115,7 @@ impl Peer {
 
     /// Sends a request; `false` if there is no room for it now.
     #[inline]
-    pub(super) fn try_request(&self, world: &Core, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(crate) fn try_request(&self, world: &Messaging, header: u64, words: &[u64], payload: &[u8]) -> bool {
         match &self.route {
             Route::PeerRing(peer_ring) => peer_ring.try_request(world.my_pe(), header, words, payload),
             Route::Far(far) => far.try_request(world, self.pe, header, words, payload),
@@ -123,7 +123,7 @@ impl Peer {
     }
 
     /// Sends an answer; `false` if there is no room for it now.
-    pub(super) fn try_answer(&self, world: &Core, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(crate) fn try_answer(&self, world: &Messaging, header: u64, words: &[u64], payload: &[u8]) -> bool {
         match &self.route {
             Route::PeerRing(peer_ring) => peer_ring.try_answer(world.my_pe(), header, words, payload),
             Route::Far(_) => {
@@ -134,7 +134,7 @@ impl Peer {
     }
 }
 
-impl Core {
+impl Messaging {
     /// Sends a request for a handler of a PE; `false` if there is no room for it now.
     pub(crate) fn try_active(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         self.am.peers(self).of(pe).try_request(self, header, words, payload)

@@ -6,20 +6,19 @@
 //! PE.
 
 use crate::Pe;
-use crate::array::symmetric::Symmetric;
 use crate::base::call::{Call, waiting_for};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::locked;
-use crate::children::Tie;
+use crate::coll::children::Tie;
 use crate::coll::schedule::Rank;
-use crate::memory::arrays::{ARRAYS_MAX, Arrays, Block};
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
+use crate::memory::arrays::{ARRAYS_MAX, ArrayId, Arrays, Block};
 use crate::memory::heap::Heap;
 use crate::memory::members::Members;
 use crate::memory::segment::{AddressTable, ArrayLayout, Memory};
 use crate::memory::usage::{self, Usage};
-use crate::team::TeamCore;
-use crate::world::World;
 use pelago_fabric::shm::segment::REGION_ALIGN_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -28,7 +27,7 @@ const ALIGN_BYTES_MAX: usize = REGION_ALIGN_BYTES;
 /// The same in a space: that of the blocks of a pool that spaces are made of.
 pub(crate) const SPACE_ALIGN_BYTES: usize = 4096;
 /// The most arrays that can be alive at once in a space.
-const SPACE_ARRAYS_MAX: usize = crate::agreement_record::AGREEMENT_DROPPED_WORDS * 64;
+const SPACE_ARRAYS_MAX: usize = crate::coll::agreement_record::AGREEMENT_DROPPED_WORDS * 64;
 
 /// Where something begins in the region of each member, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +72,9 @@ impl Bases {
         }
     }
 }
+
+/// What was allocated: the number of the array, what uses it, and where it lies.
+pub(crate) type Allocated<T> = ((ArrayId, Arc<Usage>), ArrayLayout<T>);
 
 /// PEs that share symmetric memory.
 pub(crate) struct SymmetricRegion {
@@ -188,7 +190,7 @@ impl SymmetricRegion {
     /// Makes sure that all members make this call, completes what they have started, and reclaims what all
     /// have dropped.
     #[track_caller]
-    pub(crate) fn agree(&self, world: &World, call: Call) -> Result<()> {
+    pub(crate) fn agree(&self, world: &Teams, call: Call) -> Result<()> {
         match &self.team {
             None => world.agree(call),
             Some(team) => {
@@ -200,7 +202,7 @@ impl SymmetricRegion {
 
     /// A barrier of the members.
     #[track_caller]
-    pub(crate) fn barrier(&self, world: &World) {
+    pub(crate) fn barrier(&self, world: &Teams) {
         match &self.team {
             None => world.barrier(),
             Some(team) => team.barrier(world),
@@ -209,12 +211,12 @@ impl SymmetricRegion {
 
     /// Allocates an array that all members have agreed on.
     #[track_caller]
-    pub(crate) fn alloc_agreed<'a, T: Element>(
-        &'a self,
-        world: &'a World,
+    pub(crate) fn alloc_agreed<T: Element>(
+        &self,
+        world: &Teams,
         len: usize,
         align_bytes: usize,
-    ) -> Result<Symmetric<'a, T>> {
+    ) -> Result<Allocated<T>> {
         let me = world.my_pe();
         let max_bytes = if self.is_world() { ALIGN_BYTES_MAX } else { SPACE_ALIGN_BYTES };
         if !align_bytes.is_power_of_two() || align_bytes.max(align_of::<T>()) > max_bytes {
@@ -236,7 +238,7 @@ impl SymmetricRegion {
             self.heap().free(offset_bytes);
             return Err(ErrorKind::TooManyArrays { me, count: self.arrays().count() }.into());
         };
-        Ok(Symmetric::new(world, self, (id, usage), place))
+        Ok(((id, usage), place))
     }
 
     pub(crate) fn exhausted(&self, me: Pe, operation: &'static str, asked_bytes: usize) -> crate::Error {

@@ -6,10 +6,13 @@
 //! rely on being woken (`future.rs`). No waker is called or dropped while the list is locked, as its drop may
 //! drop a future, which forgets its own.
 
-use super::Probe;
+mod probe;
+
+pub use probe::Probe;
+
 use crate::base::locked::locked;
+use crate::job::Job;
 use crate::job::callback::{self, Callback};
-use crate::world::Core;
 use pelago_fabric::sync::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +43,10 @@ struct Entry {
 }
 
 /// A thread that drives, for as long as this lives.
-pub(super) struct Driver<'a>(&'a Core);
+pub(crate) struct Driver<'a> {
+    wakers: &'a Wakers,
+    job: &'a Job,
+}
 
 impl Wakers {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -48,12 +54,12 @@ impl Wakers {
     }
 
     /// Whether some thread drives.
-    pub(super) fn are_driven(&self) -> bool {
+    pub(crate) fn are_driven(&self) -> bool {
         self.drivers.load(Ordering::Relaxed) != 0
     }
 
     /// Has a waker woken when the event comes; in place of the one of this number, if there is one.
-    pub(super) fn register(&self, number: Option<u64>, probe: &Probe, waker: &Waker) -> u64 {
+    pub(crate) fn register(&self, number: Option<u64>, probe: &Probe, waker: &Waker) -> u64 {
         let entry = Entry { probe: probe.clone(), waker: waker.clone() };
         let mut waiting = self.waiting();
         let number = number.unwrap_or_else(|| {
@@ -68,7 +74,7 @@ impl Wakers {
     }
 
     /// Forgets the waker of this number.
-    pub(super) fn forget(&self, number: u64) {
+    pub(crate) fn forget(&self, number: u64) {
         let mut waiting = self.waiting();
         let entry = waiting.entries.remove(&number);
         self.count.store(waiting.entries.len(), Ordering::Relaxed);
@@ -86,42 +92,42 @@ impl Wakers {
     }
 }
 
-impl Core {
+impl Wakers {
     /// Wakes those whose events have come.
     #[inline]
-    pub(crate) fn wake_futures(&self) {
-        if self.wakers.count.load(Ordering::Relaxed) != 0 {
-            self.wake_those(Probe::has_come);
+    pub(crate) fn wake_futures(&self, job: &Job) {
+        if self.count.load(Ordering::Relaxed) != 0 {
+            self.wake_those(job, Probe::has_come);
         }
     }
 
     /// Wakes those whose events can come no more, so that they say so.
     #[cold]
-    pub(super) fn wake_hopeless(&self) {
-        self.wake_those(|probe| probe.awaits().is_some_and(|pe| self.has_left(pe)));
+    pub(crate) fn wake_hopeless(&self, job: &Job) {
+        self.wake_those(job, |probe| probe.awaits().is_some_and(|pe| job.has_left(pe)));
     }
 
     /// A waker is the user's code, which may panic in the midst of any wait: then the job has failed, and
     /// nothing touches buffers any more that the wait was to protect.
     #[cold]
-    fn wake_those(&self, are_meant: impl Fn(&Probe) -> bool) {
-        for entry in self.wakers.take(are_meant) {
-            callback::run(self, Callback::Waker, || entry.waker.wake());
+    fn wake_those(&self, job: &Job, are_meant: impl Fn(&Probe) -> bool) {
+        for entry in self.take(are_meant) {
+            callback::run(job, Callback::Waker, || entry.waker.wake());
         }
     }
 
     /// This thread drives until the guard is dropped.
-    pub(super) fn driver(&self) -> Driver<'_> {
-        self.wakers.drivers.fetch_add(1, Ordering::Relaxed);
-        Driver(self)
+    pub(crate) fn driver<'a>(&'a self, job: &'a Job) -> Driver<'a> {
+        self.drivers.fetch_add(1, Ordering::Relaxed);
+        Driver { wakers: self, job }
     }
 }
 
 impl Drop for Driver<'_> {
     fn drop(&mut self) {
         // Those who relied on this thread must look for themselves.
-        if self.0.wakers.drivers.fetch_sub(1, Ordering::Relaxed) == 1 {
-            let outcome = catch_unwind(AssertUnwindSafe(|| self.0.wake_those(|_| true)));
+        if self.wakers.drivers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.wakers.wake_those(self.job, |_| true)));
             if let Err(payload) = outcome
                 && !std::thread::panicking()
             {

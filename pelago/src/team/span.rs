@@ -1,17 +1,12 @@
 //! Spans: elements of a symmetric array that a collective operation works on.
 
-use super::block::STAGING_SLOT_BYTES;
-use super::schedule::Rank;
-use crate::Pe;
 use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
 use crate::base::element::Element;
-use crate::memory::usage::Usage;
-use crate::symmetric_region::{Bases, SymmetricRegion};
-use crate::team::TeamCore;
-use crate::world::{Core, World};
+use crate::coll::block::STAGING_SLOT_BYTES;
+use crate::coll::operand::Operand;
+use crate::world::World;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Elements of a symmetric array that a collective operation works on: the same at every member. Made of an
 /// array, all of it, or by [`View::span`].
@@ -72,9 +67,14 @@ impl<'a, T: Element> Span<'a, T> {
     }
 
     /// The same without the type of its elements.
+    /// The world of the array, and these elements.
+    pub(super) fn with_world(self) -> (&'a World, Operand<'a>) {
+        (self.view.world(), self.operand())
+    }
+
     pub(super) fn operand(self) -> Operand<'a> {
         Operand {
-            world: self.view.world(),
+            world: self.view.world().teams(),
             region: self.view.region(),
             usage: self.view.usage(),
             offset_bytes: self.view.place.offset_bytes() + self.start * size_of::<T>(),
@@ -109,44 +109,5 @@ impl<'a, T: Element> Span<'a, T> {
         let distance = (self.own() as usize).abs_diff(other.own() as usize);
         let is_apart = distance == 0 || distance >= bytes;
         bytes <= STAGING_SLOT_BYTES && is_apart && self.is_plain_like(other, world)
-    }
-}
-
-/// A [`Span`] of elements of any type.
-#[derive(Clone, Copy)]
-pub(super) struct Operand<'a> {
-    pub(super) world: &'a World,
-    pub(super) region: &'a SymmetricRegion,
-    pub(super) usage: &'a Arc<Usage>,
-    pub(super) offset_bytes: usize,
-    pub(super) len: usize,
-    pub(super) element_bytes: usize,
-    pub(super) is_closed: bool,
-    pub(super) own: *mut u8,
-}
-
-impl Operand<'_> {
-    /// Where a member of a team has these elements, if it is mapped.
-    #[inline]
-    pub(super) fn place(&self, world: &Core, team: &TeamCore, rank: Rank) -> *mut u8 {
-        if rank == team.my_rank() {
-            return self.own;
-        }
-        let pe = team.pe(rank);
-        world.memory.heap(pe).wrapping_add(self.region_offset(pe))
-    }
-
-    /// Where the members of a team have these elements in their regions.
-    pub(super) fn bases(&self, team: &TeamCore) -> Bases {
-        match self.region.is_world() {
-            true => Bases::Same(self.offset_bytes),
-            false => Bases::of(team.members().iter().map(|pe| self.region_offset(pe)).collect()),
-        }
-    }
-
-    /// Where a PE has these elements, from the start of its region.
-    pub(super) fn region_offset(&self, pe: Pe) -> usize {
-        let rank = self.region.rank_of(pe).expect("all members of the team have a part of the array");
-        self.region.region_offset(rank, self.offset_bytes)
     }
 }

@@ -1,12 +1,13 @@
 //! Requests: collective operations that are started and not waited for, and those that are started again and
 //! again.
 
-use super::api::Collective;
-use super::call::{Call, Prepared};
-use super::engine::Progress;
+use super::Collective;
 use crate::base::error::Result;
-use crate::event::{Event, Outcome, Probe};
-use crate::team::{Team, TeamCore};
+use crate::coll::call::{Call, Prepared};
+use crate::coll::engine::Progress;
+use crate::coll::team::TeamCore;
+use crate::events::{Event, Outcome, Probe};
+use crate::team::Team;
 use crate::world::World;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -72,12 +73,8 @@ impl<'t> Collective for NonBlocking<'t, '_> {
     }
 
     #[track_caller]
-    fn perform<'a>(&self, call: Call<'a>) -> Result<Request<'a>> {
+    fn perform<'a>(&self, world: &'a World, call: Call<'a>) -> Result<Request<'a>> {
         call.check(self.team.world, &self.team.core)?;
-        let world = match call.operands {
-            Some((target, _)) => target.world,
-            None => unreachable!("an operation with data has operands"),
-        };
         let progress = Prepared::new(world, &self.team.core, &call)?.start(world, &self.team.core)?;
         Ok(Request { world, operation: call.name(), progress, operands: PhantomData })
     }
@@ -153,16 +150,10 @@ impl<'t, 'w> Collective for PersistentCalls<'t, 'w> {
     }
 
     #[track_caller]
-    fn perform<'a>(&self, call: Call<'a>) -> Result<Persistent<'a>> {
+    fn perform<'a>(&self, world: &'a World, call: Call<'a>) -> Result<Persistent<'a>> {
         call.check(self.team.world, &self.team.core)?;
-        let (target, _) = call.operands.expect("an operation with data has operands");
-        let prepared = Prepared::new(target.world, &self.team.core, &call)?;
-        Ok(Persistent {
-            world: target.world,
-            team: Arc::clone(&self.team.core),
-            prepared,
-            operands: PhantomData,
-        })
+        let prepared = Prepared::new(world, &self.team.core, &call)?;
+        Ok(Persistent { world, team: Arc::clone(&self.team.core), prepared, operands: PhantomData })
     }
 }
 

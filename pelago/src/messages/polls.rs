@@ -15,14 +15,14 @@ use pelago_fabric::sync::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Polls from one round of progress to the next, where there is a network beside the rings: the fewest, and
 /// the most.
-pub(super) const POLLS_PER_ROUND: i32 = 64;
+pub(crate) const POLLS_PER_ROUND: i32 = 64;
 const POLLS_PER_ROUND_MAX: i32 = 4096;
 
 /// The stamp where there are no rings.
 static NO_STAMP: AtomicU64 = AtomicU64::new(0);
 
 /// The words that a poll looks at.
-pub(super) struct Polls {
+pub(crate) struct Polls {
     /// Polls until the next round of progress; negative when it is due.
     left: AtomicI32,
     /// From one round to the next.
@@ -40,7 +40,7 @@ impl Polls {
     ///
     /// # Safety
     /// The rings outlive the result.
-    pub(super) unsafe fn new(rings: Option<&[Ring<'static>; 2]>, has_net: bool) -> Polls {
+    pub(crate) unsafe fn new(rings: Option<&[Ring<'static>; 2]>, has_net: bool) -> Polls {
         let period = match (rings, has_net) {
             (None, _) => 0,
             (Some(_), true) => POLLS_PER_ROUND,
@@ -53,7 +53,7 @@ impl Polls {
 
     /// Counts a poll: whether it is to make a round of progress.
     #[inline(always)]
-    pub(super) fn count(&self) -> bool {
+    pub(crate) fn count(&self) -> bool {
         let left = self.left.load(Ordering::Relaxed).wrapping_sub(1);
         self.left.store(left, Ordering::Relaxed);
         left < 0
@@ -61,12 +61,12 @@ impl Polls {
 
     /// Whether a message lies in a ring.
     #[inline(always)]
-    pub(super) fn has_come(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         self.watches[0].stamp() | self.watches[1].stamp() != 0
     }
 
     /// Begins to count anew after a round of progress, at which the network had this activity.
-    pub(super) fn restart(&self, activity: u32) {
+    pub(crate) fn restart(&self, activity: u32) {
         let is_far = self.activity.swap(activity, Ordering::Relaxed) != activity;
         let is_near = self.watches.iter().zip(&self.places).fold(false, |is_near, (watch, place)| {
             let now = watch.0.load(Ordering::Relaxed);
@@ -83,13 +83,13 @@ impl Polls {
     }
 
     /// Lets the next poll make a round of progress.
-    pub(super) fn hurry(&self) {
+    pub(crate) fn hurry(&self) {
         self.left.store(0, Ordering::Relaxed);
     }
 
     /// Watches for the next message of a ring of requests, 0, or of answers, 1.
     #[inline]
-    pub(super) fn watch(&self, kind: usize, ring: &Ring<'static>) {
+    pub(crate) fn watch(&self, kind: usize, ring: &Ring<'static>) {
         self.watches[kind].set(ring);
     }
 }

@@ -10,43 +10,43 @@ use super::{ARGS_MAX, Handler};
 
 /// What the header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) handler: Handler,
+pub(crate) struct Head {
+    pub(crate) handler: Handler,
     /// The endpoint's number at the receiver.
-    pub(super) endpoint: u16,
+    pub(crate) endpoint: u16,
     /// Its number at the sender, for the answer.
-    pub(super) answers_to: u16,
-    pub(super) args: u8,
-    pub(super) is_answer: bool,
+    pub(crate) answers_to: u16,
+    pub(crate) args: u8,
+    pub(crate) is_answer: bool,
     /// There is room for all arguments that there can be, as their number was not known in time.
-    pub(super) is_wide: bool,
+    pub(crate) is_wide: bool,
     /// The payload lies in an array, and words say where.
-    pub(super) is_long: bool,
+    pub(crate) is_long: bool,
 }
 
 /// Words of as many arguments as there can be.
-pub(super) const ARG_WORDS_MAX: usize = ARGS_MAX / 2;
+pub(crate) const ARG_WORDS_MAX: usize = ARGS_MAX / 2;
 /// Words that say where the data of a long message lie: the first element and how many, for the handler, and
 /// the offset in the receiver's region, for data that travel with the message.
-pub(super) const LONG_WORDS: usize = 3;
+pub(crate) const LONG_WORDS: usize = 3;
 /// Bytes that a message takes besides its payload, at most.
-pub(super) const OVERHEAD_BYTES: usize = (ARG_WORDS_MAX + LONG_WORDS) * 8;
+pub(crate) const OVERHEAD_BYTES: usize = (ARG_WORDS_MAX + LONG_WORDS) * 8;
 
 impl Head {
     /// That of requests to the endpoint of this number, whose answers go to that of another.
-    pub(super) fn request(endpoint: u16, answers_to: u16) -> Head {
+    pub(crate) fn request(endpoint: u16, answers_to: u16) -> Head {
         let (is_answer, is_wide, is_long) = (false, false, false);
         Head { handler: Handler(0), endpoint, answers_to, args: 0, is_answer, is_wide, is_long }
     }
 
     /// A packed request with this handler and so many arguments.
     #[inline(always)]
-    pub(super) fn with(request: u64, handler: Handler, args: usize) -> u64 {
+    pub(crate) fn with(request: u64, handler: Handler, args: usize) -> u64 {
         request | u64::from(handler.0) | (args as u64) << 48
     }
 
     #[inline(always)]
-    pub(super) fn pack(self) -> u64 {
+    pub(crate) fn pack(self) -> u64 {
         let flags = self.args
             | u8::from(self.is_answer) << 5
             | u8::from(self.is_wide) << 6
@@ -59,7 +59,7 @@ impl Head {
 
     /// What was packed; `None` if nobody has.
     #[inline]
-    pub(super) fn unpack(header: u64) -> Option<Head> {
+    pub(crate) fn unpack(header: u64) -> Option<Head> {
         let flags = (header >> 48) as u8;
         let args = flags & 31;
         (usize::from(args) <= ARGS_MAX).then_some(Head {
@@ -75,19 +75,19 @@ impl Head {
 
     /// Words of the payload that hold arguments.
     #[inline]
-    pub(super) fn arg_words(self) -> usize {
+    pub(crate) fn arg_words(self) -> usize {
         if self.is_wide { ARG_WORDS_MAX } else { usize::from(self.args).div_ceil(2) }
     }
 
     /// Words of the payload before the bytes.
     #[inline]
-    pub(super) fn words(self) -> usize {
+    pub(crate) fn words(self) -> usize {
         self.arg_words() + if self.is_long { LONG_WORDS } else { 0 }
     }
 }
 
 /// The words before the bytes of a message.
-pub(super) struct Words {
+pub(crate) struct Words {
     words: [u64; ARG_WORDS_MAX + LONG_WORDS],
     count: usize,
 }
@@ -95,7 +95,7 @@ pub(super) struct Words {
 impl Words {
     /// Those of arguments, of which there are not too many, and of where a long message's payload lies.
     #[inline]
-    pub(super) fn new(args: &[u32], place: Option<[u64; LONG_WORDS]>) -> Words {
+    pub(crate) fn new(args: &[u32], place: Option<[u64; LONG_WORDS]>) -> Words {
         let mut words = Words { words: [0; ARG_WORDS_MAX + LONG_WORDS], count: args.len().div_ceil(2) };
         // SAFETY: words hold two arguments each, and there is room for as many as there can be.
         unsafe {
@@ -112,7 +112,7 @@ impl Words {
     }
 
     #[inline]
-    pub(super) fn as_slice(&self) -> &[u64] {
+    pub(crate) fn as_slice(&self) -> &[u64] {
         &self.words[..self.count]
     }
 }

@@ -11,7 +11,7 @@
 use pelago_fabric::sync::{AtomicI32, AtomicU64, Ordering};
 
 /// The window of requests that this PE may have under way to one peer.
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Units of the half that are left; not above 0 when it is full. Threads of this PE may lose some to each
     /// other.
     left: AtomicI32,
@@ -24,7 +24,7 @@ pub(super) struct Window {
 
 impl Window {
     /// A window of two halves of so many units, at least one.
-    pub(super) fn new(half: u32) -> Window {
+    pub(crate) fn new(half: u32) -> Window {
         let half = i32::try_from(half).unwrap_or(i32::MAX).max(1);
         let (left, mark, gate) = (AtomicI32::new(half), AtomicU64::new(0), AtomicU64::new(0));
         Window { left, half, mark, gate }
@@ -32,13 +32,13 @@ impl Window {
 
     /// Whether there is room for a request, when the peer has gone on up to this position.
     #[inline(always)]
-    pub(super) fn is_open(&self, gone_on: u64) -> bool {
+    pub(crate) fn is_open(&self, gone_on: u64) -> bool {
         self.gate.load(Ordering::Relaxed) <= gone_on
     }
 
     /// Counts a request of so many units that was sent at this position.
     #[inline(always)]
-    pub(super) fn count(&self, position: u64, units: u32) {
+    pub(crate) fn count(&self, position: u64, units: u32) {
         if self.fills(units) {
             self.turn(position);
         }
@@ -46,7 +46,7 @@ impl Window {
 
     /// Counts so many units: whether they fill the half, so that [`turn`](Window::turn) must follow.
     #[inline(always)]
-    pub(super) fn fills(&self, units: u32) -> bool {
+    pub(crate) fn fills(&self, units: u32) -> bool {
         let left = self.left.load(Ordering::Relaxed).wrapping_sub(units as i32);
         self.left.store(left, Ordering::Relaxed);
         left <= 0
@@ -56,7 +56,7 @@ impl Window {
     /// sent at this position.
     #[cold]
     #[inline(never)]
-    pub(super) fn turn(&self, position: u64) {
+    pub(crate) fn turn(&self, position: u64) {
         self.gate.store(self.mark.swap(position + 1, Ordering::Relaxed), Ordering::Relaxed);
         self.left.store(self.half, Ordering::Relaxed);
     }

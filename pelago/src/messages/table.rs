@@ -4,7 +4,7 @@ use super::replies::Replies;
 use super::{ARGS_MAX, Handler, Message};
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
-use crate::team::TeamCore;
+use crate::coll::team::TeamCore;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::mem::transmute;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub struct Handlers<'env> {
 
 type Function<'env> = Box<dyn Fn(&Message<'_>) + Send + Sync + 'env>;
 
-pub(super) struct Entry<'env> {
-    pub(super) name: &'static str,
-    pub(super) function: Function<'env>,
+pub(crate) struct Entry<'env> {
+    pub(crate) name: &'static str,
+    pub(crate) function: Function<'env>,
 }
 
 impl<'env> Handlers<'env> {
@@ -52,7 +52,7 @@ impl<'env> Handlers<'env> {
     }
 
     /// The number of the handler that is added next.
-    pub(super) fn next(&self) -> Handler {
+    pub(crate) fn next(&self) -> Handler {
         Handler(u16::try_from(self.entries.len()).expect("an endpoint has at most 65536 handlers"))
     }
 
@@ -62,7 +62,7 @@ impl<'env> Handlers<'env> {
     }
 
     /// The same for the same names in the same order.
-    pub(super) fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let bytes = self.entries.iter().flat_map(|entry| entry.name.bytes().chain([0]));
         // FNV-1a.
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
@@ -70,22 +70,22 @@ impl<'env> Handlers<'env> {
 }
 
 /// What a PE keeps of an endpoint that is open.
-pub(super) struct Table {
-    pub(super) team: Arc<TeamCore>,
-    pub(super) entries: Vec<Entry<'static>>,
+pub(crate) struct Table {
+    pub(crate) team: Arc<TeamCore>,
+    pub(crate) entries: Vec<Entry<'static>>,
     /// The PE of each member.
-    pub(super) pes: Box<[u32]>,
+    pub(crate) pes: Box<[u32]>,
     /// Results that are awaited.
-    pub(super) replies: Replies,
+    pub(crate) replies: Replies,
     /// Messages that this PE has sent by it, answers included, and executed.
-    pub(super) sent: AtomicU64,
-    pub(super) executed: AtomicU64,
+    pub(crate) sent: AtomicU64,
+    pub(crate) executed: AtomicU64,
 }
 
 impl Table {
     /// # Safety
     /// The table is forgotten before anything that the handlers borrow.
-    pub(super) unsafe fn new(team: Arc<TeamCore>, handlers: Handlers<'_>) -> Table {
+    pub(crate) unsafe fn new(team: Arc<TeamCore>, handlers: Handlers<'_>) -> Table {
         // SAFETY: only the lifetime changes; the caller vouches for it.
         let entries = unsafe { transmute::<Vec<Entry<'_>>, Vec<Entry<'static>>>(handlers.entries) };
         let pes = (0..team.len()).map(|rank| team.pe(rank) as u32).collect();
@@ -94,13 +94,13 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn entry(&self, handler: Handler) -> Option<&Entry<'static>> {
+    pub(crate) fn entry(&self, handler: Handler) -> Option<&Entry<'static>> {
         self.entries.get(usize::from(handler.0))
     }
 
     /// Refuses a handler that is none, and too many arguments.
     #[inline]
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         me: Pe,
         operation: &'static str,
@@ -117,12 +117,12 @@ impl Table {
         Ok(())
     }
 
-    pub(super) fn pe(&self, rank: usize) -> Pe {
+    pub(crate) fn pe(&self, rank: usize) -> Pe {
         self.pes[rank] as Pe
     }
 
     /// How many messages were sent, and how many executed, so far.
-    pub(super) fn counts(&self) -> [u64; 2] {
+    pub(crate) fn counts(&self) -> [u64; 2] {
         // SYNC POINT am-end: acquires what the handlers did, and what they have sent.
         let executed = self.executed.load(Ordering::Acquire);
         [self.sent.load(Ordering::Relaxed), executed]

@@ -14,7 +14,7 @@ use pelago_fabric::sync::{Ordering, fence};
 use std::mem::transmute;
 
 /// The peer ring to one PE. Its rings carry the sender's number in the job, which the receiver checks.
-pub(super) struct PeerRing {
+pub(crate) struct PeerRing {
     requests: Ring<'static>,
     answers: Ring<'static>,
     doorbell: &'static Doorbell,
@@ -22,10 +22,10 @@ pub(super) struct PeerRing {
 }
 
 /// A short request that was sent.
-pub(super) struct Short {
-    pub(super) position: u64,
+pub(crate) struct Short {
+    pub(crate) position: u64,
     /// Whether [`PeerRing::settle`] has something to do.
-    pub(super) is_unsettled: bool,
+    pub(crate) is_unsettled: bool,
 }
 
 impl PeerRing {
@@ -33,7 +33,7 @@ impl PeerRing {
     ///
     /// # Safety
     /// The segment outlives the peer ring.
-    pub(super) unsafe fn new(segment: &Segment, slot: usize, n: usize) -> PeerRing {
+    pub(crate) unsafe fn new(segment: &Segment, slot: usize, n: usize) -> PeerRing {
         // SAFETY: only the lifetime changes, for which the caller vouches.
         let segment = unsafe { transmute::<&Segment, &'static Segment>(segment) };
         let (requests, answers) = (segment.inbox(slot), segment.answers(slot));
@@ -43,18 +43,18 @@ impl PeerRing {
     }
 
     /// Bytes of the longest message.
-    pub(super) fn message_bytes(&self) -> usize {
+    pub(crate) fn message_bytes(&self) -> usize {
         message_bytes(self.requests.capacity() as usize * CELL_BYTES)
     }
 
     /// The rings of requests and of answers.
-    pub(super) fn rings(&self) -> [Ring<'static>; 2] {
+    pub(crate) fn rings(&self) -> [Ring<'static>; 2] {
         [self.requests, self.answers]
     }
 
     /// Sends a request; `false` if there is no room for it now.
     #[inline]
-    pub(super) fn try_request(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(crate) fn try_request(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         if !self.is_open() {
             return false;
         }
@@ -67,14 +67,14 @@ impl PeerRing {
     /// Claims room for a request of a few arguments, to be sent by [`send_short`](PeerRing::send_short) at
     /// once; nothing if there is none now.
     #[inline(always)]
-    pub(super) fn try_claim_short(&self) -> Option<ClaimedCell> {
+    pub(crate) fn try_claim_short(&self) -> Option<ClaimedCell> {
         if self.is_open() { self.requests.claim_cell() } else { None }
     }
 
     /// Sends a request of a few arguments and nothing else, which [`settle`](PeerRing::settle) must follow if
     /// it says so.
     #[inline(always)]
-    pub(super) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
+    pub(crate) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
         let position = self.requests.send_halves(claimed, me, header, args);
         let is_full = self.window.fills(1);
         // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
@@ -83,23 +83,23 @@ impl PeerRing {
     }
 
     /// Does what is left to do after a short request at this position, which is rarely anything.
-    pub(super) fn settle(&self, position: u64) {
+    pub(crate) fn settle(&self, position: u64) {
         self.window.count(position, 0);
         self.doorbell.ring_all();
     }
 
     /// Claims room for a request of at most so many bytes; nothing if there is none now.
-    pub(super) fn try_claim(&self, bytes: usize) -> Option<Claim> {
+    pub(crate) fn try_claim(&self, bytes: usize) -> Option<Claim> {
         if self.is_open() { self.requests.claim(bytes) } else { None }
     }
 
     /// Where byte `skipped` of the payload of a claimed request goes.
-    pub(super) fn place(&self, claim: &Claim, skipped: usize) -> *mut u8 {
+    pub(crate) fn place(&self, claim: &Claim, skipped: usize) -> *mut u8 {
         self.requests.place(claim, skipped)
     }
 
     /// Sends a claimed request.
-    pub(super) fn send_claimed(&self, claim: Claim, me: Pe, header: u64, words: &[u64], bytes: usize) {
+    pub(crate) fn send_claimed(&self, claim: Claim, me: Pe, header: u64, words: &[u64], bytes: usize) {
         let position = claim.start();
         self.requests.send_claimed(claim, me, header, words, bytes);
         self.count(position, bytes);
@@ -107,13 +107,13 @@ impl PeerRing {
     }
 
     /// Gives claimed room up.
-    pub(super) fn give_up(&self, claim: Claim) {
+    pub(crate) fn give_up(&self, claim: Claim) {
         self.requests.give_up(claim);
     }
 
     /// Sends an answer; `false` if there is no room for it now.
     #[inline]
-    pub(super) fn try_answer(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
+    pub(crate) fn try_answer(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         let is_sent = self.answers.send_words(me, header, words, payload).is_some();
         if is_sent {
             self.wake();
@@ -142,6 +142,6 @@ impl PeerRing {
 }
 
 /// Bytes of the longest message in a ring of so many: about a quarter, so that a window has two of them.
-pub(super) fn message_bytes(ring_bytes: usize) -> usize {
+pub(crate) fn message_bytes(ring_bytes: usize) -> usize {
     ring_bytes / 4 - CELL_BYTES
 }

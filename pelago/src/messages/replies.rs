@@ -22,21 +22,21 @@ impl Slot {
     }
 
     /// The bytes of the answer.
-    pub(super) fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+    pub(crate) fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         locked(&self.bytes)
     }
 }
 
 /// What an answer names: the call that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket {
-    pub(super) number: u32,
-    pub(super) generation: u32,
+pub(crate) struct Ticket {
+    pub(crate) number: u32,
+    pub(crate) generation: u32,
 }
 
 /// All places of an endpoint.
 #[derive(Default)]
-pub(super) struct Replies(Mutex<Places>);
+pub(crate) struct Replies(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
@@ -67,7 +67,7 @@ impl Replies {
     }
 
     /// A place for the answer to a new call.
-    pub(super) fn open(&self) -> (Ticket, Arc<Slot>) {
+    pub(crate) fn open(&self) -> (Ticket, Arc<Slot>) {
         let mut places = self.places();
         let number = places.free.pop().unwrap_or_else(|| {
             places.places.push(Place { slot: Arc::default(), generation: 0, state: State::Free });
@@ -81,7 +81,7 @@ impl Replies {
     }
 
     /// An answer has come. `None` if there is no such call.
-    pub(super) fn deliver(&self, ticket: Ticket, bytes: &[u8]) -> Option<()> {
+    pub(crate) fn deliver(&self, ticket: Ticket, bytes: &[u8]) -> Option<()> {
         let mut places = self.places();
         let place = places.places.get_mut(ticket.number as usize)?;
         if place.generation != ticket.generation {
@@ -106,7 +106,7 @@ impl Replies {
     }
 
     /// Nobody waits for the answer any more, or it was taken.
-    pub(super) fn close(&self, ticket: Ticket) {
+    pub(crate) fn close(&self, ticket: Ticket) {
         let mut places = self.places();
         let place = &mut places.places[ticket.number as usize];
         match place.state {

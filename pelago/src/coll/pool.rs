@@ -3,12 +3,12 @@
 //! Invariant: a free block is all zero.
 
 use crate::base::locked::locked;
+use crate::coll::symmetric_region::SPACE_ALIGN_BYTES;
+use crate::coll::teams::Teams;
 use crate::memory::heap::Heap;
-use crate::symmetric_region::SPACE_ALIGN_BYTES;
-use crate::world::Core;
 use std::sync::MutexGuard;
 
-impl Core {
+impl Teams {
     /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
     pub(crate) fn pool_used_bytes(&self) -> usize {
         let pool = self.pool();

@@ -10,13 +10,13 @@
 
 use crate::base::awaited::{Awaited, Within};
 use crate::base::vote::Vote;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
 use crate::job::barrier_form::{COUNTER_FORM, DISSEMINATION_FORM, FLAGS_FORM, SPLIT_FORM, TEAM_FORM};
-use crate::team::TeamCore;
-use crate::world::Core;
 use pelago_fabric::sync::Ordering;
 use std::sync::Arc;
 
-impl Core {
+impl Teams {
     /// The barrier of all PEs: see [`World::barrier`](crate::World::barrier).
     #[inline(always)]
     #[track_caller]

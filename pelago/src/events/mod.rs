@@ -6,13 +6,9 @@
 //!
 //! Source: the events of GASNet-EX (leaf events; test and wait for one, some and all).
 
-mod future;
-mod probe;
 mod progress_thread;
-pub(crate) mod wakers;
 
-pub use future::EventFuture;
-pub use probe::Probe;
+pub use crate::wakers::Probe;
 
 use crate::Pe;
 use crate::base::awaited::Awaited;

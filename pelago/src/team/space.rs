@@ -6,7 +6,7 @@ use crate::base::call::Call;
 use crate::base::element::Element;
 use crate::base::error::Result;
 use crate::base::kind::ObjectKind;
-use crate::symmetric_region::SymmetricRegion;
+use crate::coll::symmetric_region::SymmetricRegion;
 use crate::world::World;
 
 /// Symmetric memory of one team: see [`Team::space`](crate::Team::space).
@@ -85,7 +85,7 @@ impl<'w> Space<'w> {
     ) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
         self.region.agree(self.world, Call::Alloc { kind, bytes, align_bytes })?;
-        self.region.alloc_agreed(self.world, len, align_bytes)
+        Symmetric::alloc_agreed(self.world, &self.region, len, align_bytes)
     }
 
     /// As [`alloc`](Space::alloc), all elements zero.
@@ -106,7 +106,7 @@ impl<'w> Space<'w> {
     ) -> Result<Symmetric<'_, T>> {
         let (bytes, align_bytes) = (len.saturating_mul(size_of::<T>()), align_of::<T>());
         self.region.agree(self.world, Call::AllocZeroed { kind, bytes, align_bytes })?;
-        let array = self.region.alloc_agreed(self.world, len, align_bytes)?;
+        let array = Symmetric::alloc_agreed(self.world, &self.region, len, align_bytes)?;
         array.zero_here();
         self.region.barrier(self.world);
         Ok(array)

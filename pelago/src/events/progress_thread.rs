@@ -49,7 +49,7 @@ impl World {
     pub fn with_progress_thread<R>(&self, work: impl FnOnce() -> R) -> R {
         let is_over = AtomicBool::new(false);
         // From now on futures rely on it, although it has still to begin.
-        let driver = self.driver();
+        let driver = self.wakers.driver(self);
         std::thread::scope(|scope| {
             let is_over = &is_over;
             let thread = scope.spawn(move || {

@@ -1,0 +1,27 @@
+//! What a signal does.
+
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
+
+/// What a signal does to its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalOp {
+    /// Sets it.
+    Set(u64),
+    /// Adds to it, wrapping around.
+    Add(u64),
+}
+
+impl SignalOp {
+    #[inline(always)]
+    pub(crate) fn parts(self) -> (AtomicOp, u64) {
+        match self {
+            SignalOp::Set(value) => (AtomicOp::Set, value),
+            SignalOp::Add(value) => (AtomicOp::Add, value),
+        }
+    }
+
+    pub(crate) fn atomic(self) -> Atomic {
+        let (op, operand) = self.parts();
+        Atomic { kind: AtomicKind::U64, op, operand, compare: 0 }
+    }
+}

@@ -1,0 +1,20 @@
+//! A PE that sends and executes active messages.
+
+use super::message_state::MessageState;
+use crate::coll::teams::Teams;
+use std::ops::Deref;
+
+/// A PE's teams, and its active messages.
+pub struct Messaging {
+    pub(crate) teams: Teams,
+    pub(crate) am: MessageState,
+}
+
+impl Deref for Messaging {
+    type Target = Teams;
+
+    #[inline(always)]
+    fn deref(&self) -> &Teams {
+        &self.teams
+    }
+}

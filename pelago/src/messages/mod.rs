@@ -1,0 +1,50 @@
+//! Active messages below their endpoints: the rings and windows to each peer, what has arrived, and the
+//! threads that execute it. The interface is [`am`](crate::am).
+
+mod far;
+mod message;
+pub(crate) mod message_state;
+pub(crate) mod messaging;
+pub(crate) mod peer_ring;
+pub(crate) mod peers;
+mod poll;
+pub(crate) mod polls;
+pub(crate) mod replies;
+pub(crate) mod table;
+pub(crate) mod window;
+pub(crate) mod wire;
+
+pub use message::Message;
+pub use table::Handlers;
+
+use pelago_boot::Settings;
+use pelago_fabric::shm::Layout;
+
+/// The most arguments that a message carries.
+pub const ARGS_MAX: usize = 16;
+
+/// What active messages take of memory, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of a PE's rings of requests and of answers, together.
+    pub rings_bytes: usize,
+    /// Bytes of the longest payload of a medium message where all PEs map each other; over a network it may
+    /// take less, and then no message of the job has more.
+    pub medium_bytes: usize,
+    /// Requests that a PE may have under way over the network to each other PE.
+    pub net_window: u64,
+}
+
+impl Room {
+    /// With these settings.
+    pub fn new(settings: &Settings) -> Room {
+        let ring_bytes = Layout::new(1, 1, settings.ring_bytes).ring_bytes;
+        let medium_bytes = peer_ring::message_bytes(ring_bytes) - wire::OVERHEAD_BYTES;
+        Room { rings_bytes: 2 * ring_bytes, medium_bytes, net_window: far::WINDOW }
+    }
+}
+
+/// The number of a handler: its place among those of its endpoint, the same at every member. See
+/// [`Handlers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Handler(pub u16);
