@@ -19,12 +19,11 @@ use pelago::coll::table::{Algorithm, algorithms};
 use pelago::coll::tuning::{self, Rule};
 use pelago::{Combiner, ReduceOp};
 use pelago_apps::Bytes;
-use pelago_apps::perf::Record;
+use pelago_bench::Record;
+use pelago_bench::interrupt::{Interrupted, error_of};
+use pelago_bench::report::table::{Table, figure};
 use pelago_boot::{JobReport, JobSpec, launch, outln};
 use rustix::fs::{MemfdFlags, memfd_create};
-
-use crate::bench::table::{Table, figure};
-use crate::interrupt::{Interrupted, error_of};
 
 /// Find the best algorithms of collective operations on this machine, and write them to a file
 ///

@@ -11,7 +11,7 @@ use pelago_apps::Bytes;
 use pelago_boot::{CollFormKind, Settings};
 use serde::Serialize;
 
-use crate::bench::table::Table;
+use pelago_bench::report::table::Table;
 
 /// Bytes of the blocks that choices are shown for.
 const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];

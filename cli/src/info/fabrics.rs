@@ -10,7 +10,7 @@ use pelago_fabric::ofi::{Choice, Find, Library, OfiError, Standing, Survey};
 use pelago_fabric::tcp::CAN_ENCRYPT;
 use serde::Serialize;
 
-use crate::bench::table::Table;
+use pelago_bench::report::table::Table;
 
 /// All that there is to say.
 #[derive(Serialize)]

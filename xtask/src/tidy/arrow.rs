@@ -9,10 +9,11 @@ use super::Finding;
 use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not know each other.
-const LAYERS: [&[&str]; 4] = [
+const LAYERS: [&[&str]; 5] = [
     &["pelago-boot", "pelago-derive", "pelago-fabric", "xtask"],
     &["pelago"],
     &["pelago-apps", "pelago-shmem"],
+    &["pelago-bench"],
     &["pelago-cli"],
 ];
 
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn downward_and_foreign_dependencies_pass() {
         assert_eq!(found("pelago", &["pelago-boot", "pelago-fabric", "pelago-derive", "libc"]), [""; 0]);
-        assert_eq!(found("pelago-cli", &["pelago", "pelago-apps", "pelago-boot"]), [""; 0]);
+        assert_eq!(found("pelago-cli", &["pelago", "pelago-bench", "pelago-apps", "pelago-boot"]), [""; 0]);
     }
 
     #[test]
@@ -76,6 +77,7 @@ mod tests {
             ("pelago-derive", "pelago"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
+            ("pelago-apps", "pelago-bench"),
         ] {
             assert_eq!(found(from, &["libc", to]).len(), 1, "{from} {to}");
         }
