@@ -1,18 +1,20 @@
 //! The benchmarks of Pelago: what PEs measure (the application `perf`), what `pelago bench` shows of it and
 //! judges, and what `cargo xtask compare` measures beside other libraries.
 //!
-//! Invariant: figures come from jobs that are started here; a gate is a comparison within one run.
+//! Invariant: a topic is one file of `topics/`, which holds all that is its own: its part in the PEs, its
+//! tables, curves and gates, and its comparison. What several topics share is in `base/`, which knows none of
+//! them.
 
-pub mod compare;
-#[path = "../../xtask/src/hosts.rs"]
-#[allow(dead_code, reason = "what the developers' other commands use as well")]
-mod hosts;
-pub mod interrupt;
-mod measure;
-pub mod plot;
-pub mod report;
-#[path = "../../xtask/src/workspace.rs"]
-#[allow(dead_code, reason = "what the developers' other commands use as well")]
-mod workspace;
+mod base;
+mod command;
+mod compare;
+mod perf;
+mod topics;
 
-pub use measure::{APP, Record};
+pub use base::job::{Interrupted, error_of};
+pub use base::record::{Label, Record};
+pub use base::stats::Summary;
+pub use base::table::{Cells, Table, figure};
+pub use command::Bench;
+pub use compare::Subject;
+pub use perf::APP;

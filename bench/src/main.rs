@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use pelago_bench::compare::Subject;
+use pelago_bench::Subject;
 
 /// Measure Pelago beside other libraries on this machine, in alternating runs
 #[derive(Parser)]

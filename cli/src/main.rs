@@ -20,8 +20,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use pelago_apps::print_help;
-use pelago_bench::interrupt::Interrupted;
-use pelago_bench::report::Bench;
+use pelago_bench::{Bench, Interrupted};
 use pelago_boot::tell;
 
 /// The exit status of a command that was given what it cannot take.

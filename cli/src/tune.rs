@@ -19,9 +19,7 @@ use pelago::coll::table::{Algorithm, algorithms};
 use pelago::coll::tuning::{self, Rule};
 use pelago::{Combiner, ReduceOp};
 use pelago_apps::Bytes;
-use pelago_bench::Record;
-use pelago_bench::interrupt::{Interrupted, error_of};
-use pelago_bench::report::table::{Table, figure};
+use pelago_bench::{Interrupted, Record, Table, error_of, figure};
 use pelago_boot::{JobReport, JobSpec, launch, outln};
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -117,17 +115,7 @@ impl Tune {
         let mut table = Table::new(
             "Medians as schedules, ns an operation (doubles, their sum)",
             5,
-            [
-                "operation",
-                "PEs",
-                "block",
-                "winner",
-                "runner-up",
-                "ns",
-                "ns",
-                "runner-up / winner",
-                "without file / winner",
-            ],
+            "operation|PEs|block|winner|runner-up|ns|ns|runner-up / winner|without file / winner",
         );
         let mut text = format!(
             "# Written by pelago tune {} on a machine with {} cores.\n\nnodes = \"one\"\n",

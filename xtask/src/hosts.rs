@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::workspace::{output_of, root};
+use super::workspace::{output_of, root};
 
 /// A network namespace, as a host.
 #[derive(Debug, PartialEq)]
