@@ -87,6 +87,11 @@ impl Rotation {
     }
 }
 
+/// The largest of some sizes.
+pub fn largest(sizes: &[usize]) -> usize {
+    sizes.iter().copied().max().unwrap_or(0)
+}
+
 /// Reads a size in bytes that is a number of words.
 ///
 /// # Errors

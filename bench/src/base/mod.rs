@@ -13,6 +13,7 @@ pub mod hosts;
 pub mod job;
 pub mod page;
 pub mod peers;
+pub mod prelude;
 pub mod record;
 pub mod rounds;
 pub mod stats;

@@ -5,21 +5,12 @@
 
 mod traffic;
 
-use anyhow::Result;
-use pelago::prelude::*;
-
 use self::traffic::{Desk, Kind, Traffic};
 use super::rma::Transfers;
-use super::signals::{Exchange, Plan};
+use super::signals::Exchange;
 use crate::base::buffers::Buffers;
-use crate::base::chart::{Axis, Line, Scale};
 use crate::base::crowd::{Meetings, fairness, rate_of_all};
-use crate::base::effort::Effort;
-use crate::base::page::{Across, BLUE, Figure, GREEN, GREY, ORANGE, TIME};
-use crate::base::record::{Bench, Label, Operation, Record, Unit, find};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::{Table, ratio, size};
-use crate::base::topic::{Job, Topic, doublings};
+use crate::base::prelude::*;
 
 pub const TOPIC: Topic = Topic {
     title: "Active messages",
@@ -220,34 +211,31 @@ fn fairness_curve(records: &[Record]) -> Figure {
     by_senders(records, Unit::Fairness, title, "slowest / fastest", caption)
 }
 
-/// The plan of `bench am`.
-pub fn plan(effort: Effort) -> Plan {
-    let powers = [3].into_iter().chain((6..=20).step_by(2));
-    Plan { bytes: powers.map(|power| 1 << power).collect(), effort }
-}
+/// Bytes of the data of `bench am`.
+pub const BYTES: [usize; 9] = [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
 /// Collective, for two PEs or more: each size in a trial of round trips and in one of floods, then one sender
 /// and the poll.
 ///
 /// # Errors
 /// Those of the sink, and if the symmetric heap has no room for the data.
-pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
-    let longest = plan.bytes.iter().copied().max().unwrap_or(0);
+pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
+    let longest = largest(bytes);
     let desk = Desk::new(world, longest)?;
     let meetings = Meetings::new(world, 1)?;
     desk.serve(|traffic| {
         let longest = longest.max(traffic.medium_max);
         let exchange = Exchange::new(world, longest)?;
         let buffers = Buffers::new(world, longest)?;
-        let kinds = traffic.kinds(&plan.bytes);
-        let mut suite = Suite::new(world, plan.effort);
+        let kinds = traffic.kinds(bytes);
+        let mut suite = Suite::new(world, effort);
         for of_size in kinds.chunk_by(|a, b| a.bytes() == b.bytes()) {
             add_round_trips(&mut suite, traffic, of_size, &exchange);
         }
         for of_size in kinds.chunk_by(|a, b| a.bytes() == b.bytes()) {
             add_floods(&mut suite, traffic, of_size, &buffers);
         }
-        add_senders(&mut suite, traffic, &meetings, 1, plan.effort);
+        add_senders(&mut suite, traffic, &meetings, 1, effort);
         suite.add([(suite.label(Bench::MessagePoll, Operation::Poll, 0), traffic.polls())]);
         suite.run(sink)
     })
@@ -401,8 +389,7 @@ mod tests {
 
     #[test]
     fn every_kind_and_size_is_reported() {
-        let plan = Plan { bytes: vec![8, 64, 32 << 10], effort: EFFORT };
-        let (records, progress) = reported(2, |world, sink| all(world, &plan, sink));
+        let (records, progress) = reported(2, |world, sink| all(world, &[8, 64, 32 << 10], EFFORT, sink));
         let found = |bench, unit| {
             let of = |label: Label| (label.operation, label.bytes);
             let found = records.iter().filter(|r| (r.label.bench, r.unit) == (bench, unit));

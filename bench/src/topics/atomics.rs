@@ -4,17 +4,10 @@
 
 use std::hint::black_box;
 
-use anyhow::Result;
-use pelago::prelude::*;
 use pelago::{AtomicInteger, View};
 
 use super::contention::{self, Contest};
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Part, only_first};
-use crate::base::record::{Bench, Operation, Place, Record, find};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::Table;
-use crate::base::topic::{Job, Topic, doublings};
+use crate::base::prelude::*;
 
 pub const TOPIC: Topic = Topic {
     title: "Atomic operations",
@@ -173,7 +166,6 @@ mod tests {
     use super::*;
     use crate::base::ensemble::conduct;
     use crate::base::record::tests::record;
-    use crate::base::record::{Label, Unit};
     use crate::base::suite::tests::{EFFORT, count, reported};
     use crate::base::topic::tests::{assert_nothing_shown, assert_row, shown};
 

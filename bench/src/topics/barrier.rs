@@ -8,18 +8,10 @@ use std::cell::{Cell, RefCell};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use pelago::prelude::*;
 use pelago::sync::{AtomicU64, Ordering};
 
-use crate::base::chart::Line;
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Part, rest};
 use crate::base::gate::{Bound::TimeAtMost, Gate, Source::Perf};
-use crate::base::page::{Across, BLUE, Figure, ORANGE, TIME, TIME_FROM_ZERO};
-use crate::base::record::{Bench, Operation, Pair, Record, of};
-use crate::base::suite::{Sink, Suite, pairs};
-use crate::base::table::{Table, size};
+use crate::base::prelude::*;
 
 #[rustfmt::skip]
 pub static GATES: &[Gate] = &[

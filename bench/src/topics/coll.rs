@@ -14,24 +14,19 @@ mod sums;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::ensure;
 use clap::{Args, ValueEnum};
-use pelago::prelude::*;
 
 pub use self::sums::all_reduce_pairs;
 use crate::base::buffers::transfer_bytes;
-use crate::base::chart::Line;
-use crate::base::effort::{Effort, EffortOptions};
+use crate::base::effort::EffortOptions;
 use crate::base::gate::{self, Bound::TimeAtMost, Source::Perf};
 use crate::base::job;
-use crate::base::page::{Across, BLUE, Figure, GREEN, ORANGE, PURPLE, TIME};
 use crate::base::peers::{self, Printed, Side};
-use crate::base::record::{Bench, Label, Operation, Pair, Record, Unit, find, of, values};
+use crate::base::prelude::*;
 use crate::base::rounds::{self, Files, Gate, Row, cores, gates_table, placement};
 use crate::base::stats::Summary;
-use crate::base::suite::{Progress, Sink};
-use crate::base::table::{Table, figure, size};
-use crate::base::topic::{Job, Topic, doublings};
+use crate::base::table::figure;
 use crate::base::workspace::output_of;
 
 pub const TOPIC: Topic = Topic {
@@ -214,7 +209,7 @@ fn operation(name: &str) -> Result<Operation, String> {
 /// # Errors
 /// Those of the sink, a result that is wrong, and if the symmetric heap has no room for the blocks.
 pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
-    let bytes_max = plan.bytes.iter().copied().max().unwrap_or(0);
+    let bytes_max = largest(&plan.bytes);
     let collectives = Collectives::new(world, bytes_max / size_of::<f64>(), plan.root)?;
     let trials: Vec<_> =
         plan.operations.iter().copied().flat_map(|operation| plan.trials(operation)).collect();

@@ -5,17 +5,9 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use pelago::prelude::*;
-
-use crate::base::chart::{Axis, Line, Scale};
 use crate::base::crowd::{Meetings, rate_of_all};
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Leader, Part, rest};
-use crate::base::page::{Across, BLUE, Figure, GREY, ORANGE, TIME_FROM_ZERO};
-use crate::base::record::{Bench, Operation, Place, Record, Unit, of, values};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::{Table, ratio};
+use crate::base::ensemble::Leader;
+use crate::base::prelude::*;
 
 /// Whose memory the words are in.
 const TARGET: Pe = 0;

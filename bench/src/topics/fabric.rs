@@ -9,18 +9,15 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
-use pelago::prelude::*;
 
 use super::rma;
-use crate::base::effort::{Effort, EffortOptions};
-use crate::base::ensemble::{Part, only_first};
+use crate::base::effort::EffortOptions;
 use crate::base::hosts::namespaces;
 use crate::base::peers::{self, Printed, Side};
-use crate::base::record::{Bench, Operation, Place};
+use crate::base::prelude::*;
 use crate::base::rounds::{self, Files, Gate, gates_table};
-use crate::base::suite::{Sink, Suite};
 
 /// The PE that is written and read.
 const TARGET: Pe = 1;
@@ -307,7 +304,6 @@ fn gate(row: &rounds::Row) -> Option<Gate> {
 mod tests {
     use super::*;
     use crate::base::ensemble::conduct;
-    use crate::base::record::Unit;
     use crate::base::rounds::tests::args;
     use crate::base::rounds::{Cell, Collected};
     use crate::base::suite::tests::{EFFORT, reported};

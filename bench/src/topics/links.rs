@@ -5,17 +5,7 @@
 //! Source: the multi-link bandwidth of M. Luo et al., Early Evaluation of Scalable Fabric Interface for PGAS
 //! Programming Models.
 
-use anyhow::Result;
-use pelago::prelude::*;
-
-use crate::base::chart::Line;
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Part, only_first};
-use crate::base::page::{Across, BANDWIDTH, BLUE, Figure, GREEN, ORANGE, PURPLE};
-use crate::base::record::{Bench, Operation, Record, of, values};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::{Table, size};
-use crate::base::topic::{Job, Topic};
+use crate::base::prelude::*;
 
 pub const TOPIC: Topic = Topic {
     title: "Several links at once",
@@ -73,29 +63,17 @@ const PUTS_EACH: usize = 8;
 const LINKS: [usize; 4] = [1, 2, 4, 6];
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// Sizes to measure.
-pub struct Plan {
-    /// Bytes of a put.
-    pub bytes: Vec<usize>,
-    pub effort: Effort,
-}
-
-impl Plan {
-    /// The plan of `bench links`: 512 B to 2 MiB.
-    pub fn of(effort: Effort) -> Self {
-        Plan { bytes: (0..7).map(|i| 512 << (2 * i)).collect(), effort }
-    }
-}
+/// Bytes of a put of `bench links`.
+pub const BYTES: [usize; 7] = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20];
 
 /// Collective, for two PEs or more: each size, all numbers of links in one trial.
 ///
 /// # Errors
 /// Those of the sink, and if the symmetric heap has no room for the largest put.
-pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
-    let most = plan.bytes.iter().max().copied().unwrap_or_default() / WORD_BYTES;
-    let place = world.alloc_zeroed::<u64>(most)?;
-    let mut suite = Suite::new(world, plan.effort);
-    for &bytes in &plan.bytes {
+pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
+    let place = world.alloc_zeroed::<u64>(largest(bytes) / WORD_BYTES)?;
+    let mut suite = Suite::new(world, effort);
+    for &bytes in bytes {
         let links = LINKS.into_iter().filter(|&links| links < world.n_pes());
         let of = |links: usize| {
             let label = suite.label(Bench::Flood, Operation::Put, bytes).with_links(links);
@@ -126,7 +104,6 @@ mod tests {
     use super::*;
     use crate::base::ensemble::conduct;
     use crate::base::record::tests::record;
-    use crate::base::record::{Label, Unit};
     use crate::base::suite::tests::{EFFORT, reported};
     use crate::base::topic::tests::{assert_nothing_shown, assert_row, shown};
 
@@ -164,8 +141,7 @@ mod tests {
 
     #[test]
     fn every_size_and_number_of_links_is_reported() {
-        let plan = Plan { bytes: vec![512, 4096], effort: EFFORT };
-        let (records, progress) = reported(4, |world, sink| all(world, &plan, sink));
+        let (records, progress) = reported(4, |world, sink| all(world, &[512, 4096], EFFORT, sink));
         let found: Vec<_> = records.iter().map(|r| (r.label.bytes, r.label.links, r.label.window)).collect();
         let of = |bytes| [(bytes, Some(1), Some(8)), (bytes, Some(2), Some(16))];
         assert_eq!(found, [of(512), of(4096)].as_flattened());

@@ -4,19 +4,10 @@
 
 use std::cell::Cell;
 
-use anyhow::Result;
-use pelago::prelude::*;
 use pelago::{Context, ContextKind};
 
 use crate::base::buffers::Rotation;
-use crate::base::chart::{Axis, Line, Scale};
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Part, only_first};
-use crate::base::page::{Across, BLUE, Figure, GREEN, ORANGE, PURPLE};
-use crate::base::record::{Bench, Operation, Record, Way, of, values};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::{Table, size};
-use crate::base::topic::{Job, Topic};
+use crate::base::prelude::*;
 
 pub const TOPIC: Topic = Topic {
     title: "Message rate",
@@ -98,32 +89,18 @@ const REGION_BYTES: usize = 64 << 10;
 /// Contexts that take turns.
 const CONTEXTS: usize = 4;
 
-/// Sizes and windows to measure.
-pub struct Plan {
-    /// Bytes of a put.
-    pub bytes: Vec<usize>,
-    /// Puts between two completions.
-    pub windows: Vec<usize>,
-    pub effort: Effort,
-}
-
-impl Plan {
-    /// The plan of `bench rate`.
-    pub fn of(effort: Effort) -> Self {
-        let (bytes, windows) = (vec![8, 64, 512, 4096], vec![1, 8, 64, 512]);
-        Plan { bytes, windows, effort }
-    }
-}
+/// Bytes of a put, and puts between two completions, of `bench rate`.
+pub const SIZES: [&[usize]; 2] = [&[8, 64, 512, 4096], &[1, 8, 64, 512]];
 
 /// Collective, for two PEs or more: each size and window, all ways in one trial.
 ///
 /// # Errors
 /// Those of the sink, if the symmetric heap has no room for the region, and if there are no more contexts.
-pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
+pub fn all(world: &World, [bytes, windows]: [&[usize]; 2], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let messages = Messages::new(world)?;
-    let mut suite = Suite::new(world, plan.effort);
-    for &bytes in &plan.bytes {
-        for &window in &plan.windows {
+    let mut suite = Suite::new(world, effort);
+    for &bytes in bytes {
+        for &window in windows {
             let label = suite.label(Bench::Rate, Operation::Put, bytes).with_window(window);
             suite.add(WAYS.map(|(way, _)| (label.by_way(way), messages.windows(way, bytes, window))));
         }
@@ -204,7 +181,6 @@ mod tests {
     use super::*;
     use crate::base::ensemble::conduct;
     use crate::base::record::tests::record;
-    use crate::base::record::{Label, Unit};
     use crate::base::suite::tests::{EFFORT, reported};
     use crate::base::topic::tests::{assert_nothing_shown, assert_row, shown};
 
@@ -257,8 +233,7 @@ mod tests {
 
     #[test]
     fn every_way_size_and_window_is_reported() {
-        let plan = Plan { bytes: vec![8, 4096], windows: vec![1, 3], effort: EFFORT };
-        let (records, progress) = reported(2, |world, sink| all(world, &plan, sink));
+        let (records, progress) = reported(2, |world, sink| all(world, [&[8, 4096], &[1, 3]], EFFORT, sink));
         let found: Vec<_> = records.iter().map(|r| (r.label.bytes, r.label.window, r.label.way)).collect();
         let expected = [(8, 1), (8, 3), (4096, 1), (4096, 3)]
             .map(|(bytes, window)| WAYS.map(|(way, _)| (bytes, Some(window), Some(way))));

@@ -7,20 +7,10 @@ use std::hint::black_box;
 use std::rc::Rc;
 use std::slice;
 
-use anyhow::Result;
-use pelago::prelude::*;
-
 use super::barrier::{self, PingAck};
 use crate::base::buffers::{Buffers, Rotation, memory_region_bytes};
-use crate::base::chart::Line;
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Part, only_first};
 use crate::base::gate::{Bound::RateAtLeast, Gate, Source::Perf};
-use crate::base::page::{Across, BANDWIDTH, BLUE, Figure, GREEN, GREY, ORANGE};
-use crate::base::record::{Bench, Operation, Pair, Place, Record, of, values};
-use crate::base::suite::{Sink, Suite, pairs};
-use crate::base::table::{Table, ratio, size};
-use crate::base::topic::{Job, Topic};
+use crate::base::prelude::*;
 
 pub const TOPIC: Topic = Topic {
     title: "Remote memory access",
@@ -197,11 +187,11 @@ impl Plan {
 /// # Errors
 /// Those of the sink, and if the symmetric heap has no room for the buffers.
 pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
-    let transfer_bytes_max = plan.transfer_bytes.iter().copied().max().unwrap_or(0);
+    let transfer_bytes_max = largest(&plan.transfer_bytes);
     let region_bytes = plan.memory_region_bytes.unwrap_or(0).max(transfer_bytes_max);
     let buffers = Buffers::new(world, region_bytes)?;
     let (word, zero) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
-    let ping = PingAck::new(world, plan.ping_bytes.iter().copied().max().unwrap_or(0))?;
+    let ping = PingAck::new(world, largest(&plan.ping_bytes))?;
     let mut suite = Suite::new(world, plan.effort);
     for (operation, part) in [
         (Operation::PutIssue, put_issue(&word)),
@@ -385,7 +375,6 @@ mod tests {
     use super::*;
     use crate::base::ensemble::{Leader, conduct};
     use crate::base::record::tests::record;
-    use crate::base::record::{Label, Unit};
     use crate::base::suite::tests::{EFFORT, count, reported};
     use crate::base::topic::tests::{assert_nothing_shown, assert_row, shown};
 

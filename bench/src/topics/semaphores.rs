@@ -3,18 +3,10 @@
 //! row or table was measured in turn; who receives data reads them before it answers; a block of posts one
 //! way ends when PE 1 has said that it has taken the last.
 
-use anyhow::Result;
-use pelago::prelude::*;
 use pelago::upc::{SemaphoreKind, Semaphores};
 
-use super::signals::{Exchange, Plan, one_way_curve};
-use crate::base::chart::Line;
-use crate::base::ensemble::{Part, rest};
-use crate::base::page::{BLUE, Figure, GREEN, ORANGE};
-use crate::base::record::{Bench, Label, Operation, Record, find, of};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::{Table, ratio, size};
-use crate::base::topic::{Job, Topic};
+use super::signals::{Exchange, one_way_curve};
+use crate::base::prelude::*;
 
 pub const TOPIC: Topic = Topic {
     title: "Semaphores",
@@ -94,12 +86,11 @@ fn curve(records: &[Record]) -> Figure {
 ///
 /// # Errors
 /// Those of the sink, and if the symmetric heap has no room for the data.
-pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
+pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let sets = KINDS.map(|(operation, _, kind)| (operation, world.semaphores(1, kind)));
-    let bytes_max = plan.bytes.iter().copied().max().unwrap_or(0);
-    let exchange = Exchange::new(world, bytes_max)?;
+    let exchange = Exchange::new(world, largest(bytes))?;
     let full = world.semaphores(1, KINDS[0].2)?;
-    let mut suite = Suite::new(world, plan.effort);
+    let mut suite = Suite::new(world, effort);
     for bench in [Bench::SemaphoreRoundTrip, Bench::SemaphoreRate] {
         let mut trial = Vec::new();
         for (operation, set) in &sets {
@@ -114,7 +105,7 @@ pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
         }
         suite.add(trial);
     }
-    for &bytes in &plan.bytes {
+    for &bytes in bytes {
         let label = |operation| suite.label(Bench::MemputSignal, operation, bytes);
         let others = [Operation::PutSignal, Operation::PutFlag];
         let others = others.map(|operation| (label(operation), exchange.rounds(operation, bytes)));
@@ -189,7 +180,6 @@ fn rounds<'a>(exchange: &'a Exchange<'_>, full: &'a Semaphores<'_>, bytes: usize
 mod tests {
     use super::*;
     use crate::base::ensemble::conduct;
-    use crate::base::record::Unit;
     use crate::base::record::tests::record;
     use crate::base::suite::tests::{EFFORT, reported};
     use crate::base::topic::tests::{assert_nothing_shown, assert_row, shown};
@@ -242,8 +232,7 @@ mod tests {
 
     #[test]
     fn every_kind_and_size_is_reported() {
-        let plan = Plan { bytes: vec![8, 4096], effort: EFFORT };
-        let (records, progress) = reported(2, |world, sink| all(world, &plan, sink));
+        let (records, progress) = reported(2, |world, sink| all(world, &[8, 4096], EFFORT, sink));
         let of = |bench| {
             let found = records.iter().filter(move |record| record.label.bench == bench);
             found.map(|record| (record.label.operation, record.unit)).collect::<Vec<_>>()

@@ -5,18 +5,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use anyhow::Result;
-use pelago::prelude::*;
+use crate::base::prelude::*;
 use pelago::{Comparison, SignalOp};
-
-use crate::base::chart::Line;
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Part, rest};
-use crate::base::page::{Across, BLUE, Figure, ORANGE, TIME};
-use crate::base::record::{Bench, Operation, Record, of};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::{Table, ratio, size};
-use crate::base::topic::{Job, Topic};
 
 pub const TOPIC: Topic = Topic {
     title: "Signals",
@@ -71,28 +61,17 @@ pub fn one_way_curve(
     Figure::new(title, [Across::Bytes.axis("size of the data"), TIME], caption, lines)
 }
 
-/// Sizes and effort of measurements of PEs that send each other data in turn.
-pub struct Plan {
-    /// Bytes of the data; what goes without is measured in any case.
-    pub bytes: Vec<usize>,
-    pub effort: Effort,
-}
-
-impl Plan {
-    /// The plan of `bench signals` and `bench semaphore`.
-    pub fn of(effort: Effort) -> Self {
-        Plan { bytes: (3..=16).map(|power| 1 << power).collect(), effort }
-    }
-}
+/// Bytes of the data of `bench signals` and `bench semaphore`; what goes without is measured in any case.
+pub const BYTES: [usize; 14] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 
 /// Collective, for two PEs or more: each size, both kinds in one trial.
 ///
 /// # Errors
 /// Those of the sink, and if the symmetric heap has no room for the data.
-pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
-    let exchange = Exchange::new(world, plan.bytes.iter().copied().max().unwrap_or(0))?;
-    let mut suite = Suite::new(world, plan.effort);
-    for bytes in [0].into_iter().chain(plan.bytes.iter().copied()) {
+pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
+    let exchange = Exchange::new(world, largest(bytes))?;
+    let mut suite = Suite::new(world, effort);
+    for bytes in [0].into_iter().chain(bytes.iter().copied()) {
         let kinds = [Operation::PutSignal, Operation::PutFlag];
         let label = |operation| suite.label(Bench::Signal, operation, bytes);
         let trial = kinds.map(|operation| (label(operation), exchange.rounds(operation, bytes)));
@@ -185,7 +164,6 @@ mod tests {
     use super::*;
     use crate::base::ensemble::conduct;
     use crate::base::record::tests::record;
-    use crate::base::record::{Label, Unit};
     use crate::base::suite::tests::{EFFORT, reported};
     use crate::base::topic::tests::{assert_nothing_shown, assert_row, shown};
 
@@ -227,9 +205,8 @@ mod tests {
 
     #[test]
     fn both_kinds_of_every_size_are_reported() {
-        let plan = Plan { bytes: vec![8, 4096], effort: EFFORT };
         for pes in [2, 3] {
-            let (records, progress) = reported(pes, |world, sink| all(world, &plan, sink));
+            let (records, progress) = reported(pes, |world, sink| all(world, &[8, 4096], EFFORT, sink));
             let found: Vec<_> = records.iter().map(|r| (r.label.operation, r.label.bytes)).collect();
             let expected = [0, 8, 4096]
                 .map(|bytes| [Operation::PutSignal, Operation::PutFlag].map(|kind| (kind, bytes)));

@@ -6,20 +6,13 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
-use pelago::prelude::*;
 use pelago::sync::{AtomicU64, Ordering};
 use pelago::{Context, ContextKind, View};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::base::chart::{Axis, Line, Scale};
 use crate::base::crowd::{Crowd, Share, rate_of_all, together};
-use crate::base::effort::Effort;
-use crate::base::page::{Across, BLUE, Figure, GREEN, ORANGE};
-use crate::base::record::{Bench, Label, Operation, Place, Record, Unit, Way, find, values};
-use crate::base::suite::{Progress, Sink};
-use crate::base::table::{Cells, Table, ratio};
-use crate::base::topic::{Job, Topic};
+use crate::base::prelude::*;
+use crate::base::table::Cells;
 
 pub const TOPIC: Topic = Topic {
     title: "Threads of a PE",

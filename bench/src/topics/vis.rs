@@ -6,18 +6,8 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use anyhow::Result;
-use pelago::prelude::*;
+use crate::base::prelude::*;
 use pelago::{Indexed, Strided};
-
-use crate::base::chart::Line;
-use crate::base::effort::Effort;
-use crate::base::ensemble::{Part, only_first};
-use crate::base::page::{Across, BLUE, Figure, GREEN, GREY, ORANGE, PURPLE, TIME};
-use crate::base::record::{Bench, Operation, Record, find, values};
-use crate::base::suite::{Sink, Suite};
-use crate::base::table::{Table, ratio, size};
-use crate::base::topic::{Job, Topic};
 
 pub const TOPIC: Topic = Topic {
     title: "Scattered transfers",
@@ -102,33 +92,19 @@ fn curves(records: &[Record], kinds: Kinds, what: &str) -> Figure {
     )
 }
 
-/// Sizes to measure.
-pub struct Plan {
-    /// Bytes of a block.
-    pub bytes: Vec<usize>,
-    /// Blocks of an operation: powers of 2.
-    pub blocks: Vec<usize>,
-    pub effort: Effort,
-}
-
-impl Plan {
-    /// The plan of `bench vis`.
-    pub fn of(effort: Effort) -> Self {
-        Plan { bytes: vec![8, 64, 512], blocks: vec![4, 16, 256], effort }
-    }
-}
+/// Bytes of a block, and blocks of an operation, which are powers of 2, of `bench vis`.
+pub const SIZES: [&[usize]; 2] = [&[8, 64, 512], &[4, 16, 256]];
 
 /// Collective, for two PEs or more: each number and size of blocks, all kinds in one trial a direction.
 ///
 /// # Errors
 /// Those of the sink, and if the symmetric heap has no room for the region.
-pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
-    let most = |sizes: &[usize]| sizes.iter().copied().max().unwrap_or(0);
-    let region =
-        world.alloc_zeroed::<u64>(SPREAD * most(&plan.bytes) * most(&plan.blocks) / size_of::<u64>())?;
-    let mut suite = Suite::new(world, plan.effort);
-    for &bytes in &plan.bytes {
-        for &blocks in &plan.blocks {
+pub fn all(world: &World, [bytes, blocks]: [&[usize]; 2], effort: Effort, sink: Sink<'_>) -> Result<()> {
+    let words = SPREAD * largest(bytes) * largest(blocks) / size_of::<u64>();
+    let region = world.alloc_zeroed::<u64>(words)?;
+    let mut suite = Suite::new(world, effort);
+    for &bytes in bytes {
+        for &blocks in blocks {
             for operations in [PUTS, GETS] {
                 suite.add(operations.map(|operation| {
                     let label = suite.label(Bench::Scattered, operation, bytes).with_blocks(blocks);
@@ -201,7 +177,6 @@ impl<'a, 'w> Blocks<'a, 'w> {
 mod tests {
     use super::*;
     use crate::base::record::tests::record;
-    use crate::base::record::{Label, Unit};
     use crate::base::suite::tests::{EFFORT, reported};
     use crate::base::topic::tests::{assert_nothing_shown, assert_row, shown};
 
@@ -254,8 +229,7 @@ mod tests {
 
     #[test]
     fn every_kind_number_and_size_is_reported() {
-        let plan = Plan { bytes: vec![8, 64], blocks: vec![4, 16], effort: EFFORT };
-        let (records, progress) = reported(2, |world, sink| all(world, &plan, sink));
+        let (records, progress) = reported(2, |world, sink| all(world, [&[8, 64], &[4, 16]], EFFORT, sink));
         let found: Vec<_> =
             records.iter().map(|r| (r.label.bytes, r.label.blocks, r.label.operation)).collect();
         let expected = [(8, 4), (8, 16), (64, 4), (64, 16)].map(|(bytes, blocks)| {

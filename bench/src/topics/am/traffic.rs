@@ -5,14 +5,11 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use anyhow::Result;
 use pelago::am::{ARGS_MAX, Am, Handler, HandlerLock, Handlers, Message};
-use pelago::prelude::*;
 
 use crate::base::buffers::Rotation;
 use crate::base::crowd::Meetings;
-use crate::base::ensemble::{Part, only_first, rest};
-use crate::base::record::Operation;
+use crate::base::prelude::*;
 
 /// The PE that PE 0 sends to.
 const TARGET: Pe = 1;

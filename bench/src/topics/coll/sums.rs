@@ -5,13 +5,8 @@
 use std::hint::black_box;
 use std::slice;
 
+use crate::base::prelude::*;
 use pelago::Result;
-use pelago::prelude::*;
-
-use crate::base::effort::Effort;
-use crate::base::ensemble::Part;
-use crate::base::record::Pair;
-use crate::base::suite::pairs;
 
 /// Collective: so many pairs of the all-reduce of so many bytes and the loop.
 ///
