@@ -19,6 +19,7 @@ mod noop;
 mod partition;
 mod qtc;
 mod rate;
+mod report;
 mod ring;
 mod room;
 mod splitmix;

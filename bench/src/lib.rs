@@ -11,7 +11,7 @@ mod compare;
 mod perf;
 mod topics;
 
-pub use base::job::{Interrupted, error_of};
+pub use base::job::{Interrupted, parse, perf as perf_job};
 pub use base::record::{Label, Record};
 pub use base::stats::Summary;
 pub use base::table::{Cells, Table, figure};

@@ -58,6 +58,9 @@ struct Args {
     /// Measure for a moment only, to see that it works
     #[arg(long, global = true)]
     quick: bool,
+    /// Show no progress bar
+    #[arg(long, global = true)]
+    silent: bool,
 }
 
 #[derive(Subcommand)]
@@ -152,7 +155,7 @@ fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             return Ok(entry::refuse(world, NAME, &"measures between PEs, and so needs 2 of them or more"));
         }
         let mut output = output(world, &args);
-        let bar = progress_bar(world)?;
+        let bar = progress_bar(world, args.silent)?;
         let fabric = world.fabric();
         let mut sink = |progress: Progress<'_>| {
             bar.set_length(progress.trials as u64);
@@ -219,8 +222,8 @@ fn write_line(output: &mut Option<File>, line: &impl serde::Serialize) -> anyhow
     written.context("writing a measurement")
 }
 
-fn progress_bar(world: &World) -> anyhow::Result<ProgressBar> {
-    if world.my_pe() != 0 || !io::stderr().is_terminal() {
+fn progress_bar(world: &World, is_silent: bool) -> anyhow::Result<ProgressBar> {
+    if is_silent || world.my_pe() != 0 || !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
     let style = ProgressStyle::with_template("measuring [{bar:40}] {pos}/{len}, {eta} left")?;

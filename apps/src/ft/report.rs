@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use num_complex::Complex64;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::checksum;
 use super::classes::Class;
@@ -14,6 +14,7 @@ use super::solver::{Outcome, PhaseSeconds};
 use super::variant::Variant;
 use crate::bytes::Bytes;
 use crate::choice::Named;
+use crate::report::verdict;
 
 /// One variant's run, as PE 0 reports it.
 pub(super) struct Report {
@@ -35,22 +36,6 @@ impl Report {
     /// Whether every checksum agrees with NASA's.
     pub(super) fn verified(&self) -> bool {
         self.verified
-    }
-
-    /// One line of JSON.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&Record {
-            app: "ft",
-            class: self.class.name,
-            variant: self.variant.name(),
-            pes: self.pes,
-            verified: self.verified,
-            mops: self.mops,
-            seconds: self.outcome.seconds,
-            phases: self.phases().map(|(phase, spent)| (key(phase), spent)).collect(),
-            messages: self.outcome.tally.messages,
-            bytes: self.outcome.tally.bytes,
-        })
     }
 
     fn phases(&self) -> impl Iterator<Item = (Phase, PhaseSeconds)> {
@@ -79,6 +64,24 @@ impl Report {
             writeln!(f, "{:<20}  {max:>12.6}  {mean:>12.6}  {percent:>4.1} %", phase.label())?;
         }
         Ok(())
+    }
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = Record {
+            app: "ft",
+            class: self.class.name,
+            variant: self.variant.name(),
+            pes: self.pes,
+            verified: self.verified,
+            mops: self.mops,
+            seconds: self.outcome.seconds,
+            phases: self.phases().map(|(phase, spent)| (key(phase), spent)).collect(),
+            messages: self.outcome.tally.messages,
+            bytes: self.outcome.tally.bytes,
+        };
+        record.serialize(serializer)
     }
 }
 
@@ -133,10 +136,6 @@ impl fmt::Display for Comparison<'_> {
 /// The phase as a key of the JSON report.
 fn key(phase: Phase) -> String {
     phase.label().to_lowercase().replace([' ', '-'], "_")
-}
-
-fn verdict(verified: bool) -> &'static str {
-    if verified { "VERIFIED" } else { "NOT VERIFIED" }
 }
 
 #[derive(Serialize)]
@@ -194,7 +193,7 @@ mod tests {
 
     #[test]
     fn json_is_one_object_with_all_fields() {
-        let line = report(1.0).to_json().unwrap();
+        let line = serde_json::to_string(&report(1.0)).unwrap();
         assert!(!line.contains('\n'));
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["app"], "ft");

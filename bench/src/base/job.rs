@@ -34,7 +34,7 @@ impl fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 /// The failure of a job as the error of the command that has started it.
-pub fn error_of(failure: &Failure) -> anyhow::Error {
+fn error_of(failure: &Failure) -> anyhow::Error {
     match failure.cause {
         Cause::Interrupted(signal) => Interrupted { signal, text: failure.text.clone() }.into(),
         _ => anyhow::anyhow!("{}", failure.text),
