@@ -247,7 +247,8 @@ pub struct Files {
 pub fn finish(title: &str, rows: &[Row], gates: &[Gate], tables: &[Table], files: &Files) -> Result<()> {
     let missed = gates.iter().filter(|gate| !gate.is_kept()).count();
     let (kept, all) = (gates.len() - missed, gates.len());
-    let text = format!("{}\n{kept} of {all} rows with a bound are within it.\n", joined(tables));
+    let verdict = format!("\n{kept} of {all} rows with a bound are within it.\n");
+    let text = joined(tables) + if all == 0 { "" } else { &verdict };
     print!("{text}");
     let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
         None => Ok(()),
