@@ -7,7 +7,7 @@ use pelago_bench::Subject;
 
 /// Measure Pelago beside other libraries on this machine, in alternating runs
 #[derive(Parser)]
-#[command(name = "cargo xtask compare")]
+#[command(name = "cargo xtask compare", bin_name = "cargo xtask compare")]
 struct Cli {
     #[command(subcommand)]
     subject: Subject,
