@@ -93,22 +93,9 @@ fn add_alone<'a, T: Word>(suite: &mut Suite<'a>, words: &'a Symmetric<'_, T>, op
 }
 
 /// A type whose atomics are measured.
-trait Word: AtomicInteger + From<u32> {
-    /// The value as an index, if it is one.
-    fn index(self) -> usize;
-}
+trait Word: AtomicInteger + From<u32> + Into<u64> {}
 
-impl Word for u32 {
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
-impl Word for u64 {
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+impl<T: AtomicInteger + From<u32> + Into<u64>> Word for T {}
 
 /// This operation on PE `pe`'s word, again and again; with `waits` each needs the answer of the one before.
 fn by_operation<'a, T: Word>(words: &'a View<'_, T>, pe: Pe, operation: Operation, waits: bool) -> Part<'a> {
@@ -154,7 +141,7 @@ fn repeat<'a, T: Word>(
         let mut index = 0;
         (0..count).try_for_each(|turn| {
             let old = operation(index, T::from(black_box(turn as u32)))?;
-            index = if waits { old.index() & mask } else { mask };
+            index = if waits { old.into() as usize & mask } else { mask };
             black_box(old);
             Ok(())
         })

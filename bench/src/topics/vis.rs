@@ -32,20 +32,14 @@ const STEP: usize = 7;
 /// Contiguous, strided, indexed, vector, and one transfer for each block.
 type Kinds = [Operation; 5];
 
-const PUTS: Kinds = [
-    Operation::Put,
-    Operation::PutStrided,
-    Operation::PutIndexed,
-    Operation::PutVector,
-    Operation::PutBlocks,
-];
-const GETS: Kinds = [
-    Operation::Get,
-    Operation::GetStrided,
-    Operation::GetIndexed,
-    Operation::GetVector,
-    Operation::GetBlocks,
-];
+const PUTS: Kinds = {
+    use Operation::*;
+    [Put, PutStrided, PutIndexed, PutVector, PutBlocks]
+};
+const GETS: Kinds = {
+    use Operation::*;
+    [Get, GetStrided, GetIndexed, GetVector, GetBlocks]
+};
 const NAMES: [&str; 5] = ["contiguous", "strided", "indexed", "vector", "block by block"];
 const COLOURS: [&str; 5] = [GREY, BLUE, GREEN, PURPLE, ORANGE];
 
