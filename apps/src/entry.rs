@@ -11,10 +11,13 @@ use pelago::prelude::*;
 use pelago_boot::{print, tell};
 
 /// The exit code of a run that could not start as it was asked.
-pub(crate) const USAGE_EXIT_CODE: u8 = 2;
+pub const USAGE_EXIT_CODE: u8 = 2;
 
 /// Parses `args` (without the program's name) and runs `body`. Help and usage errors come from PE 0 alone.
-pub(crate) fn start<A: Parser>(
+///
+/// # Errors
+/// Those of `body`, and if help cannot be written.
+pub fn start<A: Parser>(
     world: &World,
     args: &[String],
     body: impl FnOnce(&World, A) -> anyhow::Result<ExitCode>,
@@ -49,7 +52,7 @@ pub fn print_help(error: &clap::Error) -> io::Result<()> {
 
 /// Collective: says on PE 0 why `app` cannot run as asked, and gives every PE the exit code to leave with. To
 /// be called where all PEs came to the same conclusion.
-pub(crate) fn refuse(world: &World, app: &str, reason: &dyn Display) -> ExitCode {
+pub fn refuse(world: &World, app: &str, reason: &dyn Display) -> ExitCode {
     if world.my_pe() == 0 {
         eprintln!("{app}: {reason}");
     }

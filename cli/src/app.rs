@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use pelago_apps::{apps, nearest};
+use pelago_apps::{App as Application, nearest};
 use pelago_boot::{print, tell};
 
 /// Run a built-in application as a PE of the surrounding job
@@ -40,7 +40,7 @@ impl App {
             print(&listing())?;
             return Ok(ExitCode::SUCCESS);
         };
-        let Some(app) = apps().iter().find(|app| app.name == name) else {
+        let Some(app) = find(name) else {
             bail!("there is no built-in application {name:?}; {}", suggestion(name));
         };
         let failed = |error: &anyhow::Error| {
@@ -69,14 +69,21 @@ impl App {
     }
 }
 
-/// Whether there is an application of this name.
-pub fn exists(name: &str) -> bool {
-    apps().iter().any(|app| app.name == name)
+/// All built-in applications, by name: those of the library, and the benchmarks'.
+fn apps() -> Vec<&'static Application> {
+    let mut apps: Vec<_> = pelago_apps::apps().iter().chain([&pelago_bench::APP]).collect();
+    apps.sort_unstable_by_key(|app| app.name);
+    apps
+}
+
+/// The application of this name.
+pub fn find(name: &str) -> Option<&'static Application> {
+    apps().into_iter().find(|app| app.name == name)
 }
 
 /// Help for somebody who typed a name that does not exist.
 pub fn suggestion(name: &str) -> String {
-    let names = || apps().iter().map(|app| app.name);
+    let names = || apps().into_iter().map(|app| app.name);
     let list = names().collect::<Vec<_>>().join(", ");
     match nearest(name, names()) {
         Some(nearest) => format!("did you mean {nearest}? (there are {list})"),
@@ -100,9 +107,9 @@ mod tests {
     #[test]
     fn every_application_is_listed_and_found() {
         for app in apps() {
-            assert!(exists(app.name) && listing().contains(app.about), "{}", app.name);
+            assert!(find(app.name).is_some() && listing().contains(app.about), "{}", app.name);
         }
-        assert!(!exists("no-such-app"));
+        assert!(find("no-such-app").is_none());
         assert!(suggestion("helo").starts_with("did you mean hello?"));
     }
 }

@@ -5,14 +5,11 @@
 
 mod agent;
 mod app;
-mod bench;
 mod coll;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
 mod fuzzing;
 mod info;
-mod interrupt;
-mod plot;
 mod run;
 mod sim;
 mod tune;
@@ -23,9 +20,8 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use pelago_apps::print_help;
+use pelago_bench::{Bench, Interrupted};
 use pelago_boot::tell;
-
-use self::interrupt::Interrupted;
 
 /// The exit status of a command that was given what it cannot take.
 const USAGE_EXIT_CODE: u8 = 2;
@@ -58,7 +54,7 @@ enum Command {
     Agent(agent::Agent),
     App(app::App),
     Sim(sim::Sim),
-    Bench(bench::Bench),
+    Bench(Bench),
     Coll(coll::Coll),
     Tune(tune::Tune),
     Info(info::Info),
@@ -101,7 +97,7 @@ fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
 /// stand is the likeliest slip.
 fn refuse(error: &clap::Error) -> ! {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && app::exists(name)
+        && app::find(name).is_some()
     {
         tell(&format!("error: {name} is a built-in application; start it with `pelago run -n 2 {name}`\n"));
         std::process::exit(USAGE_EXIT_CODE.into());

@@ -7,7 +7,6 @@ use anyhow::bail;
 use clap::Args;
 use pelago::Spmd;
 use pelago::sim::SimParams;
-use pelago_apps::apps;
 use pelago_boot::tell;
 
 use crate::app;
@@ -56,7 +55,7 @@ impl Sim {
     /// Runs the application; gives its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let Some((name, args)) = self.words.split_first() else { bail!("no application was named") };
-        let Some(app) = apps().iter().find(|app| app.name == name) else {
+        let Some(app) = app::find(name) else {
             bail!("there is no built-in application {name:?}; {}", app::suggestion(name));
         };
         let outcomes = Spmd::new(self.n as usize).sim(self.params()).run(|world| {

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago::coll::MAILBOX_BYTES;
@@ -19,12 +19,9 @@ use pelago::coll::table::{Algorithm, algorithms};
 use pelago::coll::tuning::{self, Rule};
 use pelago::{Combiner, ReduceOp};
 use pelago_apps::Bytes;
-use pelago_apps::perf::Record;
-use pelago_boot::{JobReport, JobSpec, launch, outln};
+use pelago_bench::{Record, Table, figure, parse, perf_job};
+use pelago_boot::outln;
 use rustix::fs::{MemfdFlags, memfd_create};
-
-use crate::bench::table::{Table, figure};
-use crate::interrupt::{Interrupted, error_of};
 
 /// Find the best algorithms of collective operations on this machine, and write them to a file
 ///
@@ -118,17 +115,7 @@ impl Tune {
         let mut table = Table::new(
             "Medians as schedules, ns an operation (doubles, their sum)",
             5,
-            [
-                "operation",
-                "PEs",
-                "block",
-                "winner",
-                "runner-up",
-                "ns",
-                "ns",
-                "runner-up / winner",
-                "without file / winner",
-            ],
+            "operation|PEs|block|winner|runner-up|ns|ns|runner-up / winner|without file / winner",
         );
         let mut text = format!(
             "# Written by pelago tune {} on a machine with {} cores.\n\nnodes = \"one\"\n",
@@ -212,43 +199,15 @@ impl Tune {
         ];
         let sizes: Vec<_> = self.sizes(operation).iter().map(ToString::to_string).collect();
         let (name, sizes) = (operation.name().replace('_', "-"), sizes.join(","));
-        let mut args = vec!["app", "perf", "coll", "--operations", &name];
+        let mut args = vec!["coll", "--silent", "--operations", &name];
         args.extend(if operation == Operation::Barrier { vec![] } else { vec!["--sizes", &sizes] });
         args.extend(if self.quick { vec!["--quick"] } else { EFFORT.to_vec() });
-        let this = std::env::current_exe().context("finding the path of this command")?;
-        let report = launch(&JobSpec {
-            args: args.into_iter().map(Into::into).collect(),
-            env: env
-                .into_iter()
-                .chain([("PELAGO_PES_PER_PROCESS", "1".to_owned())])
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-            bind: pes <= pelago_boot::cores(),
-            capture: true,
-            ..JobSpec::new(pes, this)
-        })?;
-        let lines = lines(&report).with_context(|| format!("measuring {candidate} on {pes} PEs"))?;
-        let read = |line: &str| {
-            let record: Record = serde_json::from_str(line).with_context(|| format!("reading {line:?}"))?;
-            Ok((record.label.bytes, record.summary.median))
-        };
-        lines.lines().map(read).collect()
+        let env = env.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let lines = perf_job(pes, pes <= pelago_boot::cores(), &env, &args)
+            .with_context(|| format!("measuring {candidate}"))?;
+        let time = |record: Record| (record.label.bytes, record.summary.median);
+        Ok(parse::<Record>(&lines)?.into_iter().map(time).collect())
     }
-}
-
-/// What PE 0 of a job has written.
-fn lines(report: &JobReport) -> anyhow::Result<&str> {
-    if let Some(failure) = report.failures.first() {
-        let said = report.output.iter().map(|output| output.stderr.trim()).find(|said| !said.is_empty());
-        let error = error_of(failure);
-        return Err(if error.is::<Interrupted>() {
-            error
-        } else {
-            anyhow!("{error}: {}", said.unwrap_or("it said nothing"))
-        });
-    }
-    ensure!(report.status == 0, "exit status {}", report.status);
-    Ok(report.output.first().map_or("", |output| &output.stdout))
 }
 
 /// The candidates that can do an operation on so many PEs, of all these sizes.

@@ -4,8 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::compare::output_of;
-use crate::workspace::root;
+use super::workspace::{output_of, root};
 
 /// A network namespace, as a host.
 #[derive(Debug, PartialEq)]

@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::compare::output_of;
 use crate::hosts::{self, Host};
 use crate::install::Install;
-use crate::workspace::{cargo, metadata};
+use crate::workspace::{cargo, metadata, output_of};
 use job::{Job, signal};
 
 /// A job ends in this time after a death.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 /// Features that users may leave out; lints are checked without, everything else with them.
@@ -57,4 +57,26 @@ pub fn metadata() -> Result<Metadata> {
         bail!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr));
     }
     serde_json::from_slice(&output.stdout).context("cannot read the answer of cargo metadata")
+}
+
+/// Runs a program; its standard output.
+pub fn output_of(command: &mut Command) -> Result<String> {
+    let program = Path::new(command.get_program()).display().to_string();
+    let output = command.output().with_context(|| format!("cannot start {program}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("{program} printed what is no text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_fails_is_named_with_what_it_said() {
+        let message =
+            output_of(Command::new("sh").args(["-c", "echo no >&2; exit 3"])).unwrap_err().to_string();
+        assert!(message.contains("\"sh\"") && message.contains("status: 3\nno"), "{message}");
+        assert_eq!(output_of(Command::new("echo").arg("yes")).unwrap(), "yes\n");
+    }
 }

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use pelago::Result;
 use pelago::prelude::*;
-use pelago_boot::{out, outln};
 
 use self::problem::{Place, Problem};
 use self::report::{Outcome, Report};
 use self::way::Way;
 use crate::bar::bar;
 use crate::entry;
+use crate::report::tell;
 use crate::room;
 
 pub(crate) mod histogram;
@@ -38,13 +38,7 @@ fn drive(
     let mut progress = |way: Way, done| bar.set_position(way as u64 * indices + done);
     let outcomes = work(&problem.places(world.my_pe()), &mut progress)?;
     bar.finish_and_clear();
-    let report = Report { app, problem, outcomes };
-    if world.my_pe() == 0 {
-        if is_json {
-            outln!("{}", report.to_json()?)?;
-        } else {
-            out!("{report}")?;
-        }
-    }
-    Ok(if report.verified() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let report = Report::new(app, problem, &outcomes);
+    tell(world, &report, is_json)?;
+    Ok(if report.verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

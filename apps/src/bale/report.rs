@@ -9,42 +9,40 @@ use serde::Serialize;
 use super::problem::Problem;
 use super::way::Way;
 use crate::rate::Rate;
+use crate::report::verdict;
 
 /// What came of one way: how long it took, and how many words were wrong.
 pub(super) type Outcome = (Way, Duration, u64);
 
 /// A run, as PE 0 reports it.
+#[derive(Serialize)]
 pub(super) struct Report {
-    pub(super) app: &'static str,
-    pub(super) problem: Problem,
-    pub(super) outcomes: Vec<Outcome>,
+    app: &'static str,
+    pes: usize,
+    table_words_each: u32,
+    indices_each: u32,
+    /// Whether no word was wrong.
+    pub(super) verified: bool,
+    wrong: u64,
+    ways: Vec<Rate>,
+    #[serde(skip)]
+    problem: Problem,
 }
 
 impl Report {
-    /// Whether no word was wrong.
-    pub(super) fn verified(&self) -> bool {
-        self.wrong() == 0
-    }
-
-    fn wrong(&self) -> u64 {
-        self.outcomes.iter().map(|(_, _, wrong)| wrong).sum()
-    }
-
-    fn rates(&self) -> impl Iterator<Item = Rate> {
-        self.outcomes.iter().map(|&(way, time, _)| Rate::new(way.name(), self.problem.indices(), time))
-    }
-
-    /// One line of JSON.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&Record {
-            app: self.app,
-            pes: self.problem.pes,
-            table_words_each: self.problem.size.table,
-            indices_each: self.problem.size.indices,
-            verified: self.verified(),
-            wrong: self.wrong(),
-            ways: self.rates().collect(),
-        })
+    pub(super) fn new(app: &'static str, problem: Problem, outcomes: &[Outcome]) -> Self {
+        let wrong = outcomes.iter().map(|(_, _, wrong)| wrong).sum();
+        let rate = |&(way, time, _): &Outcome| Rate::new(way.name(), problem.indices(), time);
+        Report {
+            app,
+            pes: problem.pes,
+            table_words_each: problem.size.table,
+            indices_each: problem.size.indices,
+            verified: wrong == 0,
+            wrong,
+            ways: outcomes.iter().map(rate).collect(),
+            problem,
+        }
     }
 }
 
@@ -52,21 +50,10 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}\n", self.app, self.problem)?;
         Rate::head(f, "way")?;
-        self.rates().try_for_each(|rate| writeln!(f, "{rate}"))?;
-        writeln!(f, "\n{} words are wrong", self.wrong())?;
-        writeln!(f, "Verification: {}", if self.verified() { "VERIFIED" } else { "NOT VERIFIED" })
+        self.ways.iter().try_for_each(|rate| writeln!(f, "{rate}"))?;
+        writeln!(f, "\n{} words are wrong", self.wrong)?;
+        writeln!(f, "Verification: {}", verdict(self.verified))
     }
-}
-
-#[derive(Serialize)]
-struct Record {
-    app: &'static str,
-    pes: usize,
-    table_words_each: u32,
-    indices_each: u32,
-    verified: bool,
-    wrong: u64,
-    ways: Vec<Rate>,
 }
 
 #[cfg(test)]
@@ -77,7 +64,7 @@ mod tests {
     fn report(wrong: u64) -> Report {
         let problem = Problem { size: Size { table: 10, indices: 500 }, pes: 4 };
         let outcomes = Way::ALL.map(|way| (way, Duration::from_millis(1), wrong)).to_vec();
-        Report { app: "histogram", problem, outcomes }
+        Report::new("histogram", problem, &outcomes)
     }
 
     #[test]
@@ -95,7 +82,7 @@ mod tests {
 
     #[test]
     fn json_is_one_object_with_all_fields() {
-        let line = report(2).to_json().unwrap();
+        let line = serde_json::to_string(&report(2)).unwrap();
         assert!(!line.contains('\n'));
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         for (field, expected) in [("pes", 4), ("table_words_each", 10), ("indices_each", 500), ("wrong", 6)] {

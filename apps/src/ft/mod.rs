@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::prelude::*;
-use pelago_boot::{out, outln};
+use pelago_boot::out;
 
 use self::classes::{Class, Problem};
 use self::layout::Layout;
@@ -18,6 +18,7 @@ use self::variant::Variant;
 use crate::bar::bar;
 use crate::choice::{Choice, Named};
 use crate::entry;
+use crate::report::tell;
 use crate::room;
 
 mod buffer;
@@ -114,9 +115,7 @@ fn solve(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
     let mut reports = Vec::new();
     for variant in args.variant.all() {
         let report = run_variant(world, args, layout, variant)?;
-        if world.my_pe() == 0 {
-            print(&report, args.json)?;
-        }
+        tell(world, &report, args.json)?;
         reports.push(report);
     }
     if world.my_pe() == 0 && args.variant == Choice::All && !args.json {
@@ -131,13 +130,7 @@ fn transform_alone(world: &World, args: &Args, layout: Layout) -> anyhow::Result
     for variant in args.variant.all() {
         let run = Run { variant, simulated_gflops: args.simulated_gflops };
         let single = Single::measure(world, layout, run, args.repeat as usize)?;
-        if world.my_pe() == 0 {
-            if args.json {
-                outln!("{}", serde_json::to_string(&single)?)?;
-            } else {
-                out!("{single}")?;
-            }
-        }
+        tell(world, &single, args.json)?;
         verified &= single.verified();
     }
     Ok(verified)
@@ -150,15 +143,6 @@ fn run_variant(world: &World, args: &Args, layout: Layout, variant: Variant) -> 
     let outcome = solver::solve(world, layout, run, &mut |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
     Ok(Report::new(args.class, variant, layout.pes, outcome))
-}
-
-fn print(report: &Report, json: bool) -> anyhow::Result<()> {
-    if json {
-        outln!("{}", report.to_json()?)?;
-    } else {
-        out!("{report}")?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -14,43 +14,49 @@ use super::solver::{Outcome, PhaseSeconds};
 use super::variant::Variant;
 use crate::bytes::Bytes;
 use crate::choice::Named;
+use crate::report::verdict;
 
 /// One variant's run, as PE 0 reports it.
+#[derive(Serialize)]
 pub(super) struct Report {
-    class: Class,
-    variant: Variant,
+    app: &'static str,
+    class: &'static str,
+    variant: &'static str,
     pes: usize,
-    outcome: Outcome,
-    mops: f64,
     verified: bool,
+    mops: f64,
+    seconds: f64,
+    phases: BTreeMap<String, PhaseSeconds>,
+    messages: u64,
+    bytes: u64,
+    #[serde(skip)]
+    solved: Class,
+    #[serde(skip)]
+    outcome: Outcome,
 }
 
 impl Report {
-    pub(super) fn new(class: Class, variant: Variant, pes: usize, outcome: Outcome) -> Self {
-        let mops = class.problem.mops(outcome.seconds);
-        let verified = checksum::verified(&outcome.checksums, class.reference);
-        Report { class, variant, pes, outcome, mops, verified }
+    pub(super) fn new(solved: Class, variant: Variant, pes: usize, outcome: Outcome) -> Self {
+        let phases = Phase::ALL.into_iter().zip(outcome.phases.iter().copied());
+        Report {
+            app: "ft",
+            class: solved.name,
+            variant: variant.name(),
+            pes,
+            verified: checksum::verified(&outcome.checksums, solved.reference),
+            mops: solved.problem.mops(outcome.seconds),
+            seconds: outcome.seconds,
+            phases: phases.map(|(phase, spent)| (key(phase), spent)).collect(),
+            messages: outcome.tally.messages,
+            bytes: outcome.tally.bytes,
+            solved,
+            outcome,
+        }
     }
 
     /// Whether every checksum agrees with NASA's.
     pub(super) fn verified(&self) -> bool {
         self.verified
-    }
-
-    /// One line of JSON.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&Record {
-            app: "ft",
-            class: self.class.name,
-            variant: self.variant.name(),
-            pes: self.pes,
-            verified: self.verified,
-            mops: self.mops,
-            seconds: self.outcome.seconds,
-            phases: self.phases().map(|(phase, spent)| (key(phase), spent)).collect(),
-            messages: self.outcome.tally.messages,
-            bytes: self.outcome.tally.bytes,
-        })
     }
 
     fn phases(&self) -> impl Iterator<Item = (Phase, PhaseSeconds)> {
@@ -63,7 +69,8 @@ impl Report {
             "\n{:>9}  {:>20}  {:>20}  {:>9}",
             "iteration", "checksum, real", "imaginary", "deviation"
         )?;
-        for (index, (sum, reference)) in self.outcome.checksums.iter().zip(self.class.reference).enumerate() {
+        for (index, (sum, reference)) in self.outcome.checksums.iter().zip(self.solved.reference).enumerate()
+        {
             let Complex64 { re, im } = sum;
             let deviation = checksum::deviation(*sum, *reference);
             writeln!(f, "{:>9}  {re:>20.12}  {im:>20.12}  {deviation:>9.1e}", index + 1)?;
@@ -84,16 +91,16 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { class, outcome, .. } = self;
+        let Report { solved, outcome, .. } = self;
         writeln!(
             f,
             "NAS FT class {}: grid {}, {} iterations; variant {}; number of PEs {}, z-planes of each {}",
-            class.name,
-            class.problem,
-            class.problem.iterations,
-            self.variant.name(),
+            self.class,
+            solved.problem,
+            solved.problem.iterations,
+            self.variant,
             self.pes,
-            class.problem.nz / self.pes,
+            solved.problem.nz / self.pes,
         )?;
         self.write_checksums(f)?;
         self.write_phases(f)?;
@@ -116,9 +123,9 @@ impl fmt::Display for Comparison<'_> {
         write!(f, "  {:>10}  {:>10}  {:>9}", "in memory", "barrier", "messages")?;
         writeln!(f, "  {:>15}  verification", "bytes a message")?;
         for report in self.0 {
-            let (tally, seconds) = (report.outcome.tally, report.outcome.seconds);
-            let speedup = self.0[0].outcome.seconds / seconds;
-            write!(f, "{:<10}  {seconds:>10.6}", report.variant.name())?;
+            let (tally, seconds) = (report.outcome.tally, report.seconds);
+            let speedup = self.0[0].seconds / seconds;
+            write!(f, "{:<10}  {seconds:>10.6}", report.variant)?;
             write!(f, "  {:>10.1}  {speedup:>7.2}", report.mops)?;
             for phase in &Phase::ALL[..Phase::Other as usize] {
                 write!(f, "  {:>10.6}", report.outcome.phases[*phase as usize].max)?;
@@ -133,24 +140,6 @@ impl fmt::Display for Comparison<'_> {
 /// The phase as a key of the JSON report.
 fn key(phase: Phase) -> String {
     phase.label().to_lowercase().replace([' ', '-'], "_")
-}
-
-fn verdict(verified: bool) -> &'static str {
-    if verified { "VERIFIED" } else { "NOT VERIFIED" }
-}
-
-#[derive(Serialize)]
-struct Record {
-    app: &'static str,
-    class: &'static str,
-    variant: &'static str,
-    pes: usize,
-    verified: bool,
-    mops: f64,
-    seconds: f64,
-    phases: BTreeMap<String, PhaseSeconds>,
-    messages: u64,
-    bytes: u64,
 }
 
 #[cfg(test)]
@@ -194,7 +183,7 @@ mod tests {
 
     #[test]
     fn json_is_one_object_with_all_fields() {
-        let line = report(1.0).to_json().unwrap();
+        let line = serde_json::to_string(&report(1.0)).unwrap();
         assert!(!line.contains('\n'));
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["app"], "ft");
@@ -214,7 +203,7 @@ mod tests {
     #[test]
     fn the_comparison_has_a_line_a_variant_and_the_speedup_over_the_first() {
         let mut reports = [report(1.0), report(2.0)];
-        reports[1].outcome.seconds = 0.25;
+        reports[1].seconds = 0.25;
         let table = Comparison(&reports).to_string();
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines.len(), 3);

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use clap::{Parser, value_parser};
 use pelago::prelude::*;
-use pelago_boot::{out, outln};
 
 use self::method::Method;
 use self::problem::Problem;
@@ -16,6 +15,7 @@ use self::report::Report;
 use crate::bar::bar;
 use crate::choice::{Choice, Named};
 use crate::entry;
+use crate::report::tell;
 use crate::room::{self, Need};
 
 mod method;
@@ -78,14 +78,8 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
         let mut is_verified = true;
         for method in args.method.all() {
             let report = run_method(world, &mut table, problem, method)?;
-            if world.my_pe() == 0 {
-                if args.json {
-                    outln!("{}", report.to_json()?)?;
-                } else {
-                    out!("{report}")?;
-                }
-            }
-            is_verified &= report.verified();
+            tell(world, &report, args.json)?;
+            is_verified &= report.verified;
         }
         Ok(if is_verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
@@ -107,7 +101,7 @@ fn run_method(
     let errors = verify::errors(world, table, &problem, &mut |done| verified.set_position(done))?;
     verified.finish_and_clear();
     // A clock may be too coarse for a handful of updates.
-    Ok(Report { problem, method, time: time.max(Duration::from_nanos(1)), errors })
+    Ok(Report::new(problem, method, time.max(Duration::from_nanos(1)), errors))
 }
 
 #[cfg(test)]

@@ -10,76 +10,62 @@ use super::method::Method;
 use super::problem::Problem;
 use super::update::LOOK_AHEAD;
 use crate::choice::Named;
+use crate::report::verdict;
 
 /// Of so many words one may be wrong, as HPC Challenge rules.
 const WORDS_AN_ERROR: u64 = 100;
 
 /// A run, as PE 0 reports it.
-pub(super) struct Report {
-    pub(super) problem: Problem,
-    pub(super) method: Method,
-    pub(super) time: Duration,
-    /// Words that are wrong.
-    pub(super) errors: u64,
-}
-
-impl Report {
-    /// Whether few enough words are wrong.
-    pub(super) fn verified(&self) -> bool {
-        self.errors <= self.allowed()
-    }
-
-    fn allowed(&self) -> u64 {
-        self.problem.table.len() / WORDS_AN_ERROR
-    }
-
-    /// Updates in a second, in thousand millions.
-    fn gups(&self) -> f64 {
-        self.problem.stream.len() as f64 / self.time.as_secs_f64() / 1e9
-    }
-
-    /// One line of JSON.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&Record {
-            app: "gups",
-            method: self.method.name(),
-            gups: self.gups(),
-            errors: self.errors,
-            updates: self.problem.stream.len(),
-            pes: self.problem.pes,
-            table_words: self.problem.table.len(),
-            seconds: self.time.as_secs_f64(),
-            verified: self.verified(),
-        })
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { problem, method, time, errors } = self;
-        writeln!(f, "GUPS by {}: {problem}; number of PEs {}\n", method.name(), problem.pes)?;
-        if *method == Method::Messages {
-            writeln!(f, "{:<20}  {LOOK_AHEAD} updates of a PE, at most", "stored")?;
-        }
-        writeln!(f, "{:<20}  {:.6} s", "time", time.as_secs_f64())?;
-        writeln!(f, "{:<20}  {:.6} GUPS", "rate", self.gups())?;
-        let (words, allowed) = (problem.table.len(), self.allowed());
-        writeln!(f, "{:<20}  {errors} of {words} words; {allowed} are allowed", "errors")?;
-        writeln!(f, "Verification: {}", if self.verified() { "VERIFIED" } else { "NOT VERIFIED" })
-    }
-}
-
 #[derive(Serialize)]
-struct Record {
+pub(super) struct Report {
     app: &'static str,
     method: &'static str,
+    /// Updates in a second, in thousand millions.
     gups: f64,
+    /// Words that are wrong.
     errors: u64,
     updates: u64,
     pes: usize,
     table_words: u64,
     seconds: f64,
-    verified: bool,
+    /// Whether few enough words are wrong.
+    pub(super) verified: bool,
+    #[serde(skip)]
+    problem: Problem,
+}
+
+impl Report {
+    pub(super) fn new(problem: Problem, method: Method, time: Duration, errors: u64) -> Self {
+        let (updates, table_words) = (problem.stream.len(), problem.table.len());
+        let seconds = time.as_secs_f64();
+        Report {
+            app: "gups",
+            method: method.name(),
+            gups: updates as f64 / seconds / 1e9,
+            errors,
+            updates,
+            pes: problem.pes,
+            table_words,
+            seconds,
+            verified: errors <= table_words / WORDS_AN_ERROR,
+            problem,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { problem, method, errors, table_words, .. } = self;
+        writeln!(f, "GUPS by {method}: {problem}; number of PEs {}\n", self.pes)?;
+        if *method == Method::Messages.name() {
+            writeln!(f, "{:<20}  {LOOK_AHEAD} updates of a PE, at most", "stored")?;
+        }
+        writeln!(f, "{:<20}  {:.6} s", "time", self.seconds)?;
+        writeln!(f, "{:<20}  {:.6} GUPS", "rate", self.gups)?;
+        let allowed = table_words / WORDS_AN_ERROR;
+        writeln!(f, "{:<20}  {errors} of {table_words} words; {allowed} are allowed", "errors")?;
+        writeln!(f, "Verification: {}", verdict(self.verified))
+    }
 }
 
 #[cfg(test)]
@@ -88,7 +74,7 @@ mod tests {
 
     fn report(method: Method, errors: u64) -> Report {
         let problem = Problem::new(10, Some(1_000_000), 3);
-        Report { problem, method, time: Duration::from_millis(500), errors }
+        Report::new(problem, method, Duration::from_millis(500), errors)
     }
 
     #[test]
@@ -109,7 +95,7 @@ mod tests {
     #[test]
     fn one_word_in_a_hundred_may_be_wrong() {
         for (errors, verified) in [(0, true), (10, true), (11, false), (1024, false)] {
-            assert_eq!(report(Method::PutGet, errors).verified(), verified, "{errors} errors");
+            assert_eq!(report(Method::PutGet, errors).verified, verified, "{errors} errors");
         }
         let page = report(Method::PutGet, 11).to_string();
         assert!(page.ends_with("\nVerification: NOT VERIFIED\n") && !page.contains("stored"), "{page}");
@@ -117,7 +103,7 @@ mod tests {
 
     #[test]
     fn json_is_one_object_with_all_fields() {
-        let line = report(Method::Atomics, 11).to_json().unwrap();
+        let line = serde_json::to_string(&report(Method::Atomics, 11)).unwrap();
         assert!(!line.contains('\n'));
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         for (field, expected) in [("errors", 11), ("updates", 1_000_000), ("pes", 3), ("table_words", 1024)] {

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, value_parser};
 use pelago::prelude::*;
-use pelago_boot::{out, outln};
 
 use self::report::Report;
 use self::workload::Phase;
 use crate::bar::bar;
 use crate::entry;
 use crate::partition::Partition;
+use crate::report::tell;
 use crate::room::{self, Need};
 
 #[cfg(test)]
@@ -66,15 +66,9 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
         let mut progress = |phase: Phase, done| bar.set_position(phase as u64 * share + done);
         let outcome = workload::run(world, keys, &mut progress)?;
         bar.finish_and_clear();
-        let report = Report { pes, keys, outcome };
-        if world.my_pe() == 0 {
-            if args.json {
-                outln!("{}", report.to_json()?)?;
-            } else {
-                out!("{report}")?;
-            }
-        }
-        Ok(if report.verified() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let report = Report::new(pes, keys, &outcome);
+        tell(world, &report, args.json)?;
+        Ok(if report.verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
 

@@ -5,75 +5,53 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::workload::Outcome;
+use super::workload::{Outcome, Phase};
 use crate::rate::Rate;
+use crate::report::verdict;
 
 /// A run, as PE 0 reports it.
-pub(super) struct Report {
-    pub(super) pes: usize,
-    pub(super) keys: u64,
-    pub(super) outcome: Outcome,
-}
-
-impl Report {
-    /// Whether all lookups have found what they must.
-    pub(super) fn verified(&self) -> bool {
-        self.outcome.is_right(self.keys)
-    }
-
-    /// One line of JSON.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        let Report { pes, keys, outcome } = self;
-        let Outcome { answers, wrong, left, .. } = *outcome;
-        let (verified, phases) = (self.verified(), self.rates().collect());
-        let record =
-            Record { app: "hash-table", pes: *pes, keys: *keys, verified, answers, wrong, left, phases };
-        serde_json::to_string(&record)
-    }
-
-    fn rates(&self) -> impl Iterator<Item = Rate> {
-        let times = self.outcome.times.iter();
-        times.map(|&(phase, time)| Rate::new(phase.name(), phase.operations(self.keys), time))
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { pes, keys, outcome } = self;
-        writeln!(f, "Hash table: {keys} keys; number of PEs {pes}\n")?;
-        Rate::head(f, "phase")?;
-        self.rates().try_for_each(|rate| writeln!(f, "{rate}"))?;
-        writeln!(
-            f,
-            "\n{} answers, of which {} are wrong; {} keys left",
-            outcome.answers, outcome.wrong, outcome.left
-        )?;
-        writeln!(f, "Verification: {}", if self.verified() { "VERIFIED" } else { "NOT VERIFIED" })
-    }
-}
-
 #[derive(Serialize)]
-struct Record {
+pub(super) struct Report {
     app: &'static str,
     pes: usize,
     keys: u64,
-    verified: bool,
+    /// Whether all lookups have found what they must.
+    pub(super) verified: bool,
     answers: u64,
     wrong: u64,
     left: u64,
     phases: Vec<Rate>,
 }
 
+impl Report {
+    pub(super) fn new(pes: usize, keys: u64, outcome: &Outcome) -> Self {
+        let Outcome { ref times, answers, wrong, left } = *outcome;
+        let rate = |&(phase, time): &(Phase, _)| Rate::new(phase.name(), phase.operations(keys), time);
+        let (verified, phases) = (outcome.is_right(keys), times.iter().map(rate).collect());
+        Report { app: "hash-table", pes, keys, verified, answers, wrong, left, phases }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { pes, keys, answers, wrong, left, .. } = self;
+        writeln!(f, "Hash table: {keys} keys; number of PEs {pes}\n")?;
+        Rate::head(f, "phase")?;
+        self.phases.iter().try_for_each(|rate| writeln!(f, "{rate}"))?;
+        writeln!(f, "\n{answers} answers, of which {wrong} are wrong; {left} keys left")?;
+        writeln!(f, "Verification: {}", verdict(self.verified))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::super::workload::Phase;
     use super::*;
 
     fn report(wrong: u64) -> Report {
         let times = Phase::ALL.map(|phase| (phase, Duration::from_millis(10))).to_vec();
-        Report { pes: 3, keys: 1001, outcome: Outcome { times, answers: 3003, wrong, left: 501 } }
+        Report::new(3, 1001, &Outcome { times, answers: 3003, wrong, left: 501 })
     }
 
     #[test]
@@ -94,7 +72,7 @@ mod tests {
 
     #[test]
     fn json_is_one_object_with_all_fields() {
-        let line = report(2).to_json().unwrap();
+        let line = serde_json::to_string(&report(2)).unwrap();
         assert!(!line.contains('\n'));
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         for (field, expected) in [("pes", 3), ("keys", 1001), ("answers", 3003), ("wrong", 2), ("left", 501)]

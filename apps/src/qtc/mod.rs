@@ -8,7 +8,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::prelude::*;
-use pelago_boot::{out, outln};
 
 use self::problem::Problem;
 use self::report::Report;
@@ -16,6 +15,7 @@ use self::solve::Outcome;
 use crate::bar::bar;
 use crate::collect::collect;
 use crate::entry;
+use crate::report::tell;
 
 mod clustering;
 mod drive;
@@ -92,13 +92,9 @@ fn report(world: &World, problem: Problem, outcome: Outcome, json: bool) -> anyh
     let mut verified = false;
     if world.my_pe() == 0 {
         let checks = verify::verify(problem, &outcome);
-        let report = Report::new(problem, outcome, checks);
-        if json {
-            outln!("{}", report.to_json()?)?;
-        } else {
-            out!("{report}")?;
-        }
-        verified = report.verified();
+        let report = Report::new(problem, outcome, &checks);
+        tell(world, &report, json)?;
+        verified = report.verified;
     }
     Ok(collect(world, &[u64::from(verified)])?[0] == [1])
 }

@@ -10,38 +10,46 @@ use super::member::Shrink;
 use super::problem::Problem;
 use super::solve::Outcome;
 use super::verify::Check;
+use crate::report::verdict;
 
 /// A run, as PE 0 reports it.
+#[derive(Serialize)]
 pub(super) struct Report {
+    app: &'static str,
+    points: u32,
+    threshold: f32,
+    pes: usize,
+    /// Whether all checks hold.
+    pub(super) verified: bool,
+    clusters: usize,
+    largest: u32,
+    left: u32,
+    squares: u64,
+    hash: String,
+    points_hash: String,
+    degree_max: u32,
+    shrinks: Vec<Shrink>,
+    grows: u64,
+    grows_max: u64,
+    joins: u64,
+    pruned: u64,
+    sync_memory: SyncMemory,
+    setup_seconds: f64,
+    seconds: f64,
+    failed: Vec<&'static str>,
+    #[serde(skip)]
     problem: Problem,
-    outcome: Outcome,
-    checks: Vec<Check>,
 }
 
 impl Report {
-    pub(super) fn new(problem: Problem, outcome: Outcome, checks: Vec<Check>) -> Self {
-        Report { problem, outcome, checks }
-    }
-
-    /// Whether all checks hold.
-    pub(super) fn verified(&self) -> bool {
-        self.checks.iter().all(|check| check.holds)
-    }
-
-    /// One line of JSON.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&self.record())
-    }
-
-    fn record(&self) -> Record<'_> {
-        let Report { problem, outcome, checks } = self;
+    pub(super) fn new(problem: Problem, outcome: Outcome, checks: &[Check]) -> Self {
         let efforts = || outcome.accounts.iter().map(|account| account.effort);
-        Record {
+        Report {
             app: "qtc",
             points: problem.points,
             threshold: problem.threshold,
             pes: outcome.accounts.len(),
-            verified: self.verified(),
+            verified: checks.iter().all(|check| check.holds),
             clusters: outcome.clusters.len(),
             largest: outcome.clusters.first().map_or(0, |cluster| cluster.size()),
             left: outcome.left,
@@ -49,49 +57,46 @@ impl Report {
             hash: hexadecimal(clustering::hash(&outcome.clusters)),
             points_hash: hexadecimal(outcome.points_hash),
             degree_max: outcome.degree_max,
-            shrinks: &outcome.shrinks,
+
             grows: efforts().map(|effort| effort.grows).sum(),
             grows_max: efforts().map(|effort| effort.grows).max().unwrap_or(0),
             joins: efforts().map(|effort| effort.joins).sum(),
             pruned: efforts().map(|effort| effort.pruned).sum(),
-            sync_memory: SyncMemory::of(outcome),
+            sync_memory: SyncMemory::of(&outcome),
             setup_seconds: outcome.setup_seconds,
             seconds: outcome.seconds,
+            shrinks: outcome.shrinks,
             failed: checks.iter().filter(|check| !check.holds).map(|check| check.what).collect(),
+            problem,
         }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let record = self.record();
-        writeln!(f, "QTC: {}; number of PEs {}\n", self.problem, record.pes)?;
-        writeln!(f, "{:<20}  {}, the largest of {} points", "clusters", record.clusters, record.largest)?;
-        writeln!(f, "{:<20}  {} in no cluster", "points left", record.left)?;
-        writeln!(f, "{:<20}  {}", "sum of squared sizes", record.squares)?;
-        writeln!(f, "{:<20}  {}", "hash of clusters", record.hash)?;
-        writeln!(f, "{:<20}  {}", "hash of points", record.points_hash)?;
-        writeln!(f, "{:<20}  {} at most", "neighbours", record.degree_max)?;
-        writeln!(
-            f,
-            "{:<20}  {} in all, {} on one PE at most",
-            "grown clusters", record.grows, record.grows_max
-        )?;
-        writeln!(f, "{:<20}  {}", "members that joined", record.joins)?;
-        writeln!(f, "{:<20}  {}", "seeds passed over", record.pruned)?;
+        writeln!(f, "QTC: {}; number of PEs {}\n", self.problem, self.pes)?;
+        writeln!(f, "{:<20}  {}, the largest of {} points", "clusters", self.clusters, self.largest)?;
+        writeln!(f, "{:<20}  {} in no cluster", "points left", self.left)?;
+        writeln!(f, "{:<20}  {}", "sum of squared sizes", self.squares)?;
+        writeln!(f, "{:<20}  {}", "hash of clusters", self.hash)?;
+        writeln!(f, "{:<20}  {}", "hash of points", self.points_hash)?;
+        writeln!(f, "{:<20}  {} at most", "neighbours", self.degree_max)?;
+        writeln!(f, "{:<20}  {} in all, {} on one PE at most", "grown clusters", self.grows, self.grows_max)?;
+        writeln!(f, "{:<20}  {}", "members that joined", self.joins)?;
+        writeln!(f, "{:<20}  {}", "seeds passed over", self.pruned)?;
         writeln!(f, "\n{:>14}  {:>11}  {:>4}", "from iteration", "free points", "PEs")?;
-        let start = Shrink { iteration: 1, points: record.points, pes: record.pes };
-        let is_kept = record.shrinks.first().is_none_or(|shrink| shrink.iteration > 1);
-        for Shrink { iteration, points, pes } in is_kept.then_some(&start).into_iter().chain(record.shrinks) {
+        let start = Shrink { iteration: 1, points: self.points, pes: self.pes };
+        let is_kept = self.shrinks.first().is_none_or(|shrink| shrink.iteration > 1);
+        for Shrink { iteration, points, pes } in is_kept.then_some(&start).into_iter().chain(&self.shrinks) {
             writeln!(f, "{iteration:>14}  {points:>11}  {pes:>4}")?;
         }
-        writeln!(f, "\n{:<20}  {}", "synchronised on", record.sync_memory)?;
-        writeln!(f, "{:<20}  {:.6} s for points and neighbours", "setup", record.setup_seconds)?;
-        writeln!(f, "{:<20}  {:.6} s", "time", record.seconds)?;
-        for what in &record.failed {
+        writeln!(f, "\n{:<20}  {}", "synchronised on", self.sync_memory)?;
+        writeln!(f, "{:<20}  {:.6} s for points and neighbours", "setup", self.setup_seconds)?;
+        writeln!(f, "{:<20}  {:.6} s", "time", self.seconds)?;
+        for what in &self.failed {
             writeln!(f, "{:<20}  not so: {what}", "verification")?;
         }
-        writeln!(f, "Verification: {}", if record.verified { "VERIFIED" } else { "NOT VERIFIED" })
+        writeln!(f, "Verification: {}", verdict(self.verified))
     }
 }
 
@@ -156,31 +161,6 @@ impl fmt::Display for SyncMemory {
     }
 }
 
-#[derive(Serialize)]
-struct Record<'a> {
-    app: &'static str,
-    points: u32,
-    threshold: f32,
-    pes: usize,
-    verified: bool,
-    clusters: usize,
-    largest: u32,
-    left: u32,
-    squares: u64,
-    hash: String,
-    points_hash: String,
-    degree_max: u32,
-    shrinks: &'a [Shrink],
-    grows: u64,
-    grows_max: u64,
-    joins: u64,
-    pruned: u64,
-    sync_memory: SyncMemory,
-    setup_seconds: f64,
-    seconds: f64,
-    failed: Vec<&'static str>,
-}
-
 #[cfg(test)]
 mod tests {
     use pelago::coll::sync_memory::SyncCounts;
@@ -207,7 +187,7 @@ mod tests {
             seconds: 0.5,
         };
         let problem = Problem { points: 60, threshold: 0.5 };
-        Report::new(problem, outcome, vec![Check { what: "it is right", holds }])
+        Report::new(problem, outcome, &[Check { what: "it is right", holds }])
     }
 
     #[test]
@@ -232,13 +212,14 @@ mod tests {
     fn a_check_that_does_not_hold_is_named() {
         let page = report(false).to_string();
         assert!(page.contains("not so: it is right\nVerification: NOT VERIFIED\n"), "{page}");
-        let value: serde_json::Value = serde_json::from_str(&report(false).to_json().unwrap()).unwrap();
+        let value: serde_json::Value =
+            serde_json::from_str(&serde_json::to_string(&report(false)).unwrap()).unwrap();
         assert_eq!((&value["verified"], &value["failed"][0]), (&false.into(), &"it is right".into()));
     }
 
     #[test]
     fn json_is_one_object_with_all_fields() {
-        let line = report(true).to_json().unwrap();
+        let line = serde_json::to_string(&report(true)).unwrap();
         assert!(!line.contains('\n'));
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         for (field, expected) in [

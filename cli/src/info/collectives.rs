@@ -11,7 +11,7 @@ use pelago_apps::Bytes;
 use pelago_boot::{CollFormKind, Settings};
 use serde::Serialize;
 
-use crate::bench::table::Table;
+use pelago_bench::Table;
 
 /// Bytes of the blocks that choices are shown for.
 const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
@@ -106,26 +106,23 @@ impl Report {
             self.pes
         );
         let sizes = SIZES.map(|bytes| Bytes(bytes as u64).to_string());
-        let names = ["operation"].into_iter().chain(sizes.iter().map(String::as_str));
-        let mut table = Table::new(&title, 1 + SIZES.len(), names);
+        let mut table = Table::new(title, 1 + SIZES.len(), &format!("operation|{}", sizes.join("|")));
         for operation in Operation::ALL {
             let cell = |bytes: usize| {
                 let is_it = |chosen: &&Chosen| (chosen.operation, chosen.bytes) == (operation.name(), bytes);
                 self.chosen.iter().find(is_it).map(Chosen::cell).unwrap_or_default()
             };
-            table.row([operation.to_string()].into_iter().chain(SIZES.map(cell)));
+            table.row((operation.name(), SIZES.map(cell)));
         }
         table
     }
 
     fn table(&self) -> Table {
         let title = "Algorithms, the order in which they combine elements, and what they cannot do";
-        let names = ["operation", "algorithm", "order", "how", "cannot do"];
-        let mut table = Table::new(title, names.len(), names);
+        let mut table = Table::new(title, 5, "operation|algorithm|order|how|cannot do");
         for row in &self.algorithms {
             let cannot: Vec<_> = row.cannot.iter().map(|found| found.shape).collect();
-            let words = [row.operation, row.name, row.fold, row.summary].map(str::to_owned);
-            table.row(words.into_iter().chain([cannot.join(", ")]));
+            table.row(([row.operation, row.name, row.fold, row.summary], cannot.join(", ")));
         }
         table
     }

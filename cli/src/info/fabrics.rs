@@ -10,7 +10,7 @@ use pelago_fabric::ofi::{Choice, Find, Library, OfiError, Standing, Survey};
 use pelago_fabric::tcp::CAN_ENCRYPT;
 use serde::Serialize;
 
-use crate::bench::table::Table;
+use pelago_bench::Table;
 
 /// All that there is to say.
 #[derive(Serialize)]
@@ -106,13 +106,12 @@ impl Report {
         let mut table = Table::new(
             "What libfabric offers here; PELAGO_OFI_PROVIDER and PELAGO_OFI_INTERFACE choose among it",
             6,
-            ["standing", "provider", "version", "domain", "address", "remarks"],
+            "standing|provider|version|domain|address|remarks",
         );
         for row in &self.offers {
             let Row { standing, provider, version, domain, address, remarks, .. } = row;
             let address = address.as_deref().unwrap_or("-");
-            let cells = [standing, provider.as_str(), version, domain, address, &remarks.join("; ")];
-            table.row(cells.map(str::to_owned));
+            table.row([standing, provider.as_str(), version, domain, address, &remarks.join("; ")]);
         }
         let _ = write!(text, "{table}");
         if !self.absent.is_empty() {

@@ -69,7 +69,7 @@ pub fn start_of(words: &[OsString]) -> anyhow::Result<(OsString, Vec<OsString>)>
         let suggestion = option_suggestion(&program.to_string_lossy());
         bail!("there is no option {}; {suggestion}", program.display());
     }
-    if !program.to_str().is_some_and(app::exists) {
+    if program.to_str().is_none_or(|name| app::find(name).is_none()) {
         return Ok((program.clone(), args.to_vec()));
     }
     if let Some(bad) = args.iter().find(|word| word.to_str().is_none()) {

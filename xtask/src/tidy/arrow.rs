@@ -9,10 +9,11 @@ use super::Finding;
 use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not know each other.
-const LAYERS: [&[&str]; 4] = [
+const LAYERS: [&[&str]; 5] = [
     &["pelago-boot", "pelago-derive", "pelago-fabric", "pelago-schedule", "xtask"],
     &["pelago"],
     &["pelago-apps", "pelago-shmem"],
+    &["pelago-bench"],
     &["pelago-cli"],
 ];
 
@@ -66,7 +67,7 @@ mod tests {
         let ground = ["pelago-boot", "pelago-fabric", "pelago-derive", "pelago-schedule", "libc"];
         assert_eq!(found("pelago", &ground), [""; 0]);
         assert_eq!(found("pelago-schedule", &["toml"]), [""; 0]);
-        assert_eq!(found("pelago-cli", &["pelago", "pelago-apps", "pelago-boot"]), [""; 0]);
+        assert_eq!(found("pelago-cli", &["pelago", "pelago-bench", "pelago-apps", "pelago-boot"]), [""; 0]);
     }
 
     #[test]
@@ -80,6 +81,7 @@ mod tests {
             ("pelago-schedule", "pelago"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
+            ("pelago-apps", "pelago-bench"),
         ] {
             assert_eq!(found(from, &["libc", to]).len(), 1, "{from} {to}");
         }

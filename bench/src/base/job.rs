@@ -1,0 +1,96 @@
+//! A job of the application `perf`. Invariant: its lines come back through memory of this process, so that
+//! nothing is left behind, and standard error stays the user's: progress and complaints.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+
+use anyhow::{Context, bail};
+use pelago_boot::{Cause, Failure, JobReport, JobSpec, launch};
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde::de::DeserializeOwned;
+
+/// A signal to this command while a job of its own ran: the command ends with 128 + the signal.
+#[derive(Debug)]
+pub struct Interrupted {
+    signal: i32,
+    text: String,
+}
+
+impl Interrupted {
+    /// The exit status for it, as shells count.
+    pub fn status(&self) -> u8 {
+        u8::try_from(128 + self.signal).unwrap_or(1)
+    }
+}
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// The failure of a job as the error of the command that has started it.
+fn error_of(failure: &Failure) -> anyhow::Error {
+    match failure.cause {
+        Cause::Interrupted(signal) => Interrupted { signal, text: failure.text.clone() }.into(),
+        _ => anyhow::anyhow!("{}", failure.text),
+    }
+}
+
+/// Starts `perf` with these arguments on `pes` PEs, with these variables set in each; the lines of JSON that
+/// it writes.
+///
+/// # Errors
+/// If the job cannot be started or fails.
+pub fn perf(
+    pes: usize,
+    bind: bool,
+    variables: &[(&str, &str)],
+    args: &[&str],
+) -> anyhow::Result<Vec<String>> {
+    let file = memfd_create("pelago-bench", MemfdFlags::CLOEXEC).context("making room for measurements")?;
+    let mut file = File::from(file);
+    let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    run(pes, bind, variables, "perf", &[args, &["--output", &path]].concat())?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).context("reading the measurements")?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Starts a built-in application on `pes` PEs, with these variables set in each, and waits for its end.
+///
+/// # Errors
+/// If the job cannot be started or fails.
+pub fn run(
+    pes: usize,
+    bind: bool,
+    variables: &[(&str, &str)],
+    app: &str,
+    args: &[&str],
+) -> anyhow::Result<()> {
+    let this = std::env::current_exe().context("finding the path of this command")?;
+    let args = ["app", app].iter().chain(args).map(Into::into).collect();
+    // What is measured are PEs that are processes.
+    let variables = variables.iter().chain(&[("PELAGO_PES_PER_PROCESS", "1")]);
+    let env = variables.map(|(name, value)| (name.into(), value.into())).collect();
+    let spec = JobSpec { args, env, bind, ..JobSpec::new(pes, this) };
+    let JobReport { status, failures, .. } = launch(&spec)?;
+    match failures.first() {
+        Some(failure) => Err(error_of(failure).context(format!("{app} on {pes} PEs"))),
+        None if status != 0 => bail!("{app} on {pes} PEs: exit status {status}"),
+        None => Ok(()),
+    }
+}
+
+/// Reads lines of JSON.
+///
+/// # Errors
+/// If a line is something else.
+pub fn parse<T: DeserializeOwned>(lines: &[String]) -> anyhow::Result<Vec<T>> {
+    let read = |line: &String| serde_json::from_str(line).with_context(|| format!("reading {line:?}"));
+    lines.iter().map(read).collect()
+}

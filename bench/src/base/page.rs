@@ -1,0 +1,163 @@
+//! Measurements as one HTML page: curves, and the tables below them. Invariant: the page stands alone; it
+//! needs no script and nothing from anywhere else.
+
+use super::chart::{Axis, Chart, Line, Point, Scale, Series, escape};
+use super::record::Record;
+use super::table::{figure, size};
+
+/// Colours that people with any sight tell apart.
+pub const BLUE: &str = "#0072b2";
+pub const ORANGE: &str = "#d55e00";
+pub const GREEN: &str = "#009e73";
+pub const PURPLE: &str = "#aa4499";
+pub const GREY: &str = "#c4c8cc";
+
+/// Vertical axes.
+pub const BANDWIDTH: Axis = Axis { label: "GB/s (10^9 bytes a second)", scale: Scale::Decades };
+pub const TIME: Axis = Axis { label: "ns", scale: Scale::Decades };
+pub const TIME_FROM_ZERO: Axis = Axis { label: "ns", scale: Scale::FromZero };
+
+const STYLE: &str = "\
+body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: #1b1f23; background: #fff;
+  max-width: 940px; margin: 32px auto; padding: 0 20px }
+h1 { font-size: 26px; margin: 0 0 4px }
+p { margin: 0 0 8px; color: #57606a; white-space: pre-line }
+figure { margin: 28px 0; padding: 12px; border: 1px solid #e3e6e9; border-radius: 8px }
+figcaption { font-size: 14px; color: #57606a; padding: 0 12px 4px }
+pre { font: 13px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; overflow-x: auto; padding: 16px;
+  background: #f6f8fa; border-radius: 8px }
+svg { display: block; width: 100%; height: auto; font-size: 13px; fill: #1b1f23 }
+svg .title { font-size: 17px; font-weight: 600 }
+svg .label { fill: #57606a }
+svg .x { text-anchor: middle }
+svg .y { text-anchor: end }
+svg .grid { stroke: #e9ecef; fill: none }
+svg .axis { stroke: #8b949e; fill: none }
+svg .line { stroke-width: 2; fill: none; stroke-linejoin: round }
+svg .broad { stroke-width: 8; stroke-linecap: round }
+svg .dashed { stroke-dasharray: 6 4 }
+svg .broad.dashed { stroke-dasharray: 12 10; stroke-linecap: butt }";
+
+/// A chart and what is to be said about it.
+pub struct Figure {
+    pub chart: Chart,
+    pub caption: &'static str,
+}
+
+impl Figure {
+    /// A chart of the lines that there are.
+    pub fn new(
+        title: impl Into<String>,
+        [x, y]: [Axis; 2],
+        caption: &'static str,
+        lines: impl IntoIterator<Item = Option<Series>>,
+    ) -> Self {
+        let series = lines.into_iter().flatten().collect();
+        Figure { chart: Chart { title: title.into(), x, y, series }, caption }
+    }
+}
+
+/// What curves run over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    Bytes,
+    Pes,
+    Contenders,
+    Threads,
+    Windows,
+}
+
+impl Across {
+    /// The horizontal axis.
+    pub fn axis(self, label: &'static str) -> Axis {
+        let scale = match self {
+            Across::Bytes => Scale::Bytes,
+            Across::Pes | Across::Threads => Scale::Count,
+            Across::Contenders | Across::Windows => Scale::Doublings,
+        };
+        Axis { label, scale }
+    }
+
+    fn value(self, record: &Record) -> Option<usize> {
+        match self {
+            Across::Bytes => Some(record.label.bytes),
+            Across::Pes => Some(record.label.pes),
+            Across::Contenders => record.label.contenders,
+            Across::Threads => record.label.threads,
+            Across::Windows => record.label.window,
+        }
+    }
+
+    fn words(self, value: usize) -> String {
+        match self {
+            Across::Bytes => size(value),
+            Across::Pes | Across::Contenders => format!("{value} PEs"),
+            Across::Threads => format!("{value} threads"),
+            Across::Windows => format!("{value} outstanding"),
+        }
+    }
+
+    /// A line through the medians of the records, if there are any.
+    pub fn series<'a>(
+        self,
+        name: &str,
+        colour: &'static str,
+        line: Line,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Option<Series> {
+        let point = |record: &Record| {
+            let summary = record.summary;
+            let [min, median, max] = [summary.min, summary.median, summary.max].map(figure);
+            let value = self.value(record)?;
+            let note = format!("{name}, {}: {median} (from {min} to {max})", self.words(value));
+            Some(Point { x: value as f64, y: summary.median, note })
+        };
+        let points: Vec<_> = records.into_iter().filter_map(point).collect();
+        (!points.is_empty()).then(|| Series { name: name.to_owned(), colour, line, points })
+    }
+}
+
+/// The page: `heading` above, the curves that have lines, `further` drawings as markup, `tables` below.
+pub fn html(title: &str, heading: &str, tables: &str, figures: &[Figure], further: &str) -> String {
+    let shown = figures.iter().filter(|figure| !figure.chart.series.is_empty());
+    let figures: String =
+        shown.map(|Figure { chart, caption }| figure_of(&chart.to_string(), caption)).collect();
+    let (title, heading, tables) = (escape(title), escape(heading.trim_end()), escape(tables));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>Pelago: {title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n\
+         <h1>{title}</h1>\n<p>{heading}</p>\n{figures}{further}<h1>Figures</h1>\n\
+         <pre>{tables}</pre>\n</body>\n</html>\n"
+    )
+}
+
+/// A drawing with its caption, as markup.
+pub fn figure_of(svg: &str, caption: &str) -> String {
+    format!("<figure>\n{svg}<figcaption>{}</figcaption>\n</figure>\n", escape(caption))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::base::record::tests::record;
+    use crate::base::record::{Bench, Label, Operation, Unit};
+
+    /// Panics if a page needs anything from elsewhere.
+    pub fn assert_stands_alone(page: &str) {
+        for outside in ["http", "src=", "href", "url(", "@import", "<script", "<link"] {
+            assert!(!page.contains(outside), "the page refers to something else by {outside}");
+        }
+    }
+
+    #[test]
+    fn points_say_what_they_are() {
+        let label = Label::new(2, Bench::Threads, Operation::FetchAdd, 8);
+        let records = [1, 4].map(|threads| record(label.with_threads(threads), Unit::MillionsPerSecond, 7.0));
+        let series = Across::Threads.series("a", BLUE, Line::Solid, &records).unwrap();
+        let points: Vec<_> = series.points.iter().map(|point| (point.x, point.note.as_str())).collect();
+        let [first, second] = ["1", "4"].map(|n| format!("a, {n} threads: 7.00 (from 3.50 to 70.0)"));
+        assert_eq!(points, [(1.0, first.as_str()), (4.0, second.as_str())]);
+        assert!(Across::Windows.series("a", BLUE, Line::Solid, &records).is_none());
+    }
+}

@@ -1,0 +1,296 @@
+//! The programs that are compared: how they are built, started and understood.
+//!
+//! Invariant: all print the same lines. Where every PE has a core they are bound to cores; where not, none
+//! is, and Open MPI is told to yield while it waits, as its documentation advises. MPICH's device (ch4) does
+//! not yield at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+
+use super::workspace::{cargo, metadata, output_of, root};
+
+/// A library, ours, or what no library can be expected to beat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// This runtime.
+    #[value(skip)]
+    Pelago,
+    /// MPI of Open MPI
+    OpenMpi,
+    /// MPICH
+    Mpich,
+    /// OpenSHMEM of Open MPI
+    Oshmem,
+    /// Libfabric alone.
+    #[value(skip)]
+    Libfabric,
+    /// This runtime over libfabric.
+    #[value(skip)]
+    OverLibfabric,
+    /// A raw TCP socket.
+    #[value(skip)]
+    Socket,
+    /// Plain copies of what an operation writes at a PE, all PEs at the same time, in the process of ours.
+    #[value(skip)]
+    Copies,
+}
+
+impl Side {
+    /// All of them, as legends name them.
+    pub const ALL: [Side; 8] = {
+        use Side::*;
+        [Pelago, OverLibfabric, OpenMpi, Mpich, Oshmem, Libfabric, Socket, Copies]
+    };
+
+    /// As tables name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Pelago => "Pelago",
+            Side::OpenMpi => "Open MPI",
+            Side::Mpich => "MPICH",
+            Side::Oshmem => "OSHMEM",
+            Side::Libfabric => "libfabric",
+            Side::OverLibfabric => "over libfabric",
+            Side::Socket => "socket",
+            Side::Copies => "copies",
+        }
+    }
+
+    /// Its colour, which people with any sight tell from the others.
+    pub const fn colour(self) -> &'static str {
+        match self {
+            Side::Pelago => "#0072b2",
+            Side::OpenMpi => "#d55e00",
+            Side::Mpich => "#009e73",
+            Side::Oshmem => "#aa4499",
+            Side::Libfabric => "#e69f00",
+            Side::Copies => "#767676",
+            Side::OverLibfabric => "#117733",
+            Side::Socket => "#882255",
+        }
+    }
+
+    /// Whether this is another library.
+    pub const fn is_other(self) -> bool {
+        !matches!(self, Side::Pelago | Side::Copies | Side::OverLibfabric | Side::Socket)
+    }
+
+    /// Its compiler, its launcher, and the Debian packages that have both.
+    pub fn needs(self) -> Option<Needs> {
+        let needs = |compiler, launcher, packages| Some(Needs { compiler, launcher, packages });
+        match self {
+            Side::OpenMpi => needs("mpicc.openmpi", "mpirun.openmpi", "openmpi-bin libopenmpi-dev"),
+            Side::Mpich => needs("mpicc.mpich", "mpiexec.mpich", "mpich libmpich-dev"),
+            Side::Oshmem => needs("oshcc", "oshrun", "openmpi-bin libopenmpi-dev"),
+            _ => None,
+        }
+    }
+}
+
+/// What another library takes.
+pub struct Needs {
+    pub compiler: &'static str,
+    pub launcher: &'static str,
+    pub packages: &'static str,
+}
+
+/// The folder of the programs of comparisons.
+pub fn folder() -> Result<PathBuf> {
+    let folder = metadata()?.target_directory.join("compare");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Builds our command for release.
+pub fn pelago() -> Result<PathBuf> {
+    let status = cargo(&["build", "--release", "-p", "pelago-cli"]).status()?;
+    ensure!(status.success(), "cannot build pelago: {status}");
+    Ok(metadata()?.target_directory.join("release/pelago"))
+}
+
+/// Installs our OpenSHMEM library, its compiler wrapper and its launchers into this part of the folder.
+pub fn install(name: &str) -> Result<PathBuf> {
+    let prefix = folder()?.join(name);
+    let status = cargo(&["xtask", "install", "--prefix"]).arg(&prefix).status()?;
+    ensure!(status.success(), "cannot install Pelago: {status}");
+    Ok(prefix)
+}
+
+/// The first of these programs that is in PATH; else what has to be installed.
+pub fn tool(names: &[&str], packages: &str) -> Result<PathBuf> {
+    let found = find_program(names);
+    found.with_context(|| format!("there is no {} here: sudo apt-get install {packages}", names.join(", ")))
+}
+
+fn find_program(names: &[&str]) -> Option<PathBuf> {
+    let search_path = std::env::var_os("PATH")?;
+    let folders: Vec<_> = std::env::split_paths(&search_path).collect();
+    names
+        .iter()
+        .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|program| program.is_file()))
+}
+
+/// Builds the program of a side from a C file of ours (`c/`).
+pub fn compile(compiler: &Path, source: &str, side: &str, libraries: &[&str]) -> Result<PathBuf> {
+    let stem = source.split(['_', '.']).next().unwrap_or(source);
+    let program = folder()?.join(format!("{stem}-{}", side.replace(' ', "-").to_lowercase()));
+    let mut command = Command::new(compiler);
+    command.args(["-std=gnu11", "-O3", "-march=native", "-Wall", "-Wextra", "-o"]).arg(&program);
+    output_of(command.arg(root().join("bench/c").join(source)).args(libraries))?;
+    Ok(program)
+}
+
+/// The same by a library's own compiler.
+pub fn compile_by(side: Side, source: &str, libraries: &[&str]) -> Result<PathBuf> {
+    let Some(Needs { compiler, launcher, packages }) = side.needs() else {
+        bail!("{} has no compiler", side.name())
+    };
+    tool(&[launcher], packages)?;
+    let help = || format!("{}: sudo apt-get install {packages}", side.name());
+    compile(&tool(&[compiler], packages)?, source, side.name(), libraries).with_context(help)
+}
+
+/// A program, started by a library's launcher with its options.
+pub fn launcher(side: Side, pes: usize, is_crowded: bool, program: &Path) -> Result<Command> {
+    let Some(Needs { launcher, packages, .. }) = side.needs() else {
+        bail!("{} has no launcher", side.name())
+    };
+    let mut command = Command::new(tool(&[launcher], packages)?);
+    let binding = if is_crowded { "none" } else { "core" };
+    if side == Side::Mpich {
+        command.args(["-bind-to", binding]);
+    } else {
+        command.args(geteuid().is_root().then_some("--allow-run-as-root")).args(["--bind-to", binding]);
+        if is_crowded {
+            command.args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
+        }
+        // Debian's Open MPI and UCX disagree about memory hooks: without this, programs crash at the end.
+        command.env("OMPI_MCA_opal_common_ucx_opal_mem_hooks", "0");
+        command.env("SHMEM_SYMMETRIC_HEAP_SIZE", "512M");
+    }
+    command.args(["-n", &pes.to_string()]).arg(program);
+    Ok(command)
+}
+
+/// An application of ours or a program, with its arguments, started by our launcher with its options.
+pub fn run_of(pelago: &Path, pes: usize, is_crowded: bool, words: &[&str]) -> Command {
+    let mut command = Command::new(pelago);
+    command.arg("run").args((!is_crowded).then_some("--bind")).args(["-n", &pes.to_string()]).args(words);
+    command
+}
+
+/// How long programs measure: where PEs share cores, a block outlasts many turns of the scheduler.
+pub fn effort(is_crowded: bool) -> [&'static str; 6] {
+    let [block_us, blocks, budget_ms] = if is_crowded { ["5000", "21", "150"] } else { ["200", "101", "30"] };
+    ["--block-us", block_us, "--blocks", blocks, "--budget-ms", budget_ms]
+}
+
+/// One line of a program: nanoseconds of an operation, over the blocks of one run.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct Printed {
+    /// What was measured of it.
+    #[serde(default)]
+    pub bench: String,
+    /// Which operation.
+    pub operation: String,
+    /// Bytes of a block.
+    pub bytes: usize,
+    /// What it went over, where it is said.
+    pub fabric: Option<String>,
+    /// Blocks, where they are counted.
+    pub samples: Option<usize>,
+    /// That of the numbers; once read, nanoseconds.
+    unit: Option<String>,
+    /// The shortest block.
+    pub min: f64,
+    /// The middle one.
+    pub median: f64,
+    #[serde(default)]
+    max: f64,
+}
+
+impl Printed {
+    /// Reads a line; in nanoseconds an operation, whatever its unit.
+    pub fn read(line: &str) -> Result<Printed> {
+        let mut printed: Printed =
+            serde_json::from_str(line).with_context(|| format!("cannot read {line:?}"))?;
+        let of_rate = match printed.unit.take().as_deref() {
+            None | Some("ns") => None,
+            Some("M/s") => Some(1e3),
+            Some("GB/s") => Some(printed.bytes as f64),
+            Some(other) => bail!("cannot read the unit {other:?} in {line:?}"),
+        };
+        if let Some(work) = of_rate {
+            (printed.min, printed.median) = (work / printed.max, work / printed.median);
+        }
+        let Printed { min, median, .. } = printed;
+        ensure!(0.0 < min && min <= median && median.is_finite(), "not the figures of blocks: {line:?}");
+        Ok(printed)
+    }
+
+    /// Runs a program, and reads its lines.
+    pub fn of(command: &mut Command) -> Result<Vec<Printed>> {
+        let text = output_of(command)?;
+        text.lines().filter(|line| line.starts_with('{')).map(Printed::read).collect()
+    }
+
+    /// Whose figures these are, of a run of `side`.
+    pub fn side(&self, side: Side) -> Side {
+        if self.bench == "collective-copies" { Side::Copies } else { side }
+    }
+
+    /// What the run counts as: where each PE has a core its shortest block, which least of what else the
+    /// machine does has disturbed; else the middle one, as a block may be short by luck of the scheduler.
+    pub fn figure_ns(&self, pes: usize, cores: usize) -> f64 {
+        if pes <= cores { self.min } else { self.median }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crowded_programs_measure_in_longer_blocks() {
+        assert_eq!(effort(true).join(" "), "--block-us 5000 --blocks 21 --budget-ms 150");
+        assert_eq!(effort(false).join(" "), "--block-us 200 --blocks 101 --budget-ms 30");
+    }
+
+    #[test]
+    fn lines_are_read_and_nonsense_is_refused() {
+        let line =
+            r#"{"bench":"collective","operation":"reduce","bytes":8,"min":2.5,"median":3.0,"max":4.0}"#;
+        let printed = Printed::read(line).unwrap();
+        let copies = Printed::read(&line.replace("collective", "collective-copies")).unwrap();
+        assert_eq!([printed.side(Side::Mpich), copies.side(Side::Pelago)], [Side::Mpich, Side::Copies]);
+        assert_eq!((printed.figure_ns(2, 2), printed.figure_ns(3, 2)), (2.5, 3.0));
+        for (from, to) in [("2.5", "0.0"), ("2.5", "3.5"), ("8", "\"8\""), ("min", "max")] {
+            assert!(Printed::read(&line.replace(from, to)).is_err(), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn only_crowded_jobs_are_unbound() {
+        let words = |pes, is_crowded| {
+            let command = run_of(Path::new("pelago"), pes, is_crowded, &["perf"]);
+            command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words(2, false), "run --bind -n 2 perf");
+        assert_eq!(words(4, true), "run -n 4 perf");
+    }
+
+    #[test]
+    fn programs_are_found_in_their_order() {
+        assert!(find_program(&["no-such-program", "sh"]).is_some_and(|program| program.ends_with("sh")));
+        assert_eq!(find_program(&["no-such-program"]), None);
+        let said = tool(&["no-such-program"], "some-package").unwrap_err().to_string();
+        assert!(said.contains("no-such-program") && said.ends_with("install some-package"), "{said}");
+    }
+}

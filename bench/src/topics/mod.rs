@@ -1,0 +1,22 @@
+//! The topics: a file each.
+
+pub mod am;
+pub mod atomics;
+pub mod barrier;
+pub mod coll;
+pub mod compute;
+pub mod contention;
+pub mod fabric;
+pub mod fft;
+pub mod gups;
+pub mod links;
+pub mod net;
+pub mod rate;
+pub mod rma;
+pub mod semaphores;
+pub mod shmem;
+pub mod signals;
+pub mod start;
+pub mod sync_memory;
+pub mod threads;
+pub mod vis;
