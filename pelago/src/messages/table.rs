@@ -14,9 +14,10 @@ use std::sync::Arc;
 ///
 /// A handler runs on a thread of its PE that waits, sends or polls, one at a time on a PE; a handler for
 /// answers may run while one for requests waits for room for its answer. It must not wait: it may compute,
-/// read and write memory of its own PE, take a [`HandlerLock`](super::HandlerLock), and answer its message
-/// once. Requests, collective calls and waits in it end the job with words that say so. So does a handler
-/// that is asleep for 5 s while another thread of its PE waits in the runtime: it may wait for that thread.
+/// read and write memory of its own PE, take a [`HandlerLock`](crate::am::HandlerLock), and answer its
+/// message once. Requests, collective calls and waits in it end the job with words that say so. So does a
+/// handler that is asleep for 5 s while another thread of its PE waits in the runtime: it may wait for that
+/// thread.
 #[derive(Default)]
 pub struct Handlers<'env> {
     entries: Vec<Entry<'env>>,
