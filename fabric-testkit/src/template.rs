@@ -1,27 +1,38 @@
-//! The smallest provider that keeps the contract: copy this file to begin a new one.
+//! The smallest provider that keeps the contract: copy this file to begin a new one (`docs/adding.md`).
 //!
-//! PEs of one process, joined through a [`Hub`]. Puts and gets are queued and move in `progress`, as on a
-//! network: they answer `Pending`, and `Again` when the queue is full. Nothing here is fast. Nor is anything
-//! injected beside the other calls; `ofi/prepared.rs` shows how a provider does that.
+//! It joins PEs of one process. Puts and gets are queued and move in `progress`, as on a network: they return
+//! `Pending`, and `Again` when the queue is full. Nothing here is fast, and nothing is injected beside the
+//! other calls; `fabric/src/ofi/prepared.rs` shows how a provider does that.
+//!
+//! A provider implements the required methods of [`Provider`] in four groups:
+//!
+//! | group | methods | here |
+//! |---|---|---|
+//! | opening | a function of its own, `address`, `connect` | [`Template::open`]; an address is a number |
+//! | memory | `register`; `exposed` and `reach` if keys alone do not lead to it | a table of regions by key |
+//! | operations | `put`, `get`, `atomic`, `send` | queued |
+//! | progress | `progress`, `rest`, `completions`, `context` | `progress` moves what is queued |
+//!
+//! All other methods have defaults, which say that the provider cannot do more.
 
-use crate::amo::{Atomic, AtomicKind, write_word};
-use crate::contract::{Never, Provider};
-use crate::copy;
-use crate::operation::{Amo, Get, Put};
-use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
+use pelago_fabric::amo::write_word;
+use pelago_fabric::{
+    Amo, Atomic, AtomicKind, Completions, Event, FabricError, FabricResult, Get, Key, Limits,
+};
+use pelago_fabric::{Never, Pe, Provider, Put, Remote, Status, Token, copy};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Puts and gets that an endpoint queues before it answers `Again`.
+/// Puts and gets that an endpoint queues before it returns `Again`.
 const QUEUE_COUNT: usize = 8;
 const INJECT_BYTES: usize = 64;
 
-/// What the endpoints share: the place of the "network".
+/// What the endpoints share, in the place of a network.
 #[derive(Default)]
-pub struct Hub {
+struct Hub {
     ports: Vec<Mutex<Port>>,
 }
 
@@ -65,7 +76,7 @@ enum Action {
 /// A PE's endpoint.
 pub struct Template {
     me: Pe,
-    /// Messages arrive here, not at a context.
+    /// Messages arrive at the first endpoint, not at a context.
     receives: bool,
     hub: Arc<Hub>,
     queue: RefCell<VecDeque<Transfer>>,

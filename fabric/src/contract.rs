@@ -554,8 +554,6 @@ macro_rules! providers {
 providers! {
     /// Mapped memory of the PEs of one node.
     Shm(crate::shm::Shm),
-    /// The smallest provider that keeps the contract, inside one process.
-    Template(crate::template::Template),
     /// Libfabric.
     Ofi(crate::ofi::Ofi),
     /// Connections over TCP.

@@ -1,12 +1,13 @@
 //! Rules of atomics, for the kinds that a provider's fabric executes.
 
-use super::{Fabric, Harness, KEY};
+use super::group::Group;
+use super::{Harness, KEY};
 use pelago_fabric::{Amo, Atomic, AtomicKind, AtomicOp, Completion, Completions, Pe, Provider, Remote};
 
 /// Where the word under test lies, between two neighbours.
 const WORD_BYTES_FROM_START: usize = 72;
 
-impl<P: Provider> Fabric<P> {
+impl<P: Provider> Group<P> {
     /// The 64 bits at this place of a PE's region.
     fn word_at(&self, pe: Pe, offset_bytes: usize) -> *mut u64 {
         // SAFETY: the tests use the first bytes of a region of 3 MiB.
@@ -51,11 +52,12 @@ fn values(kind: AtomicKind) -> [u64; 4] {
     }
 }
 
-pub(super) fn every_atomic_does_what_the_model_says<H: Harness>() {
-    let fabric = H::open(2);
+/// Every atomic that the provider executes has the effect and the result that `Atomic::next` gives.
+pub fn every_atomic_does_what_the_model_says<H: Harness>() {
+    let group = H::open(2);
     let neighbour = 0x0123_4567_89AB_CDEF;
     let mut turn = 0;
-    for kind in AtomicKind::ALL.into_iter().filter(|kind| fabric.endpoints[0].executes(*kind)) {
+    for kind in AtomicKind::ALL.into_iter().filter(|kind| group.endpoints[0].executes(*kind)) {
         for op in AtomicOp::ALL.into_iter().filter(|op| op.is_defined_for(kind)) {
             for fetching in [false, true] {
                 turn += 1;
@@ -65,7 +67,7 @@ pub(super) fn every_atomic_does_what_the_model_says<H: Harness>() {
                 let mask = u64::MAX >> (64 - bits);
                 let at = WORD_BYTES_FROM_START + turn % (8 / kind.bytes()) * kind.bytes();
                 let shift = 8 * (at - WORD_BYTES_FROM_START);
-                let place = fabric.word_at(1, WORD_BYTES_FROM_START);
+                let place = group.word_at(1, WORD_BYTES_FROM_START);
                 let around = neighbour & !(mask << shift);
                 // SAFETY: one thread drives everything, and nothing is under way.
                 unsafe {
@@ -73,7 +75,7 @@ pub(super) fn every_atomic_does_what_the_model_says<H: Harness>() {
                     place.write(around | (old & mask) << shift);
                     place.add(1).write(neighbour);
                 }
-                let fetched = fabric.execute(0, 1, at, &atomic, fetching);
+                let fetched = group.execute(0, 1, at, &atomic, fetching);
                 let expected = if fetching { !mask | (old & mask) } else { u64::MAX };
                 assert_eq!(fetched, expected, "what {atomic:?} on {old:#x} fetches");
                 let next = atomic.next(old & mask).unwrap_or(old) & mask;
@@ -85,10 +87,11 @@ pub(super) fn every_atomic_does_what_the_model_says<H: Harness>() {
     }
 }
 
-pub(super) fn no_update_of_several_pes_is_lost<H: Harness>() {
+/// Updates of one word by several PEs all take effect, each on another value.
+pub fn no_update_of_several_pes_is_lost<H: Harness>() {
     const ROUNDS: usize = 40;
-    let fabric = H::open(3);
-    if !fabric.endpoints[0].executes(AtomicKind::U64) {
+    let group = H::open(3);
+    if !group.endpoints[0].executes(AtomicKind::U64) {
         return;
     }
     let add = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 };
@@ -96,10 +99,10 @@ pub(super) fn no_update_of_several_pes_is_lost<H: Harness>() {
     let mut old = vec![u64::MAX; 3 * ROUNDS];
     let places: Vec<*mut u8> = old.iter_mut().map(|place| (&raw mut *place).cast()).collect();
     for round in 0..ROUNDS {
-        for (pe, endpoint) in fabric.endpoints.iter().enumerate() {
+        for (pe, endpoint) in group.endpoints.iter().enumerate() {
             let place = places[round * 3 + pe];
             // SAFETY: the places outlive the wait below; the word lies in the region and is aligned.
-            fabric.accepted(|| unsafe {
+            group.accepted(|| unsafe {
                 endpoint.atomic(Amo {
                     pe: 0,
                     word,
@@ -109,7 +112,7 @@ pub(super) fn no_update_of_several_pes_is_lost<H: Harness>() {
                 })
             });
             // SAFETY: nothing is fetched; the word lies in the region and is aligned.
-            fabric.accepted(|| unsafe {
+            group.accepted(|| unsafe {
                 endpoint.atomic(Amo {
                     pe: 0,
                     word,
@@ -121,9 +124,9 @@ pub(super) fn no_update_of_several_pes_is_lost<H: Harness>() {
         }
     }
     let all = Completions { puts: ROUNDS as u64, gets: ROUNDS as u64 };
-    fabric.until(|| fabric.endpoints.iter().all(|e| e.completions() == all), "all updates to complete");
+    group.until(|| group.endpoints.iter().all(|e| e.completions() == all), "all updates to complete");
     // SAFETY: one thread drives everything, and all atomics are complete.
-    assert_eq!(unsafe { fabric.word_at(0, 64).read() }, 6 * ROUNDS as u64);
+    assert_eq!(unsafe { group.word_at(0, 64).read() }, 6 * ROUNDS as u64);
     old.sort_unstable();
     assert!(old.windows(2).all(|pair| pair[0] < pair[1]), "two updates fetched the same value: {old:?}");
 }

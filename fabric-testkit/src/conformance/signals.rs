@@ -1,6 +1,7 @@
 //! Rules of puts that signal, and of those that nobody is told of.
 
-use super::{Fabric, Harness, KEY, pattern};
+use super::group::{Group, pattern};
+use super::{Harness, KEY};
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Provider, Put, Remote, Signal};
 
@@ -16,15 +17,15 @@ fn signal(op: AtomicOp, operand: u64) -> Signal {
 }
 
 /// The word of PE 1.
-fn word<P>(fabric: &Fabric<P>) -> u64 {
+fn word<P>(group: &Group<P>) -> u64 {
     // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
-    unsafe { &*fabric.regions[1].as_ptr().add(WORD).cast::<AtomicU64>() }.load(Ordering::Acquire)
+    unsafe { &*group.regions[1].as_ptr().add(WORD).cast::<AtomicU64>() }.load(Ordering::Acquire)
 }
 
 /// Whoever sees the signal sees the data, however long they are and whoever is told.
-pub(super) fn a_signal_comes_after_its_data<H: Harness>() {
-    let fabric = H::open(2);
-    let endpoint = &fabric.endpoints[0];
+pub fn a_signal_comes_after_its_data<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
     if !endpoint.signals() {
         return;
     }
@@ -40,29 +41,29 @@ pub(super) fn a_signal_comes_after_its_data<H: Harness>() {
             let (start, place, before) = (source.as_ptr(), 1 + 8 * round, endpoint.completions());
             let put = Put { pe: 1, target: at(place), source: start, bytes, completion };
             // SAFETY: the source outlives the waits below; range and word lie in the region.
-            fabric.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Add, 3)) });
+            group.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Add, 3)) });
             expected += 3;
-            fabric.until(|| word(&fabric) == expected, "a signal");
-            assert!(fabric.region(1)[place..place + bytes] == source, "{bytes} bytes, {completion:?}");
+            group.until(|| word(&group) == expected, "a signal");
+            assert!(group.region(1)[place..place + bytes] == source, "{bytes} bytes, {completion:?}");
             let puts = before.puts + u64::from(completion != Completion::Unreported);
-            fabric.until(|| endpoint.completions().puts == puts, "a signalled put to complete");
-            fabric.stays_quiet();
+            group.until(|| endpoint.completions().puts == puts, "a signalled put to complete");
+            group.stays_quiet();
             assert_eq!((endpoint.completions().puts, endpoint.completions().gets), (puts, before.gets));
         }
     }
 }
 
 /// Signals to one PE come in the order in which they were started, also those of puts of nothing.
-pub(super) fn signals_come_in_order<H: Harness>() {
-    let fabric = H::open(2);
-    let endpoint = &fabric.endpoints[0];
+pub fn signals_come_in_order<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
     if !endpoint.signals() {
         return;
     }
     let source = pattern(300_000, 1);
     let mut seen = 0;
     let mut look = || {
-        let now = word(&fabric);
+        let now = word(&group);
         assert!(now >= seen, "{now} after {seen}");
         seen = now;
         now
@@ -76,17 +77,17 @@ pub(super) fn signals_come_in_order<H: Harness>() {
         };
         let put = Put { pe: 1, target: at(0), source: source.as_ptr(), bytes, completion };
         // SAFETY: the source outlives the waits below; range and word lie in the region.
-        fabric.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Set, number)) });
+        group.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Set, number)) });
         look();
     }
-    fabric.until(|| look() == 200, "the last signal");
-    fabric.until(|| endpoint.completions().puts == 120, "the counted puts to complete");
+    group.until(|| look() == 200, "the last signal");
+    group.until(|| endpoint.completions().puts == 120, "the counted puts to complete");
 }
 
 /// A flush counts as a put, and is complete when the unreported puts before it are.
-pub(super) fn a_flush_tells_of_unreported_puts<H: Harness>() {
-    let fabric = H::open(2);
-    let endpoint = &fabric.endpoints[0];
+pub fn a_flush_tells_of_unreported_puts<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
     assert_eq!(endpoint.flush(), 0, "nothing was started");
     if !endpoint.signals() {
         return;
@@ -98,22 +99,22 @@ pub(super) fn a_flush_tells_of_unreported_puts<H: Harness>() {
         for place in [0, 1000, 2000] {
             // SAFETY: such a put is short, so the source need only live until the call returns; the range
             // lies in the region.
-            fabric.accepted(|| unsafe { endpoint.put(put(place)) });
+            group.accepted(|| unsafe { endpoint.put(put(place)) });
         }
         let before = endpoint.completions().puts;
         // Between PEs of one process such puts are complete already.
         let started = endpoint.flush();
         assert!(started <= 1, "one process");
-        fabric.until(|| endpoint.completions().puts == before + started, "a flush");
-        assert!(fabric.region(1)[2000..3000] == source, "round {round}");
+        group.until(|| endpoint.completions().puts == before + started, "a flush");
+        assert!(group.region(1)[2000..3000] == source, "round {round}");
         assert_eq!(endpoint.flush(), 0, "all is known");
     }
 }
 
 /// A put that nobody is told of arrives, and does not count.
-pub(super) fn an_unreported_put_arrives<H: Harness>() {
-    let fabric = H::open(2);
-    let endpoint = &fabric.endpoints[0];
+pub fn an_unreported_put_arrives<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
     if !endpoint.signals() {
         return;
     }
@@ -129,10 +130,10 @@ pub(super) fn an_unreported_put_arrives<H: Harness>() {
         };
         // SAFETY: such a put is short, so the source need only live until the call returns; the range lies in
         // the region.
-        fabric.accepted(|| unsafe { endpoint.put(put) });
+        group.accepted(|| unsafe { endpoint.put(put) });
         source.fill(0);
-        fabric.until(|| fabric.region(1)[bytes..2 * bytes] == pattern(bytes, 9), "the data");
+        group.until(|| group.region(1)[bytes..2 * bytes] == pattern(bytes, 9), "the data");
     }
-    fabric.stays_quiet();
+    group.stays_quiet();
     assert_eq!(endpoint.completions(), before);
 }

@@ -2,10 +2,10 @@
 //!
 //! Invariant: an address names an endpoint for ever, and a vector takes those of its own provider only.
 
-use crate::object::{self, Head, enter, table};
-use crate::profile::{PROFILES, Profile};
-use crate::refusal::Table;
-use crate::world::{Id, World, at};
+use super::object::{self, Head, enter, table};
+use super::profile::{PROFILES, Profile};
+use super::refusal::Table;
+use super::world::{Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 
@@ -13,7 +13,7 @@ use pelago_fabric::ofi::sys::*;
 pub(crate) const FORMAT: u32 = 1 << 31 | 0x517;
 /// Bytes of an address: a mark of its provider, and a number.
 pub(crate) const ADDRESS_BYTES: usize = 16;
-const MARK: u64 = 0x5354_414e_445f_494e;
+const MARK: u64 = 0x4641_4b45_5f4f_4649;
 
 /// An open address vector.
 pub(crate) struct Vector {

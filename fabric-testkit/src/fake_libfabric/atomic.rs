@@ -3,13 +3,13 @@
 //! Invariant: one word at a time. An operation has one form in which it is called: those that compare do so
 //! always, a read only fetches, the others fetch or not.
 
-use crate::buffer::{Local, NOWHERE, Place, Remote, only};
-use crate::hollow;
-use crate::object::enter;
-use crate::operation::{Action, Flags, Request, start};
-use crate::profile::Profile;
-use crate::refusal::Table;
-use crate::world::at;
+use super::buffer::{Local, NOWHERE, Place, Remote, only};
+use super::null;
+use super::object::enter;
+use super::operation::{Action, Flags, Request, start};
+use super::profile::Profile;
+use super::refusal::Table;
+use super::world::at;
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};
@@ -27,8 +27,8 @@ pub(crate) static OPS: fi_ops_atomic = fi_ops_atomic {
     ..VALIDITY
 };
 
-/// The table of the hollow provider.
-pub(crate) static HOLLOW: fi_ops_atomic = fi_ops_atomic {
+/// The table of the null provider.
+pub(crate) static NULL: fi_ops_atomic = fi_ops_atomic {
     writemsg: Some(write_message::<true>),
     inject: Some(inject::<true>),
     readwritemsg: Some(fetch_message::<true>),
@@ -175,7 +175,7 @@ unsafe extern "C" fn write(
     }
 }
 
-unsafe extern "C" fn inject<const HOLLOW: bool>(
+unsafe extern "C" fn inject<const NULL: bool>(
     ep: *mut fid_ep,
     buffer: *const c_void,
     count: usize,
@@ -188,8 +188,8 @@ unsafe extern "C" fn inject<const HOLLOW: bool>(
     let words = [(buffer, count, null_mut()), NOWHERE, NOWHERE];
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
     unsafe {
-        if HOLLOW {
-            return hollow::count(ep, false);
+        if NULL {
+            return null::count(ep, false);
         }
         let request = request(ep, Form::Base, (datatype, op), words, (address, key));
         start(ep, peer, Flags::Injected, null_mut(), request)
@@ -244,22 +244,22 @@ unsafe extern "C" fn compare(
 }
 
 #[inline(never)]
-unsafe extern "C" fn write_message<const HOLLOW: bool>(
+unsafe extern "C" fn write_message<const NULL: bool>(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
     flags: u64,
 ) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
     unsafe {
-        if HOLLOW {
-            return hollow::count_or(ep, flags, false, || write_message::<false>(ep, message, flags));
+        if NULL {
+            return null::count_or(ep, flags, false, || write_message::<false>(ep, message, flags));
         }
         start_message(ep, Form::Base, message, flags, Ok(NOWHERE), Ok(NOWHERE))
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn fetch_message<const HOLLOW: bool>(
+unsafe extern "C" fn fetch_message<const NULL: bool>(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
     results: *mut fi_ioc,
@@ -269,8 +269,8 @@ unsafe extern "C" fn fetch_message<const HOLLOW: bool>(
 ) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
     unsafe {
-        if HOLLOW {
-            return hollow::count_or(ep, flags, true, || {
+        if NULL {
+            return null::count_or(ep, flags, true, || {
                 fetch_message::<false>(ep, message, results, result_descriptors, result_count, flags)
             });
         }
@@ -280,7 +280,7 @@ unsafe extern "C" fn fetch_message<const HOLLOW: bool>(
 }
 
 #[inline(never)]
-unsafe extern "C" fn compare_message<const HOLLOW: bool>(
+unsafe extern "C" fn compare_message<const NULL: bool>(
     ep: *mut fid_ep,
     message: *const fi_msg_atomic,
     compares: *const fi_ioc,
@@ -293,8 +293,8 @@ unsafe extern "C" fn compare_message<const HOLLOW: bool>(
 ) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
     unsafe {
-        if HOLLOW {
-            return hollow::count_or(ep, flags, true, || {
+        if NULL {
+            return null::count_or(ep, flags, true, || {
                 compare_message::<false>(
                     ep,
                     message,

@@ -2,8 +2,8 @@
 //!
 //! Invariant: an operation is counted before its entries can be taken, and who waits is woken after both.
 
-use crate::fault::Fault;
-use crate::world::{CHANGED, Id, World, at};
+use super::fault::Fault;
+use super::world::{CHANGED, Id, World, at};
 
 /// What became of an operation, as a queue tells it.
 #[derive(Clone, Copy, Default)]

@@ -3,7 +3,7 @@
 //! Invariant: a provider that asks for room writes to it when it accepts an operation, and looks whether it
 //! is as it was when the operation is complete.
 
-use crate::fault::Fault;
+use super::fault::Fault;
 use pelago_fabric::ofi::sys::*;
 
 /// Writes to the provider's room in a context.

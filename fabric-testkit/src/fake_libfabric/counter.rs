@@ -1,18 +1,18 @@
 //! Completion counters: `fi_cntr(3)`.
 //!
-//! Invariant: the value lies in the object, where a hollow endpoint counts without the mutex; with manual
+//! Invariant: the value lies in the object, where a null endpoint counts without the mutex; with manual
 //! progress it changes only in calls that concern an endpoint which the counter is bound to.
 
-use crate::engine::advance_all;
-use crate::object::{self, Head, enter, of, table};
-use crate::refusal::Table;
-use crate::wait::Deadline;
-use crate::world::{CHANGED, Id, World, at};
+use super::engine::advance_all;
+use super::object::{self, Head, enter, of, table};
+use super::refusal::Table;
+use super::wait::Deadline;
+use super::world::{CHANGED, Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
-/// The value of a counter, which a hollow endpoint counts up without the mutex.
+/// The value of a counter, which a null endpoint counts up without the mutex.
 #[derive(Default)]
 pub(crate) struct Value {
     pub(crate) count: AtomicU64,
@@ -33,7 +33,7 @@ impl Counter {
         counted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Where it counts, for a hollow endpoint.
+    /// Where it counts, for a null endpoint.
     pub(crate) fn value(&self) -> *mut Value {
         std::ptr::from_ref(self.value).cast_mut()
     }
@@ -56,7 +56,7 @@ const OPS: fi_ops_cntr = fi_ops_cntr {
     ..fi_ops_cntr::EMPTY
 };
 
-const HOLLOW: fi_ops_cntr = fi_ops_cntr { read: Some(crate::hollow::read_counter), ..OPS };
+const NULL: fi_ops_cntr = fi_ops_cntr { read: Some(super::null::read_counter), ..OPS };
 
 /// Opens a counter.
 pub(crate) unsafe extern "C" fn open(
@@ -71,8 +71,8 @@ pub(crate) unsafe extern "C" fn open(
     if events != FI_CNTR_EVENTS_COMP || !matches!(wait_obj, FI_WAIT_NONE | FI_WAIT_UNSPEC) {
         return -FI_ENOSYS;
     }
-    let is_hollow = at(&mut world.domains, domain).profile.is_hollow;
-    let head = |fid| fid_cntr { fid, ops: table(if is_hollow { &HOLLOW } else { &OPS }) };
+    let is_null = at(&mut world.domains, domain).profile.is_null;
+    let head = |fid| fid_cntr { fid, ops: table(if is_null { &NULL } else { &OPS }) };
     let state = |_, object| {
         // SAFETY: the object was just made.
         let value = unsafe { &of(object).shared };

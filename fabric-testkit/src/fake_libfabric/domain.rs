@@ -2,11 +2,11 @@
 //!
 //! Invariant: it is not closed while anything of it is open.
 
-use crate::object::{Head, enter, table};
-use crate::profile::Profile;
-use crate::refusal::Table;
-use crate::world::{Id, World, at};
-use crate::{address, atomic, counter, endpoint, object, queue, region};
+use super::object::{Head, enter, table};
+use super::profile::Profile;
+use super::refusal::Table;
+use super::world::{Id, World, at};
+use super::{address, atomic, counter, endpoint, object, queue, region};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 
@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn open(
     let (mut world, fabric) = unsafe { enter(fabric) };
     let profile = at(&mut world.fabrics, fabric).profile;
     // SAFETY: the caller gives an entry that this library has made.
-    if !unsafe { crate::info::is_of(info, profile) } {
+    if !unsafe { super::info::is_of(info, profile) } {
         return -FI_EINVAL;
     }
     let head = |fid| fid_domain { fid, ops: table(&OPS), mr: table(&MR) };

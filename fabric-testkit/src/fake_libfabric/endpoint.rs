@@ -4,16 +4,16 @@
 //! nothing more from then on. One that is closed takes its operations with it; what others have sent to it
 //! comes back to them as an error.
 
-use crate::counter::Value;
-use crate::engine::give_back;
-use crate::fault::Fault;
-use crate::object::{self, Head, closable, enter, id_of, of, table};
-use crate::operation::{Action, Operation};
-use crate::profile::{Profile, QUEUE_COUNT};
-use crate::receive::{Letter, Receive};
-use crate::refusal::Table;
-use crate::world::{Id, World, at};
-use crate::{address, atomic, message, receive, rma};
+use super::counter::Value;
+use super::engine::give_back;
+use super::fault::Fault;
+use super::object::{self, Head, closable, enter, id_of, of, table};
+use super::operation::{Action, Operation};
+use super::profile::{Profile, QUEUE_COUNT};
+use super::receive::{Letter, Receive};
+use super::refusal::Table;
+use super::world::{Id, World, at};
+use super::{address, atomic, message, receive, rma};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicPtr, Ordering};
@@ -64,7 +64,7 @@ pub(crate) struct Counters {
     pub(crate) receives: Option<Id>,
 }
 
-/// Where a hollow endpoint counts.
+/// Where a null endpoint counts.
 #[derive(Default)]
 pub(crate) struct Counts {
     writes: AtomicPtr<Value>,
@@ -152,7 +152,7 @@ pub(crate) unsafe extern "C" fn open(
     let profile = at(&mut world.domains, domain).profile;
     // SAFETY: the caller gives an entry that this library has made.
     let op_flags = unsafe {
-        if !crate::info::is_of(info, profile) {
+        if !super::info::is_of(info, profile) {
             return -FI_EINVAL;
         }
         (*(*info).tx_attr).op_flags
@@ -176,8 +176,8 @@ pub(crate) unsafe extern "C" fn open(
         mail: VecDeque::new(),
         receives: VecDeque::new(),
     };
-    let (rma, atomic) = match profile.is_hollow {
-        true => (table(&rma::HOLLOW), table(&atomic::HOLLOW)),
+    let (rma, atomic) = match profile.is_null {
+        true => (table(&rma::NULL), table(&atomic::NULL)),
         false => (table(&rma::OPS), table(&atomic::OPS)),
     };
     let head = |fid| fid_ep {
@@ -271,9 +271,9 @@ unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_vo
         FI_ENABLE if endpoint.is_enabled => -FI_EOPBADSTATE,
         FI_ENABLE if endpoint.vector.is_none() => -FI_ENOAV,
         FI_ENABLE if endpoint.transmits.is_none() || endpoint.receives_at.is_none() => -FI_ENOCQ,
-        // A hollow endpoint counts without looking whether there is a counter.
-        FI_ENABLE if endpoint.profile.is_hollow && endpoint.counters.writes.is_none() => -FI_EINVAL,
-        FI_ENABLE if endpoint.profile.is_hollow && endpoint.counters.reads.is_none() => -FI_EINVAL,
+        // A null endpoint counts without looking whether there is a counter.
+        FI_ENABLE if endpoint.profile.is_null && endpoint.counters.writes.is_none() => -FI_EINVAL,
+        FI_ENABLE if endpoint.profile.is_null && endpoint.counters.reads.is_none() => -FI_EINVAL,
         FI_ENABLE => {
             endpoint.is_enabled = true;
             0

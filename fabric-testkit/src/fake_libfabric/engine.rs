@@ -7,14 +7,14 @@
 //! some of the providers promise, and writes among each other where a provider says so; all else is executed
 //! last come first, as nothing is promised.
 
-use crate::completion::{self, Entry, wake};
-use crate::context;
-use crate::endpoint::{Endpoint, bound};
-use crate::fault::Fault;
-use crate::operation::{Action, Operation, check_locals};
-use crate::receive::{Letter, deliver};
-use crate::region::{check_local, find_remote};
-use crate::world::{Id, World, at, world};
+use super::completion::{self, Entry, wake};
+use super::context;
+use super::endpoint::{Endpoint, bound};
+use super::fault::Fault;
+use super::operation::{Action, Operation, check_locals};
+use super::receive::{Letter, deliver};
+use super::region::{check_local, find_remote};
+use super::world::{Id, World, at, world};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{Atomic, AtomicKind, copy};
 use std::collections::VecDeque;

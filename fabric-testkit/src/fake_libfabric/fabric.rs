@@ -2,11 +2,11 @@
 //!
 //! Invariant: it is not closed while a domain of it is open.
 
-use crate::object::{Head, enter, id_of, table};
-use crate::profile::{PROFILES, Profile};
-use crate::refusal::Table;
-use crate::world::{Id, World, at, world};
-use crate::{domain, object, queue};
+use super::object::{Head, enter, id_of, table};
+use super::profile::{PROFILES, Profile};
+use super::refusal::Table;
+use super::world::{Id, World, at, world};
+use super::{domain, object, queue};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
@@ -28,8 +28,7 @@ static OPS: fi_ops_fabric =
     fi_ops_fabric { domain: Some(domain::open), trywait: Some(try_wait), ..fi_ops_fabric::EMPTY };
 
 /// Opens a fabric: `fi_fabric(3)`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_fabric(
+pub(crate) unsafe extern "C" fn fi_fabric(
     attributes: *mut fi_fabric_attr,
     fabric: *mut *mut fid_fabric,
     context: *mut c_void,

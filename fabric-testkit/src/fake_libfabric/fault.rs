@@ -67,7 +67,7 @@ impl Fault {
     pub(crate) fn log(self, operation: &str) {
         let level = std::env::var("FI_LOG_LEVEL").unwrap_or_default().to_lowercase();
         if matches!(&*level, "warn" | "trace" | "info" | "debug") {
-            eprintln!("ofi_stand_in: {operation} failed: {}", self.words().to_string_lossy());
+            eprintln!("fake_libfabric: {operation} failed: {}", self.words().to_string_lossy());
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Invariant: a message is complete when it has left; what becomes of it at its target is the receiver's.
 
-use crate::buffer::{Local, Place, only};
-use crate::operation::{Action, Flags, Request, start};
-use crate::receive::{receive, receive_message};
-use crate::refusal::Table;
+use super::buffer::{Local, Place, only};
+use super::operation::{Action, Flags, Request, start};
+use super::receive::{receive, receive_message};
+use super::refusal::Table;
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 use std::ptr::null_mut;

@@ -1,11 +1,11 @@
-//! The hollow provider: writes, reads and atomics that ask for no entry only count themselves as complete; no
+//! The null provider: writes, reads and atomics that ask for no entry only count themselves as complete; no
 //! data move.
 //!
 //! Invariant: such a call takes as few instructions as can be: no look at its arguments but for the flags, no
 //! mutex. They are counted along where the instructions of the layers above are counted. What asks for an
 //! entry moves its data as everywhere, since a job reads its own memory over the net before it starts.
 
-use crate::object::of;
+use super::object::of;
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::Ordering;
 

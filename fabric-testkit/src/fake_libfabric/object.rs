@@ -3,8 +3,8 @@
 //! Invariant: an object is never freed, so its number can be read from any pointer that was ever handed out;
 //! numbers are not used again, so that one that was closed is found out.
 
-use crate::refusal::Table;
-use crate::world::{Class, Id, World, at, world};
+use super::refusal::Table;
+use super::world::{Class, Id, World, at, world};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ptr::from_ref;

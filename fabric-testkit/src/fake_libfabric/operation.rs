@@ -3,16 +3,16 @@
 //! Invariant: an accepted operation has room for its entry, and of its buffers nothing is read or written at
 //! the call but what is injected.
 
-use crate::buffer::{Local, Remote};
-use crate::context;
-use crate::endpoint::bound;
-use crate::engine::{advance, give_back, note_post};
-use crate::fault::Fault;
-use crate::object::enter;
-use crate::profile::{INJECT_BYTES, QUEUE_COUNT, TRANSFER_BYTES, TX_FLAGS};
-use crate::refusal::answer;
-use crate::region::check_local;
-use crate::world::{Id, World, at};
+use super::buffer::{Local, Remote};
+use super::context;
+use super::endpoint::bound;
+use super::engine::{advance, give_back, note_post};
+use super::fault::Fault;
+use super::object::enter;
+use super::profile::{INJECT_BYTES, QUEUE_COUNT, TRANSFER_BYTES, TX_FLAGS};
+use super::refusal::answer;
+use super::region::check_local;
+use super::world::{Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};

@@ -4,13 +4,13 @@
 //! queue never overruns; errors find room always. The descriptor is readable whenever there is something to
 //! take, or to move on an endpoint that the queue is bound to, and `calm` has not been called since.
 
-use crate::completion::Entry;
-use crate::engine::{advance_all, is_movable};
-use crate::fault::Fault;
-use crate::object::{self, Head, closable, enter, table};
-use crate::refusal::{Table, answer};
-use crate::wait::Deadline;
-use crate::world::{CHANGED, Id, World, at};
+use super::completion::Entry;
+use super::engine::{advance_all, is_movable};
+use super::fault::Fault;
+use super::object::{self, Head, closable, enter, table};
+use super::refusal::{Table, answer};
+use super::wait::Deadline;
+use super::world::{CHANGED, Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use rustix::event::{EventfdFlags, eventfd};
@@ -305,7 +305,7 @@ unsafe extern "C" fn strerror(
     let words = Fault::of_code(code).map_or(c"unknown fault", Fault::words);
     if !buffer.is_null() {
         // SAFETY: the caller gives so much room.
-        unsafe { crate::text::write(buffer, bytes, &words.to_string_lossy()) };
+        unsafe { super::text::write(buffer, bytes, &words.to_string_lossy()) };
     }
     words.as_ptr()
 }

@@ -3,17 +3,17 @@
 //! Invariant: a buffer that was posted is the library's until an entry gives it back; one that may not be
 //! used is given back at once, as an error.
 
-use crate::buffer::{Local, Place, only};
-use crate::completion::{Entry, complete};
-use crate::context;
-use crate::endpoint::bound;
-use crate::engine::note_post;
-use crate::fault::Fault;
-use crate::object::enter;
-use crate::profile::{Profile, RECEIVES_COUNT, RX_FLAGS, Truncation};
-use crate::refusal::answer;
-use crate::region::check_local;
-use crate::world::{Id, World, at};
+use super::buffer::{Local, Place, only};
+use super::completion::{Entry, complete};
+use super::context;
+use super::endpoint::bound;
+use super::engine::note_post;
+use super::fault::Fault;
+use super::object::enter;
+use super::profile::{Profile, RECEIVES_COUNT, RX_FLAGS, Truncation};
+use super::refusal::answer;
+use super::region::check_local;
+use super::world::{Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 

@@ -4,11 +4,11 @@
 //! demands of a registration is checked where it is made; what it demands of a transfer, each time that
 //! bytes move.
 
-use crate::buffer::{Local, Remote};
-use crate::fault::Fault;
-use crate::object::{self, Head, closable, enter, id_of};
-use crate::profile::{ACCESS, DIRECTIONS};
-use crate::world::{Id, World, at};
+use super::buffer::{Local, Remote};
+use super::fault::Fault;
+use super::object::{self, Head, closable, enter, id_of};
+use super::profile::{ACCESS, DIRECTIONS};
+use super::world::{Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::hash::{BuildHasher, Hasher, RandomState};

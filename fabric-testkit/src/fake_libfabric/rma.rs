@@ -2,10 +2,10 @@
 //!
 //! Invariant: each function says what it asks for, and `operation::start` does the rest.
 
-use crate::buffer::{Local, Remote, only};
-use crate::hollow;
-use crate::operation::{Action, Flags, Request, start};
-use crate::refusal::Table;
+use super::buffer::{Local, Remote, only};
+use super::null;
+use super::operation::{Action, Flags, Request, start};
+use super::refusal::Table;
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ptr::null_mut;
@@ -20,8 +20,8 @@ pub(crate) static OPS: fi_ops_rma = fi_ops_rma {
     ..fi_ops_rma::EMPTY
 };
 
-/// The table of the hollow provider.
-pub(crate) static HOLLOW: fi_ops_rma = fi_ops_rma {
+/// The table of the null provider.
+pub(crate) static NULL: fi_ops_rma = fi_ops_rma {
     readmsg: Some(message::<true, true>),
     writemsg: Some(message::<false, true>),
     inject: Some(inject::<true>),
@@ -58,7 +58,7 @@ unsafe extern "C" fn write(
     unsafe { start(ep, peer, Flags::Default, context, Ok(request(Action::Write, local, address, key))) }
 }
 
-unsafe extern "C" fn inject<const HOLLOW: bool>(
+unsafe extern "C" fn inject<const NULL: bool>(
     ep: *mut fid_ep,
     buffer: *const c_void,
     bytes: usize,
@@ -68,8 +68,8 @@ unsafe extern "C" fn inject<const HOLLOW: bool>(
 ) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
     unsafe {
-        if HOLLOW {
-            return hollow::count(ep, false);
+        if NULL {
+            return null::count(ep, false);
         }
         let local = Local::new((buffer, bytes, null_mut()));
         start(ep, peer, Flags::Injected, null_mut(), Ok(request(Action::Write, local, address, key)))
@@ -77,15 +77,15 @@ unsafe extern "C" fn inject<const HOLLOW: bool>(
 }
 
 #[inline(never)]
-unsafe extern "C" fn message<const READS: bool, const HOLLOW: bool>(
+unsafe extern "C" fn message<const READS: bool, const NULL: bool>(
     ep: *mut fid_ep,
     message: *const fi_msg_rma,
     flags: u64,
 ) -> isize {
     // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
     unsafe {
-        if HOLLOW {
-            return hollow::count_or(ep, flags, READS, || self::message::<READS, false>(ep, message, flags));
+        if NULL {
+            return null::count_or(ep, flags, READS, || self::message::<READS, false>(ep, message, flags));
         }
         let message = &*message;
         let request = request_of(if READS { Action::Read } else { Action::Write }, message);

@@ -2,7 +2,7 @@
 //!
 //! Invariant: who waits sleeps until `CHANGED` is told, and then looks for itself.
 
-use crate::world::{CHANGED, World};
+use super::world::{CHANGED, World};
 use libc::c_int;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -3,13 +3,13 @@
 //! Invariant: a number names one object, for ever. Who holds the mutex may call everything here; whatever
 //! changes what a sleeping thread waits for tells `CHANGED`.
 
-use crate::address::Vector;
-use crate::counter::Counter;
-use crate::domain::Domain;
-use crate::endpoint::Endpoint;
-use crate::fabric::Fabric;
-use crate::queue::Queue;
-use crate::region::Region;
+use super::address::Vector;
+use super::counter::Counter;
+use super::domain::Domain;
+use super::endpoint::Endpoint;
+use super::fabric::Fabric;
+use super::queue::Queue;
+use super::region::Region;
 use pelago_fabric::ofi::sys::*;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -86,5 +86,5 @@ impl World {
 
 /// The object of that number, which must be open.
 pub(crate) fn at<T>(objects: &mut BTreeMap<Id, T>, id: Id) -> &mut T {
-    objects.get_mut(&id).expect("an object of the stand-in for libfabric is used after it was closed")
+    objects.get_mut(&id).expect("an object of the fake libfabric is used after it was closed")
 }

@@ -9,8 +9,9 @@ use super::Finding;
 use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not know each other.
-const LAYERS: [&[&str]; 4] = [
+const LAYERS: [&[&str]; 5] = [
     &["pelago-boot", "pelago-derive", "pelago-fabric", "xtask"],
+    &["pelago-fabric-testkit"],
     &["pelago"],
     &["pelago-apps", "pelago-shmem"],
     &["pelago-cli"],
@@ -64,6 +65,8 @@ mod tests {
     #[test]
     fn downward_and_foreign_dependencies_pass() {
         assert_eq!(found("pelago", &["pelago-boot", "pelago-fabric", "pelago-derive", "libc"]), [""; 0]);
+        assert_eq!(found("pelago", &["pelago-fabric-testkit"]), [""; 0], "for its tests");
+        assert_eq!(found("pelago-fabric-testkit", &["pelago-boot", "pelago-fabric"]), [""; 0]);
         assert_eq!(found("pelago-cli", &["pelago", "pelago-apps", "pelago-boot"]), [""; 0]);
     }
 
@@ -74,6 +77,8 @@ mod tests {
             ("pelago-boot", "pelago-fabric"),
             ("pelago-boot", "pelago"),
             ("pelago-derive", "pelago"),
+            ("pelago-fabric", "pelago-fabric-testkit"),
+            ("pelago-fabric-testkit", "pelago"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
         ] {

@@ -3,15 +3,14 @@
 //! Invariant: entries, their attributes and strings lie on C's heap, as callers put strings of their own
 //! into hints; every entry has all its attributes.
 
-use crate::profile::Profile;
+use super::profile::Profile;
 use libc::{c_char, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
 /// A copy of an entry, without its successors; of null an empty one: `fi_dupinfo(3)`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_dupinfo(info: *const fi_info) -> *mut fi_info {
+pub(crate) unsafe extern "C" fn fi_dupinfo(info: *const fi_info) -> *mut fi_info {
     let copy = empty();
     // SAFETY: the caller gives an entry that this library has made, or null; the copy was just made. Each
     // attribute that the entry has is copied whole, and then what it points to.
@@ -36,8 +35,7 @@ unsafe extern "C" fn fi_dupinfo(info: *const fi_info) -> *mut fi_info {
 }
 
 /// Frees a list: `fi_freeinfo(3)`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_freeinfo(mut info: *mut fi_info) {
+pub(crate) unsafe extern "C" fn fi_freeinfo(mut info: *mut fi_info) {
     // SAFETY: the caller lets go of a list that this library has made: all that it points to is of C's heap
     // and its own.
     unsafe {

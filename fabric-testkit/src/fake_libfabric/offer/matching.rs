@@ -4,25 +4,24 @@
 //! that they do not take upon themselves. Zero in a hint leaves it to the provider, but no duty of memory is
 //! ever assumed: `mr_mode` must hold all that is demanded.
 
-use crate::address::FORMAT;
-use crate::info;
-use crate::profile::{
+use super::info;
+use super::profile::{
     ACCESS, DIRECTIONS, INJECT_BYTES, PROFILES, Profile, QUEUE_COUNT, RECEIVES_COUNT, RX_FLAGS,
     TRANSFER_BYTES, TX_FLAGS,
 };
+use crate::fake_libfabric::address::FORMAT;
 use libc::{c_char, c_int};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::{CStr, CString};
 
-const FABRIC_NAME: &str = "stand-in";
-const DOMAIN_NAME: &str = "stand-in-0";
+const FABRIC_NAME: &str = "fake";
+const DOMAIN_NAME: &str = "fake-0";
 
 /// Capabilities that are there whether or not they are asked for.
 const SECONDARY: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 const CAPS: u64 = FI_MSG | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | ACCESS | DIRECTIONS | SECONDARY;
 /// Writes the list of offers, or says that there is none.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_getinfo(
+pub(crate) unsafe extern "C" fn fi_getinfo(
     version: u32,
     node: *const c_char,
     _service: *const c_char,
@@ -30,7 +29,7 @@ unsafe extern "C" fn fi_getinfo(
     hints: *const fi_info,
     place: *mut *mut fi_info,
 ) -> c_int {
-    if version > crate::VERSION {
+    if version > crate::fake_libfabric::VERSION {
         return -FI_ENOSYS;
     }
     // SAFETY: the caller gives hints that this library has made, or none.

@@ -56,7 +56,7 @@ pub(crate) struct Profile {
     pub(crate) releases_apart: bool,
     pub(crate) truncation: Truncation,
     /// Whether writes, reads and atomics that ask for no entry do nothing but count themselves.
-    pub(crate) is_hollow: bool,
+    pub(crate) is_null: bool,
 }
 
 impl Profile {
@@ -87,7 +87,7 @@ const PLAIN: Profile = Profile {
     order: FI_ORDER_SAS,
     releases_apart: false,
     truncation: Truncation::ReleasesSilently,
-    is_hollow: false,
+    is_null: false,
 };
 
 /// All providers, in the order in which they are offered.
@@ -114,5 +114,5 @@ pub(crate) static PROFILES: [Profile; 4] = [
         truncation: Truncation::Releases,
         ..PLAIN
     },
-    Profile { name: "hollow", is_hollow: true, ..PLAIN },
+    Profile { name: "null", is_null: true, ..PLAIN },
 ];

@@ -2,18 +2,16 @@
 //!
 //! Invariant: names are those of the constants of libfabric's headers.
 
-use crate::address::FORMAT;
+use crate::fake_libfabric::address::FORMAT;
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
 
-#[unsafe(no_mangle)]
-extern "C" fn fi_strerror(error: c_int) -> *const c_char {
+pub(crate) extern "C" fn fi_strerror(error: c_int) -> *const c_char {
     words(error).as_ptr()
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fi_tostr_r(
+pub(crate) unsafe extern "C" fn fi_tostr_r(
     buffer: *mut c_char,
     bytes: usize,
     data: *const c_void,
@@ -130,7 +128,7 @@ fn mr_mode(mode: c_int) -> String {
 fn address_format(format: u32) -> &'static str {
     match format {
         FI_FORMAT_UNSPEC => "FI_FORMAT_UNSPEC",
-        FORMAT => "FI_ADDR_STAND_IN",
+        FORMAT => "FI_ADDR_FAKE",
         _ => "Unknown",
     }
 }
@@ -142,7 +140,7 @@ unsafe fn entry(info: &fi_info) -> String {
     unsafe {
         let (domain, fabric) = (&*info.domain_attr, &*info.fabric_attr);
         let name =
-            |text| crate::info::text(text).map_or("".into(), |name| name.to_string_lossy().into_owned());
+            |text| super::info::text(text).map_or("".into(), |name| name.to_string_lossy().into_owned());
         format!(
             "fi_info:\n    caps: {}\n    mode: {}\n    addr_format: {}\n    domain: {}\n    mr_mode: {}\n    \
              fabric: {}\n    prov_name: {}\n",
