@@ -60,7 +60,7 @@ fn validity(side: &Side, datatype: fi_datatype, op: fi_op) -> [bool; 3] {
 #[test]
 fn each_provider_has_its_atomics_and_each_atomic_its_forms() {
     for (provider, sizes) in
-        [("plain", &[1, 2, 4, 8][..]), ("like-verbs", &[]), ("like-cxi", &[4, 8]), ("hollow", &[1, 2, 4, 8])]
+        [("plain", &[1, 2, 4, 8][..]), ("like-verbs", &[]), ("like-cxi", &[4, 8]), ("null", &[1, 2, 4, 8])]
     {
         let [side, _] = Side::pair(provider);
         for (index, datatype) in INTEGERS.into_iter().enumerate() {

@@ -153,7 +153,7 @@ fn functions_that_nothing_fills_say_so() {
 /// This test runs itself once more, as the program that makes the mistake.
 #[test]
 fn an_object_that_was_closed_ends_the_process_in_words() {
-    const MISTAKE: &str = "STAND_IN_TEST_USES_WHAT_IS_CLOSED";
+    const MISTAKE: &str = "FAKE_LIBFABRIC_TEST_USES_WHAT_IS_CLOSED";
     if std::env::var_os(MISTAKE).is_some() {
         let mut side = Side::open("plain", Options::default());
         let (cq, domain) = (side.cq, side.domain);
@@ -167,11 +167,7 @@ fn an_object_that_was_closed_ends_the_process_in_words() {
         panic!("the queue {cq:?} was read after it was closed");
     }
     let mut program = std::process::Command::new(std::env::current_exe().unwrap());
-    program.args([
-        "--exact",
-        "stand_in::objects::an_object_that_was_closed_ends_the_process_in_words",
-        "--nocapture",
-    ]);
+    program.args(["--exact", "objects::an_object_that_was_closed_ends_the_process_in_words", "--nocapture"]);
     let output = program.env(MISTAKE, "1").output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && words.contains("is used after it was closed"), "{words}");

@@ -307,9 +307,9 @@ fn a_wait_serves_its_endpoint() {
 }
 
 #[test]
-fn a_hollow_endpoint_counts_what_asks_for_no_entry_and_moves_the_rest() {
+fn a_null_endpoint_counts_what_asks_for_no_entry_and_moves_the_rest() {
     let memory = vec![3_u64; 1];
-    let [near, far] = Side::pair("hollow");
+    let [near, far] = Side::pair("null");
     let there = far.there(far.register(bytes_of(&memory), ALL, 1), bytes_of(&memory), 0);
     assert_eq!(near.write(&[1; 8], null_mut(), 1, there, null_mut(), FI_INJECT), 0);
     assert_eq!((near.counts(), near.poll()), ((1, 0), Told::Nothing));

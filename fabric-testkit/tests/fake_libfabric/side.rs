@@ -1,18 +1,19 @@
-//! One side of a fabric of the stand-in: an endpoint with all that it needs, driven through its op tables.
+//! One side of a fabric of the fake libfabric: an endpoint with all that it needs, driven through its op
+//! tables.
 //!
 //! Invariant: objects are closed in the order that libfabric asks for, and each answers that it has closed.
 
-use crate::installed_stand_in as stand_in;
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::query::{Hints, offers};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::ofi::{Info, Library};
+use pelago_fabric_testkit::fake_libfabric;
 use std::cell::RefCell;
 use std::ptr::{null_mut, without_provenance_mut};
 
 /// The library.
 pub fn library() -> &'static Library {
-    Library::open(Some(&stand_in::library())).unwrap()
+    fake_libfabric::install()
 }
 
 /// What fits every provider.
@@ -136,7 +137,8 @@ impl Side {
         let raw = info.as_ptr();
         // SAFETY: the entry is the library's; what is opened first is what the next one needs.
         unsafe {
-            let fabric = opened(|place| (library().fi_fabric)((*raw).fabric_attr, place, null_mut()));
+            let fabric =
+                opened(|place| (library().functions.fi_fabric)((*raw).fabric_attr, place, null_mut()));
             let domain = opened(|place| fi_domain(fabric, raw, place, null_mut()));
             Side::within(info, fabric, domain, options, true)
         }
@@ -425,7 +427,7 @@ impl Side {
 
 /// The descriptor of a region.
 pub fn descriptor(region: *mut fid_mr) -> *mut c_void {
-    // SAFETY: tests ask for open regions, and objects of the stand-in are never freed.
+    // SAFETY: tests ask for open regions, and objects of the library are never freed.
     unsafe { fi_mr_desc(region) }
 }
 

@@ -1,12 +1,12 @@
 //! Endpoints that belong to no job, or to another one: they reach no memory of a job, and nobody hears their
 //! messages, though a provider serves everybody.
 
-use crate::installed_stand_in;
-use crate::stand_in::side::{Context, Options, Side, There, Told, descriptor};
+use crate::side::{Context, Options, Side, There, Told, descriptor};
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::{Completion, Event, Key, Provider, Put, Remote, Secret, Status};
+use pelago_fabric_testkit::fake_libfabric;
 use std::ptr::{NonNull, null_mut};
 
 const KEY: Key = 0;
@@ -19,7 +19,7 @@ const ROUNDS: usize = 1000;
 /// A job of two PEs, PE 0 with memory that its members may reach.
 fn job(provider: &str, memory: &mut [u64]) -> [Ofi; 2] {
     let secret = Secret::draw().unwrap();
-    let (library, providers) = (Some(installed_stand_in::library()), vec![provider.to_owned()]);
+    let (library, providers) = (Some(fake_libfabric::install().path().to_owned()), vec![provider.to_owned()]);
     let choice = Choice { library, providers, ..Choice::default() };
     let mut job = [0, 1].map(|me| Ofi::open(me, 2, &choice, secret).unwrap());
     let addresses = job.each_ref().map(|endpoint| endpoint.address().unwrap());
