@@ -23,6 +23,8 @@ pub mod inject;
 #[cfg(not(loom))]
 pub mod ofi;
 #[cfg(not(loom))]
+mod opening;
+#[cfg(not(loom))]
 mod operation;
 #[cfg(not(loom))]
 pub mod secret;
@@ -41,6 +43,8 @@ pub mod unquiet;
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Inject, Net, NetInject, Never, Provider};
+#[cfg(not(loom))]
+pub use opening::{Open, Opening, ProviderInfo};
 #[cfg(not(loom))]
 pub use operation::{Amo, Completion, Get, Put, Signal};
 #[cfg(not(loom))]

@@ -78,7 +78,7 @@ impl Seat {
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
     // Before anybody else waits for its PEs.
     Preferences::new(settings)?;
-    if matches!(settings.fabric, FabricKind::Auto | FabricKind::Ofi) {
+    if matches!(settings.fabric, FabricKind::Auto | FabricKind::Provider("ofi")) {
         // Before a launcher's library starts threads.
         lighten_endpoints();
     }
@@ -113,7 +113,7 @@ pub(crate) fn seats(membership: Membership, settings: &Settings) -> Result<Vec<S
         // Before anybody waits for it.
         shm.place(0..each, layout(settings, n_pes))?;
     }
-    let is_asked_for = matches!(settings.fabric, FabricKind::Ofi | FabricKind::Tcp);
+    let is_asked_for = matches!(settings.fabric, FabricKind::Provider(_));
     let is_net_for_all = is_asked_for && settings.route == RouteKind::Net;
     let card = own_card(&job, &shm, settings)?;
     let is_first_enough = hint == Hint::OneNode && !is_net_for_all;
