@@ -1,7 +1,7 @@
 //! The conformance suite on the provider `ofi`: over the fake libfabric, and over libfabric (full tier).
 
 use pelago_fabric::ofi::{Choice, Ofi};
-use pelago_fabric::{Net, Provider, Secret};
+use pelago_fabric::{Net, Provider, ProviderInfo, Secret};
 use pelago_fabric_testkit::conformance::{Group, Harness};
 use pelago_fabric_testkit::{conformance, fake_libfabric};
 
@@ -51,6 +51,7 @@ impl Harness for Dispatched {
     fn open(n_pes: usize) -> Group<Net> {
         let group = Plain::open(n_pes).map(Net::Ofi);
         assert!(group.endpoints().iter().all(|net| net.name() == Ofi::NAME));
+        assert!(ProviderInfo::named(Ofi::NAME).is_some_and(|provider| provider.open.is_some()));
         group
     }
 }

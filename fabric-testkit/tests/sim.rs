@@ -2,7 +2,7 @@
 //! reorder, delay and refuse. `PELAGO_SIM_SEED` chooses one seed.
 
 use pelago_fabric::sim::{Sim, SimParams};
-use pelago_fabric::{Net, Provider};
+use pelago_fabric::{Net, Provider, ProviderInfo};
 use pelago_fabric_testkit::conformance;
 use pelago_fabric_testkit::conformance::{Group, Harness};
 use std::cell::Cell;
@@ -63,6 +63,7 @@ impl Harness for Dispatched {
     fn open(n_pes: usize) -> Group<Net> {
         let group = SimModel::open(n_pes).map(Net::Sim);
         assert!(group.endpoints().iter().all(|net| net.name() == Sim::NAME));
+        assert!(ProviderInfo::named(Sim::NAME).is_some_and(|provider| provider.open.is_none()));
         group
     }
 }

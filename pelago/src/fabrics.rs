@@ -170,7 +170,8 @@ mod tests {
         let opened = Net::PROVIDERS.iter().filter(|provider| provider.open.is_some());
         let (mut words, mut opened): (Vec<_>, Vec<_>) =
             (words.collect(), opened.map(|provider| provider.name).collect());
-        (words.sort_unstable(), opened.sort_unstable());
+        words.sort_unstable();
+        opened.sort_unstable();
         assert_eq!(words, opened);
         for name in opened {
             let pair = ("PELAGO_FABRIC".to_owned(), name.to_owned());

@@ -139,7 +139,7 @@ rules! { $
         a_flush_tells_of_unreported_puts;
 }
 
-/// Makes a module for each harness, with a `#[test]` for every rule of the [suite](crate::conformance):
+/// Makes a module for each harness, with a `#[test]` for every rule of the [suite](mod@crate::conformance):
 /// `conformance! { module: Harness, ... }`. Attributes before a module stay there, as `#[cfg(...)]`.
 #[macro_export]
 macro_rules! conformance {
