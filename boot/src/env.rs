@@ -56,10 +56,8 @@ pub enum FabricKind {
     Auto,
     /// The node's memory.
     Shm,
-    /// Libfabric.
-    Ofi,
-    /// Connections of our own over TCP.
-    Tcp,
+    /// The provider of this name.
+    Provider(&'static str),
 }
 
 /// How the memory that collective operations synchronise on is used again.

@@ -4,6 +4,7 @@
 //! provider can start beside all its other calls, without their lock, it hands out as its [`Inject`].
 
 use crate::amo::AtomicKind;
+use crate::opening::ProviderInfo;
 use crate::operation::{Amo, Get, Put, Signal};
 use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Status};
 use std::hint::unreachable_unchecked;
@@ -319,16 +320,26 @@ impl Inject for Never {
     }
 }
 
-/// Writes the enums of all providers and their dispatch: one line a provider, one `match` a call.
+/// Writes the enums of all providers, their dispatch and their list: one line a provider, one `match` a call.
+/// `opened by` names the function that opens the endpoints of a process by an `Opening`.
 macro_rules! providers {
-    ($($(#[$doc:meta])* $variant:ident($provider:ty)),+ $(,)?) => {
+    (@open $variant:ident) => {
+        None
+    };
+    (@open $variant:ident $open:path) => {
+        Some(|opening| Ok($open(opening)?.into_iter().map(Net::$variant).collect()))
+    };
+    ($($(#[$doc:meta])* $variant:ident($provider:ty) $(opened by $open:path)?),+ $(,)?) => {
         /// The provider in use, chosen at run time.
         #[expect(clippy::large_enum_variant, reason = "there is one a channel, which keeps it where it is")]
         pub enum Net { $($(#[$doc])* $variant($provider)),+ }
 
         impl Net {
-            /// The names of all providers in this build.
-            pub const NAMES: &'static [&'static str] = &[$(<$provider>::NAME),+];
+            /// All providers in this build.
+            pub const PROVIDERS: &'static [ProviderInfo] = &[$(ProviderInfo {
+                name: <$provider>::NAME,
+                open: providers!(@open $variant $($open)?),
+            }),+];
 
             /// The name of the provider in use.
             pub fn name(&self) -> &'static str {
@@ -554,12 +565,10 @@ macro_rules! providers {
 providers! {
     /// Mapped memory of the PEs of one node.
     Shm(crate::shm::Shm),
-    /// The smallest provider that keeps the contract, inside one process.
-    Template(crate::template::Template),
     /// Libfabric.
-    Ofi(crate::ofi::Ofi),
+    Ofi(crate::ofi::Ofi) opened by crate::ofi::Ofi::of_process,
     /// Connections over TCP.
-    Tcp(crate::tcp::Tcp),
+    Tcp(crate::tcp::Tcp) opened by crate::tcp::Tcp::of_process,
     /// A simulated network inside one process, every run of which can be replayed.
     Sim(crate::sim::Sim),
 }

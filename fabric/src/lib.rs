@@ -5,9 +5,9 @@
 //! completion counters, small puts whose source is free at return, atomics, and messages. Operations are
 //! values ([`Put`], [`Get`], [`Amo`]); a provider may [`Inject`] short ones beside its other calls
 //! ([`inject`]). It asks for no more than a partitioned global address space needs. An enum dispatches
-//! ([`Net`]), so there is neither `dyn` nor a type parameter through the layers above. `template.rs` is
-//! the smallest provider that keeps the contract; the suite in `tests/providers/conformance/mod.rs` runs
-//! every rule on every provider.
+//! ([`Net`]), so there is neither `dyn` nor a type parameter through the layers above. The crate
+//! `pelago-fabric-testkit` has the smallest provider that keeps the contract, to start a new one from, and
+//! the conformance suite, which runs every rule on every provider.
 //!
 //! This crate knows nothing of how processes become a job: a provider gives its address as bytes, and the
 //! caller carries it to the others.
@@ -23,6 +23,8 @@ pub mod inject;
 #[cfg(not(loom))]
 pub mod ofi;
 #[cfg(not(loom))]
+mod opening;
+#[cfg(not(loom))]
 mod operation;
 #[cfg(not(loom))]
 pub mod secret;
@@ -32,8 +34,6 @@ pub mod sim;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod tcp;
-#[cfg(not(loom))]
-pub mod template;
 pub mod threads;
 pub mod trylock;
 pub mod types;
@@ -43,6 +43,8 @@ pub mod unquiet;
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Inject, Net, NetInject, Never, Provider};
+#[cfg(not(loom))]
+pub use opening::{Open, Opening, ProviderInfo};
 #[cfg(not(loom))]
 pub use operation::{Amo, Completion, Get, Put, Signal};
 #[cfg(not(loom))]

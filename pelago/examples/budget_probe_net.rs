@@ -41,7 +41,7 @@ fn quiet_net(world: &World) {
 fn main() -> pelago::Result<()> {
     let world = World::init()?;
     let fabric = world.fabric();
-    assert!(fabric.as_ref().is_some_and(|name| name.contains("hollow")), "counted over {fabric:?}");
+    assert!(fabric.as_ref().is_some_and(|name| name.contains("null")), "counted over {fabric:?}");
     let array = world.alloc::<u64>(64)?;
     let context = world.context(ContextKind::Private)?;
     let through = array.via(&context);

@@ -87,7 +87,7 @@ impl PendingPe {
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
     // Before anybody else waits for its PEs.
     preferences(settings)?;
-    if matches!(settings.fabric, FabricKind::Auto | FabricKind::Ofi) {
+    if matches!(settings.fabric, FabricKind::Auto | FabricKind::Provider("ofi")) {
         // Before a launcher's library starts threads.
         lighten_endpoints();
     }
@@ -122,7 +122,7 @@ pub(crate) fn pending_pes(membership: Membership, settings: &Settings) -> Result
         // Before anybody waits for it.
         shm.place(0..each, layout(settings, n_pes))?;
     }
-    let is_asked_for = matches!(settings.fabric, FabricKind::Ofi | FabricKind::Tcp);
+    let is_asked_for = matches!(settings.fabric, FabricKind::Provider(_));
     let is_net_for_all = is_asked_for && settings.route == RouteKind::Net;
     let card = own_card(&job, &shm, settings)?;
     let is_first_enough = hint == Hint::OneNode && !is_net_for_all;

@@ -88,18 +88,17 @@ const SHMEM_NODES_BUDGETS: [Budget; 7] = [
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
 ];
 
-/// Over a net, at one PE that reaches its own memory through the provider `hollow` of the stand-in for
-/// libfabric (`fabric/examples/ofi_stand_in/hollow.rs`); the probes stand in
-/// `pelago/examples/budget_probe_net.rs`.
+/// Over a net, at one PE that reaches its own memory through the provider `null` of the fake libfabric
+/// (`fabric-testkit/src/fake_libfabric/null.rs`); the probes stand in `pelago/examples/budget_probe_net.rs`.
 const NET_BUDGETS: [Budget; 6] = [
     Budget {
         probe: "put_net",
-        instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
+        instructions: 40 + NULL_WRITE_INSTRUCTIONS,
         what: "put of one element over libfabric, 6 in its fi_writemsg",
     },
     Budget {
         probe: "put_context_net",
-        instructions: 40 + HOLLOW_WRITE_INSTRUCTIONS,
+        instructions: 40 + NULL_WRITE_INSTRUCTIONS,
         what: "the same through a context",
     },
     Budget {
@@ -124,12 +123,12 @@ const NET_BUDGETS: [Budget; 6] = [
 const SHMEM_NET_BUDGETS: [Budget; 4] = [
     Budget {
         probe: "shmem_int_p",
-        instructions: 60 + HOLLOW_WRITE_INSTRUCTIONS,
+        instructions: 60 + NULL_WRITE_INSTRUCTIONS,
         what: "put of one element over libfabric, 6 in its fi_writemsg",
     },
     Budget {
         probe: "shmem_int_g",
-        instructions: 80 + HOLLOW_READ_INSTRUCTIONS,
+        instructions: 80 + NULL_READ_INSTRUCTIONS,
         what: "get of one element, 8 in fi_readmsg and fi_cntr_read",
     },
     Budget { probe: "shmem_quiet", instructions: 12, what: "quiet with nothing outstanding" },
@@ -143,11 +142,11 @@ const TCP_BUDGETS: [Budget; 2] = [
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
 ];
 
-/// Instructions of the function of the hollow library that a put calls, `fi_writemsg`.
-const HOLLOW_WRITE_INSTRUCTIONS: u64 = 6;
+/// Instructions of the function of the null provider that a put calls, `fi_writemsg`.
+const NULL_WRITE_INSTRUCTIONS: u64 = 6;
 
 /// The same of those that a get calls, `fi_readmsg` and `fi_cntr_read`.
-const HOLLOW_READ_INSTRUCTIONS: u64 = 8;
+const NULL_READ_INSTRUCTIONS: u64 = 8;
 
 /// Seconds of real time that the probe program may take, preparation included.
 const DEADLINE_SECONDS: u32 = 60;
@@ -211,18 +210,19 @@ pub fn run(json: bool) -> Result<()> {
 
 /// The packages and examples that the probes need, built in one call with the library that is installed: its
 /// dependencies then have the same features for all of them, and are compiled once.
-const PROBES: [&str; 11] = [
+const PROBES: [&str; 12] = [
     "--release",
     "--lib",
     "--package=pelago",
     "--package=pelago-fabric",
+    "--package=pelago-fabric-testkit",
     "--package=pelago-shmem",
     "--package=pelago-boot",
     "--example=budget_probe",
     "--example=budget_probe_net",
     "--example=budget_probe_nodes",
     "--example=launch",
-    "--example=ofi_stand_in",
+    "--example=fake_libfabric",
 ];
 
 /// What a call of cargo has built, as its messages tell.
@@ -249,11 +249,11 @@ impl Built {
     }
 }
 
-/// A program of probes over a net, which opens the stand-in instead of libfabric.
+/// A program of probes over a net, which opens the fake libfabric in place of libfabric.
 fn over_net(built: &Built, program: &Path) -> Result<Command> {
     let mut program = Command::new(program);
     program.env("PELAGO_ROUTE", "net").env("PELAGO_FABRIC", "ofi");
-    program.env("PELAGO_OFI_LIBRARY", built.example("ofi_stand_in")?).env("PELAGO_OFI_PROVIDER", "hollow");
+    program.env("PELAGO_OFI_LIBRARY", built.example("fake_libfabric")?).env("PELAGO_OFI_PROVIDER", "null");
     // What it would wait for never arrives.
     program.env("BUDGET_COLLECTIVES", "no");
     Ok(program)

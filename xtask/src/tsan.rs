@@ -34,14 +34,14 @@ const MODULES: [&str; 15] = [
     "vis::",
 ];
 /// The kinds of jobs that are not run: processes, simulations, whose threads take turns, and those over the
-/// stand-in for libfabric.
+/// fake libfabric.
 const OTHER_KINDS: [&str; 8] = [
     "::sim",
     "::hybrid",
     "::net",
     "::processes",
     "::threads_of_processes",
-    "::stand_in",
+    "::fake_libfabric",
     "litmus::",
     "what_is_quiet_has_arrived",
 ];

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{BarrierKind, CollFormKind, FabricKind, HeapSize, RouteKind, SyncMemoryKind};
+use super::{BarrierKind, CollFormKind, FabricKind, HeapSize, RouteKind, SyncMemoryKind, TABLE};
 
 /// The most PEs that a process can have.
 const PES_MAX: usize = 4096;
@@ -90,13 +90,14 @@ pub(super) fn route(text: &str) -> Option<RouteKind> {
     }
 }
 
+/// A provider is known by its name in what the row of the setting says that it accepts.
 pub(super) fn fabric(text: &str) -> Option<FabricKind> {
-    match text.to_ascii_lowercase().as_str() {
+    let row = TABLE.iter().find(|row| row.name == "PELAGO_FABRIC")?;
+    let mut accepted = row.accepts.split([' ', ',']).filter(|word| !["", "or"].contains(word));
+    match accepted.find(|word| word.eq_ignore_ascii_case(text))? {
         "auto" => Some(FabricKind::Auto),
         "shm" => Some(FabricKind::Shm),
-        "ofi" => Some(FabricKind::Ofi),
-        "tcp" => Some(FabricKind::Tcp),
-        _ => None,
+        name => Some(FabricKind::Provider(name)),
     }
 }
 

@@ -138,12 +138,16 @@ fn survey(choice: &Choice) -> Result<Survey, OfiError> {
 
 /// What is used, where `fast` says whether libfabric serves on a fast network; `None` if there is none.
 fn used(settings: &Settings, fast: Option<bool>) -> String {
+    let asked = match settings.fabric {
+        FabricKind::Provider(name) => format!("PELAGO_FABRIC={name}"),
+        _ => String::new(),
+    };
     let (provider, why) = match (settings.fabric, fast) {
         (FabricKind::Shm, _) => {
             return "memory alone: all PEs must be on one node (PELAGO_FABRIC=shm)".to_owned();
         }
-        (FabricKind::Tcp, _) => ("tcp", "PELAGO_FABRIC=tcp"),
-        (FabricKind::Ofi, _) => ("libfabric", "PELAGO_FABRIC=ofi"),
+        (FabricKind::Provider("ofi"), _) => ("libfabric", &*asked),
+        (FabricKind::Provider(name), _) => (name, &*asked),
         (FabricKind::Auto, Some(true)) => ("libfabric", "this machine has a fast network; if all have it"),
         (FabricKind::Auto, Some(false)) => {
             ("tcp", "this machine has a fast network, but libfabric does not serve there")

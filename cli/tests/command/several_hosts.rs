@@ -1,4 +1,4 @@
-//! Jobs of several hosts under `pelago run`. The hosts are all this machine, reached by a stand-in for ssh
+//! Jobs of several hosts under `pelago run`. The hosts are all this machine, reached by a fake ssh
 //! that runs the command with an environment of its own; what else two hosts have, `namespaces` tests.
 
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::jobs::assert_hello;
 use super::process::{Ended, Started, pelago, variable, wait_until, words};
 
-/// The stand-in for ssh.
+/// The fake ssh.
 pub const NEARBY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/nearby.sh");
 /// The first bytes of an agent.
 const GREETING: &str = concat!("\npelago agent ", env!("CARGO_PKG_VERSION"), "\n");

@@ -226,7 +226,7 @@ impl Domain {
         let (library, info) = (offer.info.library(), offer.info.as_ptr());
         let (mut fabric, mut domain, mut av) = (null_mut(), null_mut(), null_mut());
         // SAFETY: the attributes are those of the entry that the library has given; the place is ours.
-        let code = unsafe { (library.fi_fabric)((*info).fabric_attr, &mut fabric, null_mut()) };
+        let code = unsafe { (library.functions.fi_fabric)((*info).fabric_attr, &mut fabric, null_mut()) };
         let fabric = opened(library, "opening a fabric", code, fabric)?;
         // SAFETY: the fabric is open, the entry is one of its provider's; the place is ours.
         let code = unsafe { fi_domain(fabric.as_ptr(), info, &mut domain, null_mut()) };

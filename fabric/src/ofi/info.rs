@@ -38,7 +38,7 @@ impl Info {
     /// `entry` is null or an entry that the library has allocated.
     pub(super) unsafe fn copy_of(library: &'static Library, entry: *const fi_info) -> Result<Info, OfiError> {
         // SAFETY: the caller promises null or an entry of this library.
-        let copy = NonNull::new(unsafe { (library.fi_dupinfo)(entry) });
+        let copy = NonNull::new(unsafe { (library.functions.fi_dupinfo)(entry) });
         let attributes = copy.filter(|copy| {
             // SAFETY: the library has just allocated this entry.
             let copy = unsafe { copy.as_ref() };
@@ -110,7 +110,7 @@ impl Info {
 impl Drop for Info {
     fn drop(&mut self) {
         // SAFETY: the entry is the library's, has no successor, and this value was its only owner.
-        unsafe { (self.library.fi_freeinfo)(self.entry.as_ptr()) }
+        unsafe { (self.library.functions.fi_freeinfo)(self.entry.as_ptr()) }
     }
 }
 

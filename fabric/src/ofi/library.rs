@@ -1,4 +1,5 @@
-//! The shared library `libfabric.so.1`, opened at run time.
+//! The shared library `libfabric.so.1`, opened at run time, or a library in its place that is part of the
+//! program.
 //!
 //! Invariant: a library is opened once a process and never closed, since its providers keep threads and
 //! handlers of their own; so a reference to it lives for ever. Functions are taken in the default version of
@@ -43,9 +44,10 @@ impl OfiError {
 }
 
 /// The functions that libfabric exports; all others hang in tables of its objects (`sys`).
-pub struct Library {
-    path: String,
-    version: u32,
+#[derive(Clone, Copy)]
+pub struct Functions {
+    /// The version of the library: `fi_version(3)`.
+    pub fi_version: unsafe extern "C" fn() -> u32,
     /// Lists what providers offer: `fi_getinfo(3)`.
     pub fi_getinfo: unsafe extern "C" fn(
         version: u32,
@@ -65,13 +67,23 @@ pub struct Library {
         fabric: *mut *mut fid_fabric,
         context: *mut c_void,
     ) -> c_int,
-    fi_strerror: unsafe extern "C" fn(error: c_int) -> *const c_char,
-    fi_tostr_r: unsafe extern "C" fn(
+    /// What an error number means: `fi_strerror(3)`.
+    pub fi_strerror: unsafe extern "C" fn(error: c_int) -> *const c_char,
+    /// Writes a value as text: `fi_tostr_r(3)`.
+    pub fi_tostr_r: unsafe extern "C" fn(
         buffer: *mut c_char,
         bytes: usize,
         data: *const c_void,
         kind: fi_type,
     ) -> *mut c_char,
+}
+
+/// A library that is open: libfabric, or what is used in its place.
+pub struct Library {
+    path: String,
+    version: u32,
+    /// What it exports.
+    pub functions: Functions,
 }
 
 impl Library {
@@ -92,6 +104,24 @@ impl Library {
         Ok(library)
     }
 
+    /// Makes a library that is part of this program known by a name. [`Library::open`] takes the name from
+    /// then on in place of a path, and so does `PELAGO_OFI_LIBRARY`. The first library of a name stays.
+    ///
+    /// # Safety
+    /// The functions keep what libfabric's manual pages promise.
+    pub unsafe fn built_in(name: &str, functions: Functions) -> &'static Library {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = open.iter().find(|library| library.path == name) {
+            return library;
+        }
+        // SAFETY: the caller promises the function, which has no arguments and no preconditions.
+        let version = unsafe { (functions.fi_version)() };
+        assert!(version >= API_VERSION, "a library for tests speaks version 1.17 or newer");
+        let library: &Library = Box::leak(Box::new(Library { path: name.to_owned(), version, functions }));
+        open.push(library);
+        library
+    }
+
     /// Where it was looked for: the path given, or the name.
     pub fn path(&self) -> &str {
         &self.path
@@ -107,7 +137,7 @@ impl Library {
         let code = c_int::try_from(code.unsigned_abs()).unwrap_or(c_int::MAX);
         // SAFETY: libfabric answers any number with a string that lives as long as the library, which is for
         // ever.
-        unsafe { text_at((self.fi_strerror)(code)) }
+        unsafe { text_at((self.functions.fi_strerror)(code)) }
     }
 
     /// How libfabric writes a value, a set of bits for instance.
@@ -119,7 +149,7 @@ impl Library {
         // SAFETY: the caller promises the data; the buffer is ours and as long as said, and libfabric ends
         // what it writes there with a zero, which is also at the end of the buffer from the start.
         unsafe {
-            (self.fi_tostr_r)(buffer.as_mut_ptr(), buffer.len() - 1, data, kind);
+            (self.functions.fi_tostr_r)(buffer.as_mut_ptr(), buffer.len() - 1, data, kind);
             text_at(buffer.as_ptr())
         }
     }
@@ -163,14 +193,14 @@ fn load(path: &str) -> Result<Library, OfiError> {
     // functions, `fi_version` in every version, the others since 1.17, which is asked for first. A copy of
     // nothing is an empty entry.
     unsafe {
-        let version = function::<unsafe extern "C" fn() -> u32>(handle, c"fi_version").map_err(missing)?();
+        let fi_version: unsafe extern "C" fn() -> u32 = function(handle, c"fi_version").map_err(missing)?;
+        let version = fi_version();
         if version < API_VERSION {
             let (major, minor) = parts(version);
             return Err(failed(format!("it is version {major}.{minor}, older than 1.17"), REMEDY_OLD));
         }
-        let library = Library {
-            path: path.to_owned(),
-            version,
+        let functions = Functions {
+            fi_version,
             fi_getinfo: function(handle, c"fi_getinfo").map_err(missing)?,
             fi_freeinfo: function(handle, c"fi_freeinfo").map_err(missing)?,
             fi_dupinfo: function(handle, c"fi_dupinfo").map_err(missing)?,
@@ -179,11 +209,11 @@ fn load(path: &str) -> Result<Library, OfiError> {
             fi_tostr_r: function(handle, c"fi_tostr_r").map_err(missing)?,
         };
         // The first call of these looks for all providers.
-        let info = (library.fi_dupinfo)(std::ptr::null());
+        let info = (functions.fi_dupinfo)(std::ptr::null());
         if !info.is_null() {
-            (library.fi_freeinfo)(info);
+            (functions.fi_freeinfo)(info);
         }
-        Ok(library)
+        Ok(Library { path: path.to_owned(), version, functions })
     }
 }
 

@@ -30,7 +30,7 @@ mod unmapping;
 pub use domain::{Choice, usable};
 pub use environment::lighten_endpoints;
 pub use info::Info;
-pub use library::{API_VERSION, Library, OfiError};
+pub use library::{API_VERSION, Functions, Library, OfiError};
 pub use prepared::OfiInject;
 pub use provider::Ofi;
 pub use survey::{Find, Standing, Survey};

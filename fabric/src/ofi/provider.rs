@@ -19,6 +19,7 @@ use super::slots::{BUFFER_BYTES, Kind, Slot, Slots};
 use super::sys::*;
 use crate::amo::{AtomicKind, AtomicOp};
 use crate::contract::Provider;
+use crate::opening::Opening;
 use crate::operation::{Amo, Get, Put};
 use crate::secret::Secret;
 use crate::sync::{AtomicU64, Ordering};
@@ -65,6 +66,15 @@ pub struct Ofi {
 unsafe impl Send for Ofi {}
 
 impl Ofi {
+    /// Opens an endpoint for each PE of a process.
+    ///
+    /// # Errors
+    /// Those of [`Ofi::open`].
+    pub fn of_process(opening: &Opening) -> FabricResult<Vec<Ofi>> {
+        let choice = Choice { is_local: opening.is_local, ..opening.ofi.clone() };
+        opening.pes().map(|pe| Ofi::open(pe, opening.n_pes, &choice, opening.secret)).collect()
+    }
+
     /// Opens the endpoint of PE `me` of `n_pes`, over the best of libfabric's offers that fits the choice,
     /// for the members of the job that has this secret.
     ///

@@ -214,7 +214,7 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
     let source = source.map_err(|_| library.error("fi_getinfo", libc::EINVAL.into(), remedy))?;
     let (node, flags) = source.as_ref().map_or((ptr::null(), 0), |source| (source.as_ptr(), FI_SOURCE));
     let mut list = ptr::null_mut();
-    let (wanted, getinfo) = (entry.as_ptr(), library.fi_getinfo);
+    let (wanted, getinfo) = (entry.as_ptr(), library.functions.fi_getinfo);
     // SAFETY: the node is null or ends with a zero, the hints are an entry of this library, the list is ours.
     let code = unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) };
     if code == -FI_ENODATA {
@@ -233,7 +233,7 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
         next = unsafe { (*next).next };
     }
     // SAFETY: the list is the library's and nobody holds on to its entries: the offers have copies.
-    unsafe { (library.fi_freeinfo)(list) };
+    unsafe { (library.functions.fi_freeinfo)(list) };
     let mut offers: Vec<_> = offers.into_iter().collect::<Result<_, OfiError>>()?;
     // Layered providers answer for every network of a card, whatever the hints say.
     offers.retain(|offer| {

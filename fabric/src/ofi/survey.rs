@@ -313,7 +313,7 @@ fn file_of(library: &Library) -> Option<PathBuf> {
     // SAFETY: any address may be asked about; the answer is ours, and its name, if there is one, is a string
     // of the linker that stays as long as the library, which is for ever.
     let name = unsafe {
-        match libc::dladdr(library.fi_getinfo as *const libc::c_void, &mut found) {
+        match libc::dladdr(library.functions.fi_getinfo as *const libc::c_void, &mut found) {
             0 => String::new(),
             _ => text_at(found.dli_fname),
         }

@@ -11,6 +11,7 @@ use super::send_queue::{Data, PendingReply, Source};
 use crate::amo::{Atomic, AtomicKind, write_word};
 use crate::contract::Provider;
 use crate::copy;
+use crate::opening::Opening;
 use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
 use crate::types::{Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
@@ -41,6 +42,15 @@ pub struct Tcp {
 }
 
 impl Tcp {
+    /// Opens an endpoint for each PE of a process.
+    ///
+    /// # Errors
+    /// Those of [`Tcp::open`].
+    pub fn of_process(opening: &Opening) -> FabricResult<Vec<Tcp>> {
+        let choice = TcpChoice { is_local: opening.is_local, ..opening.tcp.clone() };
+        Tcp::open(opening.process, opening.pes_per_process, opening.n_pes, &choice, opening.secret)
+    }
+
     /// Opens the endpoints of the PEs of process `process` of a job of `n_pes` PEs, with `each` PEs a
     /// process.
     ///

@@ -142,7 +142,7 @@ mod installed {
         // order.
         unsafe {
             let attributes = copy.entry().fabric_attr;
-            assert_eq!((library().fi_fabric)(attributes, &mut fabric, std::ptr::null_mut()), 0);
+            assert_eq!((library().functions.fi_fabric)(attributes, &mut fabric, std::ptr::null_mut()), 0);
             assert_eq!(fi_domain(fabric, copy.as_ptr(), &mut domain, std::ptr::null_mut()), 0);
             let mut attributes = Padded::<fi_atomic_attr>::zeroed();
             let asked = fi_query_atomic(domain, FI_UINT64, FI_SUM, attributes.as_mut_ptr(), FI_FETCH_ATOMIC);

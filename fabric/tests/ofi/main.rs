@@ -1,11 +1,6 @@
-//! libfabric: opening it, its binding against the headers (full tier), and the stand-in that other
-//! tests use in its place.
-
-#[path = "../common/stand_in.rs"]
-mod installed_stand_in;
+//! libfabric: opening it, and its binding against the headers (full tier). What goes on over it is tested by
+//! the crate `pelago-fabric-testkit`, over a fake libfabric.
 
 #[cfg(feature = "full")]
 mod layout;
 mod library;
-mod stand_in;
-mod strangers;

@@ -1,9 +1,5 @@
-//! The providers: the conformance suite on each of them, and what is particular to shared memory and to
-//! the simulated network.
+//! What is particular to shared memory and to the simulated network. The rules that all providers keep are
+//! tested by the crate `pelago-fabric-testkit`.
 
-#[path = "../common/stand_in.rs"]
-mod stand_in;
-
-mod conformance;
 mod shm;
 mod sim;

@@ -10,7 +10,7 @@ use crate::job::business_card::{BusinessCard, Offer};
 use pelago_boot::{FabricKind, Job, Settings};
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::tcp::{Tcp, TcpChoice};
-use pelago_fabric::{FabricError, FabricResult, Net, Provider, Secret};
+use pelago_fabric::{FabricError, FabricResult, Net, Opening, Provider, ProviderInfo, Secret};
 use std::fs::read_dir;
 
 /// Where the kernel lists the adapters of fast networks: InfiniBand, RoCE, Omni-Path, EFA; Slingshot.
@@ -47,25 +47,28 @@ impl Fabric {
 /// Opens the fabrics that the settings ask for, in order of preference: an endpoint for each PE of this
 /// process.
 pub(crate) fn open(job: &Job, is_local: bool, secret: Secret, settings: &Settings) -> Vec<Fabric> {
-    let (first, each) = (job.first_pe(), job.pes_per_process());
-    let n_pes = job.size() * each;
-    let libfabric = |choice: Choice| {
-        let choice = Choice { is_local, ..choice };
-        let open = |pe| Ofi::open(pe, n_pes, &choice, secret).map(Net::Ofi);
-        Fabric::of((first..first + each).map(open).collect())
+    let pes_per_process = job.pes_per_process();
+    let (interface, encrypts) = (settings.tcp_interface.clone(), settings.tcp_encrypt);
+    let opening = Opening {
+        process: job.rank(),
+        pes_per_process,
+        n_pes: job.size() * pes_per_process,
+        is_local,
+        secret,
+        ofi: choice(settings),
+        tcp: TcpChoice { interface, encrypts, ..TcpChoice::default() },
     };
-    let tcp = || {
-        let (interface, encrypts) = (settings.tcp_interface.clone(), settings.tcp_encrypt);
-        let choice = TcpChoice { interface, is_local, encrypts };
-        let endpoints = Tcp::open(job.rank(), each, n_pes, &choice, secret);
-        Fabric::of(endpoints.map(|endpoints| endpoints.into_iter().map(Net::Tcp).collect()))
+    let by_name = |name, opening: &Opening| {
+        let open = ProviderInfo::named(name).and_then(|provider| provider.open);
+        Fabric::of(open.expect("the setting accepts providers that processes open")(opening))
     };
     match settings.fabric {
-        FabricKind::Ofi => vec![libfabric(choice(settings))],
-        FabricKind::Tcp => vec![tcp()],
+        FabricKind::Provider(name) => vec![by_name(name, &opening)],
         FabricKind::Auto | FabricKind::Shm => {
-            let fast = fast_choice(settings).map(libfabric).filter(|fabric| fabric.endpoints.is_ok());
-            fast.into_iter().chain([tcp()]).collect()
+            let fast = fast_choice(settings)
+                .map(|ofi| by_name(Ofi::NAME, &Opening { ofi, ..opening.clone() }))
+                .filter(|fabric| fabric.endpoints.is_ok());
+            fast.into_iter().chain([by_name(Tcp::NAME, &opening)]).collect()
         }
     }
 }
@@ -158,6 +161,24 @@ mod tests {
             obstacle: if is_open { String::new() } else { "no adapter".to_owned() },
         };
         BusinessCard { pes: 1, fabrics: offers.iter().map(offer).collect(), ..BusinessCard::default() }
+    }
+
+    /// The names in the row of PELAGO_FABRIC are those of the providers that a process opens.
+    #[test]
+    fn the_setting_accepts_the_providers_that_a_process_opens() {
+        let rows = pelago_boot::settings_table();
+        let accepts = rows.iter().find(|row| row.name == "PELAGO_FABRIC").unwrap().accepts;
+        let words = accepts.split([' ', ',']).filter(|word| !["", "or", "auto", "shm"].contains(word));
+        let opened = Net::PROVIDERS.iter().filter(|provider| provider.open.is_some());
+        let (mut words, mut opened): (Vec<_>, Vec<_>) =
+            (words.collect(), opened.map(|provider| provider.name).collect());
+        words.sort_unstable();
+        opened.sort_unstable();
+        assert_eq!(words, opened);
+        for name in opened {
+            let pair = ("PELAGO_FABRIC".to_owned(), name.to_owned());
+            assert_eq!(Settings::from_pairs([pair]).unwrap().fabric, FabricKind::Provider(name));
+        }
     }
 
     #[test]

@@ -4,22 +4,18 @@
 
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
-use std::sync::LazyLock;
-
-#[path = "../../../fabric/tests/common/stand_in.rs"]
-pub mod stand_in;
+use pelago_fabric_testkit::fake_libfabric;
 
 /// Simulated networks that each body runs on.
 const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
 /// A run of this test program with this variable repeats one simulation alone.
 const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 
-/// What the stand-in for libfabric looks like, in turn: providers that leave keys and order as they were
-/// chosen, or do not.
-pub const STAND_INS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
+/// Providers of the fake libfabric. They differ in who chooses keys, and in what they keep in order.
+pub const FAKE_PROVIDERS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
 
 /// `everywhere! { name(4): body; ... }` makes tests `name::threads`, `name::processes`,
-/// `name::threads_of_processes`, `name::net`, `name::stand_in`, `name::tcp`, `name::sim` and
+/// `name::threads_of_processes`, `name::net`, `name::fake_libfabric`, `name::tcp`, `name::sim` and
 /// `name::hybrid` of the function `body(&World)`; in the full tier also `name::ofi`, over libfabric, and
 /// `name::nodes` and `name::threads_of_nodes`, on two nodes with libfabric between them.
 #[macro_export]
@@ -64,10 +60,10 @@ macro_rules! everywhere {
             }
 
             #[test]
-            fn stand_in() {
+            fn fake_libfabric() {
                 let one_process = $n_pes.to_string();
-                for provider in $crate::common::STAND_INS {
-                    let settings = $crate::common::over_stand_in(&one_process, provider);
+                for provider in $crate::common::FAKE_PROVIDERS {
+                    let settings = $crate::common::over_fake_libfabric(&one_process, provider);
                     let report = pelago::try_processes!($n_pes, settings, BODY);
                     pelago::testing::expect_success(&report);
                 }
@@ -110,14 +106,13 @@ macro_rules! everywhere {
     };
 }
 
-/// Settings of one process with all PEs, over the stand-in for libfabric, which knows no other process.
-pub fn over_stand_in<'a>(n_pes: &'a str, provider: &'a str) -> [(&'a str, &'a str); 5] {
-    static LIBRARY: LazyLock<String> = LazyLock::new(stand_in::library);
+/// Settings of one process with all PEs, over the fake libfabric, which knows no other process.
+pub fn over_fake_libfabric<'a>(n_pes: &'a str, provider: &'a str) -> [(&'a str, &'a str); 5] {
     [
         ("PELAGO_PES_PER_PROCESS", n_pes),
         ("PELAGO_ROUTE", "net"),
         ("PELAGO_FABRIC", "ofi"),
-        ("PELAGO_OFI_LIBRARY", &LIBRARY),
+        ("PELAGO_OFI_LIBRARY", fake_libfabric::install().path()),
         ("PELAGO_OFI_PROVIDER", provider),
     ]
 }

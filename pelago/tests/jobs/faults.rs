@@ -190,7 +190,9 @@ fn nodes_that_cannot_reach_each_other_are_named() {
 fn fabrics_that_differ_are_named() {
     fn here() {}
     let place = pelago::testing::Place { function: std::any::type_name_of_val(&here), line: line!() };
-    let (library, one, other) = (crate::common::stand_in::library(), "plain", "like-verbs");
+    // Each process runs this test up to the job, and so knows the library as well.
+    let library = pelago_fabric_testkit::fake_libfabric::install().path();
+    let (one, other) = ("plain", "like-verbs");
     let settings = format!("PELAGO_ROUTE=net PELAGO_FABRIC=ofi PELAGO_OFI_LIBRARY='{library}'");
     let by_shell = |spec: &mut pelago::testing::JobSpec| {
         let provider = format!("$([ $PMI_RANK = 0 ] && echo {one} || echo {other})");

@@ -306,8 +306,8 @@ fn what_is_quiet_has_arrived() {
             world.barrier();
         }
     };
-    for provider in common::STAND_INS {
-        let settings = common::over_stand_in("2", provider);
+    for provider in common::FAKE_PROVIDERS {
+        let settings = common::over_fake_libfabric("2", provider);
         pelago::testing::expect_success(&pelago::try_processes!(2, settings, body));
     }
 }
@@ -343,8 +343,8 @@ fn what_a_binding_injects_has_arrived() {
         let is_plain = world.fabric().is_some_and(|fabric| fabric.contains("plain"));
         assert!(!is_plain || injected[1] >= 100, "gets are injected, as a rule: {injected:?}");
     };
-    for provider in common::STAND_INS {
-        let settings = common::over_stand_in("2", provider);
+    for provider in common::FAKE_PROVIDERS {
+        let settings = common::over_fake_libfabric("2", provider);
         pelago::testing::expect_success(&pelago::try_processes!(2, settings, body));
     }
 }

@@ -9,8 +9,9 @@ use super::Finding;
 use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not know each other.
-const LAYERS: [&[&str]; 5] = [
+const LAYERS: [&[&str]; 6] = [
     &["pelago-boot", "pelago-derive", "pelago-fabric", "pelago-schedule", "xtask"],
+    &["pelago-fabric-testkit"],
     &["pelago"],
     &["pelago-apps", "pelago-shmem"],
     &["pelago-bench"],
@@ -66,6 +67,8 @@ mod tests {
     fn downward_and_foreign_dependencies_pass() {
         let ground = ["pelago-boot", "pelago-fabric", "pelago-derive", "pelago-schedule", "libc"];
         assert_eq!(found("pelago", &ground), [""; 0]);
+        assert_eq!(found("pelago", &["pelago-fabric-testkit"]), [""; 0], "for its tests");
+        assert_eq!(found("pelago-fabric-testkit", &["pelago-boot", "pelago-fabric"]), [""; 0]);
         assert_eq!(found("pelago-schedule", &["toml"]), [""; 0]);
         assert_eq!(found("pelago-cli", &["pelago", "pelago-bench", "pelago-apps", "pelago-boot"]), [""; 0]);
     }
@@ -79,6 +82,8 @@ mod tests {
             ("pelago-derive", "pelago"),
             ("pelago-schedule", "pelago-fabric"),
             ("pelago-schedule", "pelago"),
+            ("pelago-fabric", "pelago-fabric-testkit"),
+            ("pelago-fabric-testkit", "pelago"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
             ("pelago-apps", "pelago-bench"),

@@ -1,0 +1,139 @@
+//! Rules of puts that signal, and of those that nobody is told of.
+
+use super::group::{Group, pattern};
+use super::{Harness, KEY};
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Provider, Put, Remote, Signal};
+
+/// The place of the word that is signalled.
+const WORD: usize = 2 << 20;
+
+fn at(offset_bytes: usize) -> Remote {
+    Remote { key: KEY, offset_bytes }
+}
+
+fn signal(op: AtomicOp, operand: u64) -> Signal {
+    Signal { word: at(WORD), atomic: Atomic { kind: AtomicKind::U64, op, operand, compare: 0 } }
+}
+
+/// The word of PE 1.
+fn word<P>(group: &Group<P>) -> u64 {
+    // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
+    unsafe { &*group.regions[1].as_ptr().add(WORD).cast::<AtomicU64>() }.load(Ordering::Acquire)
+}
+
+/// Whoever sees the signal sees the data, however long they are and whoever is told.
+pub fn a_signal_comes_after_its_data<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
+    if !endpoint.signals() {
+        return;
+    }
+    let short = endpoint.limits().inject_bytes;
+    let mut expected = 0;
+    for (round, bytes) in
+        [0, 1, 8, 1000, 4096, 4097, short, short + 1, 70_000, 1 << 20].into_iter().enumerate()
+    {
+        let unreported = (bytes <= short).then_some(Completion::Unreported);
+        let told = [Completion::Counted, Completion::Tracked(7)];
+        for (i, completion) in told.into_iter().chain(unreported).enumerate() {
+            let source = pattern(bytes, (3 * round + i) as u8);
+            let (start, place, before) = (source.as_ptr(), 1 + 8 * round, endpoint.completions());
+            let put = Put { pe: 1, target: at(place), source: start, bytes, completion };
+            // SAFETY: the source outlives the waits below; range and word lie in the region.
+            group.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Add, 3)) });
+            expected += 3;
+            group.until(|| word(&group) == expected, "a signal");
+            assert!(group.region(1)[place..place + bytes] == source, "{bytes} bytes, {completion:?}");
+            let puts = before.puts + u64::from(completion != Completion::Unreported);
+            group.until(|| endpoint.completions().puts == puts, "a signalled put to complete");
+            group.stays_quiet();
+            assert_eq!((endpoint.completions().puts, endpoint.completions().gets), (puts, before.gets));
+        }
+    }
+}
+
+/// Signals to one PE come in the order in which they were started, also those of puts of nothing.
+pub fn signals_come_in_order<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
+    if !endpoint.signals() {
+        return;
+    }
+    let source = pattern(300_000, 1);
+    let mut seen = 0;
+    let mut look = || {
+        let now = word(&group);
+        assert!(now >= seen, "{now} after {seen}");
+        seen = now;
+        now
+    };
+    for number in 1..=200 {
+        let (bytes, completion) = match number % 5 {
+            0 => (300_000, Completion::Counted),
+            1 => (0, Completion::Unreported),
+            2 => (8, Completion::Unreported),
+            _ => (100, Completion::Counted),
+        };
+        let put = Put { pe: 1, target: at(0), source: source.as_ptr(), bytes, completion };
+        // SAFETY: the source outlives the waits below; range and word lie in the region.
+        group.accepted(|| unsafe { endpoint.put_signal(put, signal(AtomicOp::Set, number)) });
+        look();
+    }
+    group.until(|| look() == 200, "the last signal");
+    group.until(|| endpoint.completions().puts == 120, "the counted puts to complete");
+}
+
+/// A flush counts as a put, and is complete when the unreported puts before it are.
+pub fn a_flush_tells_of_unreported_puts<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
+    assert_eq!(endpoint.flush(), 0, "nothing was started");
+    if !endpoint.signals() {
+        return;
+    }
+    for round in 1..=50_u64 {
+        let source = pattern(1000, round as u8);
+        let completion = Completion::Unreported;
+        let put = |place| Put { pe: 1, target: at(place), source: source.as_ptr(), bytes: 1000, completion };
+        for place in [0, 1000, 2000] {
+            // SAFETY: such a put is short, so the source need only live until the call returns; the range
+            // lies in the region.
+            group.accepted(|| unsafe { endpoint.put(put(place)) });
+        }
+        let before = endpoint.completions().puts;
+        // Between PEs of one process such puts are complete already.
+        let started = endpoint.flush();
+        assert!(started <= 1, "one process");
+        group.until(|| endpoint.completions().puts == before + started, "a flush");
+        assert!(group.region(1)[2000..3000] == source, "round {round}");
+        assert_eq!(endpoint.flush(), 0, "all is known");
+    }
+}
+
+/// A put that nobody is told of arrives, and does not count.
+pub fn an_unreported_put_arrives<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
+    if !endpoint.signals() {
+        return;
+    }
+    let before = endpoint.completions();
+    for bytes in [0, 1, 8, 100, 5000] {
+        let mut source = pattern(bytes, 9);
+        let put = Put {
+            pe: 1,
+            target: at(bytes),
+            source: source.as_ptr(),
+            bytes,
+            completion: Completion::Unreported,
+        };
+        // SAFETY: such a put is short, so the source need only live until the call returns; the range lies in
+        // the region.
+        group.accepted(|| unsafe { endpoint.put(put) });
+        source.fill(0);
+        group.until(|| group.region(1)[bytes..2 * bytes] == pattern(bytes, 9), "the data");
+    }
+    group.stays_quiet();
+    assert_eq!(endpoint.completions(), before);
+}

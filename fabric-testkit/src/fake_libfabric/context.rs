@@ -1,0 +1,40 @@
+//! Contexts of operations, in which a provider may ask for room of its own (`FI_CONTEXT`, `FI_CONTEXT2`).
+//!
+//! Invariant: a provider that asks for room writes to it when it accepts an operation, and looks whether it
+//! is as it was when the operation is complete.
+
+use super::fault::Fault;
+use pelago_fabric::ofi::sys::*;
+
+/// Writes to the provider's room in a context.
+///
+/// # Safety
+/// The context is 0, or has the room that the mode asks for.
+pub(crate) unsafe fn mark(context: usize, mode: u64) {
+    for (place, word) in words(context, mode) {
+        // SAFETY: the caller vouches for the room.
+        unsafe { place.write(word) };
+    }
+}
+
+/// Looks whether that room is as `mark` left it.
+///
+/// # Safety
+/// The same as for `mark`.
+pub(crate) unsafe fn check(context: usize, mode: u64) -> Result<(), Fault> {
+    // SAFETY: the caller vouches for the room.
+    let is_intact = words(context, mode).all(|(place, word)| unsafe { place.read() } == word);
+    if is_intact { Ok(()) } else { Err(Fault::ContextSpoilt) }
+}
+
+/// The words of a context that belong to the provider, and what it writes there.
+fn words(context: usize, mode: u64) -> impl Iterator<Item = (*mut usize, usize)> {
+    let bytes = match mode {
+        _ if context == 0 => 0,
+        0 => 0,
+        FI_CONTEXT => size_of::<fi_context>(),
+        _ => size_of::<fi_context2>(),
+    };
+    let first = std::ptr::with_exposed_provenance_mut::<usize>(context);
+    (0..bytes / size_of::<usize>()).map(move |index| (first.wrapping_add(index), !context ^ index))
+}

@@ -1,0 +1,88 @@
+//! A fake libfabric: the functions of `libfabric.so.1` that the provider `ofi` uses, and a network inside one
+//! process behind them.
+//!
+//! Tests use it in place of libfabric. Its providers `like-verbs` and `like-cxi` (`offer/profile.rs`) make
+//! the demands of networks that no test machine has. `plain` demands nothing. `null` moves no data; it is
+//! there to count instructions. The providers hold their users to these demands: where real hardware
+//! delivers wrong data or crashes, the fake library reports an error in words. With `FI_LOG_LEVEL=warn` it
+//! prints each error on standard error.
+//!
+//! There are two ways to use it:
+//! * [`install`] makes it known inside the calling program by its [`NAME`], which `Choice::library` and
+//!   `PELAGO_OFI_LIBRARY` then take in place of a path. No file is needed. A process that a test starts has
+//!   to call it too.
+//! * `cargo build -p pelago-fabric-testkit --example fake_libfabric` makes a shared library of it, for
+//!   programs that know nothing of this crate.
+//!
+//! Invariant: it promises what the manual pages of libfabric 1.17 promise and no more. What they leave open
+//! comes as late as it may: writes overtake each other, local buffers are read when the data move. All state
+//! lies behind one mutex (`world.rs`), so that any thread may call. Objects are never freed: if one is used
+//! after it was closed, the process ends and says so.
+
+mod address;
+mod atomic;
+mod buffer;
+mod completion;
+mod context;
+mod counter;
+mod domain;
+mod endpoint;
+mod engine;
+mod fabric;
+mod fault;
+mod message;
+mod null;
+mod object;
+mod offer;
+mod operation;
+mod queue;
+mod receive;
+mod refusal;
+mod region;
+mod rma;
+mod wait;
+mod world;
+
+use offer::{info, profile, text};
+use pelago_fabric::ofi::sys::FI_VERSION;
+use pelago_fabric::ofi::{Functions, Library};
+
+/// The name of the library inside a program that has [installed](install) it.
+pub const NAME: &str = "fake_libfabric";
+
+/// The functions that libfabric exports.
+pub const FUNCTIONS: Functions = Functions {
+    fi_version,
+    fi_getinfo: offer::matching::fi_getinfo,
+    fi_freeinfo: info::fi_freeinfo,
+    fi_dupinfo: info::fi_dupinfo,
+    fi_fabric: fabric::fi_fabric,
+    fi_strerror: text::fi_strerror,
+    fi_tostr_r: text::fi_tostr_r,
+};
+
+/// Makes the library known inside this program by its [`NAME`], and opens it.
+///
+/// ```
+/// use pelago_fabric::ofi::{Choice, Ofi};
+/// use pelago_fabric::{Provider, Secret};
+/// use pelago_fabric_testkit::fake_libfabric;
+///
+/// let library = fake_libfabric::install();
+/// let library = Some(library.path().to_owned());
+/// let choice = Choice { library, providers: vec!["like-verbs".to_owned()], ..Choice::default() };
+/// let endpoint = Ofi::open(0, 1, &choice, Secret::draw()?)?;
+/// assert!(endpoint.description().contains("like-verbs"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn install() -> &'static Library {
+    // SAFETY: the functions are those of this library, which keeps what the manual pages promise.
+    unsafe { Library::built_in(NAME, FUNCTIONS) }
+}
+
+/// The version of libfabric that this one looks like.
+const VERSION: u32 = FI_VERSION(1, 17);
+
+extern "C" fn fi_version() -> u32 {
+    VERSION
+}

@@ -1,0 +1,258 @@
+//! Registered memory, and who may reach it: `fi_mr(3)`.
+//!
+//! Invariant: a descriptor is a number, never a pointer, so that any value may be looked up. What a provider
+//! demands of a registration is checked where it is made; what it demands of a transfer, each time that
+//! bytes move.
+
+use super::buffer::{Local, Remote};
+use super::fault::Fault;
+use super::object::{self, Head, closable, enter, id_of};
+use super::profile::{ACCESS, DIRECTIONS};
+use super::world::{Id, World, at};
+use libc::{c_int, c_void};
+use pelago_fabric::ofi::sys::*;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ptr::null_mut;
+
+/// A registered region.
+pub(crate) struct Region {
+    pub(crate) domain: Id,
+    start: usize,
+    bytes: usize,
+    access: u64,
+    key: u64,
+    is_enabled: bool,
+    /// The only endpoint that it can be reached through, if it was bound to one.
+    pub(crate) endpoint: Option<Id>,
+    /// The object, in which key and descriptor appear when it is enabled.
+    object: usize,
+}
+
+impl Head for fid_mr {
+    const OPS: &'static fi_ops = &fi_ops { bind: Some(bind), control: Some(control), ..closable::<Self>() };
+    type Shared = ();
+
+    fn is_in_use(world: &World, id: Id) -> bool {
+        let bound = world.regions[&id].endpoint;
+        bound.is_some_and(|endpoint| world.endpoints.contains_key(&endpoint))
+    }
+}
+
+impl Region {
+    /// Whether it holds so many bytes from there.
+    fn covers(&self, start: usize, bytes: usize) -> bool {
+        let end = start.checked_add(bytes);
+        start >= self.start && end.is_some_and(|end| end <= self.start + self.bytes)
+    }
+
+    /// Lets transfers use it, and shows its key and descriptor.
+    fn enable(&mut self, id: Id) {
+        self.is_enabled = true;
+        let object = std::ptr::with_exposed_provenance_mut::<fid_mr>(self.object);
+        // SAFETY: objects are never freed, and callers do not write to them.
+        unsafe {
+            (*object).key = self.key;
+            (*object).mem_desc = std::ptr::without_provenance_mut(descriptor(id));
+        }
+    }
+}
+
+/// The descriptor of a region: odd, and so no address of anything.
+fn descriptor(id: Id) -> usize {
+    (id as usize) << 4 | 0xd
+}
+
+fn of_descriptor(descriptor: usize) -> Option<Id> {
+    (descriptor & 0xf == 0xd).then_some((descriptor >> 4) as Id)
+}
+
+/// Whether a local buffer may take part in an operation.
+pub(crate) fn check_local(world: &World, domain: Id, local: &Local, access: u64) -> Result<(), Fault> {
+    if local.kept.is_some() || local.bytes == 0 {
+        return Ok(());
+    }
+    if local.descriptor == 0 {
+        let demands = demands(world, domain, FI_MR_LOCAL);
+        return if demands { Err(Fault::NoDescriptor) } else { Ok(()) };
+    }
+    let region = of_descriptor(local.descriptor).and_then(|id| world.regions.get(&id));
+    let region = region.filter(|region| region.domain == domain && region.is_enabled);
+    let region = region.ok_or(Fault::DeadDescriptor)?;
+    if !region.covers(local.address, local.bytes) {
+        return Err(Fault::NotCovered);
+    }
+    if region.access & access != access { Err(Fault::LocalAccess) } else { Ok(()) }
+}
+
+/// Where a remote range lies, if the endpoint may be reached there.
+pub(crate) fn find_remote(
+    world: &World,
+    endpoint: Id,
+    domain: Id,
+    remote: &Remote,
+    access: u64,
+) -> Result<usize, Fault> {
+    let mut regions = world.regions.values();
+    let region = regions.find(|region| region.domain == domain && region.key == remote.key);
+    let region = region.ok_or(Fault::WrongKey)?;
+    if !region.is_enabled {
+        return Err(Fault::Disabled);
+    }
+    if region.endpoint.is_some_and(|bound| bound != endpoint) {
+        return Err(Fault::OtherEndpoint);
+    }
+    let is_virtual = demands(world, domain, FI_MR_VIRT_ADDR);
+    let base = if is_virtual { 0 } else { region.start };
+    let start = base.checked_add(remote.address as usize).ok_or(Fault::OutsideRegion)?;
+    if !region.covers(start, remote.bytes) {
+        return Err(Fault::OutsideRegion);
+    }
+    if region.access & access != access { Err(Fault::RemoteAccess) } else { Ok(start) }
+}
+
+/// Whether a domain that is open has this demand.
+fn demands(world: &World, domain: Id, mr_mode: c_int) -> bool {
+    world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(mr_mode))
+}
+
+/// `fi_mr_reg`.
+pub(crate) unsafe extern "C" fn register(
+    fid: *mut fid,
+    buffer: *const c_void,
+    bytes: usize,
+    access: u64,
+    offset: u64,
+    requested_key: u64,
+    flags: u64,
+    mr: *mut *mut fid_mr,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return -FI_EBADFLAGS;
+    }
+    if offset != 0 || access == 0 || access & !(ACCESS | DIRECTIONS) != 0 {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the table is that of domains.
+    let (mut world, domain) = unsafe { enter(fid.cast::<fid_domain>()) };
+    let profile = at(&mut world.domains, domain).profile;
+    let start = buffer.addr();
+    if start.checked_add(bytes).is_none() {
+        return -FI_EINVAL;
+    }
+    if profile.demands(FI_MR_ALLOCATED) && !is_mapped(start, bytes) {
+        return -libc::EFAULT;
+    }
+    let key = match profile.demands(FI_MR_PROV_KEY) {
+        true => None,
+        false if requested_key.checked_shr(8 * profile.mr_key_bytes as u32).is_some_and(|high| high != 0) => {
+            return -FI_EKEYREJECTED;
+        }
+        false if world.regions.values().any(|other| other.domain == domain && other.key == requested_key) => {
+            return -FI_ENOKEY;
+        }
+        false => Some(requested_key),
+    };
+    let head = |fid| fid_mr { fid, mem_desc: null_mut(), key: FI_KEY_NOTAVAIL };
+    let state = |id, object: *mut fid_mr| {
+        let (key, object) = (key.unwrap_or_else(|| chosen_key(id)), object.expose_provenance());
+        let mut region =
+            Region { domain, start, bytes, access, key, is_enabled: false, endpoint: None, object };
+        if !profile.demands(FI_MR_ENDPOINT) {
+            region.enable(id);
+        }
+        region
+    };
+    // SAFETY: the caller gives the place.
+    unsafe { object::open(&mut world, mr, context, head, state) }
+}
+
+/// `fi_mr_regv`, of one buffer.
+pub(crate) unsafe extern "C" fn register_vector(
+    fid: *mut fid,
+    iov: *const iovec,
+    count: usize,
+    access: u64,
+    offset: u64,
+    requested_key: u64,
+    flags: u64,
+    mr: *mut *mut fid_mr,
+    context: *mut c_void,
+) -> c_int {
+    if count != 1 {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the caller gives one buffer, and vouches for the rest.
+    unsafe {
+        let iovec { iov_base, iov_len } = *iov;
+        register(fid, iov_base, iov_len, access, offset, requested_key, flags, mr, context)
+    }
+}
+
+/// `fi_mr_regattr`.
+pub(crate) unsafe extern "C" fn register_attributes(
+    fid: *mut fid,
+    attributes: *const fi_mr_attr,
+    flags: u64,
+    mr: *mut *mut fid_mr,
+) -> c_int {
+    // SAFETY: the caller gives attributes, and vouches for the rest.
+    unsafe {
+        let given = &*attributes;
+        let (access, key, context) = (given.access, given.requested_key, given.context);
+        register_vector(fid, given.mr_iov, given.iov_count, access, given.offset, key, flags, mr, context)
+    }
+}
+
+/// A key that nobody guesses: not 0, and another one for each region.
+fn chosen_key(id: Id) -> u64 {
+    static SEED: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
+    let mut hasher = SEED.build_hasher();
+    hasher.write_u64(id);
+    hasher.finish() | 1 << 63
+}
+
+/// Whether pages lie behind every byte.
+fn is_mapped(start: usize, bytes: usize) -> bool {
+    // SAFETY: asking for the size of a page touches no memory.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let first = start & !(page - 1);
+    let length = start + bytes - first;
+    let mut present = vec![0_u8; length.div_ceil(page)];
+    let first = std::ptr::with_exposed_provenance_mut(first);
+    // SAFETY: the call reads nothing of the range, and there is a byte for each of its pages.
+    bytes == 0 || unsafe { libc::mincore(first, length, present.as_mut_ptr()) } == 0
+}
+
+unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
+    // SAFETY: the table is that of memory regions; the caller gives an open object.
+    let ((mut world, id), endpoint) = unsafe { (enter(fid.cast::<fid_mr>()), id_of::<fid_ep>(object)) };
+    let region = at(&mut world.regions, id);
+    let (domain, is_enabled) = (region.domain, region.is_enabled);
+    if !at(&mut world.domains, domain).profile.demands(FI_MR_ENDPOINT) {
+        return -FI_ENOSYS;
+    }
+    let (Some(endpoint), 0) = (endpoint, flags) else { return -FI_EINVAL };
+    if is_enabled {
+        return -FI_EOPBADSTATE;
+    }
+    if at(&mut world.endpoints, endpoint).domain != domain {
+        return -FI_EINVAL;
+    }
+    at(&mut world.regions, id).endpoint = Some(endpoint);
+    0
+}
+
+unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_void) -> c_int {
+    // SAFETY: the table is that of memory regions.
+    let (mut world, id) = unsafe { enter(fid.cast::<fid_mr>()) };
+    if command != FI_ENABLE {
+        return -FI_ENOSYS;
+    }
+    let region = at(&mut world.regions, id);
+    if region.is_enabled || region.endpoint.is_none() {
+        return -FI_EOPBADSTATE;
+    }
+    region.enable(id);
+    0
+}

@@ -1,0 +1,90 @@
+//! All state of the library: what is open, by class and number.
+//!
+//! Invariant: a number names one object, for ever. Who holds the mutex may call everything here; whatever
+//! changes what a sleeping thread waits for tells `CHANGED`.
+
+use super::address::Vector;
+use super::counter::Counter;
+use super::domain::Domain;
+use super::endpoint::Endpoint;
+use super::fabric::Fabric;
+use super::queue::Queue;
+use super::region::Region;
+use pelago_fabric::ofi::sys::*;
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The number of an object.
+pub(crate) type Id = u64;
+
+/// A class of objects, by what callers hold of them.
+pub(crate) trait Class: Sized + 'static {
+    /// The number of the class (`rdma/fabric.h`).
+    const NUMBER: usize;
+    type State;
+
+    /// The states of all that are open.
+    fn states(world: &mut World) -> &mut BTreeMap<Id, Self::State>;
+}
+
+/// The classes: the field for their states, their number, what callers hold of them.
+macro_rules! classes {
+    ($($states:ident: $number:literal $head:ident => $State:ident;)*) => {
+        /// What is open.
+        pub(crate) struct World {
+            last_id: Id,
+            $(pub(crate) $states: BTreeMap<Id, $State>,)*
+            /// Whether the thread runs that moves what nobody calls for.
+            pub(crate) has_mover: bool,
+        }
+
+        static WORLD: Mutex<World> =
+            Mutex::new(World { last_id: 0, $($states: BTreeMap::new(),)* has_mover: false });
+
+        $(impl Class for $head {
+            const NUMBER: usize = $number;
+            type State = $State;
+
+            fn states(world: &mut World) -> &mut BTreeMap<Id, $State> {
+                &mut world.$states
+            }
+        })*
+    };
+}
+
+classes! {
+    fabrics: 1 fid_fabric => Fabric;
+    domains: 2 fid_domain => Domain;
+    endpoints: 3 fid_ep => Endpoint;
+    vectors: 11 fid_av => Vector;
+    regions: 12 fid_mr => Region;
+    queues: 14 fid_cq => Queue;
+    counters: 15 fid_cntr => Counter;
+}
+
+/// Told of all that a thread may wait for.
+pub(crate) static CHANGED: Condvar = Condvar::new();
+
+/// The world, until the guard is dropped.
+pub(crate) fn world() -> MutexGuard<'static, World> {
+    WORLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl World {
+    /// A number for a new object.
+    pub(crate) fn new_id(&mut self) -> Id {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// The endpoints of which `concerns` says so.
+    pub(crate) fn endpoints_where(&self, concerns: impl Fn(&Endpoint) -> bool) -> Vec<Id> {
+        let concerned = self.endpoints.iter().filter(|(_, endpoint)| concerns(endpoint));
+        concerned.map(|(id, _)| *id).collect()
+    }
+}
+
+/// The object of that number, which must be open.
+pub(crate) fn at<T>(objects: &mut BTreeMap<Id, T>, id: Id) -> &mut T {
+    objects.get_mut(&id).expect("an object of the fake libfabric is used after it was closed")
+}

@@ -1,0 +1,38 @@
+//! The conformance suite on the provider `tcp`, on the loopback interface: with one PE and with several PEs a
+//! process, plain and encrypted.
+
+use pelago_fabric::Secret;
+use pelago_fabric::tcp::{Tcp, TcpChoice};
+use pelago_fabric_testkit::conformance;
+use pelago_fabric_testkit::conformance::{Group, Harness};
+
+/// With `EACH` PEs a process.
+struct OverTcp<const EACH: usize, const ENCRYPTS: bool>;
+
+impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS> {
+    type Endpoint = Tcp;
+
+    const CASES: u32 = 8;
+    const TARGET_MUST_CALL: bool = true;
+    const INJECTS: bool = true;
+    const REMEMBERS_PUTS: bool = false;
+    const HAS_BELL: bool = true;
+
+    fn open(n_pes: usize) -> Group<Tcp> {
+        let secret = Secret::draw().unwrap();
+        let choice = TcpChoice { is_local: true, encrypts: ENCRYPTS, ..TcpChoice::default() };
+        let open = |process| Tcp::open(process, EACH, n_pes, &choice, secret).unwrap();
+        let endpoints: Vec<Tcp> = (0..n_pes.div_ceil(EACH)).flat_map(open).collect();
+        // Packets take their time.
+        Group::connect(endpoints).with_rounds(20_000_000)
+    }
+}
+
+conformance! {
+    tcp_processes: OverTcp<1, false>,
+    tcp_threads: OverTcp<2, false>,
+    #[cfg(feature = "encrypt")]
+    tcp_encrypted: OverTcp<1, true>,
+    #[cfg(feature = "encrypt")]
+    tcp_encrypted_threads: OverTcp<2, true>,
+}
