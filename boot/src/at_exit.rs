@@ -7,15 +7,17 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
-use crate::job::Job;
+/// What is done at exit.
+type Leave = Box<dyn FnOnce() + Send>;
 
-/// The job that is left at the exit of this process, and the process: a child of a fork has no part in it.
-static TO_LEAVE: Mutex<Option<(u32, Job)>> = Mutex::new(None);
+/// How the job is left at the exit of this process, and the process: a child of a fork has no part in it.
+static TO_LEAVE: Mutex<Option<(u32, Leave)>> = Mutex::new(None);
 
-/// Leaves the job when this process exits, if its status is 0 then; at once, where the system's library does
+/// Calls `leave_job` when this process exits, if its status is 0 then; at once, where the system's library does
 /// not tell a status.
-pub(crate) fn leave_at_exit(job: Job) {
-    *TO_LEAVE.lock().unwrap_or_else(PoisonError::into_inner) = Some((std::process::id(), job));
+pub(crate) fn leave_at_exit(leave_job: impl FnOnce() + Send + 'static) {
+    *TO_LEAVE.lock().unwrap_or_else(PoisonError::into_inner) =
+        Some((std::process::id(), Box::new(leave_job)));
     if !call_at_exit() {
         leave(0, std::ptr::null_mut());
     }
@@ -39,12 +41,14 @@ fn call_at_exit() -> bool {
 }
 
 extern "C" fn leave(status: c_int, _: *mut c_void) {
-    let Some((process, job)) = TO_LEAVE.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    // The system keeps eight bits. A launcher that cannot be told is gone.
+    let Some((process, leave_job)) = TO_LEAVE.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        return;
+    };
+    // The system keeps eight bits.
     if status & 0xff == 0 && process == std::process::id() {
-        let _ = job.finalize_now();
+        leave_job();
     } else {
         // Its socket is closed by the system, after the launcher can see the status.
-        std::mem::forget(job);
+        std::mem::forget(leave_job);
     }
 }

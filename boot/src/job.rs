@@ -288,7 +288,8 @@ impl Job {
     /// A launcher that is gone, or does not answer in time.
     pub fn finalize(self) -> Result<(), BootError> {
         if self.missed.get().is_some() && self.launcher == Launcher::Pmi1 {
-            leave_at_exit(self);
+            // A launcher that cannot be told is gone.
+            leave_at_exit(move || drop(self.finalize_now()));
             return Ok(());
         }
         self.finalize_now()

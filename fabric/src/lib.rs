@@ -21,8 +21,9 @@ pub mod copy;
 #[cfg(not(loom))]
 pub mod inject;
 #[cfg(not(loom))]
-pub mod ofi;
+mod net;
 #[cfg(not(loom))]
+pub mod ofi;
 mod opening;
 #[cfg(not(loom))]
 mod operation;
@@ -42,9 +43,10 @@ pub mod unquiet;
 #[cfg(not(loom))]
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
-pub use contract::{Inject, Net, NetInject, Never, Provider};
+pub use contract::{Inject, Never, Provider};
+pub use net::{Net, NetInject, Open, ProviderInfo};
 #[cfg(not(loom))]
-pub use opening::{Open, Opening, ProviderInfo};
+pub use opening::Opening;
 #[cfg(not(loom))]
 pub use operation::{Amo, Completion, Get, Put, Signal};
 #[cfg(not(loom))]

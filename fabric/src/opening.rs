@@ -1,32 +1,10 @@
-//! How a process opens the endpoints of its PEs on a provider that it knows by name.
+//! What a process tells a provider when it opens the endpoints of its PEs.
 //!
-//! Invariant: all providers are told the same, an [`Opening`]. The list of providers is [`Net::PROVIDERS`],
-//! which the table `providers!` in `contract.rs` writes.
+//! Invariant: all providers are told the same, an [`Opening`].
 
-use crate::contract::Net;
-use crate::ofi::Choice;
 use crate::secret::Secret;
-use crate::tcp::TcpChoice;
-use crate::types::{FabricResult, Pe};
+use crate::types::Pe;
 use std::ops::Range;
-
-/// Opens an endpoint for each PE of a process.
-pub type Open = fn(&Opening) -> FabricResult<Vec<Net>>;
-
-/// A provider in this build.
-pub struct ProviderInfo {
-    /// Its name, as settings and reports write it.
-    pub name: &'static str,
-    /// How processes open it; none if the provider needs more than an [`Opening`] tells.
-    pub open: Option<Open>,
-}
-
-impl ProviderInfo {
-    /// The provider of this name.
-    pub fn named(name: &str) -> Option<&'static ProviderInfo> {
-        Net::PROVIDERS.iter().find(|provider| provider.name == name)
-    }
-}
 
 /// What a process tells a provider to open the endpoints of its PEs.
 #[derive(Clone)]
@@ -53,4 +31,33 @@ impl Opening {
         let first = self.process * self.pes_per_process;
         first..first + self.pes_per_process
     }
+}
+
+/// Which of libfabric's offers to take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Path of the library; none for the system's.
+    pub library: Option<String>,
+    /// Providers by name, the preferred one first; empty for libfabric's own order.
+    pub providers: Vec<String>,
+    /// The domain or the address to send from; none for the first that fits.
+    pub interface: Option<String>,
+    /// Whether a thread of the user's calls the endpoint while nobody else does, so that what moves only in
+    /// calls moves.
+    pub is_served: bool,
+    /// Whether all PEs of the job are on this machine: then the endpoint is at an address that no other
+    /// machine reaches, if there is one and `interface` names none.
+    pub is_local: bool,
+}
+
+/// Options of the endpoints.
+#[derive(Clone, Debug, Default)]
+pub struct TcpChoice {
+    /// The interface at which the process listens, by its name or its address; `None` for all of them.
+    pub interface: Option<String>,
+    /// Whether all processes of the job are on this machine, in one network namespace. Then the process
+    /// listens at the loopback interface.
+    pub is_local: bool,
+    /// Whether connections are encrypted: the same for all processes of the job.
+    pub encrypts: bool,
 }

@@ -8,29 +8,13 @@ use super::library::{Library, OfiError};
 use super::query::{Hints, Offer, offers};
 use super::region::DUTIES;
 use super::sys::*;
+pub use crate::opening::Choice;
 use crate::secret::{Purpose, Secret};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::types::{FabricError, FabricResult, Key, Pe};
 use libc::c_void;
 use std::net::IpAddr;
 use std::ptr::{NonNull, null_mut};
-
-/// Which of libfabric's offers to take.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// Path of the library; none for the system's.
-    pub library: Option<String>,
-    /// Providers by name, the preferred one first; empty for libfabric's own order.
-    pub providers: Vec<String>,
-    /// The domain or the address to send from; none for the first that fits.
-    pub interface: Option<String>,
-    /// Whether a thread of the user's calls the endpoint while nobody else does, so that what moves only in
-    /// calls moves.
-    pub is_served: bool,
-    /// Whether all PEs of the job are on this machine: then the endpoint is at an address that no other
-    /// machine reaches, if there is one and `interface` names none.
-    pub is_local: bool,
-}
 
 /// Capabilities that a provider must have; atomics may be missing.
 const CAPS: u64 = FI_MSG

@@ -10,6 +10,7 @@ use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
 use super::send_queue::{Data, PendingReply, SendQueue, Source};
 use super::socket::{Interest, Poller};
+pub use crate::opening::TcpChoice;
 use crate::secret::Secret;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::types::{FabricError, FabricResult, Key, Pe, Token};
@@ -19,18 +20,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-
-/// Options of the endpoints.
-#[derive(Clone, Debug, Default)]
-pub struct TcpChoice {
-    /// The interface at which the process listens, by its name or its address; `None` for all of them.
-    pub interface: Option<String>,
-    /// Whether all processes of the job are on this machine, in one network namespace. Then the process
-    /// listens at the loopback interface.
-    pub is_local: bool,
-    /// Whether connections are encrypted: the same for all processes of the job.
-    pub encrypts: bool,
-}
 
 /// The reason why the job cannot go on.
 #[derive(Clone)]
