@@ -264,8 +264,9 @@ impl Collective for Team<'_> {
         source: impl Into<Span<'a, T>>,
     ) -> Result<()> {
         let (target, source) = (target.into(), source.into());
-        if self.core.is_fast && root < self.n_pes() && target.is_word_like(&source, self.world) {
-            let direct = Direct { world: self.world, team: &self.core, operation: "broadcast" };
+        let world = self.world.teams();
+        if self.core.is_fast && root < self.n_pes() && target.is_word_like(&source, world) {
+            let direct = Direct { world, team: &self.core, operation: "broadcast" };
             // SAFETY: both are aligned words of arrays of this world, in this PE's own part.
             unsafe { direct.broadcast_word(root, source.own().cast(), target.own().cast()) };
             return Ok(());
@@ -282,9 +283,10 @@ impl Collective for Team<'_> {
         source: impl Into<Span<'a, T>>,
     ) -> Result<()> {
         let (target, source) = (target.into(), source.into());
+        let world = self.world.teams();
         let combiner = self.combiner(op)?;
-        if self.core.is_fast && target.is_small_like(&source, self.world) {
-            let direct = Direct { world: self.world, team: &self.core, operation: "all_reduce" };
+        if self.core.is_fast && target.is_small_like(&source, world) {
+            let direct = Direct { world, team: &self.core, operation: "all_reduce" };
             let bytes = source.len() * size_of::<T>();
             // SAFETY: both are elements of arrays of this world, in this PE's own part.
             unsafe { direct.all_reduce_small(&combiner, source.own().cast(), target.own().cast(), bytes) };

@@ -5,6 +5,7 @@ use crate::array::view::View;
 use crate::base::element::Element;
 use crate::coll::block::STAGING_SLOT_BYTES;
 use crate::coll::operand::Operand;
+use crate::coll::teams::Teams;
 use crate::world::World;
 use std::ops::Range;
 
@@ -87,7 +88,7 @@ impl<'a, T: Element> Span<'a, T> {
 
     /// Whether these and those are open elements of this world, which every PE has.
     #[inline(always)]
-    fn is_plain_like(&self, other: &Span<'_, T>, world: &World) -> bool {
+    fn is_plain_like(&self, other: &Span<'_, T>, world: &Teams) -> bool {
         let is_plain =
             |view: &View<'_, T>| std::ptr::eq(view.region(), &raw const world.region) && !view.is_closed();
         self.len == other.len && is_plain(self.view) && is_plain(other.view)
@@ -95,7 +96,7 @@ impl<'a, T: Element> Span<'a, T> {
 
     /// Whether both are one aligned word of 8 bytes, of open arrays of this world.
     #[inline(always)]
-    pub(super) fn is_word_like(&self, other: &Span<'_, T>, world: &World) -> bool {
+    pub(super) fn is_word_like(&self, other: &Span<'_, T>, world: &Teams) -> bool {
         let is_aligned =
             align_of::<T>() == 8 || (self.own() as usize | other.own() as usize).is_multiple_of(8);
         self.len * size_of::<T>() == 8 && is_aligned && self.is_plain_like(other, world)
@@ -104,7 +105,7 @@ impl<'a, T: Element> Span<'a, T> {
     /// Whether both fit on a staging slot, being elements of open arrays of this world, and not only some of
     /// the same.
     #[inline(always)]
-    pub(super) fn is_small_like(&self, other: &Span<'_, T>, world: &World) -> bool {
+    pub(super) fn is_small_like(&self, other: &Span<'_, T>, world: &Teams) -> bool {
         let bytes = self.len * size_of::<T>();
         let distance = (self.own() as usize).abs_diff(other.own() as usize);
         let is_apart = distance == 0 || distance >= bytes;
