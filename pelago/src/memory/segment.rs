@@ -6,9 +6,9 @@
 //! changed. The *limit* is the number of PEs; it is 0 while operations are counted and while the array is
 //! closed, and then every operation takes its cold function.
 //!
-//! What lies in a heap: agreement records of the runtime, then one block for each array, each after a header
-//! of one cache line. A word at the end of a header counts the threads that sleep until the part behind it
-//! changes (docs/decisions/0010).
+//! The contents of a heap: agreement records of the runtime, then one block for each array, each after a
+//! header of one cache line. A word at the end of a header counts the threads that sleep until the part
+//! behind it changes (docs/decisions/0010).
 
 use crate::Pe;
 use crate::base::element::Element;
@@ -332,7 +332,7 @@ impl<T: Element> ArrayLayout<T> {
     }
 }
 
-/// The distance from the count of sleepers to the array's part behind it, in words of 4 bytes.
+/// The distance from the count of sleepers to the array's part behind it, in 4-byte words.
 pub(crate) const WAITERS_BEFORE_WORDS: usize = 2;
 
 /// The part of a symmetric array on one PE.

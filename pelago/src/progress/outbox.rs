@@ -1,4 +1,4 @@
-//! The outbox: the messages and operations that this PE starts as soon as there is space, or as soon as the
+//! The outbox: the messages and operations that this PE starts when there is space for them, or when the
 //! operation that they follow is complete.
 //!
 //! Invariant: progress starts the entries of the outbox, without a quiet. Each was counted before by the code
