@@ -275,7 +275,7 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Gets one element over the network, and records that other operations are outstanding.
+    /// Gets one element over the network, and records for the next get that this one was not alone.
     ///
     /// # Safety
     /// As `g_far`.

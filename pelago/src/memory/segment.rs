@@ -494,8 +494,8 @@ impl<T: Element> Part<T> {
     /// # Safety
     /// The range lies in the array, and no other thread accesses it meanwhile.
     pub(crate) unsafe fn zero(self, range: Range<usize>) {
-        // SAFETY: the caller guarantees that the range is in the array and that no other thread accesses it;
-        // zero bytes are an element.
+        // SAFETY: the caller guarantees that the range is in the array and that no other thread accesses it.
+        // Zero bytes are an element.
         unsafe { std::ptr::write_bytes(self.start.add(range.start), 0, range.len()) }
     }
 
@@ -504,8 +504,8 @@ impl<T: Element> Part<T> {
     /// # Safety
     /// The part has `len` elements, and no other thread accesses it for as long as the slice lives.
     pub(crate) unsafe fn slice<'a>(self, len: usize) -> &'a mut [T] {
-        // SAFETY: the caller guarantees length, lifetime and exclusive access; arrays are aligned for `T`,
-        // and any bytes are an element.
+        // SAFETY: the caller guarantees the length, the lifetime and exclusive access; arrays are aligned for
+        // `T`, and any bytes are an element.
         unsafe { std::slice::from_raw_parts_mut(self.start, len) }
     }
 }
