@@ -1,8 +1,8 @@
-//! Locks of the whole job: one PE at a time holds one, and PEs get it in the order in which they ask.
+//! Locks of the whole job: one PE at a time holds a lock, and PEs acquire it in the order of their requests.
 //!
-//! A [`Queue`](queue::Queue) is the algorithm, and trusts its caller to be in it once. Who stands on it makes
-//! sure of that: a [`Lock`] by the turns of this PE's threads, a [`RawLock`] by a list of those that this PE
-//! has asked for.
+//! A [`Queue`](queue::Queue) is the algorithm, and requires that its caller is in it at most once. Its users
+//! ensure that: a [`Lock`] lets this PE's threads take turns, and a [`RawLock`] keeps a list of the locks
+//! that this PE has requested.
 
 pub(crate) mod queue;
 mod raw;
@@ -30,19 +30,19 @@ pub struct Lock<'w> {
     turns: Mutex<Turns>,
 }
 
-/// The threads of this PE that want the lock, in the order in which they ask: one at a time takes part in
+/// The threads of this PE that request the lock, in the order of their requests. One at a time takes part in
 /// the queue of the PEs.
 #[derive(Debug, Default)]
 struct Turns {
-    /// Tickets given out so far.
+    /// Tickets issued so far.
     given: u64,
     /// The ticket whose turn it is.
     serving: u64,
     holder: Option<ThreadId>,
 }
 
-/// A lock that is held; dropping it completes what this PE has put, and lets the next one have the lock.
-/// Forgotten instead, the lock stays held until the [`Lock`] itself is dropped here.
+/// The guard of a lock that is held. Dropping it completes this PE's puts and passes the lock to the next
+/// holder. If it is forgotten instead, the lock stays held until the [`Lock`] itself is dropped on this PE.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct Guard<'l> {
     lock: &'l Lock<'l>,
@@ -51,8 +51,9 @@ pub struct Guard<'l> {
 }
 
 impl World {
-    /// Makes a lock that one thread of one PE at a time can hold. PEs get it in the order in which they
-    /// ask, and the threads of a PE as well. Collective; the lock has symmetric memory of its own.
+    /// Creates a lock that one thread of one PE at a time can hold. PEs acquire it in the order of their
+    /// requests, and so do the threads of a PE. Collective over all PEs; the lock has symmetric memory of its
+    /// own.
     ///
     /// ```
     /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -67,7 +68,7 @@ impl World {
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     ///
-    /// A lock cannot be given up while it is held:
+    /// A lock cannot be dropped while it is held:
     /// ```compile_fail,E0505
     /// # pelago::spmd(1, |world| -> pelago::Result<()> {
     /// let lock = world.lock()?;
@@ -82,24 +83,26 @@ impl World {
     #[track_caller]
     pub fn lock(&self) -> Result<Lock<'_>> {
         let words = self.alloc_zeroed_as::<u32>(ObjectKind::Lock, LOCK_WORDS)?;
-        // Many locks have their homes on many PEs. A lock's place is the same everywhere.
+        // The homes of several locks are distributed over the PEs. The offset of a lock is the same
+        // everywhere.
         let home = words.place.offset_bytes() / BLOCK_BYTES % self.n_pes();
         Ok(Lock { words, home, turns: Mutex::default() })
     }
 }
 
-/// What a lock takes in the heap: a header, and its words on a cache line of their own.
+/// The size of a lock in the heap: a header, and a cache line for its words.
 const BLOCK_BYTES: usize = 128;
 
 impl Lock<'_> {
-    /// Waits until this thread of this PE holds the lock. What other PEs had completed when they released
-    /// it, and put under it through no [`Context`](crate::Context), is then visible.
+    /// Waits until this thread of this PE holds the lock. Operations that other PEs had completed when they
+    /// released it are then visible, and so are their puts under the lock, except those through a
+    /// [`Context`](crate::Context).
     ///
     /// # Errors
     /// If this thread holds it already, or the job has failed.
     ///
     /// # Panics
-    /// If the lock can no longer come, as every other PE has left the job.
+    /// If every other PE has left the job, so that none can release the lock.
     #[track_caller]
     pub fn acquire(&self) -> Result<Guard<'_>> {
         let ticket = {
@@ -120,7 +123,7 @@ impl Lock<'_> {
         Ok(self.hold())
     }
 
-    /// Takes the lock if it is free; `None` if another PE or another thread holds it, or this one.
+    /// Takes the lock if it is free; `None` if another PE, another thread or this thread holds it.
     ///
     /// # Errors
     /// If the job has failed.
@@ -165,25 +168,25 @@ impl Lock<'_> {
             turns.holder = None;
             turns.serving += 1;
         }
-        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        // SYNC POINT doorbell: orders the change before the check for sleepers.
         fence(Ordering::SeqCst);
         if self.words.local().part.has_waiters() {
             self.words.ring(self.words.region().my_rank());
         }
     }
 
-    /// Completes what was put under the lock and releases it; for destructors: does not panic while the
-    /// thread does.
+    /// Completes this PE's puts and releases the lock. It is for destructors: it does not panic if the thread
+    /// is panicking.
     #[track_caller]
     fn release(&self) {
         let world = self.world();
         if world.barrier.is_closed() {
-            // The job has failed here, and nobody waits for this lock any more.
+            // The job has failed here, and no PE waits for this lock any more.
             return;
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             world.quiet();
-            // An error says that the job has failed, which whoever waits for the lock sees as well.
+            // An error means that the job has failed, which a PE that waits for the lock detects as well.
             let _ = self.queue().release();
         }));
         self.end_turn();
@@ -219,7 +222,7 @@ impl std::fmt::Debug for Lock<'_> {
     }
 }
 
-/// What is said to who asks for a lock that it has asked for already.
+/// The error for a caller that holds the lock or waits for it already.
 fn held(world: &World, operation: &'static str, home: Pe) -> crate::Error {
     ErrorKind::LockHeld { me: world.my_pe(), operation, home }.into()
 }

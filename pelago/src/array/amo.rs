@@ -1,9 +1,9 @@
-//! Atomic memory operations: single words that any PE reads and changes in one step, without the owner's
-//! help.
+//! Atomic memory operations: any PE reads and modifies a single word in one step, without the help of the PE
+//! that owns it.
 //!
-//! The fast path checks PE and index, executes one instruction of the processor, and looks whether the
-//! target sleeps until this array changes. Everything else is in cold functions: what is wrong, counting, and
-//! PEs that are not mapped. Who executes is decided in `route.rs`.
+//! The fast path checks PE and index, executes one instruction of the processor, and checks whether the
+//! target sleeps until this array changes. Everything else is in cold functions: errors, counting, and PEs
+//! that are not mapped. `route.rs` decides which executor executes an atomic.
 
 use crate::Pe;
 use crate::array::rma::On;
@@ -32,7 +32,7 @@ mod sealed {
             8 bytes holds"
 )]
 pub trait AtomicElement: Element + sealed::Sealed {
-    /// The executor's name for the type.
+    /// The kind of the type, as the executors name it.
     #[doc(hidden)]
     const KIND: AtomicKind;
 
@@ -40,18 +40,18 @@ pub trait AtomicElement: Element + sealed::Sealed {
     #[doc(hidden)]
     fn to_word(self) -> u64;
 
-    /// The value of those bytes.
+    /// The value whose bytes are the low bytes of a word.
     #[doc(hidden)]
     fn from_word(word: u64) -> Self;
 
-    /// Executes an operation that takes no comparison, with this processor; the old value.
+    /// Executes an operation without a comparison on this processor; returns the old value.
     ///
     /// # Safety
-    /// `word` is valid, aligned to its size, and accessed by others as shared memory is.
+    /// `word` is valid and aligned to its size, and other threads access it only as shared memory.
     #[doc(hidden)]
     unsafe fn execute(word: *mut Self, op: AtomicOp, operand: Self) -> Self;
 
-    /// Executes a compare-and-swap with this processor; the old value.
+    /// Executes a compare-and-swap on this processor; returns the old value.
     ///
     /// # Safety
     /// As `execute`.
@@ -59,19 +59,19 @@ pub trait AtomicElement: Element + sealed::Sealed {
     unsafe fn compare_swap(word: *mut Self, expected: Self, new: Self) -> Self;
 }
 
-/// An integer that atomic operations work on, the bitwise ones too.
+/// An integer that all atomic operations work on, including the bitwise ones.
 pub trait AtomicInteger: AtomicElement {
     /// The value that `inc` adds.
     #[doc(hidden)]
     const ONE: Self;
 }
 
-/// Executes any operation, with this processor.
+/// Executes any operation on this processor.
 ///
 /// # Safety
 /// As [`AtomicElement::execute`].
 unsafe fn execute_any<T: AtomicElement>(word: *mut T, op: AtomicOp, operand: T) -> T {
-    // SAFETY: the caller vouches for the word.
+    // SAFETY: the caller guarantees that the word is valid and aligned.
     T::from_word(unsafe { atomic(op, operand).execute(word.cast()) })
 }
 
@@ -98,7 +98,8 @@ macro_rules! integers {
 
             #[inline(always)]
             unsafe fn execute(word: *mut $type, op: AtomicOp, operand: $type) -> $type {
-                // SAFETY: the caller vouches for the word, whose type has the size of the atomic.
+                // SAFETY: the caller guarantees that the word is valid and aligned; its type has the size of
+                // the atomic.
                 let atomic = unsafe { <$atomic>::from_ptr(word) };
                 match op {
                     AtomicOp::Fetch => atomic.load(Ordering::Acquire),
@@ -107,14 +108,15 @@ macro_rules! integers {
                     AtomicOp::And => atomic.fetch_and(operand, Ordering::AcqRel),
                     AtomicOp::Or => atomic.fetch_or(operand, Ordering::AcqRel),
                     AtomicOp::Xor => atomic.fetch_xor(operand, Ordering::AcqRel),
-                    // SAFETY: the caller vouches for the word.
+                    // SAFETY: the caller guarantees that the word is valid and aligned.
                     op => unsafe { execute_any(word, op, operand) },
                 }
             }
 
             #[inline(always)]
             unsafe fn compare_swap(word: *mut $type, expected: $type, new: $type) -> $type {
-                // SAFETY: the caller vouches for the word, whose type has the size of the atomic.
+                // SAFETY: the caller guarantees that the word is valid and aligned; its type has the size of
+                // the atomic.
                 let atomic = unsafe { <$atomic>::from_ptr(word) };
                 let outcome = atomic.compare_exchange(expected, new, Ordering::AcqRel, Ordering::Acquire);
                 outcome.unwrap_or_else(|old| old)
@@ -162,18 +164,20 @@ macro_rules! floats {
             unsafe fn execute(word: *mut $type, op: AtomicOp, operand: $type) -> $type {
                 match op {
                     AtomicOp::Fetch | AtomicOp::Set => {
-                        // SAFETY: the caller vouches for the word; the bits have its size and alignment.
+                        // SAFETY: the caller guarantees that the word is valid and aligned; the bits have its
+                        // size and alignment.
                         let old = unsafe { <$bits>::execute(word.cast(), op, operand.to_bits()) };
                         <$type>::from_bits(old)
                     }
-                    // SAFETY: the caller vouches for the word.
+                    // SAFETY: the caller guarantees that the word is valid and aligned.
                     op => unsafe { execute_any(word, op, operand) },
                 }
             }
 
             #[inline(always)]
             unsafe fn compare_swap(word: *mut $type, expected: $type, new: $type) -> $type {
-                // SAFETY: the caller vouches for the word; the bits have its size and alignment.
+                // SAFETY: the caller guarantees that the word is valid and aligned; the bits have its size
+                // and alignment.
                 let old = unsafe { <$bits>::compare_swap(word.cast(), expected.to_bits(), new.to_bits()) };
                 <$type>::from_bits(old)
             }
@@ -207,11 +211,12 @@ impl AtomicElement for Complex<f32> {
     unsafe fn execute(word: *mut Complex<f32>, op: AtomicOp, operand: Complex<f32>) -> Complex<f32> {
         match op {
             AtomicOp::Fetch | AtomicOp::Set => {
-                // SAFETY: the caller vouches for the word, which is aligned to its size, that of the bits.
+                // SAFETY: the caller guarantees that the word is valid and aligned to its size, which is the
+                // size of the bits.
                 let old = unsafe { u64::execute(word.cast(), op, operand.to_word()) };
                 Complex::from_word(old)
             }
-            // SAFETY: the caller vouches for the word.
+            // SAFETY: the caller guarantees that the word is valid and aligned.
             op => unsafe { execute_any(word, op, operand) },
         }
     }
@@ -222,13 +227,14 @@ impl AtomicElement for Complex<f32> {
         expected: Complex<f32>,
         new: Complex<f32>,
     ) -> Complex<f32> {
-        // SAFETY: the caller vouches for the word, which is aligned to its size, that of the bits.
+        // SAFETY: the caller guarantees that the word is valid and aligned to its size, which is the size of
+        // the bits.
         let old = unsafe { u64::compare_swap(word.cast(), expected.to_word(), new.to_word()) };
         Complex::from_word(old)
     }
 }
 
-/// The operations with a fast path: their two forms on an array and on a bound handle.
+/// Defines the operations that have a fast path, in two forms: on an array and on a handle of one PE.
 macro_rules! operations {
     ($(
         $(#[$doc:meta])*
@@ -239,7 +245,7 @@ macro_rules! operations {
                 $(#[$doc])*
                 ///
                 /// # Errors
-                /// If there is no such PE or element; nothing happens then.
+                /// If there is no such PE or element; the element is not changed then.
                 #[inline]
                 pub fn $name(
                     &self,
@@ -259,7 +265,7 @@ macro_rules! operations {
                     let operand = operations!(@operand T $($operand)?);
                     // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
                     let old = unsafe { T::execute(part.element(index), AtomicOp::$op, operand) };
-                    // SYNC POINT doorbell: orders the change before the look at the sleepers.
+                    // SYNC POINT doorbell: orders the change before the check for sleepers.
                     fence_after_update();
                     if part.has_waiters() {
                         self.ring(pe);
@@ -297,7 +303,7 @@ macro_rules! operations {
                     let operand = operations!(@operand T $($operand)?);
                     // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
                     let old = unsafe { T::execute(self.part.element(index), AtomicOp::$op, operand) };
-                    // SYNC POINT doorbell: orders the change before the look at the sleepers.
+                    // SYNC POINT doorbell: orders the change before the check for sleepers.
                     fence_after_update();
                     if self.part.has_waiters() {
                         self.ring();
@@ -332,40 +338,40 @@ macro_rules! operations {
 }
 
 operations! {
-    /// Atomically sets element `index` on `pe` and answers its old value.
+    /// Atomically sets element `index` on `pe` and returns its old value.
     swap swap_cold: AtomicElement, Set(value) -> old;
     /// Atomically sets element `index` on `pe`. Complete at the target after quiet.
     atomic_set atomic_set_cold: AtomicElement, Set(value);
-    /// Atomically adds to element `index` on `pe`, wrapping around, and answers its old value.
+    /// Atomically adds to element `index` on `pe`, wrapping around, and returns its old value.
     fetch_add fetch_add_cold: AtomicInteger, Add(value) -> old;
     /// Atomically adds to element `index` on `pe`, wrapping around. Complete at the target after quiet.
     add add_cold: AtomicInteger, Add(value);
-    /// Atomically adds 1 to element `index` on `pe` and answers its old value.
+    /// Atomically adds 1 to element `index` on `pe` and returns its old value.
     fetch_inc fetch_inc_cold: AtomicInteger, Add() -> old;
     /// Atomically adds 1 to element `index` on `pe`. Complete at the target after quiet.
     inc inc_cold: AtomicInteger, Add();
-    /// Atomically clears the bits of element `index` on `pe` that are not set in `value`, and answers its old
+    /// Atomically clears the bits of element `index` on `pe` that are not set in `value`, and returns its old
     /// value.
     fetch_and fetch_and_cold: AtomicInteger, And(value) -> old;
     /// Atomically clears the bits of element `index` on `pe` that are not set in `value`. Complete at the
     /// target after quiet.
     and and_cold: AtomicInteger, And(value);
-    /// Atomically sets bits of element `index` on `pe` and answers its old value.
+    /// Atomically sets bits of element `index` on `pe` and returns its old value.
     fetch_or fetch_or_cold: AtomicInteger, Or(value) -> old;
     /// Atomically sets bits of element `index` on `pe`. Complete at the target after quiet.
     or or_cold: AtomicInteger, Or(value);
-    /// Atomically flips bits of element `index` on `pe` and answers its old value.
+    /// Atomically flips bits of element `index` on `pe` and returns its old value.
     fetch_xor fetch_xor_cold: AtomicInteger, Xor(value) -> old;
     /// Atomically flips bits of element `index` on `pe`. Complete at the target after quiet.
     xor xor_cold: AtomicInteger, Xor(value);
 }
 
-/// The operation with one operand.
+/// The atomic of an operation with one operand.
 pub(crate) fn atomic<T: AtomicElement>(op: AtomicOp, operand: T) -> Atomic {
     Atomic { kind: T::KIND, op, operand: operand.to_word(), compare: 0 }
 }
 
-/// The operation with an operand and what to compare with.
+/// The atomic of an operation with an operand and a value to compare with.
 pub(crate) fn comparing<T: AtomicElement>(op: AtomicOp, compare: T, operand: T) -> Atomic {
     Atomic { compare: compare.to_word(), ..atomic(op, operand) }
 }
@@ -387,7 +393,7 @@ impl<T: AtomicElement> On<'_, T> {
     /// As [`View::compare_swap`].
     ///
     /// # Errors
-    /// If there is no such element; nothing happens then.
+    /// If there is no such element; no element is changed then.
     #[inline]
     pub fn compare_swap(&self, index: usize, expected: T, new: T) -> Result<T> {
         if index >= self.fast_len {
@@ -395,7 +401,7 @@ impl<T: AtomicElement> On<'_, T> {
         }
         // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
         let old = unsafe { T::compare_swap(self.part.element(index), expected, new) };
-        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        // SYNC POINT doorbell: orders the change before the check for sleepers.
         fence_after_update();
         if self.part.has_waiters() {
             self.ring();
@@ -425,11 +431,12 @@ impl<T: AtomicElement> View<'_, T> {
         self.fetch_amo_cold("atomic_fetch", pe, index, &atomic::<T>(AtomicOp::Fetch, T::from_word(0)))
     }
 
-    /// Atomically sets element `index` on `pe` to `new` if it is `expected`, and answers its old value: the
-    /// swap has happened if that is `expected`. Floats and complex numbers are compared by their bits.
+    /// Atomically sets element `index` on `pe` to `new` if it is `expected`, and returns its old value: the
+    /// element was changed if the old value is `expected`. Floats and complex numbers are compared by their
+    /// bits.
     ///
     /// # Errors
-    /// If there is no such PE or element; nothing happens then.
+    /// If there is no such PE or element; the element is not changed then.
     #[inline]
     pub fn compare_swap(&self, pe: Pe, index: usize, expected: T, new: T) -> Result<T> {
         let Some(part) = self.place.fast(pe) else {
@@ -440,7 +447,7 @@ impl<T: AtomicElement> View<'_, T> {
         }
         // SAFETY: the index was checked; arrays are aligned to 64 bytes, so words to their size.
         let old = unsafe { T::compare_swap(part.element(index), expected, new) };
-        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        // SYNC POINT doorbell: orders the change before the check for sleepers.
         fence_after_update();
         if part.has_waiters() {
             self.ring(pe);
@@ -455,17 +462,18 @@ impl<T: AtomicElement> View<'_, T> {
         self.fetch_amo_cold("compare_swap", pe, index, &atomic)
     }
 
-    /// Executes any atomic operation that takes one operand: the ones above, and minimum, maximum, product,
-    /// and the logical ones. Complete at the target after quiet.
+    /// Executes any atomic operation that takes one operand: those that have methods of their own, and
+    /// minimum, maximum, product and the logical operations. Complete at the target after quiet.
     ///
     /// # Errors
-    /// If there is no such PE or element, or no such operation on this type; nothing happens then.
+    /// If there is no such PE or element, or the type does not have this operation; no element is changed
+    /// then.
     pub fn amo(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<()> {
         self.check_op("amo", op, false)?;
         self.amo_cold("amo", pe, index, &atomic(op, operand))
     }
 
-    /// As [`amo`](View::amo); answers the old value.
+    /// Executes an operation as [`amo`](View::amo) does, and returns the old value.
     ///
     /// ```
     /// # use pelago::AtomicOp;
@@ -485,8 +493,8 @@ impl<T: AtomicElement> View<'_, T> {
         self.fetch_amo_cold("fetch_amo", pe, index, &atomic(op, operand))
     }
 
-    /// Executes a compare-and-swap with any of the six comparisons, or a masked swap, in which `compare` has
-    /// the bits to be replaced; answers the old value.
+    /// Executes a compare-and-swap with any of the six comparisons, or a masked swap, whose `compare` has the
+    /// bits to be replaced. Returns the old value.
     ///
     /// # Errors
     /// As [`amo`](View::amo).
@@ -495,7 +503,7 @@ impl<T: AtomicElement> View<'_, T> {
         self.fetch_amo_cold("compare_amo", pe, index, &comparing(op, compare, operand))
     }
 
-    /// Refuses operations that the type or the call does not have.
+    /// Checks that the type and the call support the operation.
     pub(crate) fn check_op(&self, operation: &'static str, op: AtomicOp, compares: bool) -> Result<()> {
         let me = self.world().my_pe();
         if !op.is_defined_for(T::KIND) || op.takes_comparison() != compares {
@@ -514,7 +522,7 @@ impl<T: AtomicElement> View<'_, T> {
         index: usize,
         atomic: &Atomic,
     ) -> Result<()> {
-        // SAFETY: there is no place for a result.
+        // SAFETY: the pointer for the result is null, so none is written.
         unsafe { self.amo_tracked(operation, (pe, index), atomic, std::ptr::null_mut(), None) }
     }
 
@@ -524,7 +532,7 @@ impl<T: AtomicElement> View<'_, T> {
         let mut old = MaybeUninit::<T>::uninit();
         let (place, mut outcome) = (old.as_mut_ptr(), Ok(()));
         let start = |counter: Option<&CompletionCounter>| {
-            // SAFETY: `old` outlives the atomic, which is waited for if it goes over the net.
+            // SAFETY: `old` outlives the atomic, which is waited for if it uses the network.
             unsafe { self.amo_tracked(operation, (pe, index), atomic, place, counter) }
         };
         match &self.world().net {
@@ -534,12 +542,13 @@ impl<T: AtomicElement> View<'_, T> {
                 self.world().track((operation, pe), done, |counter| outcome = start(Some(counter)));
             }
         }
-        // SAFETY: the atomic has happened and is complete, and so has written the old value.
+        // SAFETY: the atomic is complete, and has written the old value.
         outcome.map(|()| unsafe { old.assume_init() })
     }
 
-    /// An atomic with all checks but that of the operation, as every form of it starts over the net or while
-    /// operations are counted. Without a counter its completion is known to quiet only.
+    /// Starts an atomic with all checks except that of the operation. Every form of an atomic uses this
+    /// function over the network and while operations are counted. Without a counter only quiet observes its
+    /// completion.
     ///
     /// # Safety
     /// `old` is null, or valid for writes until the atomic is complete.
@@ -553,15 +562,15 @@ impl<T: AtomicElement> View<'_, T> {
     ) -> Result<()> {
         self.check(operation, pe, index, 1)?;
         self.world().tally.add(|counts| counts.atomics += 1);
-        // SAFETY: PE and index were checked; the caller vouches for the place of the old value.
+        // SAFETY: PE and index were checked; the caller guarantees that the old value may be written.
         unsafe { self.start_amo(operation, pe, index, atomic, old, counter) };
         Ok(())
     }
 
-    /// Starts an atomic. Without a counter its completion is known to quiet only.
+    /// Starts an atomic. Without a counter only quiet observes its completion.
     ///
     /// # Safety
-    /// PE and index are those of an element. `old` is null, or valid for writes until the atomic is complete.
+    /// PE and index name an element. `old` is null, or valid for writes until the atomic is complete.
     unsafe fn start_amo(
         &self,
         operation: &'static str,
@@ -581,13 +590,13 @@ impl<T: AtomicElement> View<'_, T> {
         // SAFETY: the caller has promised that the element exists. Arrays are aligned to 64
         // bytes, so each word is aligned to its size.
         let value = unsafe { atomic.execute(part.element(index).cast()) };
-        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        // SYNC POINT doorbell: orders the change before the check for sleepers.
         fence_after_update();
         if part.has_waiters() {
             self.ring(pe);
         }
         if !old.is_null() {
-            // SAFETY: the caller vouches for the place of the result.
+            // SAFETY: the caller guarantees that the result may be written.
             unsafe { old.write(T::from_word(value)) };
         }
     }

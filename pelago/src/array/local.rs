@@ -25,7 +25,7 @@ impl<'a, T: Element> Local<'a, T> {
         self.view.len()
     }
 
-    /// Reads an element. Numbers of up to 8 bytes are read in one piece.
+    /// Reads an element. Numbers of up to 8 bytes are read by one access.
     ///
     /// # Panics
     /// If there is no such element.
@@ -37,7 +37,7 @@ impl<'a, T: Element> Local<'a, T> {
         unsafe { self.part.load(index) }
     }
 
-    /// Writes an element. Numbers of up to 8 bytes are written in one piece.
+    /// Writes an element. Numbers of up to 8 bytes are written by one access.
     ///
     /// # Panics
     /// If there is no such element.
@@ -84,8 +84,8 @@ impl<'a, T: Element> Local<'a, T> {
         elements
     }
 
-    /// Waits until `condition` holds for an element that another PE writes, and answers the element. What the
-    /// writer put and fenced before is then visible: the wait is an acquire.
+    /// Waits until `condition` holds for an element that another PE writes, and returns the element. Data
+    /// that the writer put and fenced before it wrote the element are then visible: the wait is an acquire.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -114,8 +114,8 @@ impl<'a, T: Element> Local<'a, T> {
         })
     }
 
-    /// Waits until `look`, which looks at elements of this part, the first of them `index`, has found
-    /// something. What was put and fenced before that was written is then visible.
+    /// Waits until `look`, which reads elements of this part from `index` on, returns a result. Data that the
+    /// writer put and fenced before it wrote these elements are then visible.
     #[inline]
     #[track_caller]
     pub(crate) fn until<R>(&self, index: usize, mut look: impl FnMut() -> Option<R>) -> R {
@@ -124,7 +124,7 @@ impl<'a, T: Element> Local<'a, T> {
         let mut found = look();
         if found.is_none() {
             world.wait_with(Awaited::Element { index }, Some(self.part.waiters()), || {
-                // What was found once is not looked for again: it may be gone.
+                // A result is kept and not searched for again, because the element may have changed.
                 if found.is_none() {
                     found = look();
                 }

@@ -1,9 +1,9 @@
 //! Non-blocking operations: in scopes and regions, with explicit handles that own their buffers, and implicit
 //! ones for callers that keep the buffers themselves.
 //!
-//! Invariant: in safe code a buffer in use cannot be touched, moved or freed before its operation is done
-//! with it, whatever is forgotten: a scope does not end before its operations have, and a handle owns its
-//! buffer. Between PEs that map each other the operations are complete when they are started.
+//! Invariant: in safe code a buffer in use cannot be accessed, moved or freed before its operation is
+//! complete, even if handles are forgotten: a scope does not end before its operations are complete, and a
+//! handle owns its buffer. Between PEs that map each other the operations are complete when they are started.
 
 use crate::Pe;
 use crate::array::amo::{AtomicElement, atomic, comparing};
@@ -23,7 +23,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-/// A scope of non-blocking operations; see [`World::scope`]. It derefs to a [`Region`], that of the
+/// A scope of non-blocking operations; see [`World::scope`]. It derefs to a [`Region`], which has the
 /// operations that are started on the scope itself.
 pub struct Scope<'scope, 'env: 'scope> {
     whole: Region<'scope>,
@@ -31,20 +31,22 @@ pub struct Scope<'scope, 'env: 'scope> {
     environment: PhantomData<&'env mut &'env ()>,
 }
 
-/// Operations of a scope that are tested and waited for together, apart from the others (an access region, as
-/// GASNet has it): see [`Scope::region`]. They may use buffers that outlive the scope.
+/// A group of operations of a scope that are tested and waited for together, independently of its other
+/// operations (an access region in GASNet): see [`Scope::region`]. They may use buffers that outlive the
+/// scope.
 pub struct Region<'scope> {
     world: &'scope World,
-    /// `None` if every PE is mapped: then nothing is ever under way.
+    /// `None` if every PE is mapped: then no operation is ever outstanding.
     counter: Option<CompletionCounter>,
-    /// Neither a longer nor a shorter lifetime will do: buffers live as long as the region's own scope.
+    /// The lifetime is invariant: buffers live exactly as long as the region's own scope.
     buffers: PhantomData<&'scope mut &'scope ()>,
 }
 
-/// The completions of a scope's regions; none where every PE is mapped.
+/// The completion counters of a scope's regions; `None` if every PE is mapped.
 type Regions = Option<Rc<RefCell<Vec<CompletionCounter>>>>;
 
-/// Ends a scope, on unwinding as well: completes all its regions and gives their completions back.
+/// Ends a scope, also when the thread unwinds: completes all its regions and releases their completion
+/// counters.
 struct End<'env> {
     world: &'env World,
     completions: Regions,
@@ -81,7 +83,7 @@ impl World {
         work(&scope)
     }
 
-    /// Waits for a counter and gives it back; in a destructor.
+    /// Waits for a counter and releases it, in a destructor.
     fn complete_in_drop(&self, counter: CompletionCounter) {
         self.finish_in_drop(|world| {
             world.wait(Awaited::Quiet, || counter.is_done());
@@ -89,9 +91,9 @@ impl World {
         });
     }
 
-    /// Waits in a destructor: not at all if the endpoints are shut, so that nothing is under way, and without
-    /// a panic while the thread panics already. A wait that fails shuts them, so nothing touches a buffer
-    /// afterwards in any case.
+    /// Waits in a destructor: not at all if the endpoints are shut, so that no operation is outstanding, and
+    /// without a second panic if the thread is panicking. A wait that fails shuts the endpoints, so in no
+    /// case does an operation access a buffer afterwards.
     pub(crate) fn finish_in_drop(&self, wait: impl FnOnce(&World)) {
         if self.net.as_ref().is_some_and(|net| net.is_shut()) {
             return;
@@ -114,8 +116,8 @@ impl<'scope> std::ops::Deref for Scope<'scope, '_> {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// A region within this scope, whose operations can be tested and waited for apart from the others. They
-    /// are complete when the scope ends, at the latest.
+    /// Creates a region within this scope, whose operations can be tested and waited for independently of the
+    /// others. They are complete at the latest when the scope ends.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -138,7 +140,7 @@ impl<'scope> Scope<'scope, '_> {
         region
     }
 
-    /// Waits until everything started so far is complete, in all regions.
+    /// Waits until all operations started so far are complete, in all regions.
     #[track_caller]
     pub fn quiet(&self) {
         for counter in self.completions.iter().flat_map(|completions| completions.borrow().clone()) {
@@ -157,8 +159,8 @@ impl<'scope> Region<'scope> {
     /// Starts a put, as [`View::put`]. The source is in use until the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE, the range exceeds the array, or the array belongs to another world than the
-    /// scope; nothing is started then.
+    /// If there is no such PE, the range exceeds the array, or the array and the scope belong to different
+    /// worlds; no operation is started then.
     pub fn put<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -167,14 +169,14 @@ impl<'scope> Region<'scope> {
         source: &'scope [T],
     ) -> Result<()> {
         let counter = self.tracker_for("put", array)?;
-        // SAFETY: the source is borrowed until the scope has completed everything.
+        // SAFETY: the source is borrowed until the scope has completed all its operations.
         unsafe { array.put_tracked("put", pe, index, source, counter) }
     }
 
-    /// Starts a get, as [`View::get`]. The data are there when the scope ends.
+    /// Starts a get, as [`View::get`]. The data are in the target when the scope ends.
     ///
     /// # Errors
-    /// As [`put`](Region::put); nothing is started then.
+    /// As [`put`](Region::put).
     pub fn get<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -183,7 +185,7 @@ impl<'scope> Region<'scope> {
         target: &'scope mut [T],
     ) -> Result<()> {
         let counter = self.tracker_for("get", array)?;
-        // SAFETY: the target is borrowed until the scope has completed everything.
+        // SAFETY: the target is borrowed until the scope has completed all its operations.
         unsafe { array.get_tracked("get", pe, index, target, counter) }
     }
 
@@ -204,7 +206,7 @@ impl<'scope> Region<'scope> {
     /// ```
     ///
     /// # Errors
-    /// As [`View::put_signal`], and if the arrays belong to another world than the scope.
+    /// As [`View::put_signal`], and if the arrays and the scope belong to different worlds.
     #[expect(clippy::too_many_arguments, reason = "what View::put_signal takes, and the array")]
     pub fn put_signal<T: Element>(
         &self,
@@ -218,15 +220,15 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         let (operation, signal) = ("put_signal", Signal { words: signals, index: signal_index, op });
         let counter = self.tracker_for(operation, array)?;
-        // SAFETY: the source is borrowed until the scope has completed everything.
+        // SAFETY: the source is borrowed until the scope has completed all its operations.
         unsafe { array.start_put_signal(operation, (pe, index), source, signal, counter) }
     }
 
     /// Starts an atomic, as [`View::amo`]. It is complete when the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE or element, no such operation on this type, or the array belongs to another
-    /// world than the scope; nothing is started then.
+    /// If there is no such PE or element, the type does not have this operation, or the array and the scope
+    /// belong to different worlds; no operation is started then.
     pub fn amo<T: AtomicElement>(
         &self,
         array: &'scope View<'_, T>,
@@ -237,15 +239,15 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         array.check_op("amo", op, false)?;
         let counter = self.tracker_for("amo", array)?;
-        // SAFETY: there is no place for a result.
+        // SAFETY: the pointer for the result is null, so none is written.
         unsafe { array.amo_tracked("amo", (pe, index), &atomic(op, operand), std::ptr::null_mut(), counter) }
     }
 
-    /// Starts an atomic, as [`View::fetch_amo`]. The old value is there when the scope ends.
+    /// Starts an atomic, as [`View::fetch_amo`]. The old value is in `old` when the scope ends.
     ///
     /// # Errors
-    /// If there is no such PE or element, no such operation on this type, or the array belongs to another
-    /// world than the scope; nothing is started then.
+    /// If there is no such PE or element, the type does not have this operation, or the array and the scope
+    /// belong to different worlds; no operation is started then.
     pub fn fetch_amo<T: AtomicElement>(
         &self,
         array: &'scope View<'_, T>,
@@ -258,11 +260,11 @@ impl<'scope> Region<'scope> {
         array.check_op("fetch_amo", op, false)?;
         let counter = self.tracker_for("fetch_amo", array)?;
         let atomic = atomic(op, operand);
-        // SAFETY: the place of the result is borrowed until the scope has completed everything.
+        // SAFETY: the result is borrowed mutably until the scope has completed all its operations.
         unsafe { array.amo_tracked("fetch_amo", (pe, index), &atomic, old, counter) }
     }
 
-    /// Starts a compare-and-swap, as [`View::compare_amo`]. The old value is there when the scope ends.
+    /// Starts a compare-and-swap, as [`View::compare_amo`]. The old value is in `old` when the scope ends.
     ///
     /// # Errors
     /// As [`fetch_amo`](Region::fetch_amo).
@@ -280,17 +282,17 @@ impl<'scope> Region<'scope> {
         array.check_op("compare_amo", op, true)?;
         let counter = self.tracker_for("compare_amo", array)?;
         let atomic = comparing(op, compare, operand);
-        // SAFETY: the place of the result is borrowed until the scope has completed everything.
+        // SAFETY: the result is borrowed mutably until the scope has completed all its operations.
         unsafe { array.amo_tracked("compare_amo", (pe, index), &atomic, old, counter) }
     }
 
-    /// That the sources of all puts of this region are free, as an event.
+    /// The event that the sources of all puts of this region may be reused.
     pub fn sent(&self) -> Leaf<'_> {
         Leaf { world: self.world, probe: Probe::sent(self.counter.as_ref()), operation: PhantomData }
     }
 
-    /// The counter for an operation on an array; none is of use for arrays of another world, whose operations
-    /// it would not count.
+    /// The counter for an operation on an array; `None` if the array belongs to another world, whose
+    /// operations this counter does not count.
     pub(crate) fn tracker_for<T: Element>(
         &self,
         operation: &'static str,
@@ -300,7 +302,7 @@ impl<'scope> Region<'scope> {
         Ok(self.counter.as_ref())
     }
 
-    /// Makes progress, and says whether everything started in this region is complete.
+    /// Makes progress, and returns whether all operations started in this region are complete.
     pub fn test(&self) -> bool {
         self.world.progress();
         let is_done = self.counter.as_ref().is_none_or(CompletionCounter::is_done);
@@ -310,7 +312,7 @@ impl<'scope> Region<'scope> {
         is_done
     }
 
-    /// Waits until everything started in this region is complete.
+    /// Waits until all operations started in this region are complete.
     #[track_caller]
     pub fn wait(&self) {
         if let Some(counter) = &self.counter {
@@ -319,8 +321,8 @@ impl<'scope> Region<'scope> {
         self.world.order_stores();
     }
 
-    /// Waits until the sources of all puts of this region are free, that is for their local completion; at
-    /// their targets they are complete after [`wait`](Region::wait) or a quiet.
+    /// Waits for the local completion of all puts of this region: their sources may then be reused. The puts
+    /// are complete at their targets after [`wait`](Region::wait) or a quiet.
     #[track_caller]
     pub fn wait_local(&self) {
         if let Some(counter) = &self.counter {
@@ -340,35 +342,35 @@ impl Event for Region<'_> {
 }
 
 impl<T: Element> View<'_, T> {
-    /// Starts a put and leaves it to the next quiet of its context (OpenSHMEM's `put_nbi`). In safe code,
+    /// Starts a put that the next quiet of its context completes (OpenSHMEM's `put_nbi`). In safe code,
     /// [`Region::put`] does the same.
     ///
     /// # Errors
-    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    /// If there is no such PE or the range exceeds the array; no operation is started then.
     ///
     /// # Safety
     /// The source is not written, moved or freed before a [`quiet`](World::quiet), of the world or of the
     /// context that the array is seen through, has returned.
     pub unsafe fn put_nbi(&self, pe: Pe, index: usize, source: &[T]) -> Result<()> {
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees that the source stays unchanged until quiet.
         unsafe { self.implicitly(|counter| self.put_tracked("put_nbi", pe, index, source, counter)) }
     }
 
-    /// Starts a get and leaves it to the next quiet of its context (OpenSHMEM's `get_nbi`). In safe code,
+    /// Starts a get that the next quiet of its context completes (OpenSHMEM's `get_nbi`). In safe code,
     /// [`Region::get`] does the same.
     ///
     /// # Errors
-    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    /// If there is no such PE or the range exceeds the array; no operation is started then.
     ///
     /// # Safety
-    /// The target is not touched, moved or freed before a [`quiet`](World::quiet), of the world or of the
+    /// The target is not accessed, moved or freed before a [`quiet`](World::quiet), of the world or of the
     /// context that the array is seen through, has returned.
     pub unsafe fn get_nbi(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
-        // SAFETY: the caller vouches for the target.
+        // SAFETY: the caller guarantees that the target is not accessed until quiet.
         unsafe { self.implicitly(|counter| self.get_tracked("get_nbi", pe, index, target, counter)) }
     }
 
-    /// Starts an operation with a counter that nobody asks: only quiet knows when it is complete.
+    /// Starts an operation with a counter that is released at once: only quiet observes its completion.
     fn implicitly(&self, start: impl FnOnce(Option<&CompletionCounter>) -> Result<()>) -> Result<()> {
         let world = self.world();
         if world.routes.are_all_mapped() {
@@ -380,7 +382,8 @@ impl<T: Element> View<'_, T> {
         outcome
     }
 
-    /// Starts a put whose source the operation owns until it is done with it.
+    /// Starts a put that owns its source. The handle returns the source when the put is complete, or locally
+    /// complete.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -393,7 +396,7 @@ impl<T: Element> View<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    /// If there is no such PE or the range exceeds the array; no operation is started then.
     pub fn put_nb(&self, pe: Pe, index: usize, source: Vec<T>) -> Result<Transfer<'_, T>> {
         Transfer::of_put(self.world(), source, |source, counter| {
             // SAFETY: the transfer owns the source and frees it only after it is sent.
@@ -401,10 +404,11 @@ impl<T: Element> View<'_, T> {
         })
     }
 
-    /// Starts a get into a buffer that the operation owns until it is complete.
+    /// Starts a get that owns its target. The handle returns the target, with the data, when the get is
+    /// complete.
     ///
     /// # Errors
-    /// If there is no such PE or the range exceeds the array; nothing is started then.
+    /// If there is no such PE or the range exceeds the array; no operation is started then.
     pub fn get_nb(&self, pe: Pe, index: usize, target: Vec<T>) -> Result<Transfer<'_, T>> {
         Transfer::of_get(self.world(), target, |target, counter| {
             // SAFETY: the transfer owns the target and gives it out only after the get is complete.
@@ -413,12 +417,13 @@ impl<T: Element> View<'_, T> {
     }
 }
 
-/// A put or get under way, with the buffer that it owns. Dropped, a get waits until it is complete, a put at
-/// least until its source is free; at the target the put is complete after a quiet.
+/// An outstanding put or get, with the buffer that it owns. When it is dropped, a get waits until it is
+/// complete, and a put waits at least for its local completion; the put is then complete at the target after
+/// a quiet.
 #[must_use = "the operation is complete after `wait`"]
 pub struct Transfer<'a, T: Element> {
     region: Region<'a>,
-    // A vector in parts: one in whole could not be written to by others while it is held here.
+    // A vector in raw parts: the provider could not write to the buffer of a `Vec` that is held here.
     start: *mut T,
     len: usize,
     capacity: usize,
@@ -432,48 +437,48 @@ impl<'a, T: Element> Transfer<'a, T> {
         Transfer { region: Region::open(world), start, len, capacity, is_put }
     }
 
-    /// A put that `start` starts from the buffer. It is done with it when the counter says that it is sent,
-    /// or at once if it was given none.
+    /// A put that `start` starts from the buffer. It no longer uses the buffer when the counter has counted
+    /// it as sent, or at once if there is no counter.
     pub(crate) fn of_put(
         world: &'a World,
         source: Vec<T>,
         start: impl FnOnce(&[T], Option<&CompletionCounter>) -> Result<()>,
     ) -> Result<Transfer<'a, T>> {
         let transfer = Transfer::new(world, source, true);
-        // SAFETY: these are the parts of a vector, which nobody writes to while it is the source of a put.
+        // SAFETY: these are the parts of a vector, which no thread writes to while it is the source of a put.
         let source = unsafe { std::slice::from_raw_parts(transfer.start, transfer.len) };
         start(source, transfer.region.counter.as_ref())?;
         Ok(transfer)
     }
 
-    /// A get that `start` starts into the buffer. It is complete when the counter says that it is done, or at
-    /// once if it was given none.
+    /// A get that `start` starts into the buffer. It is complete when the counter has counted it as done, or
+    /// at once if there is no counter.
     pub(crate) fn of_get(
         world: &'a World,
         target: Vec<T>,
         start: impl FnOnce(&mut [T], Option<&CompletionCounter>) -> Result<()>,
     ) -> Result<Transfer<'a, T>> {
         let transfer = Transfer::new(world, target, false);
-        // SAFETY: these are the parts of a vector, which nobody else touches before the get is complete.
+        // SAFETY: these are the parts of a vector, which no other code accesses before the get is complete.
         let target = unsafe { std::slice::from_raw_parts_mut(transfer.start, transfer.len) };
         start(target, transfer.region.counter.as_ref())?;
         Ok(transfer)
     }
 
-    /// The buffer; the operation must be done with it.
+    /// Takes the buffer out; the operation must no longer use it.
     fn take_buffer(&mut self) -> Vec<T> {
         let (start, len, capacity) = (self.start, self.len, self.capacity);
         (self.start, self.len, self.capacity) = (std::ptr::NonNull::dangling().as_ptr(), 0, 0);
-        // SAFETY: these are the parts of a vector, and are given away once: what remains is an empty one.
+        // SAFETY: these are the parts of a vector, and are taken out once: an empty vector remains.
         unsafe { Vec::from_raw_parts(start, len, capacity) }
     }
 
-    /// Makes progress, and says whether the operation is complete.
+    /// Makes progress, and returns whether the operation is complete.
     pub fn test(&self) -> bool {
         self.region.test()
     }
 
-    /// Waits until the operation is complete, and gives the buffer back: the source of a put, the data of a
+    /// Waits until the operation is complete, and returns the buffer: the source of a put, or the data of a
     /// get.
     #[track_caller]
     pub fn wait(mut self) -> Vec<T> {
@@ -481,8 +486,8 @@ impl<'a, T: Element> Transfer<'a, T> {
         self.take_buffer()
     }
 
-    /// That the source of a put is free, as an event apart from that of its completion; of a get both are
-    /// the same.
+    /// The event of the local completion of a put: its source may be reused. It is separate from the event of
+    /// its completion. For a get both are the same.
     pub fn sent(&self) -> Leaf<'_> {
         match self.is_put {
             true => self.region.sent(),
@@ -490,8 +495,8 @@ impl<'a, T: Element> Transfer<'a, T> {
         }
     }
 
-    /// Waits until the source of a put is free, that is for its local completion, and gives it back; at the
-    /// target the put is complete after a quiet. A get is waited for until it is complete.
+    /// Waits for the local completion of a put, and returns its source; the put is complete at the target
+    /// after a quiet. For a get, waits until it is complete.
     #[track_caller]
     pub fn wait_local(mut self) -> Vec<T> {
         match self.is_put {
@@ -533,17 +538,17 @@ impl<T: Element> Drop for Transfer<'_, T> {
     }
 }
 
-/// An atomic under way that fetches the old value. Dropped before it is complete, it waits.
-#[must_use = "the old value is what `wait` answers"]
+/// An outstanding atomic that fetches the old value. If it is dropped before it is complete, the drop waits.
+#[must_use = "`wait` returns the old value"]
 pub struct Fetch<'a, T: AtomicElement>(Transfer<'a, T>);
 
 impl<T: AtomicElement> Fetch<'_, T> {
-    /// Makes progress, and says whether the operation is complete.
+    /// Makes progress, and returns whether the operation is complete.
     pub fn test(&self) -> bool {
         self.0.test()
     }
 
-    /// Waits until the operation is complete, and answers the old value.
+    /// Waits until the operation is complete, and returns the old value.
     #[track_caller]
     pub fn wait(self) -> T {
         self.0.wait()[0]
@@ -569,12 +574,12 @@ impl<T: AtomicElement> Outcome for Fetch<'_, T> {
     }
 }
 
-/// An atomic under way that fetches nothing. Dropped, it is left to the next quiet.
+/// An outstanding atomic that fetches nothing. If it is dropped, the next quiet completes it.
 #[must_use = "the operation is complete after `wait`, or a quiet"]
 pub struct Update<'a>(Region<'a>);
 
 impl Update<'_> {
-    /// Makes progress, and says whether the operation is complete.
+    /// Makes progress, and returns whether the operation is complete.
     pub fn test(&self) -> bool {
         self.0.test()
     }
@@ -614,7 +619,7 @@ impl Drop for Update<'_> {
 }
 
 impl<T: AtomicElement> View<'_, T> {
-    /// Starts an atomic, as [`amo`](View::amo); the handle tells when it is complete.
+    /// Starts an atomic, as [`amo`](View::amo). The handle is used to test and wait for its completion.
     ///
     /// ```
     /// # use pelago::AtomicOp;
@@ -629,27 +634,29 @@ impl<T: AtomicElement> View<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    /// If there is no such PE or element, or the type does not have this operation; no operation is started
+    /// then.
     pub fn amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Update<'_>> {
         self.check_op("amo_nb", op, false)?;
         let update = Update(Region::open(self.world()));
         let (atomic, counter) = (atomic(op, operand), update.0.counter.as_ref());
-        // SAFETY: there is no place for a result.
+        // SAFETY: the pointer for the result is null, so none is written.
         unsafe { self.amo_tracked("amo_nb", (pe, index), &atomic, std::ptr::null_mut(), counter)? };
         Ok(update)
     }
 
-    /// Starts an atomic, as [`fetch_amo`](View::fetch_amo); the handle gives the old value.
+    /// Starts an atomic, as [`fetch_amo`](View::fetch_amo). The handle returns the old value.
     ///
     /// # Errors
-    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    /// If there is no such PE or element, or the type does not have this operation; no operation is started
+    /// then.
     pub fn fetch_amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Fetch<'_, T>> {
         self.check_op("fetch_amo_nb", op, false)?;
         let atomic = atomic(op, operand);
         self.start_fetch("fetch_amo_nb", (pe, index), &atomic)
     }
 
-    /// Starts a compare-and-swap, as [`compare_amo`](View::compare_amo); the handle gives the old value.
+    /// Starts a compare-and-swap, as [`compare_amo`](View::compare_amo). The handle returns the old value.
     ///
     /// # Errors
     /// As [`fetch_amo_nb`](View::fetch_amo_nb).
@@ -669,19 +676,20 @@ impl<T: AtomicElement> View<'_, T> {
     fn start_fetch(&self, operation: &'static str, at: (Pe, usize), atomic: &Atomic) -> Result<Fetch<'_, T>> {
         let transfer = Transfer::new(self.world(), vec![T::from_word(0)], false);
         let counter = transfer.region.counter.as_ref();
-        // SAFETY: the transfer owns the place of the old value until the atomic is complete.
+        // SAFETY: the transfer owns the buffer of the old value until the atomic is complete.
         unsafe { self.amo_tracked(operation, at, atomic, transfer.start, counter)? };
         Ok(Fetch(transfer))
     }
 
-    /// Starts a fetching atomic and leaves it to the next quiet of its context (OpenSHMEM's
-    /// `atomic_fetch_add_nbi` and its like).
+    /// Starts a fetching atomic that the next quiet of its context completes (OpenSHMEM's
+    /// `atomic_fetch_add_nbi` and the other nonblocking fetching atomics).
     ///
     /// # Errors
-    /// If there is no such PE or element, or no such operation on this type; nothing is started then.
+    /// If there is no such PE or element, or the type does not have this operation; no operation is started
+    /// then.
     ///
     /// # Safety
-    /// `old` is not touched, moved or freed before a [`quiet`](World::quiet), of the world or of the context
+    /// `old` is not accessed, moved or freed before a [`quiet`](World::quiet), of the world or of the context
     /// that the array is seen through, has returned.
     pub unsafe fn fetch_amo_nbi(
         &self,
@@ -693,7 +701,7 @@ impl<T: AtomicElement> View<'_, T> {
     ) -> Result<()> {
         self.check_op("fetch_amo_nbi", op, false)?;
         let atomic = atomic(op, operand);
-        // SAFETY: the caller vouches for the place of the old value.
+        // SAFETY: the caller guarantees that `old` is not accessed until quiet.
         unsafe { self.amo_tracked("fetch_amo_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
     }
 }

@@ -1,9 +1,9 @@
-//! Point-to-point synchronisation: waiting for elements of the own part that other PEs change, one or a set
-//! of them.
+//! Point-to-point synchronisation: waiting until other PEs change one element, or a set of elements, of this
+//! PE's own part.
 //!
-//! Invariant: every form that finds something is an acquire: what the writer put and fenced before, or sent
-//! with the signal, is then visible. Every form makes progress. Elements are read as [`Local::get`] reads
-//! them, so numbers of up to 8 bytes are never seen half written. Source: OpenSHMEM 1.6, section 9.11
+//! Invariant: every form whose condition holds is an acquire: data that the writer put and fenced before, or
+//! sent with the signal, are then visible. Every form makes progress. Elements are read as [`Local::get`]
+//! reads them, so numbers of up to 8 bytes are never seen half written. Source: OpenSHMEM 1.6, section 9.11
 //! (point-to-point synchronization routines).
 
 use crate::array::local::Local;
@@ -11,7 +11,7 @@ use crate::base::element::Element;
 use pelago_fabric::sync::{AtomicUsize, Ordering, fence};
 use std::ops::Range;
 
-/// How an element is compared with a value. Comparisons with what is not a number hold for `Ne` only.
+/// The comparison of an element with a value. Comparisons with NaN hold for `Ne` only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// The element equals the value.
@@ -29,7 +29,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds.
+    /// Whether the comparison holds between an element and a value.
     #[inline]
     pub fn holds<T: PartialOrd>(self, element: T, value: T) -> bool {
         match self {
@@ -43,12 +43,12 @@ impl Comparison {
     }
 }
 
-/// What the elements of a [`Watch`] are compared with. Made of one value or of a slice.
+/// The values that the elements of a [`Watch`] are compared with, converted from one value or from a slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Values<'v, T> {
-    /// All with the same.
+    /// All elements are compared with the same value.
     Same(T),
-    /// Each with one of its own: as many as the watched range has elements.
+    /// Each element is compared with its own value. The slice has the length of the watched range.
     Each(&'v [T]),
 }
 
@@ -77,8 +77,8 @@ impl<'v, T> From<&'v Vec<T>> for Values<'v, T> {
 }
 
 impl<'a, T: Element + PartialOrd> Local<'a, T> {
-    /// Waits until an element compares so with `value`, and answers the element. What the writer put and
-    /// fenced before, or sent with this signal, is then visible.
+    /// Waits until the comparison of an element with `value` holds, and returns the element. Data that the
+    /// writer put and fenced before, or sent with this signal, are then visible.
     ///
     /// ```
     /// use pelago::Comparison;
@@ -102,8 +102,8 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
         })
     }
 
-    /// Makes progress, and says whether an element compares so with `value`; if so, what the writer put and
-    /// fenced before is visible.
+    /// Makes progress, and returns whether the comparison of an element with `value` holds. If so, data that
+    /// the writer put and fenced before, or sent with this signal, are visible.
     ///
     /// # Panics
     /// If there is no such element.
@@ -116,7 +116,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
         self.look_once(|| holds().then_some(())).is_some()
     }
 
-    /// A set of elements to wait for, or to test: those of `range`.
+    /// Returns the elements of `range` as a set that can be waited for and tested.
     ///
     /// # Panics
     /// If the range exceeds the part.
@@ -127,7 +127,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
         Watch { local, range, excluded: None, cursor: AtomicUsize::new(0) }
     }
 
-    /// One look, as all tests take it.
+    /// Checks once, as all tests do.
     #[track_caller]
     fn look_once<R>(&self, look: impl FnOnce() -> Option<R>) -> Option<R> {
         let world = self.view.world();
@@ -162,9 +162,9 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
 
 /// Elements of a PE's own part, to be waited for together: see [`Local::watch`].
 ///
-/// Elements are named by their index in the part; masks and slices of values by their place in the range.
-/// Of an empty set, or one of which everything is excluded, all have changed, and none has: the `all` forms
-/// hold, the `any` forms find `None`, the `some` forms nothing, and none of them waits.
+/// Elements are named by their index in the part. Entries of masks and of slices of values are named by their
+/// position in the range. If the set is empty, or if every element is excluded, no form waits: the `all`
+/// forms hold, the `any` forms return `None`, and the `some` forms return no index.
 ///
 /// ```
 /// use pelago::Comparison;
@@ -185,16 +185,16 @@ pub struct Watch<'a, T: Element> {
     local: Local<'a, T>,
     range: Range<usize>,
     excluded: Option<&'a [bool]>,
-    /// Where in the range the next search for any element begins: behind the last one found.
+    /// The position in the range where the next search for any element begins: behind the last one found.
     cursor: AtomicUsize,
 }
 
 impl<'a, T: Element + PartialOrd> Watch<'a, T> {
-    /// Leaves out the elements for which `mask` is `true` (the standard's status array). A mask has one
-    /// entry an element.
+    /// Excludes the elements for which `mask` is `true` (the standard's status array). A mask has one entry
+    /// for each element of the range.
     ///
     /// # Panics
-    /// If the mask has another length than the range.
+    /// If the lengths of the mask and the range differ.
     #[track_caller]
     pub fn excluding<'m>(self, mask: &'m [bool]) -> Watch<'m, T>
     where
@@ -204,8 +204,8 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         Watch { local: self.local, range: self.range, excluded: Some(mask), cursor: self.cursor }
     }
 
-    /// Lets the next search for any element begin at `index`, round the range: for a watch that is made
-    /// anew for each search.
+    /// Makes the next search for any element begin at `index` and wrap around at the end of the range. It is
+    /// for callers that create a new watch for each search.
     ///
     /// # Panics
     /// If a range that is not empty does not have this element.
@@ -221,10 +221,10 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         self
     }
 
-    /// Waits until the comparison has held for each element, at whatever time during this call.
+    /// Waits until the comparison has held for each element at some time during this call.
     ///
     /// # Panics
-    /// If there are values for another number of elements, or every other PE has left the job before.
+    /// If the number of values is not the number of elements, or every other PE has left the job before.
     #[track_caller]
     pub fn wait_all<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>)
     where
@@ -238,8 +238,8 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         });
     }
 
-    /// Waits until the comparison holds for an element, and answers its index; `None` at once if the set is
-    /// empty. Repeated calls answer every element for which it holds in turn.
+    /// Waits until the comparison holds for an element, and returns its index; `None` at once if the set is
+    /// empty. Repeated calls return all elements for which it holds in turn.
     ///
     /// # Panics
     /// As [`wait_all`](Watch::wait_all).
@@ -253,8 +253,9 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         (!self.is_empty()).then(wait)
     }
 
-    /// Waits until the comparison holds for at least one element, and answers the indices of all for which
-    /// it does, each looked at once at least; nothing at once if the set is empty.
+    /// Waits until the comparison holds for at least one element, and returns the indices of all elements for
+    /// which it holds. Each element is checked at least once. If the set is empty, it returns an empty vector
+    /// at once.
     ///
     /// # Panics
     /// As [`wait_all`](Watch::wait_all).
@@ -270,10 +271,10 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         }
     }
 
-    /// Makes progress, and says whether the comparison holds for each element.
+    /// Makes progress, and returns whether the comparison holds for each element.
     ///
     /// # Panics
-    /// If there are values for another number of elements.
+    /// If the number of values is not the number of elements.
     #[track_caller]
     pub fn test_all<'v>(&self, comparison: Comparison, values: impl Into<Values<'v, T>>) -> bool
     where
@@ -284,8 +285,8 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         self.local.look_once(|| all().then_some(())).is_some()
     }
 
-    /// Makes progress, and answers an element for which the comparison holds, if there is one. Repeated
-    /// calls answer every such element in turn.
+    /// Makes progress, and returns the index of an element for which the comparison holds, if there is one.
+    /// Repeated calls return all such elements in turn.
     ///
     /// # Panics
     /// As [`test_all`](Watch::test_all).
@@ -298,7 +299,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         self.local.look_once(|| self.find_any(comparison, values))
     }
 
-    /// Makes progress, and answers all elements for which the comparison holds.
+    /// Makes progress, and returns the indices of all elements for which the comparison holds.
     ///
     /// # Panics
     /// As [`test_all`](Watch::test_all).
@@ -325,7 +326,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         (!found.is_empty()).then_some(found)
     }
 
-    /// The places of the range that are not excluded.
+    /// The positions of the range that are not excluded.
     fn watched(&self) -> impl Iterator<Item = usize> {
         (0..self.range.len()).filter(|&place| self.is_watched(place))
     }
@@ -348,7 +349,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         comparison.holds(element, value)
     }
 
-    /// The values, as many as they have to be.
+    /// The values, after a check of their number.
     fn checked<'v>(&self, operation: &'static str, values: impl Into<Values<'v, T>>) -> Values<'v, T>
     where
         T: 'v,
@@ -378,7 +379,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// PE 0 puts one element by a plain `p` once PE 1 has announced that it sleeps, and then computes until
-    /// PE 1 says that it has woken up.
+    /// PE 1 reports that it has woken up.
     fn a_plain_put_wakes_a_sleeper(world: &World) {
         let compute_until = |is_over: &dyn Fn() -> bool, what: &str| {
             let since = Instant::now();

@@ -1,8 +1,8 @@
 //! Remote memory access: put and get.
 //!
-//! The fast path checks PE and range, and copies; everything else is in one cold function a direction: it
-//! says what is wrong, counts the operation, or takes it to the net. Before it, a put of one element or a
-//! short get over the net is injected if it can be.
+//! The fast path checks PE and range, and copies. Everything else is in one cold function for each direction:
+//! it reports errors, counts the operation, or starts it on the network. Before that, a put of one element or
+//! a short get over the network is injected if possible.
 
 use crate::Pe;
 use crate::array::view::{View, Way};
@@ -18,15 +18,15 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 impl<T: Element> View<'_, T> {
-    /// Puts one element: writes `value` to element `index` on `pe`. Where `pe` is mapped, numbers of up to 8
-    /// bytes arrive in one piece; over a network they do if the fabric has it so, which TCP has not. Complete
-    /// at the target after [`quiet`](crate::World::quiet) or a barrier.
+    /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8 bytes are written by
+    /// one access if `pe` is mapped. Over a network this depends on the fabric, and TCP does not guarantee
+    /// it. The put is complete at the target after [`quiet`](crate::World::quiet) or a barrier.
     ///
     /// # Errors
     /// If there is no such PE or element; nothing is written then.
     #[inline]
     pub fn p(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        // Two tests, not one of both: joined, they cost more instructions.
+        // Two separate tests: joined by `||`, they cost more instructions.
         if pe >= self.place.limit {
             return self.p_checked(pe, index, value);
         }
@@ -41,8 +41,9 @@ impl<T: Element> View<'_, T> {
         Ok(())
     }
 
-    /// Gets one element: reads element `index` on `pe`. Where `pe` is mapped, numbers of up to 8 bytes are
-    /// read in one piece; over a network they are if the fabric has it so, which TCP has not.
+    /// Gets one element: reads element `index` on `pe`. Numbers of up to 8 bytes are read by one access if
+    /// `pe` is mapped. Over a network this depends on the fabric, and TCP does not guarantee it. The get is
+    /// complete at return.
     ///
     /// # Errors
     /// If there is no such PE or element.
@@ -72,17 +73,18 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_tracked("put", pe, index, source, None) }
     }
 
-    /// Gets elements: reads those from `index` on, on `pe`, into `target`. The data are there at return.
+    /// Gets elements: reads the elements from `index` on, on `pe`, into `target`. The get is complete at
+    /// return.
     ///
     /// # Errors
     /// If there is no such PE or the range exceeds the array; nothing is read then.
     #[inline]
     pub fn get(&self, pe: Pe, index: usize, target: &mut [T]) -> Result<()> {
-        // SAFETY: without a counter the data are there when this returns.
+        // SAFETY: without a counter the get is complete when this returns.
         unsafe { self.get_tracked("get", pe, index, target, None) }
     }
 
-    /// A handle to the part on one PE, which is checked here once.
+    /// Returns a handle to the part on one PE. The PE is checked once, here.
     ///
     /// # Errors
     /// If there is no such PE.
@@ -96,11 +98,11 @@ impl<T: Element> View<'_, T> {
         Ok(On { part, fast_len, view: self, pe })
     }
 
-    /// Puts one element over the net. The arguments stand as in `p`, so that the fast path need not move
-    /// them.
+    /// Puts one element over the network. The arguments have the order of `p`, so that the fast path need not
+    /// move them.
     ///
     /// # Safety
-    /// There is such a member, and such an element.
+    /// The member and the element exist.
     #[cold]
     #[inline(never)]
     unsafe fn p_far(&self, pe: Pe, index: usize, value: T) -> Result<()> {
@@ -115,16 +117,16 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Puts one element that the provider did not take at once.
+    /// Puts one element that the provider did not accept at once.
     #[cold]
     #[inline(never)]
     fn p_again(injector: &Injector, kept: Kept) -> Result<()> {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, size_of::<T>());
-        // SAFETY: the origin is the view of this call, as `p_far` has said.
+        // SAFETY: the origin is the view of this call, which `p_far` has passed.
         let view = unsafe { &*origin.cast::<Self>() };
         let target = RemoteAddress { operation: "p", pe, offset_bytes };
-        // SAFETY: there is such a PE, and `p` has checked the index; without a counter the source is
-        // free when this returns.
+        // SAFETY: the PE exists, and `p` has checked the index; without a counter the source is free when
+        // this returns.
         unsafe { view.net_endpoint().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
         Ok(())
     }
@@ -136,11 +138,11 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_cold("p", pe, index, &[value], None) }
     }
 
-    /// A put with all checks, as every form of it starts. Over the net it is only started if there is a
-    /// counter, which then counts it.
+    /// Starts a put with all checks; every form of a put uses this function. Over the network, a put with a
+    /// counter is only started, and the counter counts it.
     ///
     /// # Safety
-    /// The source stays as it is until the counter has counted it as sent.
+    /// The source stays unchanged until the counter has counted the put as sent.
     #[inline(always)]
     pub(crate) unsafe fn put_tracked(
         &self,
@@ -151,11 +153,11 @@ impl<T: Element> View<'_, T> {
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         let Some(part) = self.place.fast(pe) else {
-            // SAFETY: the caller has promised that the source stays as it is.
+            // SAFETY: the caller has promised that the source stays unchanged.
             return unsafe { self.put_cold(operation, pe, index, source, counter) };
         };
         if !self.has_range(index, source.len()) {
-            // SAFETY: the caller has promised that the source stays as it is.
+            // SAFETY: the caller has promised that the source stays unchanged.
             return unsafe { self.put_cold(operation, pe, index, source, counter) };
         }
         // SAFETY: the range was compared with the array's length above.
@@ -177,16 +179,16 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         self.check(operation, pe, index, source.len())?;
         self.count_put(source.len());
-        // SAFETY: PE and range were checked; the caller vouches for the source.
+        // SAFETY: PE and range were checked; the caller guarantees that the source stays unchanged.
         unsafe { self.start_put(operation, pe, index, source, counter) };
         Ok(())
     }
 
-    /// A get with all checks, as every form of it starts. Over the net it is only started if there is a
-    /// counter, which then counts it.
+    /// Starts a get with all checks; every form of a get uses this function. Over the network, a get with a
+    /// counter is only started, and the counter counts it.
     ///
     /// # Safety
-    /// Nobody touches the target until the counter has counted it as done.
+    /// No other code accesses the target until the counter has counted the get as done.
     #[inline(always)]
     pub(crate) unsafe fn get_tracked(
         &self,
@@ -197,11 +199,11 @@ impl<T: Element> View<'_, T> {
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         let Some(part) = self.place.fast(pe) else {
-            // SAFETY: the caller has promised that nobody touches the target.
+            // SAFETY: the caller has promised that no other code accesses the target.
             return unsafe { self.get_cold(operation, pe, index, target, counter) };
         };
         if !self.has_range(index, target.len()) {
-            // SAFETY: the caller has promised that nobody touches the target.
+            // SAFETY: the caller has promised that no other code accesses the target.
             return unsafe { self.get_cold(operation, pe, index, target, counter) };
         }
         // SAFETY: the range was compared with the array's length above.
@@ -222,7 +224,7 @@ impl<T: Element> View<'_, T> {
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         if counter.is_none() && pe < self.place.limit && self.has_range(index, target.len()) {
-            // SAFETY: PE and range were checked, and the target is there until this returns.
+            // SAFETY: PE and range were checked, and the target is valid until this returns.
             let is_here = unsafe { self.g_short(pe, index, target.as_mut_ptr().cast(), size_of_val(target)) };
             if is_here {
                 return Ok(());
@@ -230,15 +232,16 @@ impl<T: Element> View<'_, T> {
         }
         self.check(operation, pe, index, target.len())?;
         self.count_get(target.len());
-        // SAFETY: PE and range were checked; the caller vouches for the target.
+        // SAFETY: PE and range were checked; the caller guarantees that the target is valid until the get is
+        // complete.
         unsafe { self.start_get(operation, pe, index, target, counter) };
         Ok(())
     }
 
-    /// Gets one element over the net.
+    /// Gets one element over the network.
     ///
     /// # Safety
-    /// There is such a member, and such an element.
+    /// The member and the element exist.
     #[cold]
     #[inline(never)]
     unsafe fn g_far(&self, pe: Pe, index: usize) -> Result<T> {
@@ -250,29 +253,29 @@ impl<T: Element> View<'_, T> {
         let (into, origin) = ((value.as_mut_ptr().cast(), size_of::<T>()), ptr::from_ref(self).cast());
         let from = (pe, offset_bytes);
         // SAFETY: the caller has promised that PE and element exist. In the world's arrays each PE's part is
-        // at the same offset. The value is there until this returns, and this thread may wait.
+        // at the same offset. The value is valid for writes until this returns, and this thread may wait.
         let is_here = unsafe { self.injector.get(from, into, origin, |get| Self::g_finish(get, into.0)) };
         if !is_here {
-            // SAFETY: the promises are the same.
+            // SAFETY: the caller has made the same promises for `g_far_noted`.
             return unsafe { self.g_far_noted(pe, index) };
         }
         // SAFETY: the get is complete, and has written the value.
         Ok(unsafe { value.assume_init() })
     }
 
-    /// Brings a get of one element to its end.
+    /// Finishes an injected get of one element.
     ///
     /// # Safety
-    /// It is one of `g_far`, into this place.
+    /// The get was started by `g_far`, with the target `into`.
     unsafe fn g_finish(get: Unfinished, into: *mut u8) {
-        // SAFETY: the origin is the view of that call; the caller vouches for the rest.
+        // SAFETY: the origin is the view of that call; the caller guarantees that the get has this target.
         unsafe {
             let view = &*get.origin.cast::<Self>();
             view.net_endpoint().finish_get(view.world(), get, into, size_of::<T>());
         }
     }
 
-    /// Gets one element over the net, when it is noted that it was not alone.
+    /// Gets one element over the network, and records for the next get that this one was not alone.
     ///
     /// # Safety
     /// As `g_far`.
@@ -290,10 +293,10 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Injects a get of so many bytes; `false` if they have to come another way.
+    /// Injects a get of `bytes` bytes; `false` if it cannot be injected.
     ///
     /// # Safety
-    /// There is such a member; the elements are in the array; `into` is valid for writes until this returns.
+    /// The member exists; the elements are in the array; `into` is valid for writes until this returns.
     unsafe fn g_short(&self, pe: Pe, index: usize, into: *mut u8, bytes: usize) -> bool {
         let offset_bytes = self.place.offset_bytes() + index * size_of::<T>();
         if !callback::may_wait() {
@@ -301,7 +304,7 @@ impl<T: Element> View<'_, T> {
         }
         let (world, from) = (self.world(), (pe, offset_bytes));
         // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
-        // at the same offset. This function returns when the data are there, and this thread may wait.
+        // at the same offset. This function returns when the get is complete, and this thread may wait.
         unsafe { self.net_endpoint().inject_get(world, self.injector, from, (into, bytes)) }
     }
 
@@ -311,12 +314,12 @@ impl<T: Element> View<'_, T> {
         self.check("g", pe, index, 1)?;
         self.count_get(1);
         let (endpoint, source) = match self.way("g", pe, index) {
-            // SAFETY: `check` has found that there is such an element.
+            // SAFETY: `check` has found that the element exists.
             Way::Mapped(part) => return Ok(unsafe { part.load(index) }),
             Way::Net(endpoint, source) => (endpoint, source),
         };
         let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: PE and index were checked; without a counter the value is there when the call returns.
+        // SAFETY: PE and index were checked; without a counter the get is complete when the call returns.
         unsafe {
             endpoint.get(self.world(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
             Ok(value.assume_init())
@@ -333,11 +336,11 @@ impl<T: Element> View<'_, T> {
         self.world().tally.add(|c| *c = Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes, ..*c });
     }
 
-    /// Starts a put; between PEs that map each other it is then complete. Without a counter the source is
-    /// free at return, else when the counter has counted it as sent.
+    /// Starts a put; between PEs that map each other it is complete at return. The source is free at return
+    /// if there is no counter, or else when the counter has counted the put as sent.
     ///
     /// # Safety
-    /// The range lies in the array on a PE of the job. The source stays as it is for as long as said above.
+    /// The range lies in the array on a PE of the job. The source stays unchanged until it is free.
     pub(crate) unsafe fn start_put(
         &self,
         operation: &'static str,
@@ -347,19 +350,20 @@ impl<T: Element> View<'_, T> {
         counter: Option<&CompletionCounter>,
     ) {
         match self.way(operation, pe, index) {
-            // SAFETY: the caller vouches for the range.
+            // SAFETY: the caller guarantees that the range lies in the array.
             Way::Mapped(part) => unsafe { part.write(index, source) },
-            // SAFETY: the caller vouches for the range and the source.
+            // SAFETY: the caller guarantees the range, and that the source stays unchanged.
             Way::Net(endpoint, target) => unsafe {
                 endpoint.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), counter);
             },
         }
     }
 
-    /// Starts a get; between PEs that map each other, and without a counter, it is then complete.
+    /// Starts a get; between PEs that map each other, and without a counter, it is complete at return.
     ///
     /// # Safety
-    /// The range lies in the array on a PE of the job. Nobody touches the target until the get is complete.
+    /// The range lies in the array on a PE of the job. No other code accesses the target until the get is
+    /// complete.
     pub(crate) unsafe fn start_get(
         &self,
         operation: &'static str,
@@ -369,9 +373,9 @@ impl<T: Element> View<'_, T> {
         counter: Option<&CompletionCounter>,
     ) {
         match self.way(operation, pe, index) {
-            // SAFETY: the caller vouches for the range.
+            // SAFETY: the caller guarantees that the range lies in the array.
             Way::Mapped(part) => unsafe { part.read(index, target) },
-            // SAFETY: the caller vouches for the range and the target.
+            // SAFETY: the caller guarantees the range, and that no other code accesses the target.
             Way::Net(endpoint, source) => unsafe {
                 endpoint.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), counter);
             },
@@ -379,11 +383,11 @@ impl<T: Element> View<'_, T> {
     }
 }
 
-/// The part of a symmetric array on one PE, for many operations there.
+/// A handle to the part of a symmetric array on one PE, for many operations there; see [`View::on`].
 pub struct On<'a, T: Element> {
     pub(crate) part: Part<T>,
-    /// Elements that the fast path may reach: all, or none if operations on the PE go over the net, or are
-    /// counted. Then `part` is not the PE's.
+    /// The number of elements that the fast path may access: all, or 0 if operations on the PE use the
+    /// network or are counted. In that case `part` is not the PE's part.
     pub(crate) fast_len: usize,
     pub(crate) view: &'a View<'a, T>,
     pub(crate) pe: Pe,
@@ -411,8 +415,8 @@ impl<T: Element> On<'_, T> {
         Ok(())
     }
 
-    /// The arguments stand as in `p`. The black box keeps the compiler from passing the fields of `self` one
-    /// by one instead, which would move registers on the fast path.
+    /// The arguments have the order of `p`. The black box keeps the compiler from passing the fields of
+    /// `self` one by one instead, which would move registers on the fast path.
     #[cold]
     #[inline(never)]
     fn p_cold(&self, index: usize, value: T) -> Result<()> {
@@ -466,7 +470,7 @@ impl<T: Element> On<'_, T> {
             unsafe { self.part.read(index, target) };
             return Ok(());
         }
-        // SAFETY: without a counter the data are there when this returns.
+        // SAFETY: without a counter the get is complete when this returns.
         unsafe { self.view.get_cold("get", self.pe, index, target, None) }
     }
 }

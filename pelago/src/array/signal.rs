@@ -1,12 +1,12 @@
-//! Signals: words that say that data have come. Whoever sees the signal of a put, by a wait or a test, sees
-//! the data of that put.
+//! Signals: words that announce the delivery of data. A PE that sees the signal of a put, by a wait or a
+//! test, sees the data of that put.
 //!
 //! Invariant: the signal is issued after its data are delivered. Between PEs that map each other the data are
-//! written first, and the atomic that signals releases them. Over a net whose puts signal, both are one
-//! operation. Over others the data are tracked, and progress issues the signal once they are delivered; in a
-//! scope and with `put_signal_nbi` the origin does not wait for that, and `put_signal` returns once the data
-//! are delivered. The signal's word has the same executor as every other atomic. Source: OpenSHMEM 1.6,
-//! section 9.9.
+//! written first, and the atomic that signals releases them. Over a network whose puts can signal, both are
+//! one operation. Over other networks a completion counter counts the data, and progress issues the signal
+//! once they are delivered; in a scope and with `put_signal_nbi` the origin does not wait for that, and
+//! `put_signal` returns once the data are delivered. The signal's word has the same executor as every other
+//! atomic. Source: OpenSHMEM 1.6, section 9.9.
 
 use crate::Pe;
 use crate::array::amo::AtomicElement;
@@ -19,7 +19,7 @@ use crate::endpoint::completion_counter::CompletionCounter;
 use crate::memory::segment::Part;
 use pelago_fabric::sync::{Ordering, fence, fence_after_update};
 
-/// Which word a put signals, and how.
+/// The signal of a put: the word, and its update.
 #[derive(Clone, Copy)]
 pub(crate) struct Signal<'s> {
     pub(crate) words: &'s View<'s, u64>,
@@ -29,11 +29,10 @@ pub(crate) struct Signal<'s> {
 
 impl<T: Element> View<'_, T> {
     /// Puts elements and then signals: writes `source` to the elements from `index` on, on `pe`, and when
-    /// they are delivered changes element `signal_index` of `signals` there. Who sees the signal, by
-    /// [`wait`](Local::wait) or [`test`](Local::test), sees these data; of other puts it says nothing. A
-    /// put of nothing signals all the same. The source may be reused at return; data and signal are
-    /// complete after a quiet of the world, or of the context that this array (not `signals`) is seen
-    /// through.
+    /// they are delivered, updates element `signal_index` of `signals` there. A PE that sees the signal, by
+    /// [`wait`](Local::wait) or [`test`](Local::test), sees these data; the signal does not cover other puts.
+    /// An empty put signals as well. The source may be reused at return; data and signal are complete after a
+    /// quiet of the world, or of the context that this array (not `signals`) is seen through.
     ///
     /// ```
     /// use pelago::{Comparison, SignalOp};
@@ -49,8 +48,8 @@ impl<T: Element> View<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such PE, one of the two ranges exceeds its array, or the arrays belong to different
-    /// worlds; nothing happens then.
+    /// If there is no such PE, if one of the two ranges exceeds its array, or if the arrays belong to
+    /// different worlds; nothing is written then.
     #[inline]
     pub fn put_signal(
         &self,
@@ -82,8 +81,8 @@ impl<T: Element> View<'_, T> {
     fn put_signal_cold(&self, pe: Pe, index: usize, source: &[T], signal: Signal<'_>) -> Result<()> {
         let mut outcome = Ok(());
         let start = |counter: Option<&CompletionCounter>| {
-            // SAFETY: the source is free when this returns: at once without a net, else as `track` waits for
-            // it.
+            // SAFETY: the source is free when this returns: at once without a network, or else because
+            // `track` waits for it.
             unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, counter) }
         };
         match &self.world().net {
@@ -96,9 +95,9 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// As [`put_signal`](View::put_signal), but leaves the source to the next quiet of its context
-    /// (OpenSHMEM's `put_signal_nbi`). In safe code, [`Region::put_signal`](crate::Region::put_signal) does
-    /// the same.
+    /// Puts and signals as [`put_signal`](View::put_signal), but does not wait: the source is in use until
+    /// the next quiet of its context (OpenSHMEM's `put_signal_nbi`). In safe code,
+    /// [`Region::put_signal`](crate::Region::put_signal) does the same.
     ///
     /// # Errors
     /// As [`put_signal`](View::put_signal).
@@ -116,16 +115,16 @@ impl<T: Element> View<'_, T> {
         op: SignalOp,
     ) -> Result<()> {
         let signal = Signal { words: signals, index: signal_index, op };
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees that the source stays unchanged until quiet.
         unsafe { self.start_put_signal("put_signal_nbi", (pe, index), source, signal, None) }
     }
 
-    /// Starts a put with its signal, with all checks. The counter counts the whole; without one only the
-    /// quiet of its endpoint tells when it is complete.
+    /// Starts a put with its signal, with all checks. The counter counts both; without a counter only the
+    /// quiet of its endpoint observes their completion.
     ///
     /// # Safety
-    /// The source stays as it is until the counter has counted it as sent, or else until the endpoint is
-    /// quiet.
+    /// The source stays unchanged until the counter has counted the put as sent, or without a counter until
+    /// the endpoint is quiet.
     pub(crate) unsafe fn start_put_signal(
         &self,
         operation: &'static str,
@@ -153,15 +152,15 @@ impl<T: Element> View<'_, T> {
         };
         if endpoint.signals(size_of_val(source)) {
             let (source, bytes) = (source.as_ptr().cast(), size_of_val(source));
-            // SAFETY: ranges and PE were checked, and the caller vouches for the source.
+            // SAFETY: ranges and PE were checked, and the caller guarantees that the source stays unchanged.
             unsafe {
                 endpoint.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), counter)
             };
             return Ok(());
         }
         let data = world.completions.open();
-        // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller vouches
-        // for the source; the counter counts it as sent only after the data are complete.
+        // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller guarantees
+        // that the source stays unchanged; the counter counts it as sent only after the data are complete.
         unsafe {
             endpoint.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
             world.start_atomic_after(data, endpoint, word, signal.op.atomic(), counter);
@@ -169,7 +168,7 @@ impl<T: Element> View<'_, T> {
         Ok(())
     }
 
-    /// What is wrong with a put or its signal, which of the two first of all.
+    /// The error of a put or of its signal, whichever is found first.
     fn check_signal(
         &self,
         operation: &'static str,
@@ -186,11 +185,12 @@ impl<T: Element> View<'_, T> {
 }
 
 impl View<'_, u64> {
-    /// Signals without data: changes element `index` on `pe`. It says nothing of other operations, unless a
-    /// fence or a quiet stands between. Complete at the target after [`quiet`](crate::World::quiet).
+    /// Signals without data: updates element `index` on `pe`. It is not ordered after other operations,
+    /// unless a fence or a quiet is in between. It is complete at the target after
+    /// [`quiet`](crate::World::quiet).
     ///
     /// # Errors
-    /// If there is no such PE or element; nothing happens then.
+    /// If there is no such PE or element; the element is not changed then.
     #[inline]
     pub fn signal(&self, pe: Pe, index: usize, op: SignalOp) -> Result<()> {
         let Some(part) = self.place.fast(pe) else { return self.signal_cold(pe, index, op) };
@@ -211,7 +211,7 @@ impl View<'_, u64> {
     /// Signals a PE whose part is mapped, and wakes it if it sleeps until this array changes.
     ///
     /// # Safety
-    /// The part is that of the PE, and has such an element.
+    /// The part is the part on `pe`, and has the element.
     #[inline(always)]
     pub(crate) unsafe fn raise(&self, (part, pe): (Part<u64>, Pe), index: usize, op: SignalOp) {
         let (op, value) = op.parts();
@@ -220,7 +220,7 @@ impl View<'_, u64> {
             // SYNC POINT signal: releases the data that were written before.
             u64::execute(part.element(index), op, value);
         }
-        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        // SYNC POINT doorbell: orders the change before the check for sleepers.
         fence_after_update();
         if part.has_waiters() {
             self.ring(pe);
@@ -229,8 +229,8 @@ impl View<'_, u64> {
 }
 
 impl Local<'_, u64> {
-    /// Reads a signal; what was put with it is then visible. Makes no progress: to wait, use
-    /// [`wait`](Local::wait), or call [`progress`](crate::World::progress) between two looks.
+    /// Reads a signal; data that were put with it are then visible. It makes no progress: to wait, use
+    /// [`wait`](Local::wait), or call [`progress`](crate::World::progress) between two reads.
     ///
     /// # Panics
     /// If there is no such element.

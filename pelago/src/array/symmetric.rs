@@ -15,14 +15,14 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// An array with `len` elements in the memory of every PE, at the same place of each PE's heap.
+/// An array with `len` elements in the memory of every PE, at the same offset in each PE's heap.
 ///
-/// Any PE puts to and gets from any part without the owner's help: all one-sided operations are methods of
-/// [`View`], to which an array derefs. The own part is read and written through [`local`](View::local), or as
-/// a slice in an [`exclusive`](Symmetric::exclusive) phase.
+/// Any PE puts to and gets from any part without the help of the PE that owns it: all one-sided operations
+/// are methods of [`View`], to which an array derefs. A PE reads and writes its own part through
+/// [`local`](View::local), or as a slice in an [`exclusive`](Symmetric::exclusive) phase.
 ///
 /// Dropping an array is local and never waits; its memory is reclaimed once every PE has dropped it, in the
-/// next collective call on memory. [`free`](Symmetric::free) gives it back at once.
+/// next collective call that allocates or frees memory. [`free`](Symmetric::free) returns the memory at once.
 pub struct Symmetric<'w, T: Element> {
     view: View<'w, T>,
     id: ArrayId,
@@ -44,7 +44,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         (id, usage): (ArrayId, Arc<Usage>),
         place: ArrayLayout<T>,
     ) -> Symmetric<'w, T> {
-        // Nobody waits for this PE's part of the array yet.
+        // No thread waits for this PE's part of the array yet.
         place.own().reset_waiters();
         Symmetric { view: View::new(world, region, place, usage), id }
     }
@@ -61,9 +61,9 @@ impl<'w, T: Element> Symmetric<'w, T> {
         Ok(Symmetric::new(world, region, id, place))
     }
 
-    /// A phase in which every PE has its own part for itself, as a slice. Collective: entering completes all
-    /// puts and gets and is a barrier, and so is leaving. No PE can reach the array meanwhile, as the handle
-    /// is borrowed.
+    /// Runs `work` in an exclusive phase, in which every PE has exclusive access to its own part, as a slice.
+    /// Collective over the PEs of the array: both the entry and the exit are barriers that complete all puts
+    /// and gets. No PE can access the array remotely meanwhile, because the handle is borrowed.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -79,27 +79,27 @@ impl<'w, T: Element> Symmetric<'w, T> {
     /// ```
     ///
     /// # Errors
-    /// If the PEs do not all begin this phase, or do not all end it next: the array then stays closed at the
-    /// PEs that have left it, as others may still be in it.
+    /// If not all PEs begin this phase, or not all of them end it next. The array then stays closed at the
+    /// PEs that have left the phase, because other PEs may still be in it.
     #[track_caller]
     pub fn exclusive<R>(&mut self, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_open("exclusive")?;
         let (world, region) = (self.world(), self.region());
         let (offset_bytes, len) = (self.place.offset_bytes(), self.len());
         let bytes = len * size_of::<T>();
-        // Closed first and opened last: however this PE leaves the phase, it cannot reach the parts of PEs
-        // that are still in it.
+        // Closed first and opened last: no matter how this PE leaves the phase, it cannot access the parts of
+        // PEs that are still in it.
         let limit = self.view.close();
         self.finish_collectives("exclusive");
         // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
-        // threads of this one have made collective calls at once.
+        // threads of this PE have made collective calls concurrently.
         region.agree(world, Call::BeginExclusive { offset_bytes, bytes })?;
-        // SAFETY: all PEs agreed to begin, having closed their handles, and open
-        // them after all have agreed to end, which this PE does after `work`; operations begun before are
-        // complete, as the agreement is a barrier.
+        // SAFETY: all PEs agreed to begin, after they closed their handles, and they open them after all have
+        // agreed to end, which this PE does after `work`. Earlier operations are complete, because the
+        // agreement is a barrier.
         let part = unsafe { self.place.own().slice(len) };
         let value = catch_unwind(AssertUnwindSafe(|| work(part))).unwrap_or_else(|payload| {
-            // Nobody waits for a PE that unwinds out of the phase.
+            // The failure is recorded, so that no PE waits for one that unwinds out of the phase.
             world.record_failure(panic_text(payload.as_ref()));
             resume_unwind(payload)
         });
@@ -108,11 +108,12 @@ impl<'w, T: Element> Symmetric<'w, T> {
         Ok(value)
     }
 
-    /// Changes the number of elements on each PE. Each part keeps what fits; new elements are unspecified.
-    /// Collective, complete with a barrier.
+    /// Changes the number of elements on each PE. Each part keeps the elements that fit; the values of new
+    /// elements are unspecified. Collective over the PEs of the array; it ends with a barrier.
     ///
     /// # Errors
-    /// If the heap has no such block, or the PEs do not ask for the same. This PE has then dropped the array.
+    /// If the heap has no block of this size, or the PEs ask for different sizes. This PE has then dropped
+    /// the array.
     #[track_caller]
     pub fn resize(self, len: usize) -> Result<Symmetric<'w, T>> {
         self.check_open("resize")?;
@@ -136,9 +137,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
         // with the block.
         let place = unsafe { region.place(&world.memory, (offset_bytes, len), &parts) };
         if !is_in_place {
-            // SAFETY: both blocks hold `kept` elements; the agreement was a
-            // barrier and nobody else has the new array before the barrier below, nor the old one, which is
-            // consumed.
+            // SAFETY: both blocks hold `kept` elements; the agreement was a barrier, no other PE accesses the
+            // new array before the barrier below, and none accesses the old one, whose handles are consumed.
             unsafe { self.place.own().move_to(place.own(), kept) };
             region.heap().free(old_bytes);
         }
@@ -151,10 +151,10 @@ impl<'w, T: Element> Symmetric<'w, T> {
         Ok(array)
     }
 
-    /// Gives the memory back at once. Collective, begins with a barrier.
+    /// Frees the memory at once. Collective over the PEs of the array; it begins with a barrier.
     ///
     /// # Errors
-    /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
+    /// If not all PEs free this array. It is then reclaimed like a dropped array.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         let (world, region, offset_bytes) = (self.world(), self.region(), self.place.offset_bytes());
@@ -163,7 +163,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
         region.agree(world, Call::Free { offset_bytes })
     }
 
-    /// Waits until no collective operation uses the array any more here, whose request was forgotten.
+    /// Waits until no collective operation of this PE, whose request may have been forgotten, uses the array
+    /// any more.
     #[track_caller]
     fn finish_collectives(&self, operation: &'static str) {
         if !self.usage().is_over() {
@@ -171,7 +172,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         }
     }
 
-    /// Gives the handle up without dropping the array.
+    /// Consumes the handle without dropping the array.
     fn forget(self) {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: the view is read once, and the handle is not used or dropped any more.

@@ -1,8 +1,9 @@
-//! Views: a symmetric array as one-sided operations see it. They are all methods of the view, in the modules
-//! `rma`, `amo`, `vis`, `signal` and `nb`; an array is a view of itself, through the world's own context.
+//! Views: a symmetric array together with the endpoint that its operations use. All one-sided operations are
+//! methods of a view, in the modules `rma`, `amo`, `vis`, `signal` and `nb`. An array derefs to its view
+//! through the world's own context.
 //!
-//! Invariant: a view borrows the array, so nothing can be started on an array that is freed, resized or in an
-//! exclusive phase.
+//! Invariant: a view borrows the array, so no operation can be started on an array that is freed, resized or
+//! in an exclusive phase.
 
 use crate::Pe;
 use crate::array::local::Local;
@@ -19,33 +20,33 @@ use crate::world::World;
 use pelago_fabric::shm::doorbell::Cause;
 use std::sync::Arc;
 
-/// A symmetric array, or one through a context: what one-sided operations are called on.
+/// A symmetric array, seen through the world or through a context. One-sided operations are its methods.
 ///
-/// [`Symmetric`](crate::Symmetric) derefs to it; [`via`](View::via) makes one through a context. Where an
-/// operation takes the number of a PE, that is its rank in the team if the array lies in a
-/// [`Space`](crate::Space).
+/// [`Symmetric`](crate::Symmetric) derefs to it; [`via`](View::via) returns a view through a context. If the
+/// array lies in a [`Space`](crate::Space), operations take the rank of a PE in the team in place of its
+/// number.
 ///
-/// Every operation also fails on an array whose exclusive phase has not ended here, and, over the net or
-/// while operations are counted, once the job has failed. Over the net, calls that wait panic when the job
-/// fails.
+/// In addition to the errors of each operation, every operation fails on an array whose exclusive phase has
+/// not ended on this PE. Over the network, and while operations are counted, it also fails once the job has
+/// failed. Over the network, calls that wait panic when the job fails.
 pub struct View<'a, T: Element> {
     world: &'a World,
     region: &'a SymmetricRegion,
     usage: Arc<Usage>,
-    /// Where operations over the net start; the world's own endpoint if `None`.
+    /// The endpoint of operations over the network; the world's own endpoint if `None`.
     endpoint: Option<&'a Arc<Endpoint>>,
-    /// Injects puts of one element and lone gets; closed if the view may not.
+    /// Injects puts of one element and single gets; closed if the view may not inject.
     pub(crate) injector: &'a Injector,
-    /// In an exclusive phase, or after one that has not ended here.
+    /// Set in an exclusive phase, and after one that has not ended on this PE.
     is_closed: bool,
     pub(crate) place: ArrayLayout<T>,
 }
 
-/// How an operation reaches a member's part.
+/// The route of an operation to a member's part.
 pub(crate) enum Way<'a, T: Element> {
-    /// It is mapped here.
+    /// The part is mapped here.
     Mapped(Part<T>),
-    /// Over the net: by this endpoint, at this target.
+    /// Over the network: by this endpoint, to this target.
     Net(&'a Arc<Endpoint>, RemoteAddress),
 }
 
@@ -62,15 +63,15 @@ impl<'a, T: Element> View<'a, T> {
         view
     }
 
-    /// Closes it, so that every operation takes the cold function, which refuses. Returns what opens it
-    /// again.
+    /// Closes the view, so that every operation takes the cold function, which returns an error. Returns the
+    /// limit to open it with.
     pub(crate) fn close(&mut self) -> usize {
         self.is_closed = true;
         self.injector = &self.world.no_injector;
         std::mem::replace(&mut self.place.limit, 0)
     }
 
-    /// Lets operations happen; `limit` is what `close` has returned.
+    /// Opens the view for operations; `limit` is the value that `close` has returned.
     pub(crate) fn open(&mut self, limit: usize) {
         self.is_closed = false;
         if self.region.is_world() {
@@ -79,12 +80,12 @@ impl<'a, T: Element> View<'a, T> {
         self.place.limit = limit;
     }
 
-    /// Whether it is closed.
+    /// Whether the view is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// This view with another place in the same memory.
+    /// This view with another layout in the same memory.
     pub(crate) fn with_place<U: Element>(&self, place: ArrayLayout<U>) -> View<'a, U> {
         let (world, region, usage) = (self.world, self.region, Arc::clone(&self.usage));
         let (endpoint, injector, is_closed) = (self.endpoint, self.injector, self.is_closed);
@@ -110,16 +111,16 @@ impl<'a, T: Element> View<'a, T> {
         self.region
     }
 
-    /// What collective operations hold while they use the array.
+    /// The usage count that collective operations hold while they use the array.
     pub(crate) fn usage(&self) -> &Arc<Usage> {
         &self.usage
     }
 
-    /// The array seen through a context: operations on the result are ordered and completed by that context's
-    /// fence and quiet, not by the world's.
+    /// Returns the array seen through a context: operations on the result are ordered and completed by the
+    /// fence and quiet of that context, not by those of the world.
     ///
     /// # Panics
-    /// If the context belongs to another world, which this array is not reached by.
+    /// If the context belongs to another world.
     #[track_caller]
     pub fn via<'b>(&'b self, context: &'b Context<'_>) -> View<'b, T> {
         let is_ours = std::ptr::eq(context.world(), self.world);
@@ -137,18 +138,19 @@ impl<'a, T: Element> View<'a, T> {
         Local::new(self, self.place.own())
     }
 
-    /// Where this PE maps the part on `pe`; `None` if there is no such PE, or operations on it go over the
-    /// net (OpenSHMEM's `shmem_ptr`). The pointer is good for the array's `len` elements until the array is
-    /// freed. Whoever follows it must do so by atomics or other means that bear with other PEs' accesses.
+    /// The address where this PE maps the part on `pe`; `None` if there is no such PE, or if operations on it
+    /// use the network (OpenSHMEM's `shmem_ptr`). The pointer is valid for the array's `len` elements until
+    /// the array is freed. Accesses through it must be atomic, or must otherwise tolerate concurrent accesses
+    /// by other PEs.
     pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
         if pe >= self.region.len() {
             return None;
         }
-        // SAFETY: there is such a member.
+        // SAFETY: the rank was compared with the number of members above.
         unsafe { self.place.mapped(pe) }.map(Part::as_ptr)
     }
 
-    /// How an operation reaches an element.
+    /// The route of an operation to an element.
     pub(crate) fn way(&self, operation: &'static str, rank: Rank, index: usize) -> Way<'a, T> {
         assert!(rank < self.region.len(), "{operation}: callers check that there is a PE {rank}");
         let pe = self.region.pe(rank);
@@ -162,12 +164,12 @@ impl<'a, T: Element> View<'a, T> {
         )
     }
 
-    /// Where operations over the net start.
+    /// The endpoint of operations over the network.
     pub(crate) fn net_endpoint(&self) -> &'a Arc<Endpoint> {
         self.endpoint.unwrap_or_else(|| self.world.net_endpoint())
     }
 
-    /// The injector of the endpoint where operations over the net start.
+    /// The injector of the endpoint of operations over the network.
     fn own_injector(&self) -> &'a Injector {
         let endpoint = self.endpoint.or(self.world.net.as_ref());
         endpoint.map_or(&self.world.no_injector, |endpoint| endpoint.injector())
@@ -179,7 +181,7 @@ impl<'a, T: Element> View<'a, T> {
         (0..self.region.len()).all(|rank| unsafe { self.place.mapped(rank) }.is_some())
     }
 
-    /// Where an element of a PE's part lies in that PE's region, in bytes.
+    /// The offset of an element of a PE's part in that PE's region, in bytes.
     pub(crate) fn region_offset(&self, rank: Rank, index: usize) -> usize {
         self.region.region_offset(rank, self.place.offset_bytes() + index * size_of::<T>())
     }
@@ -196,8 +198,8 @@ impl<'a, T: Element> View<'a, T> {
         self.len().checked_sub(count).is_some_and(|last| index <= last)
     }
 
-    /// All that the fast path does not look at: which of PE and range is wrong, or what else keeps the
-    /// operation from happening.
+    /// All checks that the fast path does not make: returns the error of the PE or the range, or another
+    /// reason that prevents the operation.
     pub(crate) fn check(&self, operation: &'static str, pe: Pe, index: usize, count: usize) -> Result<()> {
         self.check_pe(operation, pe)?;
         let (me, len) = (self.world.my_pe(), self.len());
@@ -211,7 +213,7 @@ impl<'a, T: Element> View<'a, T> {
         }
     }
 
-    /// Refuses an array of another world than the one whose operation it is named in.
+    /// Returns an error if the array belongs to another world than `world`, whose operation uses it.
     pub(crate) fn check_world(&self, operation: &'static str, world: &Teams) -> Result<()> {
         match std::ptr::eq(self.world.teams(), world) {
             true => Ok(()),
@@ -236,7 +238,7 @@ impl<'a, T: Element> View<'a, T> {
         Ok(())
     }
 
-    /// Refuses an operation on an array whose exclusive phase has not ended here.
+    /// Returns an error if the exclusive phase of the array has not ended on this PE.
     pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
         match self.is_closed {
             true => Err(ErrorKind::ArrayClosed { me: self.world.my_pe(), operation }.into()),

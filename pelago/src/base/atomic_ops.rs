@@ -1,10 +1,11 @@
-//! Sets of atomic operations. Invariant: a bit for each of the nineteen, by its code, and no other bits.
+//! Sets of atomic operations. Invariant: a set has one bit for each of the nineteen operations, numbered by
+//! the operation's code, and no other bits.
 
 use crate::base::atomic_type::AtomicType;
 use pelago_fabric::AtomicOp;
 use std::fmt;
 
-/// A set of atomic operations: what an [`AtomicDomain`](crate::AtomicDomain) is made for.
+/// A set of atomic operations, such as those that an [`AtomicDomain`](crate::AtomicDomain) is made for.
 ///
 /// ```
 /// use pelago::{AtomicOp, AtomicOps, AtomicType};
@@ -17,10 +18,10 @@ use std::fmt;
 pub struct AtomicOps(u32);
 
 impl AtomicOps {
-    /// All nineteen.
+    /// The set of all nineteen operations.
     pub const ALL: AtomicOps = AtomicOps::of(&AtomicOp::ALL);
 
-    /// These operations.
+    /// The set of the given operations.
     pub const fn of(ops: &[AtomicOp]) -> AtomicOps {
         let (mut set, mut i) = (AtomicOps(0), 0);
         while i < ops.len() {
@@ -30,7 +31,7 @@ impl AtomicOps {
         set
     }
 
-    /// All operations that there are on a type; see [`AtomicType::answer`].
+    /// The set of all operations that are defined on a type; see [`AtomicType::answer`].
     pub const fn all_on(of: AtomicType) -> AtomicOps {
         let (mut set, mut i) = (AtomicOps(0), 0);
         while i < AtomicOp::ALL.len() {
@@ -42,28 +43,28 @@ impl AtomicOps {
         set
     }
 
-    /// These and one more.
+    /// This set with one more operation.
     pub const fn with(self, op: AtomicOp) -> AtomicOps {
         AtomicOps(self.0 | 1 << op as u8)
     }
 
-    /// Whether an operation is among them.
+    /// Whether the set has an operation.
     #[inline]
     pub const fn has(self, op: AtomicOp) -> bool {
         self.0 & 1 << op as u8 != 0
     }
 
-    /// How many they are.
+    /// The number of operations in the set.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The operations, in the order of their codes.
+    /// The operations of the set, in the order of their codes.
     pub fn iter(self) -> impl Iterator<Item = AtomicOp> {
         AtomicOp::ALL.into_iter().filter(move |op| self.has(*op))
     }
@@ -73,7 +74,7 @@ impl AtomicOps {
         self.0.into()
     }
 
-    /// The set of that number.
+    /// The set of a number that [`bits`](AtomicOps::bits) returned.
     pub(crate) fn from_bits(bits: u64) -> AtomicOps {
         AtomicOps(bits as u32 & AtomicOps::ALL.0)
     }

@@ -1,5 +1,5 @@
 //! The table of atomics: the 14 types and 19 operations of the Scalable Fabric Interface, and for each pair
-//! whether there is such an atomic here, or why there is none.
+//! whether the runtime has such an atomic, or why it has none.
 //!
 //! Invariant: the table allows an operation exactly where the executors' own kinds ([`AtomicKind`]) do, and a
 //! type without a kind has no operation. Sources: M. Luo et al., Early Evaluation of Scalable Fabric
@@ -8,7 +8,8 @@
 use pelago_fabric::{AtomicKind, AtomicOp};
 use std::fmt;
 
-/// A type of the table. The first eleven are types of Rust as well; the others are there to be asked about.
+/// A type of the table. The first eleven are types of Rust as well; the others are listed so that a program
+/// can ask about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicType {
     /// `i8` (`FI_INT8`).
@@ -44,11 +45,11 @@ pub enum AtomicType {
 /// Why the table has no such atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoSuchAtomic {
-    /// A bitwise operation on something else than integers.
+    /// A bitwise operation on a type that is not an integer.
     NotBits,
-    /// An operation that asks which of two values is the lesser, on complex numbers.
+    /// An operation that compares two values by order, on complex numbers, which have none.
     NoOrder,
-    /// A value of more bytes than a word that atomics work on.
+    /// A value with more bytes than the words that atomics work on, which have at most 8.
     TooWide {
         /// Its size in bytes.
         bytes: usize,
@@ -77,7 +78,7 @@ impl AtomicType {
         ]
     };
 
-    /// The type whose words are of this kind.
+    /// The type of the words of a kind.
     pub const fn of(kind: AtomicKind) -> AtomicType {
         match kind {
             AtomicKind::I8 => AtomicType::I8,
@@ -94,7 +95,7 @@ impl AtomicType {
         }
     }
 
-    /// The kind of its words; `None` if a value is wider than a word.
+    /// The kind of the words of this type; `None` if a value is wider than a word.
     pub const fn kind(self) -> Option<AtomicKind> {
         let mut i = 0;
         while i < AtomicKind::ALL.len() {
@@ -106,7 +107,7 @@ impl AtomicType {
         None
     }
 
-    /// Size of a value in bytes, as C compilers for 64-bit Linux have it.
+    /// Size of a value in bytes, as C compilers for 64-bit Linux lay it out.
     pub const fn bytes(self) -> usize {
         match (self.kind(), self) {
             (Some(kind), _) => kind.bytes(),
@@ -115,17 +116,17 @@ impl AtomicType {
         }
     }
 
-    /// Whether the bitwise operations are defined for it.
+    /// Whether the type is an integer, so that the bitwise operations are defined for it.
     pub const fn is_integer(self) -> bool {
         matches!(self.kind(), Some(kind) if kind.is_integer())
     }
 
-    /// Whether its values are complex numbers, which have no order.
+    /// Whether the values of the type are complex numbers, which have no order.
     pub const fn is_complex(self) -> bool {
         matches!(self, AtomicType::ComplexF32 | AtomicType::ComplexF64 | AtomicType::ComplexLongDouble)
     }
 
-    /// The table: whether there is such an atomic, or why not.
+    /// Looks up the table: `Ok` if the operation exists on this type, or else the reason why it does not.
     ///
     /// ```
     /// use pelago::{AtomicOp, AtomicType, NoSuchAtomic};
@@ -136,7 +137,8 @@ impl AtomicType {
     /// ```
     ///
     /// # Errors
-    /// If there is none. What no executor could do is said before what these cannot.
+    /// If there is no such atomic. A reason that holds for every executor takes precedence over a limit of
+    /// the executors here.
     pub const fn answer(self, op: AtomicOp) -> Result<(), NoSuchAtomic> {
         if op.is_bitwise() && !self.is_integer() {
             return Err(NoSuchAtomic::NotBits);

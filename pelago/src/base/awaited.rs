@@ -1,40 +1,40 @@
-//! What a PE waits for, so that a wait in vain can say it.
+//! The conditions that a PE waits for, so that a wait that cannot end can report its condition.
 
 use crate::Pe;
 use pelago_fabric::shm::doorbell::Cause;
 use std::cell::Cell;
 
-/// What a PE waits for, to be said if it cannot come.
+/// The condition that a PE waits for. It is reported if it cannot come true.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Awaited {
-    /// This PE, or all if `None`, in a barrier.
+    /// A barrier: the arrival of this PE, or of all PEs if `None`.
     Barrier { pe: Option<Pe>, round: u64 },
-    /// This PE, or others if `None`, in a collective operation of a team.
+    /// A collective operation of a team: the part of this PE, or of any other members if `None`.
     Collective { operation: &'static str, pe: Option<Pe> },
     /// A change of a word in symmetric memory.
     Element { index: usize },
-    /// Everybody's joining.
+    /// All PEs join the job.
     Join,
-    /// Everybody's leave.
+    /// All PEs leave the job.
     Leave,
-    /// The completion of an operation over the net.
+    /// The completion of an operation over the network.
     Completion { operation: &'static str, pe: Pe },
     /// The completion of all operations that were started.
     Quiet,
-    /// Events, one or all of them.
+    /// One or all of several events.
     Events { count: usize },
-    /// That a future can go on.
+    /// Progress of a future.
     Future,
-    /// The end of the work that a progress thread accompanies.
+    /// The end of the work for which a progress thread runs.
     EndOfWork,
-    /// Room for an operation over the net.
+    /// Space in a queue of the provider for an operation over the network.
     Room { operation: &'static str, pe: Pe },
     /// The end of the handlers that other threads of this PE run.
     Handlers,
 }
 
 impl Awaited {
-    /// The PE that is waited for, if it is a certain one.
+    /// The PE that is waited for, if the condition depends on one PE.
     pub(crate) fn pe(self) -> Option<Pe> {
         match self {
             Awaited::Barrier { pe, .. } | Awaited::Collective { pe, .. } => pe,
@@ -57,7 +57,8 @@ thread_local! {
     static WITHIN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// As long as it lives, what this thread waits for in a barrier of a team is a barrier of all PEs.
+/// While this value lives, waits of this thread in a barrier of a team count as waits in a barrier of all
+/// PEs.
 pub(crate) struct Within(());
 
 impl Within {
@@ -73,22 +74,24 @@ impl Drop for Within {
     }
 }
 
-/// The barrier of all PEs that this thread is in, as the team's; 0 if it is in none.
+/// The number of the barrier of all PEs that this thread executes as a barrier of its team; 0 if it executes
+/// none.
 pub(crate) fn within() -> u64 {
     WITHIN.get()
 }
 
 impl Awaited {
-    /// A member's part in a collective operation of a team, or that of others if `pe` is `None`.
+    /// The part of member `pe` in a collective operation of a team, or the part of any other members if
+    /// `None`.
     pub(crate) fn member(operation: &'static str, pe: Option<Pe>) -> Awaited {
         match within() {
             0 => Awaited::Collective { operation, pe },
             round if pe.is_some() => Awaited::Barrier { pe, round },
-            // Who of them has not come yet is not known, nor who can no longer come.
+            // This PE does not know which members have not arrived yet, nor which can no longer arrive.
             _ => Awaited::Collective { operation: ALL_PES, pe },
         }
     }
 }
 
-/// How a barrier of all PEs is called as an operation of their team.
+/// The name of a barrier of all PEs, as an operation of their team.
 pub(crate) const ALL_PES: &str = "barrier of all PEs";

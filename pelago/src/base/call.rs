@@ -1,4 +1,5 @@
-//! The collective calls that all PEs must make with the same arguments, as words that they compare.
+//! The collective calls that all PEs must make with the same arguments, encoded as words that the PEs
+//! compare.
 
 use crate::base::kind::ObjectKind;
 use crate::base::semaphore_kind::SemaphoreKind;
@@ -11,15 +12,15 @@ pub(crate) const CALL_WORDS: usize = 4;
 /// Words of the set of dropped arrays.
 pub(crate) const DROPPED_WORDS: usize = AGREEMENT_WORDS - CALL_WORDS;
 
-/// In the first word of a call: where the kind of its object begins.
+/// The first bit of the object's kind in the first word of a call.
 const KIND_SHIFT: u32 = 8;
-/// In the place of the elements of a block: all elements lie on one PE. No block is so long.
+/// Stands for the number of elements of a block if all elements lie on one PE. No block has this length.
 pub(crate) const NO_BLOCKS: usize = usize::MAX;
 
-/// The conversions of distributed arrays, by the code of the discipline that they lead to.
+/// The conversions of distributed arrays, by the code of the discipline that they convert to.
 const CONVERSIONS: [&str; 4] = ["into_exclusive", "into_read_only", "into_atomic", "into_locked"];
 
-/// The conversion to the discipline of a code.
+/// The name of the conversion to the discipline with a code.
 pub(crate) fn conversion(code: u64) -> &'static str {
     CONVERSIONS.get(code as usize).copied().unwrap_or("a conversion")
 }
@@ -34,7 +35,7 @@ pub(crate) enum Call {
         barrier: usize,
         reach: usize,
     },
-    /// Memory of an object of this kind.
+    /// Allocates memory for an object of this kind.
     Alloc {
         kind: ObjectKind,
         bytes: usize,
@@ -45,13 +46,14 @@ pub(crate) enum Call {
         bytes: usize,
         align_bytes: usize,
     },
-    /// The elements of an array of this kind, and of a block, or [`NO_BLOCKS`].
+    /// Compares the layout of an array of this kind: its elements, and the elements of a block or
+    /// [`NO_BLOCKS`].
     Layout {
         kind: ObjectKind,
         len: usize,
         block: usize,
     },
-    /// So many semaphores on each PE, of the kind of this code.
+    /// Makes `count` semaphores on each PE, of the kind with this code.
     Semaphores {
         count: usize,
         code: u64,
@@ -72,7 +74,7 @@ pub(crate) enum Call {
         bytes: usize,
     },
     Reclaim,
-    /// A distributed array changes its discipline, which has this code.
+    /// Converts a distributed array to the discipline with this code.
     Convert {
         offset_bytes: usize,
         to: u64,
@@ -80,7 +82,8 @@ pub(crate) enum Call {
 }
 
 impl Call {
-    /// The call as three words. The first has its code, and above that the kind of the object.
+    /// The call as three words. The first word has the code of the call in its lower bits and the kind of the
+    /// object above.
     pub(crate) fn words(self) -> [u64; 3] {
         let of = |code: u64, kind: ObjectKind| code | kind.code() << KIND_SHIFT;
         match self {
@@ -115,7 +118,7 @@ impl Call {
             11 => Call::Semaphores { count: a, code: second },
             _ => return None,
         };
-        // Only what has a kind, and the kind that it can have, says one.
+        // Rejects a kind in a call that has none, and a kind that the call cannot have.
         (call.words()[0] == first).then_some(call)
     }
 }
@@ -161,11 +164,11 @@ impl fmt::Display for Call {
 }
 
 thread_local! {
-    /// The agreement that this thread waits for, and its number; 0 if it is one of a team.
+    /// The agreement that this thread waits for, and its number; the number is 0 for an agreement of a team.
     static AWAITED: Cell<Option<(Call, u64)>> = const { Cell::new(None) };
 }
 
-/// Ends what `waiting_for` has begun, on unwinding as well.
+/// Ends the period that [`waiting_for`] has begun, also when the thread unwinds.
 pub(crate) struct Waited(Option<(Call, u64)>);
 
 impl Drop for Waited {
@@ -174,14 +177,14 @@ impl Drop for Waited {
     }
 }
 
-/// As long as it lives, waits are those of an agreement; if they are in vain, their words say which one it
-/// is.
+/// While the result lives, waits of this thread belong to an agreement, and the report of a wait that cannot
+/// end names it.
 #[must_use]
 pub(crate) fn waiting_for(call: Call, sequence: u64) -> Waited {
     Waited(AWAITED.replace(Some((call, sequence))))
 }
 
-/// The agreement that this thread waits for, and its number; 0 if it is one of a team.
+/// The agreement that this thread waits for, and its number; the number is 0 for an agreement of a team.
 pub(crate) fn awaited() -> Option<(Call, u64)> {
     AWAITED.get()
 }

@@ -1,34 +1,35 @@
-//! Counts of what a PE has done, for tests, reports and tuning. They are kept only when counting is on
+//! Counts of a PE's operations, for tests, reports and tuning. They are kept only when counting is on
 //! (`PELAGO_COUNTERS=1`, [`Spmd::counters`](crate::Spmd::counters)), off the fast path.
 
 use crate::base::locked::locked;
 use std::sync::Mutex;
 
-/// What a PE has done since it joined the job.
+/// The operations of a PE since it joined the job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Puts issued, to this PE itself as well.
+    /// Puts issued, including those to this PE itself.
     pub puts: u64,
-    /// Bytes of those puts.
+    /// Bytes of these puts.
     pub put_bytes: u64,
-    /// Gets issued, from this PE itself as well.
+    /// Gets issued, including those from this PE itself.
     pub gets: u64,
-    /// Bytes of those gets.
+    /// Bytes of these gets.
     pub get_bytes: u64,
-    /// Atomic operations and signals issued, to this PE itself as well.
+    /// Atomic operations and signals issued, including those to this PE itself.
     pub atomics: u64,
-    /// Collective operations on teams that were called and waited for; barriers are counted apart.
+    /// Blocking collective operations on teams. Barriers are counted separately.
     pub collectives: u64,
-    /// Barriers passed, those inside other collective calls as well.
+    /// Barriers passed, including those inside other collective calls.
     pub barriers: u64,
-    /// Puts given to the fabric: those over the net, the pieces of long ones each, and the runtime's own.
+    /// Puts given to the provider: those over the network, each piece of a long put, and the runtime's own
+    /// puts.
     pub net_puts: u64,
-    /// Gets given to the fabric, in the same way.
+    /// Gets given to the provider, counted in the same way.
     pub net_gets: u64,
-    /// Messages over the net in which scattered data were packed, or asked for.
+    /// Messages over the network that pack scattered data, or that request them.
     pub parcels: u64,
-    /// Active messages sent over the network, requests and answers; those between PEs that map each other go
-    /// through shared memory.
+    /// Active messages sent over the network, requests and replies. Messages between PEs that map each other
+    /// go through shared memory and are not counted.
     pub net_messages: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What may live in symmetric memory.
+//! The types of values that symmetric memory may hold.
 
 use num_complex::Complex;
 
@@ -20,7 +20,7 @@ use num_complex::Complex;
 ///
 /// # Safety
 /// Every bit pattern of the type's size is a valid value, and the type has no padding, no pointers and no
-/// references: what one process writes, another one reads.
+/// references: one process writes the value and another one reads it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot live in symmetric memory",
     note = "elements are numbers, complex numbers, arrays of elements, and `#[repr(C)]` structs that \
@@ -46,19 +46,20 @@ unsafe impl Element for Complex<f64> {}
 // SAFETY: elements one after another, without anything between.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
 
-/// The bytes of elements, as they travel.
+/// The bytes of elements, as they are transferred.
 pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
-    // SAFETY: elements have no padding and any bytes are fine, as `Element` promises.
+    // SAFETY: elements have no padding and any bytes are valid, as `Element` promises.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
-/// The elements whose bytes these are; `None` if there are not as many as some elements have, or they lie
-/// where no such element can.
+/// Views bytes as elements; `None` if their number is not a multiple of the size of an element, or if they
+/// are not aligned for it.
 pub(crate) fn elements_of<T: Element>(bytes: &[u8]) -> Option<&[T]> {
     let size = size_of::<T>();
     if size == 0 || !bytes.len().is_multiple_of(size) || !bytes.as_ptr().cast::<T>().is_aligned() {
         return None;
     }
-    // SAFETY: so many bytes are there, aligned, and any bytes are an element, as `Element` promises.
+    // SAFETY: the length and the alignment were checked above, and any bytes are an element, as `Element`
+    // promises.
     Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size) })
 }

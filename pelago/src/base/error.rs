@@ -1,4 +1,4 @@
-//! Errors: each names the PE, the operation, the range and what to do.
+//! Errors: each names the PE, the operation, the range and the remedy.
 
 use crate::Pe;
 use crate::base::panic_message;
@@ -13,7 +13,7 @@ pub struct Error(Box<ErrorKind>);
 /// Result of the runtime's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong.
+/// The kind of an error.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -24,7 +24,7 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// The PE asked for.
+        /// The PE that the call named.
         pe: Pe,
         /// PEs in the job.
         n_pes: usize,
@@ -39,7 +39,7 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// The PE whose part was meant.
+        /// The PE whose part the call named.
         pe: Pe,
         /// First element, counted from 0.
         index: usize,
@@ -75,7 +75,7 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// The PE whose part was meant.
+        /// The PE whose part the call named.
         pe: Pe,
         /// First element of the first block, counted from 0.
         index: usize,
@@ -107,14 +107,14 @@ pub enum ErrorKind {
         /// Elements of the slice.
         len: usize,
     },
-    /// A transfer of scattered elements that cannot be done so.
+    /// A transfer of scattered elements with invalid arguments.
     #[error("PE {me}: {operation} refused: {reason}")]
     BadPattern {
         /// The calling PE.
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
     /// The symmetric heap has no block of this size.
@@ -137,7 +137,7 @@ pub enum ErrorKind {
         /// Size of the heap of each PE in bytes.
         total_bytes: usize,
     },
-    /// A size that no memory has.
+    /// A size that exceeds the address space.
     #[error("PE {me}: {operation} of {count} elements of {element_bytes} bytes exceeds the address space")]
     TooLarge {
         /// The calling PE.
@@ -149,14 +149,14 @@ pub enum ErrorKind {
         /// Size of an element in bytes.
         element_bytes: usize,
     },
-    /// An alignment that is no power of two.
+    /// An alignment that is not a power of two, or that is too large.
     #[error("PE {me}: alignment {align_bytes} is not a power of two of at most {max_bytes} bytes")]
     BadAlignment {
         /// The calling PE.
         me: Pe,
         /// The alignment asked for, in bytes.
         align_bytes: usize,
-        /// The largest that there is, in bytes.
+        /// The largest possible alignment, in bytes.
         max_bytes: usize,
     },
     /// A space has no block of this size.
@@ -178,7 +178,7 @@ pub enum ErrorKind {
         /// Size of the space on each PE in bytes.
         total_bytes: usize,
     },
-    /// The pool of a PE has no room for a team or a space.
+    /// The pool of a PE has no free block for a team or a space.
     #[error(
         "PE {me}: {operation} failed: the pool of PE {pe} has no block of {asked_bytes} bytes. Raise \
          PELAGO_POOL_SIZE, or drop teams and spaces that are no longer needed"
@@ -188,12 +188,12 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// The first PE that has no room.
+        /// The first PE whose pool has no such block.
         pe: Pe,
         /// Bytes asked for on each PE.
         asked_bytes: usize,
     },
-    /// More teams and spaces made from one team than are kept track of.
+    /// More teams and spaces made from one team than the runtime can track.
     #[error(
         "PE {me}: {operation} failed: {count} teams and spaces made from this team are alive on some PE. \
          Drop those that are no longer needed"
@@ -203,27 +203,27 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// How many there are.
+        /// The number that exist.
         count: usize,
     },
-    /// A team that cannot be made.
+    /// A team that cannot be created.
     #[error("PE {me}: {operation} refused: {reason}")]
     BadTeam {
         /// The calling PE.
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
-    /// A collective operation that cannot be done so.
+    /// A collective operation with invalid arguments.
     #[error("PE {me}: {operation} refused: {reason}")]
     BadCollective {
         /// The calling PE.
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
     /// Members of a team made different collective calls.
@@ -238,9 +238,9 @@ pub enum ErrorKind {
         sequence: u64,
         /// The first PE that differs.
         pe: Pe,
-        /// What this PE calls.
+        /// The call of this PE.
         mine: String,
-        /// What the other PE calls.
+        /// The call of the other PE.
         theirs: String,
     },
     /// Members whose handlers of active messages differ.
@@ -263,7 +263,7 @@ pub enum ErrorKind {
         operation: &'static str,
         /// The handler's number.
         handler: u16,
-        /// How many there are.
+        /// The number that exist.
         handlers: usize,
     },
     /// An active message with too many arguments.
@@ -273,9 +273,9 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// How many.
+        /// The number of arguments of the message.
         args: usize,
-        /// How many there can be.
+        /// The largest possible number.
         max: usize,
     },
     /// An active message with too long a payload.
@@ -288,18 +288,18 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// Its bytes.
+        /// Bytes of the payload.
         bytes: usize,
-        /// How many there can be.
+        /// The largest possible number.
         max_bytes: usize,
     },
-    /// An aggregator that would never hold a record.
+    /// An aggregator with room for no records.
     #[error("PE {me}: an aggregator of 0 records for a destination; 1 sends every record alone")]
     EmptyBatch {
         /// The calling PE.
         me: Pe,
     },
-    /// An answer to an active message that cannot be answered.
+    /// A reply to an active message that cannot be replied to.
     #[error(
         "PE {me}: {operation} by the handler {name:?}: {why}. A request is answered once, an answer never"
     )]
@@ -310,10 +310,10 @@ pub enum ErrorKind {
         operation: &'static str,
         /// The handler's name.
         name: &'static str,
-        /// Why it cannot be.
+        /// The reason.
         why: &'static str,
     },
-    /// More arrays than the runtime keeps track of.
+    /// More arrays than the runtime can track.
     #[error("PE {me}: there are {count} symmetric arrays already. Allocate fewer, larger ones, or free some")]
     TooManyArrays {
         /// The calling PE.
@@ -333,9 +333,9 @@ pub enum ErrorKind {
         sequence: u64,
         /// The first PE that differs.
         pe: Pe,
-        /// What this PE calls.
+        /// The call of this PE.
         mine: String,
-        /// What the other PE calls.
+        /// The call of the other PE.
         theirs: String,
     },
     /// An atomic operation that the type or the call does not have.
@@ -366,7 +366,7 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
     /// An atomic operation that a domain was not made for.
@@ -386,7 +386,7 @@ pub enum ErrorKind {
         /// The operations of the domain.
         ops: AtomicOps,
     },
-    /// An array that this PE has left in the middle of an exclusive phase.
+    /// An array whose exclusive phase this PE has left before the end.
     #[error(
         "PE {me}: {operation} refused: an exclusive phase of the array has not ended here, and other PEs may \
          still be in it"
@@ -418,7 +418,7 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// The PE where the queue of the lock ends.
+        /// The home of the lock: the PE that holds the tail of its queue.
         home: Pe,
     },
     /// A lock that the caller does not hold.
@@ -431,7 +431,7 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// The PE where the queue of the lock ends.
+        /// The home of the lock: the PE that holds the tail of its queue.
         home: Pe,
     },
     /// Elements outside a shared array.
@@ -451,14 +451,14 @@ pub enum ErrorKind {
         /// Elements of the array on all PEs together.
         len: usize,
     },
-    /// A shared array that cannot be made or used so.
+    /// A shared array that is created or used with invalid arguments.
     #[error("PE {me}: {operation} refused: {reason}")]
     BadShared {
         /// The calling PE.
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
     /// Elements outside a distributed array.
@@ -476,12 +476,12 @@ pub enum ErrorKind {
         index: usize,
         /// Number of elements.
         count: usize,
-        /// Where in a list the index stands, counted from 0.
+        /// The position of the index in a list, counted from 0.
         number: Option<usize>,
         /// Elements of the array on all PEs together.
         len: usize,
     },
-    /// A list of indices and values of another number.
+    /// A list of indices and a list of values that differ in length.
     #[error("PE {me}: {operation} has {indices} indices and {values} values. Give as many of both")]
     LengthsDiffer {
         /// The calling PE.
@@ -490,20 +490,20 @@ pub enum ErrorKind {
         operation: &'static str,
         /// Number of indices.
         indices: usize,
-        /// Number of values, or of places for them.
+        /// Number of values, or of elements to store them in.
         values: usize,
     },
-    /// A distributed array that cannot be made or used so.
+    /// A distributed array that is created or used with invalid arguments.
     #[error("PE {me}: {operation} refused: {reason}")]
     BadDistributed {
         /// The calling PE.
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
-    /// A semaphore that cannot be used so.
+    /// A semaphore that is used in a way that its kind or its state forbids.
     #[error("PE {me}: {operation} of semaphore {index} of PE {pe} refused: {reason}")]
     BadSemaphore {
         /// The calling PE.
@@ -514,7 +514,7 @@ pub enum ErrorKind {
         pe: Pe,
         /// The number of the semaphore on that PE.
         index: usize,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
     /// A split-phase barrier whose calls do not follow each other.
@@ -526,10 +526,10 @@ pub enum ErrorKind {
         operation: &'static str,
         /// Number of the phase, counted from 1.
         phase: u64,
-        /// What is wrong, and what would be right.
+        /// The mistake, and how to correct it.
         reason: String,
     },
-    /// PEs that came to a split-phase barrier with different values.
+    /// PEs that entered a split-phase barrier with different values.
     #[error(
         "PE {me}: the PEs disagree in phase {phase} of a split-phase barrier: PE {pe} says {value}, PE \
          {other_pe} says {other_value}. All PEs that give a value must give the same"
@@ -574,7 +574,7 @@ pub enum ErrorKind {
         /// The other PE's node.
         theirs: String,
     },
-    /// PEs that would take different ways to each other.
+    /// PEs that would use different routes to each other.
     #[error(
         "PE {me}: {over_net} of {n_pes} PEs go over the net and the others do not. Set PELAGO_ROUTE alike \
          for all"
@@ -582,12 +582,12 @@ pub enum ErrorKind {
     RoutesDiffer {
         /// The calling PE.
         me: Pe,
-        /// PEs that go over the net.
+        /// PEs that use the network.
         over_net: usize,
         /// PEs in the job.
         n_pes: usize,
     },
-    /// This process was to have several PEs, and joins as one.
+    /// A process that is set up for several PEs and joins as one.
     #[error(
         "PELAGO_PES_PER_PROCESS is {pes_per_process}, but this program joins with one PE a process: in Rust \
          by World::init, in place of which pelago::run joins with several, or as an OpenSHMEM program, whose \
@@ -595,10 +595,10 @@ pub enum ErrorKind {
          PEs"
     )]
     OnePeAProcess {
-        /// What the setting says.
+        /// The value of the setting.
         pes_per_process: usize,
     },
-    /// Processes that have chosen different providers of libfabric, or forms of one.
+    /// Processes that have chosen different providers of libfabric, or different modes of one provider.
     #[error(
         "PE {me}: the fabric of this PE is `{mine}`, and that of PE {pe} is `{theirs}`. Set \
          PELAGO_OFI_PROVIDER to one that all nodes have (pelago info --fabrics)"
@@ -606,20 +606,20 @@ pub enum ErrorKind {
     FabricsDiffer {
         /// The lowest PE of the calling process.
         me: Pe,
-        /// Its provider, and what that leaves to its users.
+        /// The provider of this process, and the mode bits that it requires of its users.
         mine: String,
         /// A PE of another process.
         pe: Pe,
-        /// The same of that one.
+        /// The provider of the other process, and its mode bits.
         theirs: String,
     },
-    /// Processes that would have different numbers of PEs.
+    /// Processes with different numbers of PEs.
     #[error(
         "PE {me}: this process has {mine} PEs, and process {process} of the job has {theirs}. Set \
          PELAGO_PES_PER_PROCESS alike for all"
     )]
     PesPerProcessDiffer {
-        /// The lowest PE of the calling process, as this one counts.
+        /// The lowest PE of the calling process, by this process's own count.
         me: Pe,
         /// PEs of this process.
         mine: usize,
@@ -640,7 +640,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What went wrong.
+    /// The kind of an error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0
     }
@@ -660,7 +660,7 @@ impl std::fmt::Display for Error {
     }
 }
 
-// `fn main() -> pelago::Result<()>` prints errors by Debug: let it be the sentence, not the struct.
+// `fn main() -> pelago::Result<()>` prints errors by Debug: Debug prints the sentence, not the fields.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(&self.0, f)

@@ -1,18 +1,19 @@
 //! Kinds of the objects that PEs make together in symmetric memory.
 //!
-//! Invariant: the memory at one offset of a region belongs to objects of one kind on all members, as the
-//! members compare the kind whenever they allocate (docs/decisions/0031). So a type that lends slices of its
-//! own part, or that keeps a protocol in its words, has no counterpart of another type on another PE.
+//! Invariant: the memory at one offset of a symmetric region belongs to objects of one kind on all members,
+//! because the members compare the kind whenever they allocate (docs/decisions/0031). So a type that lends
+//! slices of its own part, or that runs a protocol in its words, has no counterpart of another type on
+//! another PE.
 
-/// The kind of an object: which call has made it.
+/// The kind of an object, given by the call that creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ObjectKind {
-    /// A symmetric array: `alloc` and its like.
+    /// A symmetric array, created by `alloc` or one of its variants.
     Array,
     /// A shared array, with relaxed accesses by any PE.
     SharedArray,
-    /// A distributed array, whose discipline says who accesses it.
+    /// A distributed array, whose discipline decides which PEs may access it and how.
     DistributedArray,
     /// The locks of the parts of a distributed array.
     PartLocks,
@@ -34,7 +35,7 @@ impl ObjectKind {
         ObjectKind::Foundry,
     ];
 
-    /// The kind of a code, which is its place in the list.
+    /// The kind with a code, which is its index in the list.
     pub(crate) fn from_code(code: u64) -> Option<ObjectKind> {
         ObjectKind::ALL.get(usize::try_from(code).ok()?).copied()
     }
@@ -43,7 +44,8 @@ impl ObjectKind {
         self as u64
     }
 
-    /// The call that makes such an object, as messages name it; `plain` is the name for arrays.
+    /// The name of the call that creates such an object, for messages; `plain` is the name for symmetric
+    /// arrays.
     pub(crate) fn call(self, plain: &'static str) -> &'static str {
         match self {
             ObjectKind::Array => plain,

@@ -1,13 +1,13 @@
-//! The call that a wait belongs to, for words: the collective call that the members of a team compare, and
-//! the name of the function of another interface. A thread whose local storage is gone, as in an exit
-//! handler, labels nothing.
+//! The call that a wait belongs to, for messages: the collective call that the members of a team compare, and
+//! the name of the function of another interface. A thread whose local storage was destroyed, as in an exit
+//! handler, has no labels.
 
 use crate::Pe;
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// Says which call this thread compares with other members of a team.
+/// Returns the text of the call that this thread compares with other members of a team.
 type Words = Box<dyn Fn() -> String>;
 
 thread_local! {
@@ -15,16 +15,16 @@ thread_local! {
     static COMPARED: RefCell<Option<Words>> = const { RefCell::new(None) };
 }
 
-/// Finds the name of the function that the calling thread is in, in another interface.
+/// Returns the name of the function of another interface that the calling thread executes.
 static NAMES: OnceLock<fn() -> Option<&'static str>> = OnceLock::new();
 
-/// Says how to find the name of the function of another interface that a thread is in.
+/// Sets the function that returns the name of the function of another interface that a thread executes.
 pub(crate) fn name_calls_by(names: fn() -> Option<&'static str>) {
-    // A second world of the process says the same.
+    // A second world of the process sets the same function.
     let _ = NAMES.set(names);
 }
 
-/// The function that this thread is in, to be put behind what it waits for.
+/// The function that this thread executes, to be appended to the description of a wait.
 pub(crate) fn name() -> String {
     NAMES.get().and_then(|name| name()).map_or_else(String::new, |name| format!(", in {name}"))
 }
@@ -34,7 +34,7 @@ pub(crate) fn is_compared() -> bool {
     COMPARED.try_with(|compared| compared.borrow().is_some()).unwrap_or(false)
 }
 
-/// Labels the waits of this thread with the collective call that they are for, as long as it lives.
+/// Labels the waits of this thread with the collective call that they belong to, while this value lives.
 pub(crate) struct Labelled(Option<Words>);
 
 impl Labelled {
@@ -51,7 +51,7 @@ impl Drop for Labelled {
     }
 }
 
-/// The call that this thread compares, in brackets; nothing if it compares none.
+/// The call that this thread compares, in brackets; empty if it compares none.
 pub(crate) fn compared() -> String {
     COMPARED
         .try_with(|compared| compared.borrow().as_ref().map(|words| words()))

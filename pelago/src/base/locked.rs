@@ -1,13 +1,13 @@
-//! Locks without poison: what a lock protects here stays sound when a thread that holds it panics.
+//! Locks without poison: the data that a lock protects here stay valid when a thread that holds it panics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The contents of a lock, when this thread has it.
+/// Acquires a lock and returns its contents.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The contents of a lock, unless another thread has it.
+/// Returns the contents of a lock, unless another thread holds it.
 pub(crate) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),

@@ -1,4 +1,5 @@
-//! What all layers use: elements, errors, the words of collective calls, what a PE waits for, counters.
+//! The definitions that all layers use: elements, errors, the encoding of collective calls, the conditions
+//! that a PE waits for, counters.
 
 pub(crate) mod atomic_ops;
 pub(crate) mod atomic_type;

@@ -1,8 +1,8 @@
-//! The messages of the last panic and of the last error, by which others learn why a PE died.
+//! The messages of the last panic and of the last error, from which other PEs learn why a PE died.
 //!
-//! Invariant: the words are kept by thread, as other PEs of the process may panic at the same time; those of
-//! an error by process as well, for the threads of one PE. A thread whose local storage is gone, as in an
-//! exit handler, keeps nothing and has nothing.
+//! Invariant: messages are kept per thread, because other PEs of the process may panic at the same time. The
+//! message of an error is kept per process as well, for the threads of one PE. A thread whose local storage
+//! was destroyed, as in an exit handler, keeps no message.
 
 use crate::base::locked::locked;
 use pelago_boot::Notifier;
@@ -12,16 +12,16 @@ use std::fmt::Display;
 use std::sync::Mutex;
 
 thread_local! {
-    /// The words of this thread's last panic, and where it was.
+    /// The message of this thread's last panic, with its location.
     static WORDS: RefCell<Option<String>> = const { RefCell::new(None) };
-    /// The last error that was made on this thread.
+    /// The last error that was created on this thread.
     static LAST_ERROR: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// The last error that was made in this process.
+/// The last error that was created in this process.
 static LAST_OF_PROCESS: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps the words of an error, in case that it is why this PE leaves.
+/// Keeps the message of an error, in case this PE leaves because of it.
 #[cold]
 pub(crate) fn keep_error(error: &dyn Display) {
     let words = error.to_string();
@@ -29,7 +29,7 @@ pub(crate) fn keep_error(error: &dyn Display) {
     let _ = LAST_ERROR.try_with(|last| last.replace(Some(words)));
 }
 
-/// Forgets errors that were made before a PE joins: they are not why it leaves.
+/// Forgets errors that were created before a PE joins: the PE does not leave because of them.
 pub(crate) fn forget_errors(is_alone: bool) {
     let _ = LAST_ERROR.try_with(RefCell::take);
     if is_alone {
@@ -37,7 +37,8 @@ pub(crate) fn forget_errors(is_alone: bool) {
     }
 }
 
-/// The last error of this PE: that of this thread or, where the PE is alone in its process, of any.
+/// The last error of this PE: the last one of this thread or, if the PE is alone in its process, of any
+/// thread.
 pub(crate) fn last_error(is_alone: bool) -> Option<String> {
     LAST_ERROR
         .try_with(RefCell::take)
@@ -50,14 +51,14 @@ fn of_process() -> std::sync::MutexGuard<'static, Option<String>> {
     locked(&LAST_OF_PROCESS)
 }
 
-/// The words of a panic.
+/// The message of a panic.
 pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
     let literal = payload.downcast_ref::<&str>().copied();
     let text = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("(a panic without a message)")
 }
 
-/// Lets the launcher know the words of a panic, so that it can say why a process died.
+/// Reports the message of every panic to the launcher, so that it can report why a process died.
 pub(crate) fn tell_panics(notifier: Notifier) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -69,7 +70,7 @@ pub(crate) fn tell_panics(notifier: Notifier) {
     }));
 }
 
-/// The words of the panic that this thread has caught, once [`tell_panics`] was called.
+/// The message of the panic that this thread has caught. It has a location once [`tell_panics`] was called.
 pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> String {
     WORDS
         .try_with(RefCell::take)

@@ -1,21 +1,21 @@
-//! Kinds of semaphores, as flags, and what each stands on. Invariant: the kind is the same at all PEs, which
-//! compare it when they make the semaphores.
+//! Kinds of semaphores, as flags, and the operations that implement each. Invariant: the kind is the same at
+//! all PEs, which compare it when they create the semaphores.
 
-/// What a semaphore counts, and how many PEs post and wait: the fewer, the cheaper. Made from
-/// [`integer`](SemaphoreKind::integer) or [`boolean`](SemaphoreKind::boolean), with
+/// The kind of a semaphore: whether it counts its posts, and how many PEs post and wait. Fewer PEs make it
+/// cheaper. Start with [`integer`](SemaphoreKind::integer) or [`boolean`](SemaphoreKind::boolean), and add
 /// [`single_producer`](SemaphoreKind::single_producer) and
 /// [`single_consumer`](SemaphoreKind::single_consumer).
 ///
 /// | counts | producer | consumer | a post is | a successful wait is |
 /// |---|---|---|---|---|
-/// | integer, boolean | single | single | a put of all posts so far | no access beyond the look |
-/// | integer, boolean | multiple | single | an atomic add | no access beyond the look |
+/// | integer, boolean | single | single | a put of the number of posts so far | a load only |
+/// | integer, boolean | multiple | single | an atomic add | a load only |
 /// | integer | any | multiple | an atomic add | an atomic fetch and a compare-and-swap |
 /// | boolean | any | multiple | an atomic set to 1 | an atomic fetch and a swap with 0 |
 ///
-/// A single consumer is the PE that the semaphore has affinity to: it keeps to itself how much it has taken,
-/// so that nothing is written back. `memput_signal` is an atomic of the same kind after the data, and an
-/// atomic add where a post is a put.
+/// A single consumer is the PE that the semaphore has affinity to: it keeps its count of successful waits in
+/// private memory, so that it writes nothing back. `memput_signal` is an atomic of the same kind after the
+/// data, and an atomic add where a post is a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SemaphoreKind {
     pub(crate) is_boolean: bool,
@@ -35,13 +35,14 @@ impl SemaphoreKind {
         SemaphoreKind { is_boolean: true, ..SemaphoreKind::integer() }
     }
 
-    /// The same, each posted by one PE only, whichever it is, for as long as it lives (UPC's
-    /// `UPC_SEM_SPRODUCER`).
+    /// The same kind, with one producer: one PE, which may be any, makes all posts to a semaphore during its
+    /// lifetime (UPC's `UPC_SEM_SPRODUCER`).
     pub const fn single_producer(self) -> SemaphoreKind {
         SemaphoreKind { has_one_producer: true, ..self }
     }
 
-    /// The same, waited for only by the PE that it has affinity to (UPC's `UPC_SEM_SCONSUMER`).
+    /// The same kind, with one consumer: only the PE that the semaphore has affinity to waits for it (UPC's
+    /// `UPC_SEM_SCONSUMER`).
     pub const fn single_consumer(self) -> SemaphoreKind {
         SemaphoreKind { has_one_consumer: true, ..self }
     }
@@ -56,7 +57,7 @@ impl SemaphoreKind {
         flags.iter().fold(0, |code, &flag| code << 1 | u64::from(flag))
     }
 
-    /// The kind of a code, in words.
+    /// Describes the kind with a code, for messages.
     pub(crate) fn describe(code: u64) -> String {
         let of = |bit: u64, yes: &'static str, no: &'static str| if code & bit != 0 { yes } else { no };
         let producers = of(2, "one producer", "many producers");

@@ -1,9 +1,9 @@
-//! Votes: how an agreement on a collective call is reduced, with the barrier, instead of being read from
-//! every PE.
+//! Votes: an agreement on a collective call as a reduction that is part of the barrier, instead of reading a
+//! record of every PE.
 //!
-//! A PE votes by the hash of its call, its complement, and the set of arrays that it has dropped. Votes are
-//! joined by a bitwise AND. If all hashes are equal, so is the joined one, and its complement is as well; if
-//! two differ in a bit, both have a 0 there.
+//! The vote of a PE has the hash of its call, the complement of the hash, and the set of arrays that the PE
+//! has dropped. Votes are joined by a bitwise AND. If all hashes are equal, the joined hash and the joined
+//! complement are still complements. If two hashes differ in a bit, both joined words have a 0 there.
 
 use crate::base::call::{ArraySet, Call, DROPPED_WORDS};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,12 +18,12 @@ pub(crate) const VOTE_BYTES: usize = 8 * VOTE_WORDS;
 pub(crate) struct Vote(pub(crate) [u64; VOTE_WORDS]);
 
 impl Vote {
-    /// The vote of PEs that do not make the same call, or none that is agreed on.
+    /// The vote of PEs that make different calls, and of a PE that has published none for the agreement.
     pub(crate) const VOID: Vote = Vote([0; VOTE_WORDS]);
 
-    /// The vote of a PE that makes a call, given as words, as its agreement of this number.
+    /// The vote of a PE that makes a call, given as words, in the agreement with this number.
     pub(crate) fn of(sequence: u64, call: [u64; 3], dropped: &ArraySet) -> Vote {
-        // Without a key of its own, it is the same in all processes of one program.
+        // The hasher has no random key, so its results are equal in all processes of one program.
         let mut hasher = DefaultHasher::new();
         (sequence, call).hash(&mut hasher);
         let mut words = [0; VOTE_WORDS];
@@ -33,7 +33,7 @@ impl Vote {
         Vote(words)
     }
 
-    /// Takes the vote of others to this one.
+    /// Joins the vote of other PEs into this one.
     pub(crate) fn join(&mut self, others: &Vote) {
         self.0.iter_mut().zip(&others.0).for_each(|(own, others)| *own &= others);
     }

@@ -1,7 +1,8 @@
 //! The operations of an atomic domain on one array.
 //!
-//! Invariant: an operation that the domain was not made for does nothing but say so; every other one is the
-//! view's own, of which nothing is repeated here. Beside that one the price is the test of one bit.
+//! Invariant: an operation that the domain was not made for returns an error and has no effect. Every other
+//! operation calls the view's operation, so nothing is implemented twice. The additional cost is the test of
+//! one bit.
 
 use super::{AtomicExecutor, AtomicOps};
 use crate::Pe;
@@ -13,10 +14,11 @@ use crate::context::Context;
 use pelago_fabric::AtomicOp;
 
 /// The operations of an atomic domain on an array: see [`AtomicDomain::on`](crate::AtomicDomain::on). PEs are
-/// named as the array names them.
+/// numbered as for operations of the array.
 ///
-/// Each comes without the old value, with it, and as a compare-and-swap or masked swap:
-/// * by name: `add`, `atomic_set` and their like; `fetch_add`, `swap`; `compare_swap`;
+/// Each form of call has an operation that returns no value, one that returns the old value, and a
+/// compare-and-swap or masked swap:
+/// * by name: `add`, `atomic_set` and others; `fetch_add`, `swap` and others; `compare_swap`;
 /// * by operation: [`amo`](Atomics::amo), [`fetch_amo`](Atomics::fetch_amo),
 ///   [`compare_amo`](Atomics::compare_amo);
 /// * in a scope or region: [`amo_in`](Atomics::amo_in), [`fetch_amo_in`](Atomics::fetch_amo_in),
@@ -34,12 +36,12 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
         Atomics { view: array.with_place(array.place), ops, executor }
     }
 
-    /// The operations that there are.
+    /// The operations of the domain.
     pub fn operations(&self) -> AtomicOps {
         self.ops
     }
 
-    /// Who executes them.
+    /// The executor of the domain's atomics.
     pub fn executor(&self) -> AtomicExecutor {
         self.executor
     }
@@ -50,7 +52,8 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
         self.view.len()
     }
 
-    /// The same operations, ordered and completed by a context's fence and quiet instead of the world's.
+    /// Returns the same operations through a context: its fence and quiet order and complete them, instead of
+    /// the world's.
     ///
     /// # Panics
     /// If the context belongs to another world.
@@ -59,11 +62,13 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
         Atomics { view: self.view.via(context), ops: self.ops, executor: self.executor }
     }
 
-    /// What is wrong with an operation that is not in the set: the type does not have it, or the domain.
+    /// The error of an operation that is not in the set: either the type does not have it, or the domain does
+    /// not.
     #[cold]
     #[inline(never)]
     fn refuse<R>(&self, operation: &'static str, op: AtomicOp) -> Result<R> {
-        // Opaque, so that the caller neither fetches for it what it may need, nor knows what it answers.
+        // Opaque to the compiler, so that the caller neither loads values for this function in advance, nor
+        // knows its result.
         let this = std::hint::black_box(self);
         let (me, ops) = (this.view.world().my_pe(), this.ops);
         let outside = || ErrorKind::NotInDomain { me, operation, op, kind: T::KIND, ops }.into();
@@ -82,7 +87,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`View::amo`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing happens then.
+    /// If the domain does not have the operation, or as for that method; no element is changed then.
     pub fn amo(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<()> {
         self.check("amo", op)?;
         self.view.amo(pe, index, op, operand)
@@ -91,7 +96,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`View::fetch_amo`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing happens then.
+    /// If the domain does not have the operation, or as for that method; no element is changed then.
     pub fn fetch_amo(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<T> {
         self.check("fetch_amo", op)?;
         self.view.fetch_amo(pe, index, op, operand)
@@ -100,7 +105,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`View::compare_amo`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing happens then.
+    /// If the domain does not have the operation, or as for that method; no element is changed then.
     pub fn compare_amo(&self, pe: Pe, index: usize, op: AtomicOp, compare: T, operand: T) -> Result<T> {
         self.check("compare_amo", op)?;
         self.view.compare_amo(pe, index, op, compare, operand)
@@ -109,7 +114,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`Region::amo`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing is started then.
+    /// If the domain does not have the operation, or as for that method; no operation is started then.
     pub fn amo_in<'scope>(
         &'scope self,
         region: &Region<'scope>,
@@ -139,7 +144,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// ```
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing is started then.
+    /// If the domain does not have the operation, or as for that method; no operation is started then.
     pub fn fetch_amo_in<'scope>(
         &'scope self,
         region: &Region<'scope>,
@@ -156,7 +161,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`Region::compare_amo`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing is started then.
+    /// If the domain does not have the operation, or as for that method; no operation is started then.
     #[expect(clippy::too_many_arguments, reason = "what compare_amo takes, the region, and the old value")]
     pub fn compare_amo_in<'scope>(
         &'scope self,
@@ -175,7 +180,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`View::amo_nb`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing is started then.
+    /// If the domain does not have the operation, or as for that method; no operation is started then.
     pub fn amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Update<'_>> {
         self.check("amo_nb", op)?;
         self.view.amo_nb(pe, index, op, operand)
@@ -184,7 +189,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`View::fetch_amo_nb`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing is started then.
+    /// If the domain does not have the operation, or as for that method; no operation is started then.
     pub fn fetch_amo_nb(&self, pe: Pe, index: usize, op: AtomicOp, operand: T) -> Result<Fetch<'_, T>> {
         self.check("fetch_amo_nb", op)?;
         self.view.fetch_amo_nb(pe, index, op, operand)
@@ -193,7 +198,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     /// As [`View::compare_amo_nb`].
     ///
     /// # Errors
-    /// If the domain does not have the operation, or as there; nothing is started then.
+    /// If the domain does not have the operation, or as for that method; no operation is started then.
     pub fn compare_amo_nb(
         &self,
         pe: Pe,
@@ -207,7 +212,7 @@ impl<'a, T: AtomicElement> Atomics<'a, T> {
     }
 }
 
-/// The operations with names: the test of their bit, then the view's.
+/// Defines the operations with names: each tests its bit and then calls the view's operation.
 macro_rules! named {
     ($($name:ident($($operand:ident),*): $bound:ident, $op:ident $(-> $old:ident)?;)+) => {
         impl<T: AtomicElement> Atomics<'_, T> {
@@ -216,7 +221,7 @@ macro_rules! named {
                 ///
                 /// # Errors
                 #[doc = concat!("If the domain does not have [`AtomicOp::", stringify!($op), "`], or as ")]
-                /// there; nothing happens then.
+                /// that method; no element is changed then.
                 #[inline]
                 pub fn $name(
                     &self,

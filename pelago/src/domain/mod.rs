@@ -1,19 +1,20 @@
 //! Atomic domains: a type, a set of operations and an executor that the members of a team have agreed on, and
 //! the atomics of that set on arrays of that type.
 //!
-//! *Mixing* is to change one word at the same time by two executors, a processor and a network card for
-//! example, neither of which is atomic with the other.
+//! *Mixing* means that two executors change one word at the same time, for example a processor and a network
+//! card, which are not atomic with each other.
 //!
 //! Invariant: two executors never mix. An array has one type of elements, a type one kind of word, and a kind
-//! one executor in the whole job, which is fixed when the world is made (`route.rs`); the members compare it
-//! when they make a domain. So atomics of several domains, and those of the plain interface, are atomic with
-//! each other on a word. What is not atomic with any of them is a put or a store to the own part: a domain
-//! that is [`on`](AtomicDomain::on) an array borrows it as one that is changed, so that on this PE nothing
-//! else reaches the array meanwhile. What the other PEs do is for the program to see to, and so it is on this
-//! PE with [`on_shared`](AtomicDomain::on_shared).
+//! one executor in the whole job, which is fixed when the world is created (`route.rs`); the members compare
+//! it when they create a domain. So atomics of several domains, and those of the plain interface, are atomic
+//! with each other on a word. A put, or a store to the own part, is not atomic with any of them. A domain
+//! that is used [`on`](AtomicDomain::on) an array borrows it mutably, so that no other code of this PE
+//! accesses the array meanwhile. The program must ensure the same for the other PEs, and with
+//! [`on_shared`](AtomicDomain::on_shared) also for this PE.
 //!
-//! Source: D. Bonachea and P. Hargrove, GASNet-EX: atomic domains. There a program must not mix domains, nor
-//! a domain with other accesses, on a word; a program that is to be taken there keeps to that here as well.
+//! Source: D. Bonachea and P. Hargrove, GASNet-EX: atomic domains. GASNet-EX forbids a program to mix
+//! domains, or a domain and other accesses, on a word. A program that is to be portable to GASNet-EX must
+//! obey this rule here as well.
 
 mod handle;
 
@@ -33,17 +34,18 @@ use pelago_fabric::AtomicKind;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The name of the call that makes a domain.
+/// The name of the call that creates a domain.
 const MAKING: &str = "atomic_domain";
 
-/// Who executes the atomics of a domain.
+/// The executor of the atomics of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AtomicExecutor {
-    /// The processor of the PE that asks for the atomic, as every PE maps the word.
+    /// The processor of the PE that starts the atomic, because every PE maps the word.
     Processor,
-    /// A processor of the node that the word lies on: of the PE that asks if it maps the word, else of the PE
-    /// whose word it is, in that PE's progress, asked by a message.
+    /// A processor of the node that has the word: the processor of the PE that starts the atomic if it maps
+    /// the word; otherwise the processor of the PE that owns the word, which executes a request in its
+    /// progress.
     Target,
     /// The fabric.
     Fabric,
@@ -53,7 +55,7 @@ impl AtomicExecutor {
     const ALL: [AtomicExecutor; 3] =
         [AtomicExecutor::Processor, AtomicExecutor::Target, AtomicExecutor::Fabric];
 
-    /// The one of a job, for words of a kind.
+    /// The executor of a job for words of a kind.
     fn of(world: &World, kind: AtomicKind) -> AtomicExecutor {
         let own = world.routes.executor(world.my_pe(), kind, |kind| world.net_endpoint().executes(kind));
         match own {
@@ -83,9 +85,9 @@ pub struct AtomicDomain<'w, T: AtomicElement> {
 }
 
 impl<'w> Team<'w> {
-    /// Makes an atomic domain: the operations `ops`, and no others, on words of type `T`. Collective on this
-    /// team; a meeting. The members are the PEs that use it; the words may lie on any PE of the arrays that
-    /// it is used on.
+    /// Creates an atomic domain: the operations `ops`, and no others, on words of type `T`. Collective over
+    /// this team; every member waits for all others. The members are the PEs that use the domain; the words
+    /// may lie on any PE of the arrays that it is used on.
     ///
     /// ```
     /// use pelago::{AtomicOp, prelude::*};
@@ -102,8 +104,8 @@ impl<'w> Team<'w> {
     /// ```
     ///
     /// # Errors
-    /// If the members do not all ask for the same operations on the same type, there is no operation, or one
-    /// that the type does not have ([`AtomicType::answer`]).
+    /// If the members do not all request the same operations on the same type, if the set of operations is
+    /// empty, or if the type does not have one of them ([`AtomicType::answer`]).
     #[track_caller]
     pub fn atomic_domain<T: AtomicElement>(&self, ops: impl Into<AtomicOps>) -> Result<AtomicDomain<'w, T>> {
         let (world, ops) = (self.world(), ops.into());
@@ -133,23 +135,26 @@ impl<'w> Team<'w> {
 }
 
 impl<T: AtomicElement> AtomicDomain<'_, T> {
-    /// The operations that it was made for.
+    /// The operations that the domain was created for.
     pub fn operations(&self) -> AtomicOps {
         self.ops
     }
 
-    /// The type of its words, as the table has it; `isize` and `usize` are integers of their size there.
+    /// The type of its words in the table of atomics; `isize` and `usize` are listed as integers of their
+    /// size.
     pub fn element(&self) -> AtomicType {
         AtomicType::of(T::KIND)
     }
 
-    /// Who executes its atomics, the same for all members, all arrays and as long as the job lasts.
+    /// The executor of its atomics. It is the same for all members and all arrays, for the lifetime of the
+    /// job.
     pub fn executor(&self) -> AtomicExecutor {
         self.executor
     }
 
-    /// The domain's operations on an array. Nothing else reaches the array on this PE while the result is in
-    /// use; the operations of other domains and of the plain interface are for before and after.
+    /// Returns the domain's operations on an array. No other code of this PE accesses the array while the
+    /// result is in use; operations of other domains and of the plain interface are possible before and
+    /// after.
     ///
     /// ```compile_fail,E0502
     /// # use pelago::AtomicOp;
@@ -163,14 +168,15 @@ impl<T: AtomicElement> AtomicDomain<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// If the array belongs to another world than the domain, or its exclusive phase has not ended here.
+    /// If the array belongs to another world than the domain, or its exclusive phase has not ended on this
+    /// PE.
     pub fn on<'a>(&self, array: &'a mut Symmetric<'_, T>) -> Result<Atomics<'a, T>> {
         self.bind("on", array)
     }
 
-    /// As [`on`](AtomicDomain::on), for an array that others on this PE refer to as well, or one that is seen
-    /// through a context. That they neither put nor store to the words that the domain's operations change,
-    /// at the same time, is for the program to see to.
+    /// As [`on`](AtomicDomain::on), for an array that is also referenced elsewhere on this PE, or that is
+    /// seen through a context. The program must ensure that no put or store changes a word at the same time
+    /// as the domain's operations.
     ///
     /// # Errors
     /// As [`on`](AtomicDomain::on).
@@ -196,7 +202,7 @@ impl<T: AtomicElement> fmt::Debug for AtomicDomain<'_, T> {
     }
 }
 
-/// What a member asks for, as two words.
+/// The request of a member, encoded as two words.
 struct Offer {
     kind: AtomicKind,
     executor: AtomicExecutor,
@@ -208,7 +214,7 @@ impl Offer {
         [self.kind as u64 | (self.executor as u64) << 8, self.ops.bits()]
     }
 
-    /// What such words ask for, for a message.
+    /// The description of such a request, for messages.
     fn told([first, ops]: [u64; 2]) -> String {
         let kind = AtomicKind::ALL.get((first & 0xFF) as usize);
         let executor = AtomicExecutor::ALL.get((first >> 8) as usize);

@@ -1,9 +1,10 @@
-//! CompletionCounters: how many of a group of operations over the net are under way, by a token that the
-//! provider hands back when one is sent or complete.
+//! Completion counters: the number of outstanding operations of a group over the network. The provider
+//! returns the token of a counter when an operation of its group is sent or complete.
 //!
-//! Invariant: an operation is counted before it is given to the provider, and leaves the counts once, by an
-//! event or at once. A counter's slot is reused only after its counts are 0. Operations between PEs that map
-//! each other are complete when they return and never come here.
+//! Invariant: an operation is counted before it is given to the provider, and leaves the counts once, either
+//! by an event of the provider or immediately when the provider has completed it inline. A counter's slot is
+//! reused only after its counts are 0. Operations between PEs that map each other are complete when they
+//! return and are never counted here.
 
 use crate::base::locked::locked;
 use pelago_fabric::Token;
@@ -17,7 +18,8 @@ struct Counts {
     unsent: AtomicU32,
 }
 
-/// A group of operations: those started with it. Of several clones one is released.
+/// The completion counter of a group of operations, which are started with it. Only one of several clones is
+/// released.
 #[derive(Clone, Debug)]
 pub(crate) struct CompletionCounter {
     token: Token,
@@ -29,7 +31,8 @@ impl CompletionCounter {
         self.token
     }
 
-    /// One more operation begins; `announces_sent` if it says when its source is free.
+    /// Counts the start of one more operation; `announces_sent` if the provider reports when its source is
+    /// free.
     pub(crate) fn begin(&self, announces_sent: bool) {
         self.counts.under_way.fetch_add(1, Ordering::Relaxed);
         if announces_sent {
@@ -37,7 +40,7 @@ impl CompletionCounter {
         }
     }
 
-    /// An operation was complete when it was accepted.
+    /// Records that an operation was complete when the provider accepted it.
     pub(crate) fn done_at_once(&self, announces_sent: bool) {
         if announces_sent {
             self.counts.unsent.fetch_sub(1, Ordering::Relaxed);
@@ -53,12 +56,12 @@ impl CompletionCounter {
 
     /// Whether all operations are complete.
     pub(crate) fn is_done(&self) -> bool {
-        // SYNC POINT counter: acquires what the provider has written.
+        // SYNC POINT counter: acquires the data that the provider has written.
         self.counts.under_way.load(Ordering::Acquire) == 0
     }
 }
 
-/// All completions of a world, by token.
+/// All completion counters of a world, by token.
 #[derive(Debug, Default)]
 pub(crate) struct CompletionCounters(Mutex<Slots>);
 
@@ -71,7 +74,7 @@ struct Slots {
 #[derive(Debug)]
 struct Slot {
     counts: Arc<Counts>,
-    /// Given up while operations were under way; free once these are complete.
+    /// Released while operations were outstanding; the slot is free once these are complete.
     is_abandoned: bool,
 }
 
@@ -80,7 +83,7 @@ impl CompletionCounters {
         locked(&self.0)
     }
 
-    /// A counter for a new group of operations.
+    /// Allocates a counter for a new group of operations.
     pub(crate) fn open(&self) -> CompletionCounter {
         let mut slots = self.slots();
         let token = slots.free.pop().unwrap_or_else(|| {
@@ -91,7 +94,8 @@ impl CompletionCounters {
         CompletionCounter { token, counts: Arc::clone(&slots.slots[token as usize].counts) }
     }
 
-    /// Gives a counter back. What is still under way completes all the same, and is then known to quiet only.
+    /// Releases a counter. Operations that are still outstanding complete all the same; then only quiet
+    /// observes their completion.
     pub(crate) fn release(&self, counter: CompletionCounter) {
         let mut slots = self.slots();
         match counter.is_done() {
@@ -100,17 +104,17 @@ impl CompletionCounters {
         }
     }
 
-    /// The provider says that a source is free.
+    /// Records that the provider has reported a source as free.
     pub(crate) fn sent(&self, token: Token) {
         // SYNC POINT counter: releases the provider's last use of the source.
         self.slots().slots[token as usize].counts.unsent.fetch_sub(1, Ordering::Release);
     }
 
-    /// The provider says, or an answer shows, that an operation is complete.
+    /// Records that an operation is complete, as the provider or a reply has reported.
     pub(crate) fn done(&self, token: Token) {
         let mut slots = self.slots();
         let slot = &mut slots.slots[token as usize];
-        // SYNC POINT counter: releases what the provider has written.
+        // SYNC POINT counter: releases the data that the provider has written.
         let before = slot.counts.under_way.fetch_sub(1, Ordering::Release);
         if before == 1 && std::mem::take(&mut slot.is_abandoned) {
             slots.free.push(token);

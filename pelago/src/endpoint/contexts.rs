@@ -5,28 +5,28 @@ use crate::base::locked::locked;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Endpoints without a context that are kept.
+/// The number of endpoints without a context that are kept for reuse.
 pub(crate) const IDLE_MAX: usize = 8;
 
-/// The endpoints that contexts have, and some that the next contexts can have.
+/// The endpoints of the existing contexts, and idle endpoints for later contexts.
 #[derive(Default)]
 pub(crate) struct Contexts {
     open: Mutex<Vec<Arc<Endpoint>>>,
     /// Whether there are contexts.
     is_any: AtomicBool,
-    /// Endpoints of contexts that are gone, for those to come: an endpoint of a fabric takes long to open.
+    /// Endpoints of freed contexts, kept for later contexts: to open an endpoint of a fabric takes long.
     idle: Mutex<Vec<Arc<Endpoint>>>,
 }
 
 impl Contexts {
-    /// A context's endpoint, to be progressed until it is [removed](Contexts::remove).
+    /// Adds a context's endpoint, which makes progress until it is [removed](Contexts::remove).
     pub(crate) fn add(&self, endpoint: &Arc<Endpoint>) {
         locked(&self.open).push(Arc::clone(endpoint));
         self.is_any.store(true, Ordering::Relaxed);
     }
 
-    /// The endpoint of a context that is gone. It is kept for the next one, unless something of the old one
-    /// might still be under way.
+    /// Removes the endpoint of a freed context. It is kept for a later context, unless operations of the
+    /// freed one might still be outstanding.
     pub(crate) fn remove(&self, endpoint: &Arc<Endpoint>) {
         let mut open = locked(&self.open);
         open.retain(|context| !Arc::ptr_eq(context, endpoint));
@@ -38,7 +38,7 @@ impl Contexts {
         }
     }
 
-    /// An endpoint that no context has.
+    /// Takes an idle endpoint, if there is one.
     pub(crate) fn take_idle(&self) -> Option<Arc<Endpoint>> {
         locked(&self.idle).pop()
     }
@@ -53,17 +53,17 @@ impl Contexts {
         locked(&self.open).clone()
     }
 
-    /// Whether what was started through them is complete.
+    /// Whether all operations that were started on them are complete.
     pub(crate) fn are_quiet(&self) -> bool {
         self.all().iter().all(|context| context.is_shut() || context.is_quiet())
     }
 
-    /// Whether something was started through one of them since it was last quiet.
+    /// Whether an operation was started on one of them since it was last quiet.
     pub(crate) fn have_outstanding(&self) -> bool {
         self.are_any() && self.all().iter().any(|context| context.has_outstanding())
     }
 
-    /// Shuts them all.
+    /// Shuts all of them.
     pub(crate) fn shut(&self) {
         self.all().iter().for_each(|context| context.shut());
         locked(&self.idle).clear();

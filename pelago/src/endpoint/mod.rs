@@ -1,10 +1,10 @@
-//! A sending side over the net: an endpoint of the provider, and the count of what was started there. The
-//! world has one, and each context one of its own, so that they complete apart.
+//! The sending side of the network: an endpoint of the provider, and the counts of the operations that were
+//! started there. The world has one, and each context has its own, so that they complete independently.
 //!
-//! Invariant: what was started and is not complete is counted in `puts` or `followers`, or by the injector,
-//! which keeps the count of gets as well, before it can complete; so when the provider's counters have caught
-//! up and there are no followers, everything is complete. The lock is held for single calls of the provider,
-//! never for longer; what is injected takes none that is waited for.
+//! Invariant: an operation is counted before it can complete, in `puts` or `followers`, or by the injector,
+//! which keeps the count of gets as well. So when the provider's counters have caught up and there are no
+//! followers, all operations are complete. The lock is held for single calls of the provider, never for
+//! longer; an injected operation never waits for a lock.
 
 pub(crate) mod completion_counter;
 pub(crate) mod contexts;
@@ -29,34 +29,35 @@ pub(crate) const HEAP_KEY: Key = 0;
 /// The injector of an endpoint.
 pub(crate) type Injector = pelago_fabric::inject::Injector<NetInject>;
 
-/// A sending side over the net.
+/// An endpoint of the network.
 pub(crate) struct Endpoint {
     /// `None` once it is shut.
     net: Mutex<Option<Net>>,
-    /// Threads that wait for the lock because they must call. Who only makes progress lets them pass: it
-    /// would take the lock again and again, before they are awake.
+    /// The number of threads that wait for the lock because they must call the provider. A thread that only
+    /// makes progress lets them go first: otherwise it would take the lock again and again before they are
+    /// awake.
     claims: AtomicU32,
     pub(crate) limits: Limits,
     moves_by_itself: bool,
     keeps_messages_behind_puts: bool,
     signals: bool,
     pub(crate) puts: AtomicU64,
-    /// Operations that wait for another one, or are messages that wait for their answer.
+    /// The number of operations that wait for another operation, or are requests that wait for their reply.
     followers: AtomicU64,
-    /// Starts short puts and lone gets beside the lock, and has the mark of what was started.
+    /// Starts short puts and single gets without the lock, and keeps the mark of outstanding operations.
     pub(crate) injector: Injector,
-    /// How often a thread that waits for quiet has looked.
+    /// The number of times that a thread in quiet has checked for completion.
     pub(crate) looks: AtomicU32,
-    /// Changes when progress has found something.
+    /// Changes when progress has processed an event.
     activity: AtomicU32,
-    /// Threads of this PE that wait, and make progress meanwhile.
+    /// The number of threads of this PE that wait and make progress meanwhile.
     waiters: AtomicU32,
-    /// Threads that wait for quiet.
+    /// The number of threads that wait for quiet.
     quieting: AtomicU32,
     is_shut: AtomicBool,
 }
 
-/// One more in a count, as long as it lives.
+/// Raises a count by one for as long as it lives.
 pub(crate) struct Counted<'a>(&'a AtomicU32);
 
 impl Counted<'_> {
@@ -72,12 +73,12 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Where an operation reaches to.
+/// The remote address of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemoteAddress {
     pub(crate) operation: &'static str,
     pub(crate) pe: Pe,
-    /// From the start of the PE's heap, in bytes.
+    /// Offset from the start of the PE's heap, in bytes.
     pub(crate) offset_bytes: usize,
 }
 
@@ -86,28 +87,28 @@ impl RemoteAddress {
         Remote { key: HEAP_KEY, offset_bytes: self.offset_bytes + skipped_bytes }
     }
 
-    /// The wait for room for the operation.
+    /// The condition of a wait for space in the provider's queue for the operation.
     pub(crate) fn room(self) -> Awaited {
         Awaited::Room { operation: self.operation, pe: self.pe }
     }
 }
 
 impl Endpoint {
-    /// An endpoint over this net. It injects if the net moves by itself and can, and there is the record of
-    /// the job's failure, as there is not while operations are counted. That is in memory which the world
-    /// keeps for as long as the endpoint is used.
+    /// An endpoint of a network. It injects if the network makes progress by itself and supports it, and if
+    /// `failure`, the record of the job's failure, is given, which it is not while operations are counted.
+    /// The record is in memory that the world keeps for as long as the endpoint is used.
     pub(crate) fn new(net: Net, failure: Option<&Failure>) -> Arc<Endpoint> {
         let own = failure
             .filter(|_| net.moves_by_itself())
             .and_then(|failure| Some((net.inject(HEAP_KEY)?, failure)));
         let injector = match own {
             None => Injector::none(),
-            // SAFETY: the record stays while something is started, as the caller says.
+            // SAFETY: the record is valid while operations are started, as the caller of `new` promises.
             Some((own, failure)) => unsafe { Injector::new(own, failure) },
         };
         let endpoint = Arc::new(Endpoint::with(net, injector));
         // SAFETY: the endpoint is not moved out of its `Arc`, which others get clones of; its injector is
-        // closed before the net goes, or goes with it.
+        // closed before the network is closed, or together with it.
         unsafe { endpoint.injector.open() };
         endpoint
     }
@@ -145,12 +146,13 @@ impl Endpoint {
         }
     }
 
-    /// Calls the provider, unless the endpoint is shut: for who looks whether the job fails by itself.
+    /// Calls the provider, unless the endpoint is shut. It is for callers that check by themselves whether
+    /// the job fails.
     fn call_if_open<R>(&self, call: impl FnOnce(&Net) -> R) -> Option<R> {
         self.try_lock().unwrap_or_else(|| self.lock()).as_ref().map(call)
     }
 
-    /// Calls the provider, unless another thread does or wants to, or the endpoint is shut.
+    /// Calls the provider, unless another thread does or waits to do so, or the endpoint is shut.
     fn try_call<R>(&self, call: impl FnOnce(&Net) -> R) -> Option<R> {
         if self.claims.load(Ordering::Relaxed) != 0 {
             return None;
@@ -170,19 +172,20 @@ impl Endpoint {
         net
     }
 
-    /// Gives up what is under way: nothing that was started here touches a buffer any more.
+    /// Shuts the endpoint and abandons outstanding operations: no operation that was started here accesses a
+    /// buffer any more.
     pub(crate) fn shut(&self) {
         self.is_shut.store(true, Ordering::Relaxed);
         self.injector.close();
         self.lock().take();
     }
 
-    /// Whether nothing can be started here any more, as the job fails.
+    /// Whether the endpoint is shut, so that no operation can be started here, because the job fails.
     pub(crate) fn is_shut(&self) -> bool {
         self.is_shut.load(Ordering::Relaxed)
     }
 
-    /// A further endpoint from the same PE; see [`new`](Endpoint::new).
+    /// Opens a further endpoint of the same PE; see [`new`](Endpoint::new).
     pub(crate) fn context(&self, failure: Option<&Failure>) -> FabricResult<Arc<Endpoint>> {
         self.call(Provider::context).map(|net| Endpoint::new(net, failure))
     }
@@ -191,7 +194,8 @@ impl Endpoint {
         self.call(|net| net.executes(kind))
     }
 
-    /// What is used: a provider, and for libfabric its provider and domain. `None` once it is shut.
+    /// The name of the fabric in use: the provider, and for libfabric its provider and domain. `None` once it
+    /// is shut.
     pub(crate) fn fabric(&self) -> Option<String> {
         self.lock().as_ref().map(Provider::description)
     }
@@ -206,37 +210,38 @@ impl Endpoint {
         }
     }
 
-    /// Rests until something may have changed, unless another thread is at the provider.
+    /// Blocks until an event may have occurred, unless another thread is calling the provider.
     pub(crate) fn rest(&self, bound: Duration) {
-        // What moves by itself needs no call for it, and so no lock that others may want.
+        // A network that makes progress by itself needs no call, and so no lock that other threads may wait
+        // for.
         if self.moves_by_itself || self.try_call(|net| net.rest(bound)).is_none() {
             rustix::thread::sched_yield();
         }
     }
 
-    /// What rings when there is something to do here.
+    /// The doorbell that rings when this endpoint needs progress.
     pub(crate) fn bell(&self) -> Option<Bell> {
         self.lock().as_ref().and_then(Provider::bell)
     }
 
-    /// Whether other PEs' puts and gets wait for somebody to call.
+    /// Whether other PEs' puts and gets wait until a thread here calls the provider.
     pub(crate) fn is_urgent(&self) -> bool {
         self.bell().is_some_and(|bell| bell.is_urgent)
     }
 
-    /// Whether there is nothing to do here until the bell rings.
+    /// Whether a thread may sleep until the doorbell rings.
     pub(crate) fn may_sleep(&self) -> bool {
         self.try_call(Provider::may_sleep).unwrap_or(false)
     }
 
-    /// Says that this thread waits and makes progress meanwhile, until the answer is dropped.
+    /// Records that this thread waits and makes progress meanwhile, until the result is dropped.
     pub(crate) fn waiting(&self) -> Counted<'_> {
         let counted = Counted::new(&self.waiters);
         self.look();
         counted
     }
 
-    /// Says that a thread of this PE makes progress.
+    /// Records that a thread of this PE makes progress.
     pub(crate) fn look(&self) {
         self.injector.has_looked().store(true, Ordering::Relaxed);
     }
@@ -265,31 +270,31 @@ impl Endpoint {
         outcome
     }
 
-    /// A number that changes when progress has found something.
+    /// A number that changes when progress has processed an event.
     pub(crate) fn activity(&self) -> u32 {
         self.activity.load(Ordering::Relaxed)
     }
 
-    /// Whether the source of a put of so many bytes is free as soon as it is started.
+    /// Whether the source of a put of `bytes` bytes is free as soon as the put is started.
     pub(crate) fn injects(&self, bytes: usize) -> bool {
         bytes <= self.limits.inject_bytes.min(self.limits.transfer_bytes)
     }
 
-    /// Whether puts of so many bytes may signal.
+    /// Whether puts of `bytes` bytes may carry a signal.
     pub(crate) fn signals(&self, bytes: usize) -> bool {
         self.signals && self.moves_by_itself && bytes <= self.limits.transfer_bytes
     }
 
-    /// Lets the next quiet wait for messages of the runtime as well.
+    /// Makes the next quiet wait for the runtime's messages as well.
     pub(crate) fn flush(&self) {
         self.call_if_open(|net| {
-            // Counted under the lock of `is_quiet`, and marked for those who look at the mark alone.
+            // Counted under the lock of `is_quiet`, and marked for threads that check only the mark.
             self.puts.fetch_add(net.flush(), Ordering::Relaxed);
             self.injector.unquiet().by_call();
         });
     }
 
-    /// Starts a get of a few words, no more than one transfer takes; `false` if the provider has no room now.
+    /// Starts a get of a few words, no more than one transfer takes; `false` if the provider's queue is full.
     ///
     /// # Safety
     /// The words lie in the heap, aligned. `into` is valid for writes until the counter has counted the get
@@ -317,7 +322,7 @@ impl Endpoint {
         status != Status::Again
     }
 
-    /// Starts an atomic that the fabric executes; `Again` if the provider has no room now.
+    /// Starts an atomic that the fabric executes; `Again` if the provider's queue is full.
     ///
     /// # Safety
     /// The word lies in the heap, aligned. `fetched` is null, or valid for writes until the atomic is
@@ -333,7 +338,7 @@ impl Endpoint {
         self.started(count);
         let (word, atomic, completion) = (target.remote(0), *atomic, token.into());
         let amo = Amo { pe: target.pe, word, atomic, fetched, completion };
-        // SAFETY: the caller has promised the word and the place of the result.
+        // SAFETY: the caller promises that the word exists and that the result may be written.
         let status = self.call_if_open(|net| unsafe { net.atomic(amo) });
         let status = status.unwrap_or(Status::Again);
         if status == Status::Again {
@@ -342,17 +347,17 @@ impl Endpoint {
         status
     }
 
-    /// Bytes of the longest message.
+    /// The maximum length of a message, in bytes.
     pub(crate) fn message_bytes(&self) -> usize {
         self.limits.message_bytes
     }
 
-    /// Sends a message; `false` if the provider has no room now.
+    /// Sends a message; `false` if the provider's queue is full.
     pub(crate) fn try_send(&self, pe: Pe, header: u64, payload: &[u8]) -> bool {
         self.call_if_open(|net| net.send(pe, header, payload)).is_some_and(|status| status != Status::Again)
     }
 
-    /// One more operation that waits for another, or for an answer.
+    /// Counts one more operation that waits for another one, or for a reply.
     pub(crate) fn add_follower(&self) {
         self.started(&self.followers);
     }
@@ -363,47 +368,48 @@ impl Endpoint {
         self.injector.unquiet().by_call();
     }
 
-    /// Whether what was started completes although nobody calls the provider.
+    /// Whether operations complete even if no thread calls the provider.
     pub(crate) fn moves_by_itself(&self) -> bool {
         self.moves_by_itself
     }
 
-    /// Whether a message of this endpoint arrives behind the puts that were started here before it to the
-    /// same PE.
+    /// Whether a message of this endpoint is delivered after all puts to the same PE that were started here
+    /// before it.
     pub(crate) fn keeps_messages_behind_puts(&self) -> bool {
         self.keeps_messages_behind_puts
     }
 
-    /// It starts short puts and lone gets beside the lock.
+    /// The injector, which starts short puts and single gets without the lock.
     pub(crate) fn injector(&self) -> &Injector {
         &self.injector
     }
 
-    /// Such an operation is complete, or counted by the provider from now on.
+    /// Removes one of these operations: it is complete, or counted by the provider from now on.
     pub(crate) fn remove_follower(&self) {
-        // SYNC POINT follower: releases what the answer has brought.
+        // SYNC POINT follower: releases the data that the reply has brought.
         self.followers.fetch_sub(1, Ordering::Release);
     }
 
-    /// The same at the word of another PE; `None` if nothing is under way.
+    /// The same when another PE reports it; `None` if no such operation is outstanding.
     pub(crate) fn try_remove_follower(&self) -> Option<()> {
         let less = |followers: u64| followers.checked_sub(1);
-        // SYNC POINT follower: releases what the answer has brought.
+        // SYNC POINT follower: releases the data that the reply has brought.
         self.followers.fetch_update(Ordering::Release, Ordering::Relaxed, less).ok().map(|_| ())
     }
 
-    /// Whether everything that was started here is complete. If so, nothing is marked any more but what was
-    /// started meanwhile.
+    /// Whether all operations that were started here are complete. If so, the mark is cleared, unless
+    /// operations were started meanwhile.
     pub(crate) fn is_quiet(&self) -> bool {
         if self.has_followers() {
             return false;
         }
-        // Before the endpoint's lock, which nobody else is to wait for meanwhile.
+        // This comes before the endpoint's lock, so that no other thread waits for the lock meanwhile.
         let mut stopped = self.injector.stop();
         stopped.leave_open(!self.is_quieting());
         self.call(|net| {
-            // Not before both locks are held: what is issued by then was counted before. The mark first: if
-            // it is the same when it is taken away, nothing was counted in between.
+            // The counts are read only while both locks are held: any operation issued by then was counted
+            // before. The mark is read first: if it is unchanged when it is cleared, no operation was counted
+            // in between.
             let mark = self.injector.unquiet().read();
             let [puts, gets] = [&self.puts, self.injector.other_gets()].map(|n| n.load(Ordering::Relaxed));
             let started = Completions { puts: puts + stopped.puts(), gets: gets + stopped.gets() };
@@ -415,27 +421,27 @@ impl Endpoint {
         })
     }
 
-    /// Whether something was started here since the last quiet.
+    /// Whether an operation was started here since the last quiet.
     pub(crate) fn has_outstanding(&self) -> bool {
         self.injector.unquiet().read() != 0
     }
 
-    /// Whether nothing was started here since all was known to be complete, and more can be.
+    /// Whether no operation was started here since all were found complete, and the endpoint is open.
     pub(crate) fn is_settled(&self) -> bool {
         !self.is_shut() && !self.has_outstanding() && !self.has_followers()
     }
 
     fn has_followers(&self) -> bool {
-        // SYNC POINT follower: acquires what the last answer has brought.
+        // SYNC POINT follower: acquires the data that the last reply has brought.
         self.followers.load(Ordering::Acquire) != 0
     }
 
-    /// One more thread waits for quiet, until the answer is dropped.
+    /// Counts one more thread that waits for quiet, until the result is dropped.
     pub(crate) fn quieting(&self) -> Counted<'_> {
         Counted::new(&self.quieting)
     }
 
-    /// Whether a thread waits for quiet, so that nothing new should be started.
+    /// Whether a thread waits for quiet, so that no new operation should be started.
     pub(crate) fn is_quieting(&self) -> bool {
         self.quieting.load(Ordering::Relaxed) != 0
     }

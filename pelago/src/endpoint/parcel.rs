@@ -1,32 +1,33 @@
-//! Parcels: scattered data, packed into one message with the list of their places. A message to scatter has
-//! the data, one place after the other, and then the list; one to gather has the list alone, and its answer
-//! the data.
+//! Parcels: scattered data, packed into one message with the list of their addresses. A message to scatter
+//! has the data of all ranges, one after the other, and then the list. A message to gather has only the list,
+//! and its reply has the data.
 //!
-//! Invariant: a parcel fits a message, its answer as well, and names no place in part. Whoever receives a
-//! list reads it twice: first to see that all of it makes sense, then to follow it.
+//! Invariant: a parcel and its reply fit in one message each, and a range is never split between parcels. The
+//! receiver of a list reads it twice: first to validate all of it, then to execute it.
 //!
-//! The list has one word for each stretch of bytes (offset in the heap in its lower 48 bits, length in the
-//! next 15), or two, as the highest bit says, for equal stretches at one distance: the second word has the
-//! distance in its lower 48 bits and their number in the upper 16.
+//! The list has one word for each range of bytes: the offset in the heap in its lower 48 bits, and the length
+//! in the next 15. If the highest bit is set, the entry has a second word and describes equal ranges at a
+//! constant stride: the second word has the stride in its lower 48 bits and the number of ranges in the upper
+//! 16.
 
-/// A stretch of bytes has at most so many.
+/// The maximum length of a range, in bytes.
 const BYTES_MAX: usize = (1 << 15) - 1;
-/// So many equal stretches have one entry at most.
+/// The maximum number of equal ranges in one entry.
 const COUNT_MAX: usize = (1 << 16) - 1;
 const OFFSET_BITS: u32 = 48;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 const IS_REPEATED: u64 = 1 << 63;
-/// The most that an entry of the list takes.
+/// The maximum size of an entry of the list, in bytes.
 const ENTRY_BYTES_MAX: usize = 16;
-/// The most words that the code of a message can count.
+/// The maximum number of words that the code of a message can count.
 const WORDS_MAX: usize = u16::MAX as usize;
 
-/// Equal stretches of bytes at one distance in a heap.
+/// Equal ranges of bytes at a constant stride in a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     offset_bytes: usize,
     bytes: usize,
-    /// From the start of one stretch to that of the next.
+    /// Distance from the start of one range to the start of the next.
     stride_bytes: usize,
     count: usize,
 }
@@ -36,7 +37,7 @@ impl Span {
         Span { offset_bytes, bytes, stride_bytes: 0, count: 1 }
     }
 
-    /// Takes one more stretch in, if it goes on as the others.
+    /// Adds one more range, if it continues the pattern of the others.
     fn take_in(&mut self, offset_bytes: usize, bytes: usize) -> bool {
         let Some(distance) = offset_bytes.checked_sub(self.offset_bytes) else { return false };
         if self.count == 1 && distance == self.bytes && self.bytes + bytes <= BYTES_MAX {
@@ -64,7 +65,8 @@ impl Span {
         }
     }
 
-    /// The entry that a list begins with, and the rest. `None` if it makes no sense.
+    /// Reads the first entry of a list; returns it and the rest of the list, or `None` if the entry is
+    /// invalid.
     fn read(list: &[u8]) -> Option<(Span, &[u8])> {
         let (first, rest) = list.split_first_chunk()?;
         let first = u64::from_le_bytes(*first);
@@ -83,14 +85,14 @@ impl Span {
         (span.bytes > 0 && span.count > 0).then_some((span, rest))
     }
 
-    /// Where the last stretch ends.
+    /// The end of the last range, in bytes.
     fn end(&self) -> Option<usize> {
         let last = self.stride_bytes.checked_mul(self.count - 1)?;
         self.offset_bytes.checked_add(last)?.checked_add(self.bytes)
     }
 }
 
-/// The entries of a list, up to the first that makes no sense.
+/// The entries of a list, up to the first that is invalid.
 fn spans(list: &[u8]) -> impl Iterator<Item = Span> + '_ {
     let mut rest = list;
     std::iter::from_fn(move || {
@@ -100,8 +102,8 @@ fn spans(list: &[u8]) -> impl Iterator<Item = Span> + '_ {
     })
 }
 
-/// Bytes of all the places in a list; `None` if it makes no sense, or names a place outside a region of so
-/// many bytes.
+/// The total length of all ranges in a list, in bytes; `None` if the list is invalid, or if a range lies
+/// outside a region of `region_bytes` bytes.
 pub(crate) fn total_bytes(list: &[u8], region_bytes: usize) -> Option<usize> {
     let (mut rest, mut total) = (list, 0usize);
     while !rest.is_empty() {
@@ -113,22 +115,22 @@ pub(crate) fn total_bytes(list: &[u8], region_bytes: usize) -> Option<usize> {
     Some(total)
 }
 
-/// The places in a list: offsets in the heap, and lengths in bytes. The list makes sense, as
-/// [`total_bytes`] says.
+/// The ranges in a list: offsets in the heap, and lengths in bytes. The list is valid, as checked by
+/// [`total_bytes`].
 pub(crate) fn places(list: &[u8]) -> impl Iterator<Item = (usize, usize)> + '_ {
     spans(list).flat_map(|span| {
         (0..span.count).map(move |i| (span.offset_bytes + i * span.stride_bytes, span.bytes))
     })
 }
 
-/// Where a part of what is gathered belongs on this side.
+/// The local range that receives a part of the gathered data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home {
     pub(crate) start: *mut u8,
     pub(crate) bytes: usize,
 }
 
-/// A message in the making.
+/// A message that is being built.
 pub(crate) struct Parcel {
     message_bytes: usize,
     words: Vec<u64>,
@@ -139,17 +141,17 @@ pub(crate) struct Parcel {
 enum Cargo {
     /// Data to scatter.
     Data(Vec<u8>),
-    /// Places for what is gathered, and their bytes.
+    /// The local ranges for gathered data, and their total bytes.
     Homes(Vec<Home>, usize),
 }
 
 impl Parcel {
-    /// A parcel that is to be scattered at the target.
+    /// A new parcel whose data the target scatters.
     pub(crate) fn to_scatter(message_bytes: usize) -> Parcel {
         Parcel { message_bytes, words: Vec::new(), last: None, cargo: Cargo::Data(Vec::new()) }
     }
 
-    /// A parcel that asks the target to gather.
+    /// A new parcel that asks the target to gather data.
     pub(crate) fn to_gather(message_bytes: usize) -> Parcel {
         Parcel { message_bytes, words: Vec::new(), last: None, cargo: Cargo::Homes(Vec::new(), 0) }
     }
@@ -158,8 +160,8 @@ impl Parcel {
         self.last.is_none()
     }
 
-    /// Whether one more stretch fits: the list and the data into messages, and the homes into twice as much
-    /// memory as a message.
+    /// Whether one more range fits: the list and the data in messages, and the local ranges in twice the
+    /// memory of a message.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         let list_bytes = 8 * self.words.len() + 2 * ENTRY_BYTES_MAX;
         let fits = match &self.cargo {
@@ -172,19 +174,19 @@ impl Parcel {
         self.is_empty() || fits && list_bytes <= 8 * WORDS_MAX
     }
 
-    /// Adds data for a place in the target's heap.
+    /// Adds data for a range in the target's heap.
     ///
     /// # Safety
-    /// `source` is valid for reads of `bytes` bytes. There is room.
+    /// `source` is valid for reads of `bytes` bytes. The parcel has space for them.
     pub(crate) unsafe fn add_source(&mut self, offset_bytes: usize, source: *const u8, bytes: usize) {
         self.add_place(offset_bytes, bytes);
         if let Cargo::Data(data) = &mut self.cargo {
-            // SAFETY: the caller vouches for the source.
+            // SAFETY: the caller guarantees that the source is valid for reads of these bytes.
             data.extend_from_slice(unsafe { std::slice::from_raw_parts(source, bytes) });
         }
     }
 
-    /// Adds a place in the target's heap, and where its data belong.
+    /// Adds a range in the target's heap, and the local range that receives its data.
     pub(crate) fn add_home(&mut self, offset_bytes: usize, start: *mut u8, bytes: usize) {
         self.add_place(offset_bytes, bytes);
         if let Cargo::Homes(homes, total) = &mut self.cargo {
@@ -203,7 +205,7 @@ impl Parcel {
         self.last = Some(Span::one(offset_bytes, bytes));
     }
 
-    /// This parcel; an empty one of its kind is left.
+    /// Takes this parcel and leaves an empty one of the same kind.
     pub(crate) fn take(&mut self) -> Parcel {
         let empty = match self.cargo {
             Cargo::Data(_) => Parcel::to_scatter(self.message_bytes),
@@ -212,7 +214,8 @@ impl Parcel {
         std::mem::replace(self, empty)
     }
 
-    /// The number of words in the list, the payload, and, if it is to be gathered, where the answer belongs.
+    /// Finishes the parcel: returns the number of words in the list, the payload, and, for a gather, the
+    /// local ranges for the reply.
     pub(crate) fn sealed(mut self) -> (u16, Vec<u8>, Option<Vec<Home>>) {
         if let Some(last) = self.last {
             last.write(&mut self.words);
@@ -234,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     const REGION: usize = 1 << 20;
-    /// Places that are listed one by one: a list may name many more, which nobody would follow for long.
+    /// The number of ranges that the test follows one by one: a list may name many more.
     const PLACES: usize = 1000;
 
     #[test]
@@ -269,7 +272,7 @@ mod tests {
         assert_eq!(list(&[(0, 8), (100, 8), (200, 4), (300, 4)]).len(), 32);
     }
 
-    /// The bytes that stretches cover, in order.
+    /// The bytes that ranges cover, in order.
     fn covered(places: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
         places.flat_map(|(offset, bytes)| offset..offset + bytes).collect()
     }
@@ -331,7 +334,7 @@ mod tests {
                 let mut count = 0;
                 while put.has_room(bytes) {
                     count += 1;
-                    // SAFETY: the source is as long as the largest of these stretches.
+                    // SAFETY: the source is as long as the largest of these ranges.
                     unsafe { put.add_source(count * count * 8192, source.as_ptr(), bytes) };
                 }
                 assert!(count >= 1 && put.sealed().1.len() <= message_bytes, "{message_bytes}, {bytes}");

@@ -1,17 +1,18 @@
-//! Where the PEs of a machine run: each on a core of its own, where there are as many cores as PEs of the
-//! job. Where there are not, they run where the system puts them.
+//! The cores that the PEs of a machine run on: each PE has a core of its own if there are as many cores as
+//! PEs of the job. Otherwise the system places them.
 //!
-//! The system often starts two PEs on one core while another core is idle. They then put each other to sleep
-//! by turns. At no moment can both run, so the system sees no reason to move one of them, and the job stays
-//! slow to its end. So each PE starts on the core that has its number within the machine. A PE that waits,
-//! and finds its core shared, looks whether another PE of its node is there, and moves if so.
+//! The system often starts two PEs on one core while another core is idle. The two PEs then put each other to
+//! sleep in turn. Both are never runnable at the same time, so the system sees no reason to move one of them,
+//! and the job stays slow until its end. So each PE starts on the core that has its number within the
+//! machine. A PE that waits and finds its core shared checks whether another PE of its node runs on it, and
+//! moves if so.
 //!
-//! Nodes may be on one machine: simulated ones, and network namespaces. Where their PEs are more than the
-//! cores, it is best if PEs that wake each other share a core, and the system sees to that by itself.
+//! Several nodes may be on one machine: simulated nodes, and network namespaces. If their PEs outnumber the
+//! cores, it is best that PEs that wake each other share a core, and the system arranges that by itself.
 //!
-//! Invariant: the affinity mask of a thread is the same before and after. A move narrows it for a moment, to
-//! cores that it has. So a mask that the user or the launcher has set is obeyed, and the system may move the
-//! PE at any time: jobs side by side do not keep to the same cores.
+//! Invariant: the affinity mask of a thread is the same before and after. A move narrows the mask for a
+//! moment, to cores that are in it. So a mask that the user or the launcher has set is obeyed, and the system
+//! may still move the PE at any time: concurrent jobs do not stay on the same cores.
 
 use super::Job;
 use crate::Pe;
@@ -28,32 +29,33 @@ const PAUSE_MAX: Duration = Duration::from_millis(256);
 /// The state of a PE concerning the core that it runs on.
 #[derive(Debug, Default)]
 pub(crate) struct Affinity {
-    /// The thread that has joined, as the system numbers it. 0 if the PEs are more than the cores, or are to
-    /// be left where the system puts them.
+    /// The system's number of the thread that has joined. 0 if the PEs outnumber the cores, or if the system
+    /// is to place them.
     thread: AtomicU64,
-    /// When the next search may be, in nanoseconds since the world was joined, and the pause after it.
+    /// The time of the next permitted search, in nanoseconds since the world was joined, and the pause after
+    /// it.
     next_nanoseconds: AtomicU64,
     pause_nanoseconds: AtomicU64,
-    /// Waits from now on that take the core for one that other threads have work for.
+    /// The number of further waits that treat the core as shared with other threads.
     shared_waits: AtomicU32,
 }
 
-/// Waits that go by the last finding that the core is shared.
+/// The number of waits that rely on the last finding that the core is shared.
 const SHARED_WAITS: u32 = 64;
 
-/// How a wait sees the core.
+/// How a wait treats the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Core {
-    /// This PE's alone.
+    /// Only this PE runs on the core.
     Own,
-    /// One that other threads have work for.
+    /// Other threads run on the core as well.
     Shared,
-    /// The same, but it is time to find out again.
+    /// The same, but it is time to check again.
     Doubtful,
 }
 
 impl Affinity {
-    /// How the next wait sees the core.
+    /// How the next wait treats the core.
     pub(crate) fn core(&self) -> Core {
         match self.shared_waits.load(Ordering::Relaxed) {
             0 => Core::Own,
@@ -65,15 +67,15 @@ impl Affinity {
         }
     }
 
-    /// Whether another thread has taken the core when this PE gave it away.
+    /// Records whether another thread ran on the core after this PE yielded it.
     pub(crate) fn note_shared(&self, is_shared: bool) {
         let waits = if is_shared { SHARED_WAITS } else { self.shared_waits.load(Ordering::Relaxed) / 2 };
         self.shared_waits.store(waits, Ordering::Relaxed);
     }
 }
 
-/// The core that this thread runs on. The C library is asked: rustix looks for the vDSO, which valgrind
-/// hides, and crashes there.
+/// The core that this thread runs on, from the C library: rustix looks for the vDSO, which valgrind hides,
+/// and crashes there.
 fn current_core() -> Option<usize> {
     // SAFETY: the function has no preconditions.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
@@ -118,7 +120,8 @@ impl Affinity {
 }
 
 impl Job {
-    /// Moves to a core without a PE of this node; `None` if no other PE is on this one, or there is no other.
+    /// Moves to a core without a PE of this node; `None` if no other PE runs on this core, or no other core
+    /// is free.
     fn find_another_core(&self) -> Option<()> {
         let cpus = cpus();
         let others = self.memory.near_pes().filter(|&pe| pe != self.my_pe());
@@ -129,7 +132,7 @@ impl Job {
         Some(())
     }
 
-    /// The core on which a PE of this node runs, or has run last, if the system says so.
+    /// The core on which a PE of this node runs or has run last, if the system reports it.
     fn core_of(&self, pe: Pe) -> Option<usize> {
         let (pid, thread) = (self.pid_of(pe)?, self.memory.near_block(pe).thread.load(Ordering::Relaxed));
         let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
@@ -137,7 +140,7 @@ impl Job {
     }
 }
 
-/// A core of `cpus` that is not among those `taken`, if `own` is among them: the first behind `own`.
+/// A core of `cpus` that is not among those `taken`, if `own` is among these: the first behind `own`.
 fn another_core(own: usize, cpus: &[usize], taken: &[usize]) -> Option<usize> {
     if !taken.contains(&own) {
         return None;
@@ -147,7 +150,7 @@ fn another_core(own: usize, cpus: &[usize], taken: &[usize]) -> Option<usize> {
     in_turn.copied().find(|cpu| *cpu != own && !taken.contains(cpu))
 }
 
-/// Moves this thread to a core, and gives it its mask back.
+/// Moves this thread to a core, and restores its mask.
 fn move_to(cpu: usize, cpus: &[usize]) {
     if cpus.len() < 2 || cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
         return;
@@ -157,20 +160,20 @@ fn move_to(cpu: usize, cpus: &[usize]) {
         cpus.iter().for_each(|&cpu| set.set(cpu));
         set
     };
-    // Without the first, the second changes nothing; it fails only if all these cores are gone.
+    // If the first call fails, the second changes nothing; it fails only if all these cores are offline.
     if sched_setaffinity(None, &set(&[cpu])).is_ok() {
         let _ = sched_setaffinity(None, &set(cpus));
     }
 }
 
-/// The number of this thread, as the system has it.
+/// The system's number of this thread.
 fn own_thread() -> u64 {
     gettid().as_raw_nonzero().get().unsigned_abs().into()
 }
 
 /// The core in the text of a thread's `stat` (proc(5), field 39).
 fn core_in(stat: &str) -> Option<usize> {
-    // The name stands in brackets and may have any characters, brackets among them.
+    // The name is in brackets and may have any characters, including brackets.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(36)?.parse().ok()
 }

@@ -1,21 +1,21 @@
-//! The form of the barrier of all PEs, and how many of them this PE has entered.
+//! The form of the barrier of all PEs, and the number of barriers that this PE has entered.
 
 use pelago_boot::BarrierKind;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// More PEs than this and looking at everybody's flag costs more than meeting at a counter.
+/// With more PEs than this, reading every PE's flag costs more than a shared counter.
 pub(crate) const FLAGS_PES_MAX: usize = 16;
 
-/// The forms, as numbers of a word that is read on every call.
+/// The forms, as values of a word that every barrier reads.
 pub(crate) const FLAGS_FORM: u32 = 0;
 pub(crate) const COUNTER_FORM: u32 = 1;
-/// The team's, in two levels or as a schedule.
+/// The team's barrier, in two levels or as a schedule.
 pub(crate) const TEAM_FORM: u32 = 2;
-/// The team's, by dissemination among all PEs.
+/// The team's barrier, by dissemination among all PEs.
 pub(crate) const DISSEMINATION_FORM: u32 = 3;
-/// This PE has failed or given up: it must not be taken for one that arrives.
+/// This PE has failed or given up: others must not count it as arrived.
 const CLOSED_FORM: u32 = 4;
-/// This PE is between notify and wait of a split-phase barrier, where there is no other meeting.
+/// This PE is between notify and wait of a split-phase barrier, where it enters no other barrier.
 pub(crate) const SPLIT_FORM: u32 = 5;
 
 /// A PE's place in the sequence of barriers.
@@ -26,13 +26,14 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// The form in which PEs meet before they have agreed on another: the counter, or the team's.
+    /// The form before the PEs have agreed on another: the counter, or the team's barrier.
     pub(crate) fn new(has_net: bool) -> Barrier {
         let form = if has_net { TEAM_FORM } else { COUNTER_FORM };
         Barrier { form: AtomicU32::new(form), round: AtomicU64::new(0) }
     }
 
-    /// Chooses the form for the following barriers; all PEs choose alike, at the same place.
+    /// Chooses the form of the following barriers. All PEs make the same choice, at the same point of their
+    /// sequence of barriers.
     pub(crate) fn choose(&self, kind: BarrierKind, has_net: bool, n_pes: usize, cores: usize) {
         let form = match kind {
             BarrierKind::Dissemination => DISSEMINATION_FORM,
@@ -50,22 +51,22 @@ impl Barrier {
         self.round.load(Ordering::Relaxed) + 1
     }
 
-    /// This PE enters no barrier any more.
+    /// Closes the barrier: this PE enters none any more.
     pub(crate) fn close(&self) {
         self.form.store(CLOSED_FORM, Ordering::Relaxed);
     }
 
-    /// Until `end_split` no barrier can be entered; the form to give back then, or `None` if this is so
+    /// Forbids barriers until `end_split`. Returns the form to restore then, or `None` if they are forbidden
     /// already.
     pub(crate) fn begin_split(&self) -> Option<u32> {
         let form = self.form.load(Ordering::Relaxed);
         let is_open = form < CLOSED_FORM;
-        // A PE that is closed meanwhile, by another thread, stays so.
+        // If another thread closes the PE meanwhile, it stays closed.
         let swap = |new| self.form.compare_exchange(form, new, Ordering::Relaxed, Ordering::Relaxed);
         (is_open && swap(SPLIT_FORM).is_ok()).then_some(form)
     }
 
-    /// Barriers can be entered again.
+    /// Permits barriers again.
     pub(crate) fn end_split(&self, form: u32) {
         let _ = self.form.compare_exchange(SPLIT_FORM, form, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -1,13 +1,13 @@
-//! Cards: what each process tells the others of its PEs through the launcher, once, before they can reach
-//! each other.
+//! Business cards: each process publishes one with the addresses of its PEs through the launcher, before the
+//! processes can reach each other.
 //!
-//! Invariant: a card is read by the same build that wrote it; whatever else it is told is refused.
+//! Invariant: a card is read by the same build that wrote it; any other data are refused.
 
 use crate::base::error::Result;
 use pelago_boot::{HeapSize, Job, Settings, address_space_bytes, memory_total_bytes};
 use pelago_fabric::FabricError;
 
-/// What a process tells.
+/// The business card of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BusinessCard {
     /// The name of its node.
@@ -15,28 +15,28 @@ pub(crate) struct BusinessCard {
     /// The machine and network namespace that it is on; empty if that is not known. Processes of one machine
     /// may be on several nodes, simulated ones for instance.
     pub(crate) machine: String,
-    /// The space in which `pid` holds; empty if that is not known.
+    /// The PID namespace of `pid`; empty if it is not known.
     pub(crate) pid_space: String,
-    /// Its number in that space.
+    /// Its process number in that namespace.
     pub(crate) pid: u32,
     /// The secret of the job, in the card of process 0; empty in all others.
     pub(crate) secret: Vec<u8>,
-    /// How many PEs it has.
+    /// The number of its PEs.
     pub(crate) pes: usize,
-    /// Where it would hand out the node's memory; empty if it was not to.
+    /// The address at which it offers the node's memory; empty if it does not offer it.
     pub(crate) memory: Vec<u8>,
     /// The fabrics that it has opened, the preferred one first.
     pub(crate) fabrics: Vec<Offer>,
-    /// Its wishes for the memory of every PE.
+    /// The memory sizes that it was set to use for every PE.
     pub(crate) wishes: Wishes,
 }
 
 /// A fabric that a process has opened, or has tried to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Which fabric it is: see [`Provider::terms`](pelago_fabric::Provider::terms).
+    /// The fabric and its mode: see [`Provider::terms`](pelago_fabric::Provider::terms).
     pub(crate) terms: String,
-    /// The addresses of the PEs of the process; none if it is not open.
+    /// The addresses of the PEs of the process; empty if it is not open.
     pub(crate) addresses: Vec<Vec<u8>>,
     /// Why it is not open.
     pub(crate) obstacle: String,
@@ -48,10 +48,11 @@ impl Offer {
     }
 }
 
-/// In the place of a heap's size: the PE's share of the node's memory.
+/// Stands for a heap's size: the PE's share of the node's memory.
 pub(crate) const SHARE: u64 = u64::MAX;
 
-/// What a process was set to, and what its node has, in bytes; 0 where it was not set or is not known.
+/// The sizes that a process was set to use, and the memory of its node, in bytes; 0 where a size was not set
+/// or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
     pub(crate) heap: u64,
@@ -77,16 +78,16 @@ impl Wishes {
     }
 }
 
-/// The memory that heaps may have a share of: that of this node. Heaps and pools are mapped by every process,
-/// so they may take half of what a process may map each.
+/// The memory of this node that heaps may share. Every process maps all heaps and pools, so heaps and pools
+/// may each take half of the memory that a process may map.
 fn node_memory_bytes() -> Option<usize> {
     let bounds = [memory_total_bytes(), address_space_bytes().map(|bytes| bytes / 2)];
     bounds.into_iter().flatten().min()
 }
 
 impl BusinessCard {
-    /// The card as bytes: numbers, among them how many fabrics there are, then each of the other fields after
-    /// its length, and of each fabric how many addresses it has and its fields.
+    /// The card as bytes: the numbers, including the number of fabrics, then each of the other fields after
+    /// its length, and for each fabric the number of its addresses and its fields.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         fn add(bytes: &mut Vec<u8>, field: &[u8]) {
             bytes.extend((field.len() as u32).to_le_bytes());
@@ -109,7 +110,7 @@ impl BusinessCard {
         bytes
     }
 
-    /// Reads a card; `None` if it is none.
+    /// Reads a card; `None` if the bytes are not a valid card.
     fn from_bytes(mut bytes: &[u8]) -> Option<BusinessCard> {
         fn word(bytes: &mut &[u8]) -> Option<u64> {
             let (word, rest) = bytes.split_first_chunk::<8>()?;
@@ -151,10 +152,10 @@ impl BusinessCard {
         bytes.is_empty().then_some(card)
     }
 
-    /// Reads the card that a process has put under `key`.
+    /// Reads the card that a process has published under `key`.
     ///
     /// # Errors
-    /// If the launcher does not answer, or there is no card.
+    /// If the launcher does not respond, or there is no card.
     pub(crate) fn read(job: &Job, process: usize, key: &str) -> Result<BusinessCard> {
         let found = job.get(process, key)?.and_then(|bytes| BusinessCard::from_bytes(&bytes));
         found.ok_or_else(|| {

@@ -1,9 +1,9 @@
-//! Code of the user that the runtime calls, functions of reductions and handlers of active messages: what it
-//! must not call, and what becomes of its panics.
+//! User code that the runtime calls (functions of reductions, handlers of active messages): the calls that it
+//! must not make, and the treatment of its panics.
 //!
-//! Invariant: a thread that runs such code does not wait for other PEs meanwhile, as those that it would wait
-//! for may wait for the outcome, and the runtime's locks may be held. A panic is this PE's failure, whoever
-//! catches it: the others cannot be told that they get no result.
+//! Invariant: a thread that runs such code does not wait for other PEs meanwhile, because those PEs may wait
+//! for its result, and the thread may hold locks of the runtime. A panic is this PE's failure even if it is
+//! caught: there is no way to tell the other PEs that they get no result.
 
 use super::Job;
 use crate::Pe;
@@ -11,7 +11,7 @@ use crate::base::panic_message::panic_text;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// What calls the code, and how it is named.
+/// The callback context: the kind of user code that runs, and its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Callback {
     /// The function of an operation.
@@ -23,15 +23,15 @@ pub(crate) enum Callback {
 }
 
 thread_local! {
-    /// What this thread runs.
+    /// The user code that this thread runs.
     static RUNNING: Cell<Option<Callback>> = const { Cell::new(None) };
-    /// How many [`HandlerLock`](crate::HandlerLock)s this thread holds.
+    /// The number of [`HandlerLock`](crate::HandlerLock)s that this thread holds.
     static HELD: Cell<u32> = const { Cell::new(0) };
-    /// How many messages this thread has prepared and neither sent nor given up.
+    /// The number of messages that this thread has prepared and neither sent nor abandoned.
     static PREPARED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs what calls the user's code.
+/// Runs `work`, which calls the user's code.
 pub(crate) fn run(job: &Job, callback: Callback, work: impl FnOnce()) {
     let before = RUNNING.replace(Some(callback));
     let outcome = catch_unwind(AssertUnwindSafe(work));
@@ -43,7 +43,7 @@ pub(crate) fn run(job: &Job, callback: Callback, work: impl FnOnce()) {
     }
 }
 
-/// Makes sure that no code that the runtime calls makes this call, which waits for other PEs.
+/// Fails if user code in a callback makes this call, which waits for other PEs.
 #[inline]
 #[track_caller]
 pub(crate) fn forbid(job: &Job, called: &'static str) {
@@ -52,19 +52,19 @@ pub(crate) fn forbid(job: &Job, called: &'static str) {
     }
 }
 
-/// Whether this thread runs no such code.
+/// Whether this thread runs no callback.
 #[inline(always)]
 pub(crate) fn is_free() -> bool {
     RUNNING.get().is_none()
 }
 
-/// Whether nothing stands against a wait of this thread.
+/// Whether this thread may wait.
 #[inline(always)]
 pub(crate) fn may_wait() -> bool {
     is_free() && HELD.get() == 0 && PREPARED.get() == 0
 }
 
-/// The same of a wait, which must not be while a lock for handlers is held either.
+/// Fails if this thread waits in a callback, or while it holds a lock for handlers.
 #[track_caller]
 pub(crate) fn forbid_wait(job: &Job, awaited: impl FnOnce() -> String) {
     if HELD.get() > 0 {
@@ -97,17 +97,17 @@ pub(crate) fn forbid_wait(job: &Job, awaited: impl FnOnce() -> String) {
     }
 }
 
-/// Counts a lock for handlers that this thread holds from now on, or not any more.
+/// Records that this thread has acquired or released a lock for handlers.
 pub(crate) fn hold(holds: bool) {
     HELD.set(if holds { HELD.get() + 1 } else { HELD.get() - 1 });
 }
 
-/// Counts a message that this thread has prepared, or not any more.
+/// Records that this thread has prepared a message, or has sent or abandoned it.
 pub(crate) fn prepare(is_prepared: bool) {
     PREPARED.set(if is_prepared { PREPARED.get() + 1 } else { PREPARED.get() - 1 });
 }
 
-/// Makes sure that a handler answers while it holds no lock that the handler of an answer may wait for.
+/// Fails if a handler sends a reply while it holds a lock that the handler of the reply may wait for.
 pub(crate) fn forbid_held(job: &Job, called: &'static str) {
     if HELD.get() > 0 {
         let me = job.my_pe();
@@ -118,16 +118,18 @@ pub(crate) fn forbid_held(job: &Job, called: &'static str) {
     }
 }
 
-/// Whether handlers may run on this thread: not inside another, nor while it holds one of their locks.
+/// Whether handlers may run on this thread: not inside another handler, nor while the thread holds a lock for
+/// handlers.
 pub(crate) fn may_run_handlers() -> bool {
     !holds_lock() && is_free()
 }
 
-/// Whether this thread holds a lock for handlers. The compiler leaves this look where it stands, behind a
-/// condition that is rarely true.
+/// Whether this thread holds a lock for handlers. The volatile read keeps the compiler from moving this check
+/// ahead of a condition that is rarely true.
 #[inline(always)]
 pub(crate) fn holds_lock() -> bool {
-    // SAFETY: the cell is this thread's own and alive within `with`, and nobody has a reference to its value.
+    // SAFETY: the cell belongs to this thread and is alive within `with`, and no reference to its value
+    // exists.
     HELD.with(|held| unsafe { held.as_ptr().read_volatile() != 0 })
 }
 

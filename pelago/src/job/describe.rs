@@ -1,4 +1,4 @@
-//! What a PE waits for, in words.
+//! Descriptions of the conditions that a PE waits for, for messages.
 
 use super::Job;
 use crate::Pe;
@@ -8,7 +8,7 @@ use crate::base::label::compared;
 use pelago_fabric::sync::Ordering;
 
 impl Job {
-    /// What is waited for, in words.
+    /// Describes the condition that is waited for.
     pub(crate) fn describe(&self, awaited: Awaited) -> String {
         let name = self.plain_name(awaited);
         match awaited {
@@ -46,8 +46,8 @@ impl Job {
         }
     }
 
-    /// The agreement that a meeting belongs to, in brackets, and who has not come, as far as that is known
-    /// here.
+    /// The agreement that a barrier belongs to, in brackets, and the PEs that have not arrived, as far as
+    /// this PE knows them.
     fn agreement(&self) -> String {
         let Some((call, sequence)) = awaited() else { return String::new() };
         if sequence == 0 || !self.routes.are_all_mapped() {

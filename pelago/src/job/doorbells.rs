@@ -6,7 +6,7 @@ use pelago_fabric::shm::segment::Block;
 use pelago_fabric::sync::Ordering;
 
 impl Job {
-    /// Wakes the PEs of the node that sleep, after this PE has come to a meeting. One load when nobody
+    /// Wakes the sleeping PEs of the node, after this PE has arrived at a barrier. This is one load if no PE
     /// sleeps.
     #[inline]
     pub(crate) fn ring_sleepers(&self) {
@@ -15,12 +15,13 @@ impl Job {
         }
     }
 
-    /// Wakes the threads of this PE that sleep.
+    /// Wakes the sleeping threads of this PE.
     pub(crate) fn ring_own(&self) {
         self.memory.near_block(self.my_pe()).doorbell.ring_all();
     }
 
-    /// Wakes the PEs of the node that wait for data, after this PE has put some. One load when nobody does.
+    /// Wakes the PEs of the node that sleep until data arrive, after this PE has put some. This is one load
+    /// if no PE does.
     #[inline]
     pub(crate) fn ring_sleepers_for_data(&self) {
         if self.memory.header().sleepers.for_data().load(Ordering::Relaxed) != 0 {
@@ -28,12 +29,13 @@ impl Job {
         }
     }
 
-    /// Lets PEs that are mapped and poll in a loop look up, as the job has failed.
+    /// Alerts mapped PEs that poll in a loop, because the job has failed.
     #[cold]
     pub(super) fn alarm_pollers(&self) {
         let is_mapped = |&pe: &usize| self.memory.is_mapped(pe);
         for slot in (0..self.n_pes).filter(is_mapped).filter_map(|pe| self.memory.slot(pe)) {
-            // Where there is no room something lies that is looked at anyway; what it says nobody asks.
+            // If the ring is full, the PE finds another message there anyway. The contents of this message do
+            // not matter.
             self.memory.segment().inbox(slot).send(self.me, u64::MAX, &[]);
         }
     }

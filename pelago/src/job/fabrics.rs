@@ -1,7 +1,7 @@
-//! The fabrics that a process opens for PEs that it does not map, and the one that all PEs of the job use.
+//! The fabrics that a process opens for PEs that it does not map, and the fabric that all PEs of the job use.
 //!
 //! With `PELAGO_FABRIC=auto` a process opens libfabric if this machine has a fast network, and TCP in any
-//! case. It tells the others both on its card. The job uses the first fabric of process 0 that all processes
+//! case. It lists both on its business card. The job uses the first fabric of process 0 that all processes
 //! have.
 
 use crate::Pe;
@@ -13,9 +13,10 @@ use pelago_fabric::tcp::{Tcp, TcpChoice};
 use pelago_fabric::{FabricError, FabricResult, Net, Opening, Provider, ProviderInfo, Secret};
 use std::fs::read_dir;
 
-/// Where the kernel lists the adapters of fast networks: InfiniBand, RoCE, Omni-Path, EFA; Slingshot.
+/// The directories where the kernel lists the adapters of fast networks: InfiniBand, RoCE, Omni-Path, EFA;
+/// Slingshot.
 const FAST_NETWORKS: [&str; 2] = ["/sys/class/infiniband", "/sys/class/cxi"];
-/// Beginnings of the names of libfabric's providers for networks that the provider `tcp` serves as well.
+/// Prefixes of the names of libfabric's providers for networks that the provider `tcp` serves as well.
 const SLOW_PROVIDERS: [&str; 4] = ["tcp", "udp", "sockets", "net"];
 
 /// The endpoints of the PEs of this process on one fabric, or the reason why there are none.
@@ -38,7 +39,7 @@ impl Fabric {
         Fabric { offer, endpoints }
     }
 
-    /// Whether it wants registered memory to be there all the time.
+    /// Whether the fabric requires registered memory to be resident all the time.
     pub(crate) fn pins(&self) -> bool {
         self.endpoints.iter().flatten().any(Net::pins)
     }
@@ -73,7 +74,7 @@ pub(crate) fn open(job: &Job, is_local: bool, secret: Secret, settings: &Setting
     }
 }
 
-/// Which of libfabric's offers the settings ask for.
+/// The libfabric provider that the settings select.
 pub fn choice(settings: &Settings) -> Choice {
     let providers = settings.ofi_providers.iter().flat_map(|list| list.split(','));
     Choice {
@@ -85,8 +86,9 @@ pub fn choice(settings: &Settings) -> Choice {
     }
 }
 
-/// Which of libfabric's offers `PELAGO_FABRIC=auto` prefers to TCP; `None` if this machine has no fast
-/// network, or the settings name no provider for one, or ask for encryption, which libfabric does not have.
+/// The libfabric provider that `PELAGO_FABRIC=auto` prefers to TCP. `None` if this machine has no fast
+/// network, if the settings select a provider that is not for one, or if they ask for encryption, which
+/// libfabric does not offer.
 pub fn fast_choice(settings: &Settings) -> Option<Choice> {
     if settings.tcp_encrypt {
         return None;
@@ -101,7 +103,7 @@ pub fn fast_choice(settings: &Settings) -> Option<Choice> {
 /// Connects the endpoints of this process on the fabric that all processes use.
 ///
 /// # Errors
-/// If they have none in common, or a peer cannot be reached.
+/// If the processes have no fabric in common, or a peer cannot be reached.
 pub(crate) fn connect(me: Pe, fabrics: Vec<Fabric>, cards: &[BusinessCard]) -> Result<Vec<Net>> {
     let terms = agreed(me, cards)?;
     let mut fabrics = fabrics.into_iter();
@@ -134,7 +136,7 @@ fn agreed(me: Pe, cards: &[BusinessCard]) -> Result<String> {
     Err(ErrorKind::FabricsDiffer { me, mine, pe: process * each, theirs }.into())
 }
 
-/// The reason of a process that was not asked to open a fabric.
+/// The reason of a process whose settings do not ask for a fabric.
 const NOT_ASKED: &str = "it was not asked to open one (PELAGO_FABRIC)";
 
 fn no_fabric(me: Pe, pe: Pe, why: &str) -> FabricError {

@@ -1,5 +1,5 @@
-//! A PE's place in its job: its number, the memory of its node, its endpoints, and the end of the job when a
-//! PE fails.
+//! A PE in its job: its number, the memory of its node, its endpoints, and the end of the job when a PE
+//! fails.
 //!
 //! Invariant: nothing here waits for other PEs.
 
@@ -42,25 +42,25 @@ pub struct Job {
     pub(crate) tally: Tally,
     pub(crate) barrier: Barrier,
     pub(crate) outstanding: OutstandingFlags,
-    /// The way to PEs that are not mapped, if there are any.
+    /// The endpoint for PEs that are not mapped, if there are any.
     pub(crate) net: Option<Arc<Endpoint>>,
-    /// The injector where nothing is injected: it is never open.
+    /// The injector for views that inject nothing: it is never open.
     pub(crate) no_injector: Injector,
     pub(crate) contexts: Contexts,
     pub(crate) completions: CompletionCounters,
-    /// The process of each PE, where their cards told them.
+    /// The process number of each PE, if its business card has one.
     pub(crate) pids: Vec<Option<u32>>,
     /// The PEs of other nodes that are known to have left.
     pub(crate) far_left: Box<[AtomicBool]>,
     pub(crate) joined_at: Instant,
-    /// Whether all threads of this process belong to this PE, whatever their names.
+    /// Whether all threads of this process belong to this PE, regardless of their names.
     pub(crate) bears_threads: AtomicBool,
-    /// If it was joined by a launcher's word; the PEs of [`spmd`](crate::spmd) have none.
+    /// The membership in the launcher's job; the PEs of [`spmd`](crate::spmd) have none.
     pub(crate) membership: Mutex<Option<Membership>>,
     pub(crate) upper: UpperLayers,
 }
 
-/// Payload of the panic of a PE (as a thread) that gives up because another one failed.
+/// Payload of the panic of a PE that is a thread and gives up because another PE has failed.
 pub(crate) struct GaveUp;
 
 impl Job {
@@ -86,7 +86,7 @@ impl Job {
         self.routes.node(pe)
     }
 
-    /// Whether this many PEs should meet at a counter rather than look at each other's words.
+    /// Whether a barrier of `n` PEs should use a shared counter rather than a flag for each PE.
     #[inline]
     pub(crate) fn meets_at_counter(&self, n: usize) -> bool {
         n > FLAGS_PES_MAX || self.n_pes() > self.cores()
@@ -95,18 +95,18 @@ impl Job {
     /// The world's own endpoint.
     ///
     /// # Panics
-    /// If every PE is mapped, so that there is none.
+    /// If every PE is mapped, so that there is no endpoint.
     pub(crate) fn net_endpoint(&self) -> &Arc<Endpoint> {
         self.net.as_ref().expect("a PE that is not mapped is reached over the net")
     }
 
-    /// Whether nothing of this PE is under way.
+    /// Whether no operation of this PE is outstanding.
     pub(crate) fn is_all_quiet(&self) -> bool {
         let are_quiet = || self.contexts.all().iter().all(|context| context.is_quiet());
         self.net.as_ref().is_none_or(|net| net.is_quiet() && are_quiet())
     }
 
-    /// Closes all endpoints: nothing that was started touches this PE's buffers any more.
+    /// Shuts all endpoints: no operation that was started accesses this PE's buffers any more.
     pub(crate) fn shut_endpoints(&self) {
         if let Some(net) = &self.net {
             self.contexts.shut();
@@ -118,17 +118,17 @@ impl Job {
         locked(&self.membership)
     }
 
-    /// Whether PEs are processes, or threads of them, which a launcher watches over.
+    /// Whether PEs are processes, or threads of processes, that a launcher supervises.
     pub(crate) fn is_launched(&self) -> bool {
         self.membership().is_some()
     }
 
-    /// Whether this PE is its process.
+    /// Whether this PE is the only one of its process.
     pub(crate) fn is_alone_in_process(&self) -> bool {
         is_alone_in_process(self.membership().as_ref())
     }
 
-    /// How many PEs each process has.
+    /// The number of PEs of each process.
     pub(crate) fn pes_per_process(&self) -> usize {
         self.membership().as_ref().map_or(1, |of| of.job.pes_per_process())
     }
@@ -137,7 +137,7 @@ impl Job {
         self.membership().as_ref().is_some_and(|of| of.job.launcher_gone())
     }
 
-    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody.
+    /// Ends the whole job at once with an exit status and a reason, without waiting for other PEs.
     #[track_caller]
     pub(crate) fn abort(&self, status: i32, reason: &str) -> ! {
         match &*self.membership() {
@@ -146,8 +146,9 @@ impl Job {
         }
     }
 
-    /// Ends this PE because the job cannot go on. In [`spmd`](crate::spmd) it unwinds quietly, for the PE
-    /// that failed first is the one to report; elsewhere it says why and ends its process.
+    /// Ends this PE because the job cannot go on. In [`spmd`](crate::spmd) it unwinds without a message,
+    /// because the PE that failed first reports the failure; elsewhere it reports the reason and ends its
+    /// process.
     #[track_caller]
     pub(crate) fn give_up(&self, reason: &str) -> ! {
         self.close();
@@ -157,23 +158,23 @@ impl Job {
         }
     }
 
-    /// Panics because of what this PE has found out, which is the job's failure.
+    /// Panics with the reason that this PE has found, which becomes the job's failure.
     #[track_caller]
     pub(crate) fn fail(&self, reason: &str) -> ! {
         self.record_failure(reason);
         panic!("{reason}");
     }
 
-    /// Records that this PE failed, so that nobody waits for it.
+    /// Records that this PE has failed, so that no PE waits for it.
     pub(crate) fn record_failure(&self, reason: &str) {
-        // Recorded first: what others find out because this PE closes is not the reason.
+        // Recorded first: an error that others detect because this PE closes is not the reason.
         self.memory.header().failure.record(self.me, reason);
         self.close();
         self.ring_sleepers();
     }
 
-    /// Ends this PE because its service thread has found that the job fails. Where PEs are threads, the
-    /// others of this PE learn it by themselves.
+    /// Ends this PE because its service thread has found that the job fails. Where PEs are threads, the other
+    /// threads of this PE detect it by themselves.
     pub(crate) fn end_process(&self, reason: &str) {
         self.record_failure(reason);
         if let Some(of) = &*self.membership() {
@@ -181,8 +182,8 @@ impl Job {
         }
     }
 
-    /// This PE takes part in nothing any more: it enters no barrier, leaves without waiting for anybody, and
-    /// gives up what is under way over the net, so that nothing touches its buffers.
+    /// Closes this PE: it enters no barrier any more, leaves without waiting for other PEs, and abandons
+    /// outstanding operations over the network, so that none accesses its buffers.
     pub(crate) fn close(&self) {
         self.barrier.close();
         self.shut_endpoints();
@@ -191,7 +192,7 @@ impl Job {
         }
     }
 
-    /// Whether this PE takes part in nothing any more.
+    /// Whether this PE is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.barrier.is_closed()
     }
@@ -202,7 +203,7 @@ impl Job {
 
     /// Whether a PE has begun to leave the job.
     pub(crate) fn has_left(&self, pe: Pe) -> bool {
-        // SYNC POINT left: acquires what the PE did before it left.
+        // SYNC POINT left: acquires the effects of the PE before it left.
         match self.memory.block(pe) {
             Some(block) => block.departure.left.load(Ordering::Acquire) != 0,
             None => self.far_left[pe].load(Ordering::Relaxed),
@@ -219,19 +220,19 @@ impl Job {
         bytes.ok_or_else(|| ErrorKind::TooLarge { me, operation, count, element_bytes }.into())
     }
 
-    /// Says to whoever asks over the net that this PE has left.
+    /// Publishes in the status word, which PEs of other nodes read, that this PE has left.
     pub(crate) fn say_left_over_net(&self) {
         self.memory.standing(self.me).store(LEFT, Ordering::Relaxed);
     }
 
-    /// Lets the others of this node know the process of this PE.
+    /// Publishes the process number of this PE to the other PEs of this node.
     pub(crate) fn tell_process(&self) {
         let [pid, space] = &*self.memory.near_block(self.me).process;
         space.store(namespace(), Ordering::Relaxed);
         pid.store(std::process::id().into(), Ordering::Relaxed);
     }
 
-    /// The process of a PE as the system numbers it, if it has that number in the namespace of this process.
+    /// The process number of a PE, if it is valid in the PID namespace of this process.
     pub(crate) fn pid_of(&self, pe: Pe) -> Option<u32> {
         let Some(block) = self.memory.block(pe) else { return self.pids.get(pe).copied().flatten() };
         let [pid, space] = &*block.process;
@@ -240,7 +241,7 @@ impl Job {
     }
 }
 
-/// What a PE says of itself to those that ask over the net: it takes part in nothing any more.
+/// The value of the status word of a PE that has left the job.
 pub(crate) const LEFT: u64 = 1;
 
 /// Whether a process has one PE.
@@ -248,7 +249,7 @@ pub(crate) fn is_alone_in_process(membership: Option<&Membership>) -> bool {
     membership.is_some_and(|of| of.job.pes_per_process() == 1)
 }
 
-/// The namespace in which the numbers of processes hold that this one sees.
+/// The PID namespace of this process.
 fn namespace() -> u64 {
     static NAMESPACE: OnceLock<u64> = OnceLock::new();
     *NAMESPACE.get_or_init(|| {

@@ -1,20 +1,20 @@
-//! Which PEs are on one node.
+//! The nodes of a job: which PEs share a node.
 //!
-//! Invariant: nodes are numbered from 0, in the order of their lowest PEs, whatever names they have; so are
-//! the PEs of a node, in their order.
+//! Invariant: nodes are numbered from 0, in the order of their lowest PEs, regardless of their names. The PEs
+//! of a node are numbered from 0 as well, in ascending order.
 
 use crate::Pe;
 use crate::memory::route::Reach;
 use pelago_fabric::Net;
 
-/// Where the PEs of a job are, and what is between them.
+/// The nodes of a job's PEs, and the network between them.
 pub(crate) struct Placement {
-    /// The way to PEs that are not mapped, if there are any.
+    /// The network to PEs that are not mapped, if there are any.
     pub(crate) net: Option<Net>,
     pub(crate) reach: Reach,
-    /// The name of the node of each PE; none if all are on one.
+    /// The name of the node of each PE; empty if all PEs are on one node.
     pub(crate) nodes: Vec<u32>,
-    /// The number of the process of each PE, where it is known and holds here; none if all PEs share memory.
+    /// The number of the process of each PE, where it is known and valid here; empty if all PEs share memory.
     pub(crate) pids: Vec<Option<u32>>,
 }
 
@@ -26,7 +26,8 @@ pub(crate) fn slots(me: Pe, nodes: &[u32], n_here: usize) -> Box<[Option<u32>]> 
     (0..nodes.len()).map(|pe| is_here(pe).then(|| next.next()).flatten()).collect()
 }
 
-/// The number of each PE's node. `names` names the node of each of `n_pes` PEs; without names all are on one.
+/// The number of each PE's node. `names` names the node of each of `n_pes` PEs; without names all PEs are on
+/// one node.
 pub(crate) fn numbered(n_pes: usize, names: &[u32]) -> Box<[u32]> {
     if names.is_empty() {
         return vec![0; n_pes].into();

@@ -1,16 +1,16 @@
 //! Fence and quiet: the order and the completion of one-sided operations.
 //!
-//! On mapped memory a put is complete when its stores are visible, so what remains is to order stores. Two
-//! words, the *outstanding*, tell whether there is more to do: the number of the node's sleepers that wait
-//! for data and may have to be woken; and the mark of what was started over the net since the last quiet (the
-//! injector's mark). In a job without a net the mark is 0 for ever. Over a net that moves only in calls of
-//! the runtime it is 1 for ever, as a quiet moves it.
+//! On mapped memory a put is complete when its stores are visible, so fence and quiet only order stores. Two
+//! words, the *outstanding flags*, tell whether there is more to do: the number of PEs of the node that sleep
+//! until data arrive and may have to be woken; and the mark of operations over the network since the last
+//! quiet (the injector's mark). In a job without a network the mark is always 0. If the network makes
+//! progress only in calls of the runtime, the mark is always 1, because a quiet makes progress.
 
 use crate::endpoint::Endpoint;
 use crate::memory::segment::Memory;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 
-/// Where to look whether fence and quiet have more to do than to order stores.
+/// The flags that tell whether fence and quiet have more to do than to order stores.
 #[derive(Clone, Copy)]
 pub(crate) struct OutstandingFlags {
     sleepers: *const AtomicU32,
@@ -22,13 +22,13 @@ unsafe impl Send for OutstandingFlags {}
 // SAFETY: the addresses of words that outlive the world and are accessed as atomics only.
 unsafe impl Sync for OutstandingFlags {}
 
-/// The mark of a world whose net moves only in calls of the runtime.
+/// The mark of a world whose network makes progress only in calls of the runtime.
 static ALWAYS: AtomicU32 = AtomicU32::new(1);
-/// The mark of a world without a net.
+/// The mark of a world without a network.
 static NEVER: AtomicU32 = AtomicU32::new(0);
 
 impl OutstandingFlags {
-    /// For a world with this memory and this way to PEs that are not mapped.
+    /// The flags of a world with this memory and this endpoint for PEs that are not mapped.
     ///
     /// # Safety
     /// The segment and the endpoint outlive the result.
@@ -48,16 +48,16 @@ impl OutstandingFlags {
 
     #[inline(always)]
     pub(crate) fn is_needed(&self) -> bool {
-        // SAFETY: the caller of `of` has promised that the words are there.
+        // SAFETY: the caller of `of` has promised that the words are valid.
         let [sleepers, unquiet] = unsafe { [&*self.sleepers, &*self.unquiet] };
-        // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
+        // SYNC POINT unquiet: acquires the effects of the operations that another thread has found complete.
         sleepers.load(Ordering::Relaxed) | unquiet.load(Ordering::Acquire) != 0
     }
 
-    /// Whether something may be under way over the net.
+    /// Whether operations over the network may be outstanding.
     pub(crate) fn is_unquiet(&self) -> bool {
-        // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
-        // SAFETY: the caller of `of` has promised that the word is there.
+        // SYNC POINT unquiet: acquires the effects of the operations that another thread has found complete.
+        // SAFETY: the caller of `of` has promised that the word is valid.
         unsafe { (*self.unquiet).load(Ordering::Acquire) != 0 }
     }
 }

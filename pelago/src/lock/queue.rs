@@ -1,8 +1,8 @@
-//! The queue of the PEs that want a lock.
+//! The queue of the PEs that hold a lock or wait for it.
 //!
-//! A word on the lock's home PE names the last PE of the queue, and a word on each PE, its node, says who
-//! comes next and whether this PE's turn has come. A waiting PE looks at its own node only. Every change of a
-//! word is an atomic operation, so the lock works over whatever carries those. Source: Mellor-Crummey and
+//! A word on the lock's home PE names the last PE of the queue. A word on each PE, its node, has the next PE
+//! in the queue and a bit that is set when it is this PE's turn. A waiting PE reads only its own node. Every
+//! change of a word is an atomic operation, so the lock works over every provider. Source: Mellor-Crummey and
 //! Scott, Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors (1991), the list-based
 //! queueing lock.
 //!
@@ -13,21 +13,22 @@
 //!            wait until my node has TURN      then     clear my node
 //! ```
 //!
-//! Invariant: a PE is in the queue at most once, and sees to that itself: the words do not tell, as who
-//! has come behind it says so only later. A PE that is not in the queue has a node of 0; in a node the bits
-//! of the next PE and the bit of the turn are each set once, by one PE, while the owner is in the queue. All
-//! words are 0 when the lock is free.
+//! Invariant: a PE is in the queue at most once. The PE ensures that by itself, because the words do not show
+//! it: the PE behind it writes its number into the node only later. The node of a PE that is not in the queue
+//! is 0. While a PE is in the queue, the bits of the next PE and the bit of the turn in its node are each set
+//! once, by one PE. All words are 0 when the lock is free.
 
 use crate::Pe;
 use crate::array::view::View;
 use crate::base::error::Result;
 
-/// Words that a lock has on each PE: the last of the queue (at the home PE), and the node.
+/// Words of a lock on each PE: the last PE of the queue (used at the home PE), and the node.
 pub(crate) const LOCK_WORDS: usize = 2;
-/// In a node: this PE's turn has come. The other bits are the next PE's number and 1, or 0.
+/// The bit of a node that is set when it is this PE's turn. The other bits are the next PE's number plus 1,
+/// or 0.
 const TURN: u32 = 1 << 31;
 
-/// The queue in the elements `last` and `last + 1` of every PE, which ends at PE `home`.
+/// The queue in the elements `last` and `last + 1` of every PE. The word of its last PE is at PE `home`.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue<'a> {
     pub words: &'a View<'a, u32>,
@@ -47,12 +48,12 @@ impl Queue<'_> {
         Ok(())
     }
 
-    /// Takes the lock if nobody is in the queue, and says whether this PE holds it now.
+    /// Takes the lock if the queue is empty, and returns whether this PE holds it now.
     pub fn try_acquire(&self) -> Result<bool> {
         Ok(self.words.compare_swap(self.home, self.last, 0, self.me())? == 0)
     }
 
-    /// Hands the lock, which this PE holds, over to the next PE, or frees it.
+    /// Passes the lock, which this PE holds, to the next PE, or frees it.
     #[track_caller]
     pub fn release(&self) -> Result<()> {
         let mut node = self.words.local().get(self.node());
@@ -60,20 +61,21 @@ impl Queue<'_> {
             if self.words.compare_swap(self.home, self.last, self.me(), 0)? == self.me() {
                 return self.leave(node);
             }
-            // Somebody is behind this PE and about to say so.
+            // Another PE is behind this one and will write its number into the node.
             node = self.words.local().wait_until(self.node(), |node| node & !TURN != 0);
         }
         if let Some(next) = pe_of(node & !TURN) {
-            // Fetching, so that the turn has arrived at return, whatever this PE does then.
+            // A fetching atomic, so that the turn has been delivered at return, even if this PE makes no call
+            // afterwards.
             self.words.fetch_or(next, self.node(), TURN)?;
         }
         self.leave(node)
     }
 
-    /// Clears the own node, which nobody writes to any more.
+    /// Clears the own node, which no other PE writes to any more.
     fn leave(&self, node: u32) -> Result<()> {
         if node != 0 {
-            // Fetching, so that it is complete before this PE enters the queue again.
+            // A fetching atomic, so that it is complete before this PE enters the queue again.
             self.words.swap(self.words.region().my_rank(), self.node(), 0)?;
         }
         Ok(())
@@ -83,7 +85,7 @@ impl Queue<'_> {
         self.last + 1
     }
 
-    /// This PE as the words have it.
+    /// This PE as it is encoded in the words.
     fn me(&self) -> u32 {
         self.words.region().my_rank() as u32 + 1
     }

@@ -1,4 +1,4 @@
-//! Locks in words of the caller's choice.
+//! Locks in words of an array that the caller chooses.
 
 use super::held;
 use super::queue::{LOCK_WORDS, Queue};
@@ -7,10 +7,10 @@ use crate::array::view::View;
 use crate::base::error::{ErrorKind, Result};
 use crate::memory::usage::Claims;
 
-/// A lock in two words of an array on each PE, which are 0 when nobody has used it yet, and used by nothing
-/// else. A PE holds it, whichever of its threads has acquired it, and any of them may release it. It does not
-/// complete operations, and one thread of a PE at a time may be in a call of it, or is refused: see
-/// [`Lock`](crate::Lock), which lets threads take turns.
+/// A lock in two words of an array on each PE. The words are 0 before the first use, and are used for nothing
+/// else. The holder is a PE, not a thread: any thread of the PE may release it. The lock does not complete
+/// operations. If a thread acquires it while another thread of the same PE holds it or waits for it, the call
+/// returns an error; use [`Lock`](crate::Lock) to let threads take turns.
 ///
 /// ```
 /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -32,11 +32,11 @@ pub struct RawLock<'a> {
 }
 
 impl<'a> View<'a, u32> {
-    /// The lock in the elements `index` and `index + 1` of every PE, whose queue ends at PE `home`: the
-    /// same for all PEs.
+    /// Returns the lock in the elements `index` and `index + 1` of every PE. The tail of its queue is at PE
+    /// `home`. All PEs must give the same `index` and `home`.
     ///
     /// # Errors
-    /// If there is no such PE or there are no such elements.
+    /// If there is no such PE, or the elements do not exist.
     pub fn lock_at(&self, index: usize, home: Pe) -> Result<RawLock<'_>> {
         self.check("lock_at", home, index, LOCK_WORDS)?;
         Ok(RawLock { queue: Queue { words: self, last: index, home } })
@@ -50,7 +50,7 @@ impl RawLock<'_> {
     /// If this PE holds it or another of its threads waits for it, or the job has failed.
     ///
     /// # Panics
-    /// If every other PE has left the job without handing the lock over.
+    /// If every other PE has left the job without passing the lock on.
     #[track_caller]
     pub fn acquire(&self) -> Result<()> {
         if !self.claims().claim(self.place()) {
@@ -59,7 +59,7 @@ impl RawLock<'_> {
         self.queue.acquire().inspect_err(|_| self.claims().give_up(self.place()))
     }
 
-    /// Takes the lock if nobody holds it, and says whether this PE has taken it.
+    /// Takes the lock if it is free, and returns whether this PE has taken it.
     ///
     /// # Errors
     /// If the job has failed.
@@ -75,7 +75,8 @@ impl RawLock<'_> {
         is_ours
     }
 
-    /// Hands the lock over to the next PE, or frees it. Who gets it sees what was complete before.
+    /// Passes the lock to the next PE, or frees it. The next holder sees all operations that were complete
+    /// before.
     ///
     /// # Errors
     /// If this PE does not hold it, or the job has failed.
@@ -88,7 +89,7 @@ impl RawLock<'_> {
         self.queue.release().inspect(|()| self.claims().give_up(self.place()))
     }
 
-    /// Where it begins in the array, in bytes.
+    /// The offset of the lock in the array, in bytes.
     fn place(&self) -> usize {
         self.queue.last * size_of::<u32>()
     }

@@ -26,14 +26,14 @@ pub(crate) const ARRAYS_MAX: usize = DROPPED_WORDS * 64;
 pub(crate) struct Block {
     pub(crate) offset_bytes: usize,
     pub(crate) align_bytes: usize,
-    /// For as long as the array lives, its handles point to this table.
+    /// The handles of the array point to this table for as long as the array lives.
     #[expect(dead_code, reason = "kept for the handles, which have its address")]
     pub(crate) parts: AddressTable,
-    /// Held by collective operations that use the array, beside this one.
+    /// Shared with the collective operations that use the array.
     pub(crate) usage: Arc<Usage>,
 }
 
-/// Where each array lies, and which ones this PE has dropped.
+/// The block of each array, and the arrays that this PE has dropped.
 #[derive(Debug)]
 pub(crate) struct Arrays {
     blocks: Vec<Option<Block>>,
@@ -43,12 +43,12 @@ pub(crate) struct Arrays {
 }
 
 impl Arrays {
-    /// No arrays yet, and never more than `max` at once, which is at most [`ARRAYS_MAX`].
+    /// An empty table for at most `max` arrays at once; `max` is at most [`ARRAYS_MAX`].
     pub(crate) fn new(max: usize) -> Arrays {
         Arrays { blocks: Vec::new(), free: Default::default(), dropped: [0; DROPPED_WORDS], max }
     }
 
-    /// Gives a new array the lowest free number; `None` if there are too many.
+    /// Gives a new array the lowest free number; `None` if all numbers are in use.
     pub(crate) fn insert(&mut self, block: Block) -> Option<ArrayId> {
         let id = self.free.pop_first().unwrap_or(self.blocks.len());
         if id == self.max {
@@ -66,17 +66,18 @@ impl Arrays {
         self.blocks[id.index()].as_ref().map_or(1, |block| block.align_bytes)
     }
 
-    /// An array has a new block, and its handles a new table.
+    /// Records that an array has moved to a new block and its handles use a new table.
     pub(crate) fn relocate(&mut self, id: ArrayId, block: Block) {
         self.blocks[id.index()] = Some(block);
     }
 
-    /// This PE will not use the array again.
+    /// Marks the array as dropped by this PE, which will not use it again.
     pub(crate) fn drop_here(&mut self, id: ArrayId) {
         self.dropped[id.index() / 64] |= 1 << (id.index() % 64);
     }
 
-    /// What this PE has dropped and not yet reclaimed, and no collective operation uses any more.
+    /// The arrays that this PE has dropped and not yet reclaimed, without those that a collective operation
+    /// still uses.
     pub(crate) fn dropped(&self) -> ArraySet {
         let mut set = self.dropped;
         for (word, bits) in set.iter_mut().enumerate().filter(|(_, bits)| **bits != 0) {
@@ -90,7 +91,7 @@ impl Arrays {
         set
     }
 
-    /// Forgets the arrays of `set`, which every PE has dropped, and answers their offsets in bytes.
+    /// Forgets the arrays of `set`, which every PE has dropped, and returns their offsets in bytes.
     pub(crate) fn reclaim(&mut self, set: &ArraySet) -> Vec<usize> {
         let mut offsets = Vec::new();
         for (word, &bits) in set.iter().enumerate() {
@@ -104,7 +105,7 @@ impl Arrays {
         offsets
     }
 
-    /// How many arrays are alive or wait for other PEs to drop them.
+    /// The number of arrays that are alive or wait for other PEs to drop them.
     pub(crate) fn count(&self) -> usize {
         self.blocks.len() - self.free.len()
     }

@@ -1,10 +1,11 @@
 //! The allocator of the symmetric heap.
 //!
-//! Invariant: equal sequences of calls give equal offsets, so PEs that make the same calls need not talk to
-//! each other. All bookkeeping lies outside the heap: a stray write into it cannot corrupt the allocator, and
-//! an untouched heap stays without pages. Best fit, the lowest offset among equals, neighbours joined when
-//! freed. Before each block lies one granule of its own, the block's header, whose contents belong to whoever
-//! uses the block. Who must have a block at a certain offset, or as high as it goes, can ask for that.
+//! Invariant: equal sequences of calls give equal offsets, so PEs that make the same calls need not
+//! communicate. All bookkeeping lies outside the heap: a stray write into it cannot corrupt the allocator,
+//! and an untouched heap stays without pages. The policy is best fit, the lowest offset among equals;
+//! adjacent free blocks are merged. One granule before each block is the block's header, whose contents
+//! belong to the user of the block. A caller can also ask for a block at a certain offset, or at the highest
+//! possible offset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,14 +43,15 @@ impl Heap {
     }
 
     /// Takes a block of at least `bytes` bytes whose offset is a multiple of `align_bytes` (a power of two),
-    /// and answers its offset; `None` if there is no such block. No bytes still take a block of their own.
+    /// and returns its offset; `None` if there is no such block. A request for 0 bytes takes a block of its
+    /// own as well.
     pub fn alloc(&mut self, bytes: usize, align_bytes: usize) -> Option<usize> {
         let place = self.best_fit(bytes, align_bytes)?;
         assert!(self.alloc_at(place, bytes), "the best fit is a fit");
         Some(place)
     }
 
-    /// The offset that [`alloc`](Heap::alloc) would answer.
+    /// The offset that [`alloc`](Heap::alloc) would return.
     pub fn best_fit(&self, bytes: usize, align_bytes: usize) -> Option<usize> {
         let bytes = rounded(bytes)?;
         let align = align_bytes.max(GRANULE_BYTES);
@@ -61,7 +63,7 @@ impl Heap {
         Some(place_in(offset))
     }
 
-    /// The highest offset, `last` at most, at which there is room for such a block.
+    /// The highest offset, at most `last`, at which such a block fits.
     pub fn highest_fit(&self, bytes: usize, align_bytes: usize, last: usize) -> Option<usize> {
         let bytes = rounded(bytes)?;
         let align = align_bytes.max(GRANULE_BYTES);
@@ -71,8 +73,8 @@ impl Heap {
         })
     }
 
-    /// Takes a block of at least `bytes` bytes at an offset, a multiple of the granule; `false` if there is
-    /// no room for it.
+    /// Takes a block of at least `bytes` bytes at the offset `place`, a multiple of the granule; `false` if
+    /// this range is not free.
     pub fn alloc_at(&mut self, place: usize, bytes: usize) -> bool {
         let ends = rounded(bytes).and_then(|bytes| place.checked_add(bytes));
         let (Some(end), Some(start)) = (ends, place.checked_sub(HEADER_BYTES)) else { return false };
@@ -88,7 +90,7 @@ impl Heap {
         true
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     ///
     /// # Panics
     /// If no block starts at `offset`.
@@ -111,7 +113,7 @@ impl Heap {
         self.add_free(start, bytes);
     }
 
-    /// Whether [`resize_in_place`](Heap::resize_in_place) would do it.
+    /// Whether [`resize_in_place`](Heap::resize_in_place) would succeed.
     ///
     /// # Panics
     /// If no block starts at `offset`.
@@ -120,8 +122,8 @@ impl Heap {
         rounded(bytes).is_some_and(|bytes| bytes <= now + room)
     }
 
-    /// Makes the block at `offset` hold `bytes` bytes without moving it; `false` if what follows is in the
-    /// way.
+    /// Makes the block at `offset` hold `bytes` bytes without moving it; `false` if the memory behind it is
+    /// in use.
     ///
     /// # Panics
     /// If no block starts at `offset`.
@@ -136,28 +138,28 @@ impl Heap {
         true
     }
 
-    /// Where the blocks in use start, from the lowest on.
+    /// The offsets of the blocks in use, in ascending order.
     pub fn offsets(&self) -> impl Iterator<Item = usize> {
         self.used.keys().copied()
     }
 
-    /// The offset of the block that an offset lies in, if it does.
+    /// The offset of the block in use that contains an offset, if there is one.
     pub fn block_around(&self, offset: usize) -> Option<usize> {
         let (&start, &bytes) = self.used.range(..=offset).next_back()?;
         (offset < start + bytes).then_some(start)
     }
 
-    /// Size of the block that starts at `offset`, in bytes, if one does.
+    /// Size of the block in use that starts at `offset`, in bytes; `None` if there is no such block.
     pub fn block_bytes(&self, offset: usize) -> Option<usize> {
         self.used.get(&offset).copied()
     }
 
-    /// Bytes in free blocks, the headers' room included.
+    /// Bytes in free blocks, including the space for headers.
     pub fn free_bytes(&self) -> usize {
         self.free_by_offset.values().sum()
     }
 
-    /// The largest block that there is room for, in bytes.
+    /// The largest block that can be allocated, in bytes.
     pub fn largest_free_bytes(&self) -> usize {
         self.free_by_size.last().map_or(0, |&(size, _)| size - HEADER_BYTES.min(size))
     }
@@ -167,7 +169,7 @@ impl Heap {
         self.end - self.start
     }
 
-    /// Size of the used block at `offset`, and of the free one that follows it.
+    /// Size of the used block at `offset`, and of the free block that follows it.
     fn extent(&self, offset: usize) -> (usize, usize) {
         let bytes = self.used[&offset];
         (bytes, self.free_by_offset.get(&(offset + bytes)).copied().unwrap_or(0))
@@ -209,13 +211,13 @@ mod tests {
             pick: usize,
             bytes: usize,
         },
-        /// A block as high as it goes, `last` at most.
+        /// A block at the highest possible offset, at most `last`.
         High {
             bytes: usize,
             align_log2: u32,
             last: usize,
         },
-        /// A block at a place, if it is free.
+        /// A block at a given offset, if the range is free.
         At {
             granule: usize,
             bytes: usize,
@@ -251,14 +253,14 @@ mod tests {
         assert_eq!(by_size, heap.free_by_size);
     }
 
-    /// Whether a block can be at a place, found by looking at all blocks in use.
+    /// Whether the range of a block is free, found by a search through all blocks in use.
     fn is_free(heap: &Heap, place: usize, bytes: usize) -> bool {
         let (start, end) = (place.wrapping_sub(HEADER_BYTES), place + rounded(bytes).unwrap());
         let is_apart = |(&o, &b): (&usize, &usize)| end <= o - HEADER_BYTES || o + b <= start;
         start < end && start >= heap.start && end <= heap.end && heap.used.iter().all(is_apart)
     }
 
-    /// Takes the block as high as it goes, which no other place is.
+    /// Takes a block at the highest possible offset, and checks that no higher one fits.
     fn apply_high(heap: &mut Heap, bytes: usize, align: usize, last: usize) -> Option<usize> {
         let step = align.max(GRANULE_BYTES);
         let mut places = (0..=last.min(heap.end) / step).rev().map(|number| number * step);

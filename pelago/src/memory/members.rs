@@ -1,7 +1,7 @@
-//! The members of a team: which PE has which rank.
+//! The members of a team: the mapping between ranks and PEs.
 //!
 //! Invariant: no PE occurs twice. Regular sets are kept as start and stride, so that a team of all PEs costs
-//! no memory; others as a list, with a sorted copy for the way back.
+//! no memory; others as a list, with a sorted copy for the mapping from PE to rank.
 
 use crate::Pe;
 use pelago_schedule::schedule::Rank;
@@ -11,7 +11,7 @@ use pelago_schedule::schedule::Rank;
 pub(crate) enum Members {
     /// Every `stride`-th PE from `start` on; the stride may be negative.
     Strided { start: Pe, stride: isize, n: usize },
-    /// Any.
+    /// Any set of PEs, in the order of their ranks, and sorted by PE.
     List { pes: Box<[u32]>, by_pe: Box<[(u32, u32)]> },
 }
 
@@ -21,7 +21,7 @@ impl Members {
         Members::Strided { start: 0, stride: 1, n }
     }
 
-    /// These PEs, at least one, each once.
+    /// The given PEs: at least one, and each of them once.
     pub(crate) fn of(pes: &[Pe]) -> Members {
         let stride = if pes.len() > 1 { pes[1] as isize - pes[0] as isize } else { 1 };
         let is_regular = pes.windows(2).all(|pair| pair[1] as isize - pair[0] as isize == stride);
@@ -33,7 +33,7 @@ impl Members {
         Members::List { pes: pes.iter().map(|&pe| pe as u32).collect(), by_pe: by_pe.into() }
     }
 
-    /// How many there are.
+    /// The number of members.
     pub(crate) fn len(&self) -> usize {
         match self {
             Members::Strided { n, .. } => *n,
@@ -67,12 +67,12 @@ impl Members {
         }
     }
 
-    /// All of them, by rank.
+    /// All members, in the order of their ranks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Pe> + '_ {
         (0..self.len()).map(|rank| self.pe(rank))
     }
 
-    /// The first `n` of them.
+    /// The first `n` members.
     pub(crate) fn first(&self, n: usize) -> Members {
         match self {
             Members::Strided { start, stride, .. } => Members::Strided { start: *start, stride: *stride, n },

@@ -1,5 +1,5 @@
-//! The memory of a PE and of its node: heaps, the arrays in them, and where the parts of other PEs are
-//! mapped.
+//! The memory of a PE and of its node: heaps, the arrays in them, and the addresses where the parts of other
+//! PEs are mapped.
 
 pub(crate) mod arrays;
 pub(crate) mod heap;

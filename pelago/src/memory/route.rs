@@ -1,42 +1,43 @@
-//! How this PE reaches another: through mapped memory or over the net; and who executes atomics. This is the
-//! only place that decides either.
+//! The route from this PE to another PE, through mapped memory or over the network, and the executor of
+//! atomics. Both are decided only here.
 //!
 //! Invariant: atomics on words of one kind have one executor in the whole job, as a processor and a network
 //! card are not atomic with each other. If any PE maps another one's memory, processors execute: an atomic
 //! for a PE that is not mapped is a message, which that PE's progress serves. Only where no PE maps another
-//! may the fabric execute, and then also a PE's atomics on itself: there a PE reaches itself over the net.
+//! may the fabric execute, and then also a PE's atomics on itself: there a PE reaches itself over the
+//! network.
 
 use crate::Pe;
 use pelago_fabric::AtomicKind;
 
-/// How a PE is reached.
+/// The route to a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Its memory is mapped here.
     Mapped,
-    /// Over the net.
+    /// Over the network.
     Net,
 }
 
-/// Who executes an atomic on a PE's memory.
+/// The executor of an atomic on a PE's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Executor {
-    /// This processor.
+    /// The calling PE's processor.
     Here,
     /// The fabric.
     Fabric,
-    /// The target's processor, asked by a message.
+    /// The target's processor, which receives a request.
     Target,
 }
 
 /// Which PEs map each other's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// All of them: there is no net.
+    /// All PEs: there is no network.
     All,
-    /// Those of one node.
+    /// The PEs of one node.
     Nodes,
-    /// None: all of them, and a PE itself, are reached over the net.
+    /// None: all PEs, including the PE itself, are reached over the network.
     None,
 }
 
@@ -58,7 +59,7 @@ impl Routes {
         Routes { me, reach, nodes }
     }
 
-    /// How `pe` is reached.
+    /// The route to `pe`.
     #[inline]
     pub(crate) fn to(&self, pe: Pe) -> Route {
         match self.reach {
@@ -78,7 +79,7 @@ impl Routes {
         self.reach == Reach::All
     }
 
-    /// A number that is the same at the PEs that map each other, and only there.
+    /// A number that is the same at all PEs that map each other, and differs between other PEs.
     pub(crate) fn neighbourhood(&self) -> u64 {
         self.neighbourhood_of(self.me).into()
     }
@@ -92,12 +93,13 @@ impl Routes {
         }
     }
 
-    /// A number for which PEs map each other, to be compared between PEs.
+    /// A number that encodes which PEs map each other, so that PEs can compare it.
     pub(crate) fn code(&self) -> usize {
         self.reach as usize
     }
 
-    /// Who executes an atomic of `kind` on `pe`'s memory; `executes` says which kinds the fabric does.
+    /// The executor of an atomic of `kind` on `pe`'s memory; `executes` returns whether the fabric executes a
+    /// kind.
     pub(crate) fn executor(
         &self,
         pe: Pe,

@@ -2,13 +2,13 @@
 //! elements; `progress.rs` adds checked offsets to the start of a heap.
 //!
 //! Invariant: addresses are decided per PE. An array's table has one entry a PE: where its part is mapped, or
-//! null if operations on it go over the net. It is written before the array is handed out and never changed.
-//! The *limit* is the number of PEs; it is 0 while operations are counted and while the array is closed, and
-//! then every operation takes its cold function.
+//! null if operations on it go over the network. It is written before the array is handed out and never
+//! changed. The *limit* is the number of PEs; it is 0 while operations are counted and while the array is
+//! closed, and then every operation takes its cold function.
 //!
-//! What lies in a heap: agreement records of the runtime, then blocks, one an array, each after a header of
-//! one cache line. The last word of a header counts the sleepers that wait for a change of the part behind it
-//! (docs/decisions/0010).
+//! The contents of a heap: agreement records of the runtime, then one block for each array, each after a
+//! header of one cache line. A word at the end of a header counts the threads that sleep until the part
+//! behind it changes (docs/decisions/0010).
 
 use crate::Pe;
 use crate::base::element::Element;
@@ -23,21 +23,21 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A PE's two agreement records, used in turn, lie at the start of its heap, where they are read over the
-/// net. Between PEs that map each other they lie in the PEs' blocks: a page of each heap would cost the start
-/// of a large job too much.
+/// A PE's two agreement records, used in turn, lie at the start of its heap, where other PEs read them over
+/// the network. PEs that map each other keep them in the PEs' blocks of the segment instead, because to touch
+/// a page of each heap would slow down the start of a large job.
 const AGREEMENT_RECORDS_OFFSET_BYTES: usize = 0;
-/// What a leader has learned in an agreement, for the PEs of its node: see `agree`.
+/// The outcome of an agreement that a leader publishes to the PEs of its node: see `agree`.
 const OUTCOME_OFFSET_BYTES: usize = AGREEMENT_RECORDS_OFFSET_BYTES + 2 * AGREEMENT_WORDS * 8;
 /// Bytes at the start of every heap that belong to the runtime.
 pub(crate) const RESERVED_BYTES: usize = 4096;
 
-/// What a PE says of itself to those who ask over the net: see `watch`.
+/// The status word of a PE, which other PEs read over the network: see `watch`.
 const STANDING_OFFSET_BYTES: usize = OUTCOME_OFFSET_BYTES + AGREEMENT_WORDS * 8;
 
 /// Words of the record of the waits of a PE's threads: see `wait/stall`.
 pub(crate) const RECORD_WORDS: usize = 128;
-/// Where that record lies. It is written in long waits only.
+/// The offset of that record. It is written in long waits only.
 const RECORD_OFFSET_BYTES: usize = (STANDING_OFFSET_BYTES + 8).next_multiple_of(64);
 
 const _: () = assert!(RECORD_OFFSET_BYTES + RECORD_WORDS * 8 <= RESERVED_BYTES);
@@ -45,17 +45,17 @@ const _: () = assert!(RECORD_OFFSET_BYTES + RECORD_WORDS * 8 <= RESERVED_BYTES);
 /// The memory of the PEs of this node.
 pub(crate) struct Memory {
     segment: Arc<Segment>,
-    /// PEs that the fast path compares a PE with: all, or 0 while operations are counted.
+    /// The number of PEs that the fast path compares a PE with: all, or 0 while operations are counted.
     limit: usize,
-    /// The number of each PE of the job within this node, if it is here.
+    /// The slot of each PE of the job within this node; `None` for PEs of other nodes.
     slots: Box<[Option<u32>]>,
-    /// Where the region of each PE is mapped; null if operations on it go over the net.
+    /// The address where the region of each PE is mapped; null if operations on it go over the network.
     regions: AddressTable,
 }
 
 impl Memory {
-    /// The memory of a node that has some of the job's PEs: `slots` says which, and their numbers within it.
-    /// While operations are counted, none takes the fast path.
+    /// The memory of a node. `slots` gives the slot of each PE of the job on this node. While operations are
+    /// counted, none of them takes the fast path.
     pub(crate) fn new(
         segment: Arc<Segment>,
         slots: Box<[Option<u32>]>,
@@ -91,7 +91,8 @@ impl Memory {
         self.segment.blocks()
     }
 
-    /// The number of a PE within this node, by which its block and its rings are found, if it is here.
+    /// The slot of a PE within this node, the index of its block and its rings; `None` if it is on another
+    /// node.
     pub(crate) fn slot(&self, pe: Pe) -> Option<usize> {
         self.slots[pe].map(|slot| slot as usize)
     }
@@ -111,18 +112,18 @@ impl Memory {
         (0..self.slots.len()).filter(|&pe| self.slots[pe].is_some())
     }
 
-    /// Size of a PE's heap in bytes, the runtime's part included.
+    /// Size of a PE's heap in bytes, including the runtime's part.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.segment.layout().heap_bytes
     }
 
-    /// Size of what peers reach of a PE, in bytes: its heap and, behind it, its pool.
+    /// Size of the memory of a PE that its peers can access, in bytes: its heap and, behind it, its pool.
     pub(crate) fn region_bytes(&self) -> usize {
         self.segment.layout().region_bytes()
     }
 
-    /// Where `pe`'s region is mapped, which its heap begins; null if it is on another node. A PE of this node
-    /// has one here also where operations on it go over the net.
+    /// The address where `pe`'s region is mapped, which begins with its heap; null if it is on another node.
+    /// The region of a PE of this node is mapped even if operations on it go over the network.
     pub(crate) fn heap(&self, pe: Pe) -> *mut u8 {
         match self.slots[pe] {
             Some(slot) => self.segment.heap(slot as usize).as_ptr(),
@@ -130,7 +131,7 @@ impl Memory {
         }
     }
 
-    /// Where the agreement record of an agreement lies in every heap, in bytes from its start.
+    /// The offset of the record of an agreement in every heap, in bytes.
     pub(crate) fn agreement_record_offset_bytes(sequence: u64) -> usize {
         AGREEMENT_RECORDS_OFFSET_BYTES + (sequence % 2) as usize * AGREEMENT_WORDS * 8
     }
@@ -140,7 +141,7 @@ impl Memory {
         &self.near_block(pe).records[(sequence % 2) as usize]
     }
 
-    /// The agreement record of a PE of this node for an agreement, as the others read it over the net.
+    /// The agreement record of a PE of this node for an agreement, as the others read it over the network.
     pub(crate) fn net_agreement_record(&self, me: Pe, sequence: u64) -> &[AtomicU64; AGREEMENT_WORDS] {
         self.words(me, Memory::agreement_record_offset_bytes(sequence))
     }
@@ -150,10 +151,10 @@ impl Memory {
         self.words(leader, OUTCOME_OFFSET_BYTES)
     }
 
-    /// Where what a PE says of itself lies in every heap, in bytes from its start.
+    /// The offset of a PE's status word in every heap, in bytes.
     pub(crate) const STANDING_OFFSET_BYTES: usize = STANDING_OFFSET_BYTES;
 
-    /// What a PE of this node says of itself.
+    /// The status word of a PE of this node.
     pub(crate) fn standing(&self, pe: Pe) -> &AtomicU64 {
         &self.words::<1>(pe, STANDING_OFFSET_BYTES)[0]
     }
@@ -176,8 +177,8 @@ impl Memory {
         unsafe { &*heap.add(offset_bytes).cast::<[AtomicU64; N]>() }
     }
 
-    /// Where something is mapped that begins at a PE's region offset, by rank: the PEs and their offsets in
-    /// bytes. Null where operations on the PE go over the net.
+    /// The table of addresses, by rank, of the parts that begin at given region offsets: `places` has the PE
+    /// and the offset in bytes of each. An address is null if operations on the PE go over the network.
     pub(crate) fn parts(&self, places: impl Iterator<Item = (Pe, usize)>) -> AddressTable {
         let start = |(pe, offset_bytes): (Pe, usize)| {
             self.check_offset(pe, offset_bytes);
@@ -194,12 +195,12 @@ impl Memory {
         assert!(range.contains(&offset_bytes), "offset {offset_bytes} lies outside PE {pe}'s region");
     }
 
-    /// The place of `len` elements at `offset_bytes` in the memory of every member of a region. This PE,
+    /// The layout of `len` elements at `offset_bytes` in the memory of every member of a region. This PE,
     /// `me`, has its part at the region offset `own_bytes`.
     ///
     /// # Safety
     /// The range was allocated, suitably aligned for `T`; `parts` is its table, and it and this memory
-    /// outlive the place.
+    /// outlive the layout.
     pub(crate) unsafe fn place<T: Element>(
         &self,
         (offset_bytes, len): (usize, usize),
@@ -212,15 +213,16 @@ impl Memory {
         ArrayLayout { limit, len, parts: parts.0.as_ptr().cast(), own, offset_bytes, element: PhantomData }
     }
 
-    /// Makes a free range of this PE's pool zero again, without keeping pages for it.
+    /// Zeroes a free range of this PE's pool and gives its whole pages back to the system.
     ///
     /// # Safety
-    /// The range lies in PE `me`'s pool, and nobody uses it.
+    /// The range lies in PE `me`'s pool, and no thread uses it.
     pub(crate) unsafe fn clear(&self, me: Pe, offset_bytes: usize, bytes: usize) {
         const PAGE_BYTES: usize = 4096;
         let (start, end) = (offset_bytes, offset_bytes + bytes);
         let (first, last) = (start.next_multiple_of(PAGE_BYTES).min(end), end / PAGE_BYTES * PAGE_BYTES);
-        // SAFETY: the caller vouches for the range; whole pages of a shared mapping can be given back.
+        // SAFETY: the caller guarantees that the range is in the pool and unused; whole pages of a shared
+        // mapping can be given back.
         unsafe {
             let heap = self.heap(me);
             let pages = last.saturating_sub(first);
@@ -236,7 +238,7 @@ impl Memory {
     }
 }
 
-/// Where something is mapped, by PE or by rank; null where it is not.
+/// Addresses by PE or by rank; null for a part that is not mapped.
 #[derive(Debug, Default)]
 pub(crate) struct AddressTable(pub(crate) Box<[*mut u8]>);
 
@@ -245,16 +247,17 @@ unsafe impl Send for AddressTable {}
 // SAFETY: as for `Send`; the table itself never changes.
 unsafe impl Sync for AddressTable {}
 
-/// Where a symmetric array lies: the same offset in every PE's heap. Every access goes through one of its
-/// methods; the ranges are checked by the caller.
+/// The layout of a symmetric array: its length, and the address of each member's part. Every access goes
+/// through one of its methods; the caller checks the ranges.
 pub(crate) struct ArrayLayout<T> {
-    /// PEs that the fast path compares a PE with: all members, or 0 if none may take it.
+    /// The number of PEs that the fast path compares a PE with: all members, or 0 if none may take the fast
+    /// path.
     pub(crate) limit: usize,
     /// Elements on each PE.
     pub(crate) len: usize,
-    /// Where each member's part is mapped, or null; an entry for each.
+    /// The address where each member's part is mapped, or null; one entry for each member.
     parts: *const *mut T,
-    /// Where this PE's part is mapped, also where operations on it go over the net.
+    /// The address where this PE's part is mapped, even if operations on it go over the network.
     own: *mut T,
     offset_bytes: usize,
     element: PhantomData<T>,
@@ -269,16 +272,16 @@ impl<T> Copy for ArrayLayout<T> {}
 
 // SAFETY: addresses of shared memory, which is accessed through `Part`'s methods only; elements are `Send`.
 unsafe impl<T: Element> Send for ArrayLayout<T> {}
-// SAFETY: as for `Send`; the methods of `Part` bear with accesses of other threads.
+// SAFETY: as for `Send`; the methods of `Part` tolerate concurrent accesses of other threads.
 unsafe impl<T: Element> Sync for ArrayLayout<T> {}
 
 impl<T: Element> ArrayLayout<T> {
-    /// The start of the array's part on each PE.
+    /// The table of the addresses of the array's parts.
     pub(crate) fn table(&self) -> *const *mut u8 {
         self.parts.cast()
     }
 
-    /// The same memory as elements of another type, as many as fit.
+    /// The same memory as elements of another type, with as many of them as fit.
     pub(crate) fn cast<U>(&self) -> ArrayLayout<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         let (limit, offset_bytes) = (self.limit, self.offset_bytes);
@@ -286,7 +289,8 @@ impl<T: Element> ArrayLayout<T> {
         ArrayLayout { limit, len, parts, own, offset_bytes, element: PhantomData }
     }
 
-    /// The same from `skip_bytes` on, beginning at `parts` on the members; the table outlives the result.
+    /// The same memory from `skip_bytes` on, whose parts begin at the addresses in `parts`; the table
+    /// outlives the result.
     pub(crate) fn cast_from<U>(&self, skip_bytes: usize, parts: *const *mut U) -> ArrayLayout<U> {
         let len = (self.len * size_of::<T>() - skip_bytes) / size_of::<U>();
         let (limit, offset_bytes) = (self.limit, self.offset_bytes + skip_bytes);
@@ -304,8 +308,9 @@ impl<T: Element> ArrayLayout<T> {
         Part { start: self.own }
     }
 
-    /// The part on `pe`, if the fast path may go there: there is such a PE, it is mapped, and nothing is
-    /// counted. Two instructions more than the load of the address and the comparison with the limit.
+    /// The part on `pe`, if the fast path may go there: the PE exists, it is mapped, and operations are not
+    /// counted. This costs two instructions more than the load of the address and the comparison with the
+    /// limit.
     #[inline(always)]
     pub(crate) fn fast(&self, pe: Pe) -> Option<Part<T>> {
         if pe >= self.limit {
@@ -315,10 +320,10 @@ impl<T: Element> ArrayLayout<T> {
         unsafe { self.mapped(pe) }
     }
 
-    /// The part on `pe`, if operations on it go to mapped memory.
+    /// The part on `pe`, if operations on it use mapped memory.
     ///
     /// # Safety
-    /// There is such a member.
+    /// The team has a member with this rank.
     #[inline(always)]
     pub(crate) unsafe fn mapped(&self, pe: Pe) -> Option<Part<T>> {
         // SAFETY: the table has an entry for each member.
@@ -327,7 +332,7 @@ impl<T: Element> ArrayLayout<T> {
     }
 }
 
-/// How far before an array's part its count of sleepers lies, in words of 4 bytes.
+/// The distance from the count of sleepers to the array's part behind it, in 4-byte words.
 pub(crate) const WAITERS_BEFORE_WORDS: usize = 2;
 
 /// The part of a symmetric array on one PE.
@@ -344,16 +349,16 @@ impl<T> Copy for Part<T> {}
 
 // SAFETY: an address of shared memory, which is accessed through the methods below only.
 unsafe impl<T: Element> Send for Part<T> {}
-// SAFETY: as for `Send`; the methods below bear with accesses of other threads.
+// SAFETY: as for `Send`; the methods below tolerate concurrent accesses of other threads.
 unsafe impl<T: Element> Sync for Part<T> {}
 
 impl<T: Element> Part<T> {
-    /// Where the part is mapped.
+    /// The address where the part is mapped.
     pub(crate) fn as_ptr(self) -> *mut T {
         self.start
     }
 
-    /// Where an element is mapped.
+    /// The address of an element.
     ///
     /// # Safety
     /// `index` is at most the array's length.
@@ -363,25 +368,26 @@ impl<T: Element> Part<T> {
         unsafe { self.start.add(index) }
     }
 
-    /// How many sleep until this part changes, as a word of the array's header.
+    /// The address of the count of threads that sleep until this part changes, a word of the array's header.
     #[inline(always)]
     fn waiters_address(self) -> *mut u32 {
         self.start.cast::<u32>().wrapping_sub(WAITERS_BEFORE_WORDS)
     }
 
-    /// How many sleep until this part changes.
+    /// The count of threads that sleep until this part changes.
     pub(crate) fn waiters(&self) -> &AtomicU32 {
         // SAFETY: a header lies before each array, and its last words are accessed as atomics only.
         unsafe { AtomicU32::from_ptr(self.waiters_address()) }
     }
 
-    /// Whether somebody sleeps until this part changes. After an atomic operation: a compare with memory and
-    /// a jump.
+    /// Whether a thread sleeps until this part changes. After an atomic operation this is a compare with
+    /// memory and a jump.
     #[inline(always)]
     pub(crate) fn has_waiters(&self) -> bool {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: the assembler reads the header's word, for the language as a relaxed atomic load; it is
-        // written so because the compiler would load it into a register first, and this is counted.
+        // SAFETY: the assembler reads the header's word, which every array has; for the language it is a
+        // relaxed atomic load. The compiler would load the word into a register first, which costs a counted
+        // instruction.
         unsafe {
             std::arch::asm!(
                 "cmp dword ptr [{part} - {before}], 0",
@@ -399,7 +405,7 @@ impl<T: Element> Part<T> {
         }
     }
 
-    /// Clears the header of this PE's own part, before anybody waits for the part.
+    /// Clears the header of this PE's own part, before a thread waits for the part.
     pub(crate) fn reset_waiters(&self) {
         self.waiters().store(0, Ordering::Relaxed);
     }
@@ -435,7 +441,7 @@ impl<T: Element> Part<T> {
         unsafe {
             match source {
                 [value] => copy::store(self.start.add(index), *value),
-                // Bytes may be a word for those who look at it.
+                // Other threads may access these bytes as a word.
                 bytes if size_of::<T>() == 1 => {
                     copy::transfer(self.start.add(index).cast(), bytes.as_ptr().cast(), bytes.len())
                 }
@@ -476,28 +482,30 @@ impl<T: Element> Part<T> {
     /// Moves elements within this part; the ranges may overlap.
     ///
     /// # Safety
-    /// Both ranges lie in allocated heap, and nobody else accesses them meanwhile.
+    /// Both ranges lie in allocated heap, and no other thread accesses them meanwhile.
     pub(crate) unsafe fn move_to(self, target: Part<T>, count: usize) {
-        // SAFETY: the caller vouches for both ranges and for being alone.
+        // SAFETY: the caller guarantees that both ranges are allocated and that no other thread accesses
+        // them.
         unsafe { std::ptr::copy(self.start, target.start, count) }
     }
 
     /// Sets elements to all zero bytes.
     ///
     /// # Safety
-    /// The range lies in the array, and nobody else accesses it meanwhile.
+    /// The range lies in the array, and no other thread accesses it meanwhile.
     pub(crate) unsafe fn zero(self, range: Range<usize>) {
-        // SAFETY: the caller vouches for the range and for being alone; zero bytes are an element.
+        // SAFETY: the caller guarantees that the range is in the array and that no other thread accesses it.
+        // Zero bytes are an element.
         unsafe { std::ptr::write_bytes(self.start.add(range.start), 0, range.len()) }
     }
 
     /// The part as a slice.
     ///
     /// # Safety
-    /// The part has `len` elements, and for as long as the slice lives nobody else accesses it.
+    /// The part has `len` elements, and no other thread accesses it for as long as the slice lives.
     pub(crate) unsafe fn slice<'a>(self, len: usize) -> &'a mut [T] {
-        // SAFETY: the caller vouches for length, lifetime and exclusiveness; alignment and contents are
-        // right.
+        // SAFETY: the caller guarantees the length, the lifetime and exclusive access; arrays are aligned for
+        // `T`, and any bytes are an element.
         unsafe { std::slice::from_raw_parts_mut(self.start, len) }
     }
 }

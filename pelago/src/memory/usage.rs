@@ -1,4 +1,4 @@
-//! What uses an array beside its handle: collective operations under way, and locks in its words.
+//! The users of an array besides its handle: collective operations in progress, and locks in its words.
 
 use crate::base::locked::locked;
 use pelago_fabric::sync::{AtomicU32, Ordering};
@@ -6,29 +6,29 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// What keeps the space that an array lies in.
+/// Keeps the space alive that an array lies in.
 pub(crate) trait Space: Debug + Send + Sync {}
 
-/// How many collective operations under way use an array. While one does, the array is not reclaimed,
-/// whatever was forgotten or dropped; nor is the space that it lies in.
+/// The number of collective operations in progress that use an array. While it is not 0, neither the array
+/// nor the space that it lies in is reclaimed, even if handles or requests were forgotten or dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     running: AtomicU32,
-    /// Locks that lie in the array.
+    /// The raw locks in the array's words.
     pub(crate) locks: Claims,
     _space: Option<Arc<dyn Space>>,
 }
 
-/// An operation's use of an array, until it is dropped.
+/// An operation's use of an array, which ends when this value is dropped.
 pub(crate) struct InUse(Arc<Usage>);
 
 impl Usage {
-    /// Of a new array, in a space or in the world's heap.
+    /// The usage of a new array, in a space or in the world's heap.
     pub(crate) fn new(space: Option<Arc<dyn Space>>) -> Arc<Usage> {
         Arc::new(Usage { running: AtomicU32::new(0), locks: Claims::default(), _space: space })
     }
 
-    /// One more operation begins to use the array.
+    /// Begins the use of the array by one more operation.
     pub(crate) fn begin(self: Arc<Self>) -> InUse {
         self.running.fetch_add(1, Ordering::Relaxed);
         InUse(self)
@@ -48,12 +48,12 @@ impl Drop for InUse {
     }
 }
 
-/// The raw locks in an array that this PE holds or waits for, by where they begin, in bytes.
+/// The raw locks in an array that this PE holds or waits for, by their offsets in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(Mutex<Vec<usize>>);
 
 impl Claims {
-    /// Notes a lock as wanted; false if it is already.
+    /// Records that this PE acquires a lock; `false` if it holds the lock or waits for it already.
     pub(crate) fn claim(&self, lock: usize) -> bool {
         let mut claims = locked(&self.0);
         let is_new = !claims.contains(&lock);
@@ -71,7 +71,7 @@ impl Claims {
         locked(&self.0).retain(|&claimed| claimed != lock);
     }
 
-    /// Forgets those that begin in these bytes.
+    /// Forgets the locks that begin in these bytes.
     pub(crate) fn forget(&self, bytes: Range<usize>) {
         locked(&self.0).retain(|lock| !bytes.contains(lock));
     }

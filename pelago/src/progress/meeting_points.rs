@@ -1,24 +1,24 @@
-//! Points in a job's life that all PEs come to, and the tree by which they tell each other.
+//! The points of a job's life that all PEs must reach, and the tree along which they notify each other.
 //!
 //! Invariant: see `wait/message_barrier.rs`, which sends the messages.
 
 use crate::Pe;
 use pelago_fabric::sync::{AtomicBool, AtomicU32};
 
-/// Children of a PE in the tree.
+/// The maximum number of children of a PE in the tree.
 const FAN_OUT: usize = 8;
 
-/// A point that all PEs come to.
+/// A point that all PEs must reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Point {
-    /// Its memory can be reached over the net.
+    /// The memory of the PE can be accessed over the network.
     Join,
-    /// It reaches for nobody any more.
+    /// The PE starts no operation any more.
     Leave,
 }
 
-/// How far the message barriers of a world are.
+/// The state of the message barriers of a world.
 #[derive(Default)]
 pub(crate) struct MessageBarrier {
     pub(crate) points: [Progress; 2],
@@ -26,7 +26,7 @@ pub(crate) struct MessageBarrier {
 
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// This PE and those of its children that have come with all below them.
+    /// The number of arrivals: this PE, and those of its children whose whole subtree has arrived.
     pub(crate) come: AtomicU32,
     pub(crate) is_over: AtomicBool,
 }

@@ -1,11 +1,13 @@
-//! Progress: taking what the net has brought, serving what others ask for, and starting what waits its turn.
+//! Progress: processing the provider's events, serving the requests of other PEs, and starting deferred
+//! operations.
 //!
-//! Invariant: a handler of the provider's events only takes notes; whatever calls the provider again happens
-//! after it, from the outbox. Every wait of this PE makes progress, so a PE that waits serves the others.
+//! Invariant: a handler of the provider's events only records work; operations that call the provider again
+//! are started afterwards, from the outbox. Every wait of this PE makes progress, so a PE that waits serves
+//! the others.
 //!
 //! Messages are requests for an atomic on this PE's heap, or to scatter or gather a parcel there
-//! (`vis/parcel.rs`), and their answers, which come for what fetches nothing as well, as its completion; and
-//! active messages (`am`), which are noted here and executed later.
+//! (`vis/parcel.rs`), and their replies, which are sent for operations that fetch nothing as well, as their
+//! completion; and active messages (`am`), which are queued here and executed later.
 
 pub(crate) mod departures;
 pub(crate) mod meeting_points;
@@ -29,14 +31,14 @@ use pelago_fabric::{Atomic, Event, FabricError, Status, Token, copy};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-/// Parcels of a PE that may be under way at a time. The answers that a PE owes, which wait in its outbox for
-/// room, are bounded by this many from each of the others.
+/// The maximum number of outstanding parcels of a PE. It also bounds the replies that wait in the outbox of a
+/// PE: at most this many for each of the other PEs.
 const PARCELS_MAX: usize = 64;
 
 /// Payload of a request: offset in the heap, operand, comparison; 8 bytes each.
 const REQUEST_BYTES: usize = 24;
 
-/// Takes a message of a PE, with header and payload. `None` if it makes no sense.
+/// Receives a message from a PE, with header and payload. `None` if it is invalid.
 pub(crate) type Receive<'a> = dyn Fn(Pe, u64, &[u8]) -> Option<()> + 'a;
 
 /// A parcel that is ready to be sent.
@@ -48,7 +50,7 @@ pub(crate) struct SealedParcel {
 }
 
 impl SealedParcel {
-    /// A parcel that goes out by this endpoint, and that the token counts.
+    /// A parcel to be sent by this endpoint, counted by the token.
     pub(crate) fn new(parcel: Parcel, endpoint: &Arc<Endpoint>, token: Token) -> SealedParcel {
         let (purpose, words, payload, homes) = match parcel.sealed() {
             (words, payload, None) => (Purpose::ScatterRequest, words, payload, Vec::new()),
@@ -60,14 +62,14 @@ impl SealedParcel {
     }
 }
 
-/// Why progress cannot go on.
+/// The reason why progress cannot continue.
 pub(crate) enum Trouble {
-    /// Another PE was lost, which may be another one's failure.
+    /// The connection to another PE was lost, perhaps because a PE has failed.
     Lost(String),
     Other(String),
 }
 
-/// What this PE has to remember between two rounds of progress.
+/// The state of this PE's progress between two rounds.
 pub struct ProgressState {
     pub(crate) job: Job,
     requests: Mutex<Requests>,
@@ -100,8 +102,7 @@ impl ProgressState {
         self.messages.load(Ordering::Relaxed)
     }
 
-    /// Takes what the provider has brought; `receive` takes messages, and returns `None` for one that makes
-    /// no sense.
+    /// Processes the provider's events. `receive` receives messages, and returns `None` for an invalid one.
     pub(crate) fn take_events(&self, endpoint: &Endpoint, receive: &Receive<'_>) -> Result<(), Trouble> {
         let mut senseless = None;
         let outcome = endpoint.progress(&mut |event| match event {
@@ -114,7 +115,7 @@ impl ProgressState {
                 }
             }
         });
-        // To fail shuts the endpoint, which is in use as long as events come.
+        // A failure shuts the endpoint, which is in use while events are processed.
         match outcome {
             Ok(_) => {}
             Err(
@@ -132,7 +133,7 @@ impl ProgressState {
         )))
     }
 
-    /// Does what a message of this layer asks for. `None` if it makes no sense, or is for another layer.
+    /// Serves a message of this layer. `None` if it is invalid, or for another layer.
     pub(crate) fn receive(&self, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
         let (code, request) = ((header >> 32) as u16, header as u32);
         let word = |i: usize| {
@@ -151,12 +152,12 @@ impl ProgressState {
         }
     }
 
-    /// Puts an answer into the outbox.
+    /// Puts a reply into the outbox.
     fn answer(&self, pe: Pe, purpose: Purpose, request: u32, payload: Vec<u8>) {
         self.send_later(pe, purpose, request.into(), payload);
     }
 
-    /// Executes an atomic for another PE and notes the answer. `None` if there is no such word.
+    /// Executes an atomic for another PE and queues the reply. `None` if the word does not exist.
     fn serve(&self, from: Pe, atomic: &Atomic, offset: u64, request: u32) -> Option<()> {
         let (offset_bytes, bytes) = (usize::try_from(offset).ok()?, atomic.kind.bytes());
         let end = offset_bytes.checked_add(bytes)?;
@@ -169,8 +170,8 @@ impl ProgressState {
         Some(())
     }
 
-    /// Writes what a parcel brings to where it says in this PE's heap. `None` if it makes no sense; nothing
-    /// is written then.
+    /// Writes the data of a parcel to the ranges that it lists in this PE's heap. `None` if it is invalid;
+    /// nothing is written then.
     fn scatter(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
         let (data, list) = payload.split_at(payload.len().checked_sub(8 * usize::from(words))?);
         if parcel::total_bytes(list, self.memory.region_bytes())? != data.len() {
@@ -178,7 +179,7 @@ impl ProgressState {
         }
         let (heap, mut data) = (self.memory.heap(self.my_pe()), data.as_ptr());
         for (offset_bytes, bytes) in parcel::places(list) {
-            // SAFETY: every place lies in this PE's heap, and the payload has their bytes, as was checked.
+            // SAFETY: every range lies in this PE's heap, and the payload has their bytes, as was checked.
             unsafe {
                 copy::transfer(heap.add(offset_bytes), data, bytes);
                 data = data.add(bytes);
@@ -188,7 +189,8 @@ impl ProgressState {
         Some(())
     }
 
-    /// Reads what a parcel asks for from this PE's heap, and notes the answer. `None` if it makes no sense.
+    /// Reads the ranges that a parcel lists from this PE's heap, and queues the reply. `None` if it is
+    /// invalid.
     fn gather(&self, from: Pe, words: u16, payload: &[u8], request: u32) -> Option<()> {
         let bytes = parcel::total_bytes(payload, self.memory.region_bytes())?;
         if payload.len() != 8 * usize::from(words) || bytes > self.net_endpoint().message_bytes() {
@@ -197,7 +199,8 @@ impl ProgressState {
         let mut data = vec![0; bytes];
         let (heap, mut next) = (self.memory.heap(self.my_pe()), data.as_mut_ptr());
         for (offset_bytes, bytes) in parcel::places(payload) {
-            // SAFETY: every place lies in this PE's heap, as was checked; the data have room for them all.
+            // SAFETY: every range lies in this PE's heap, as was checked; the buffer has space for all of
+            // them.
             unsafe {
                 copy::transfer(next, heap.add(offset_bytes), bytes);
                 next = next.add(bytes);
@@ -207,19 +210,19 @@ impl ProgressState {
         Some(())
     }
 
-    /// Takes the answer to an atomic. `None` if there is no such request.
+    /// Processes the reply to an atomic. `None` if there is no such request.
     fn finish_atomic(&self, request: u32, old: u64) -> Option<()> {
         let request = locked(&self.requests).take(request)?;
         let Asked::Atomic { kind, fetched } = request.what else { return None };
         if !fetched.is_null() {
-            // SAFETY: whoever made the request keeps the place of its result until it is complete.
+            // SAFETY: the caller that made the request keeps its result buffer valid until it is complete.
             unsafe { write_word(kind, old, fetched) };
         }
         self.complete(request.token, &request.endpoint);
         Some(())
     }
 
-    /// Takes the answer to a parcel. `None` if there is no such request, or it has asked for more or less.
+    /// Processes the reply to a parcel. `None` if there is no such request, or if its length differs.
     fn finish_parcel(&self, request: u32, payload: &[u8]) -> Option<()> {
         let request = locked(&self.requests).take(request)?;
         let Asked::Parcel(homes) = request.what else { return None };
@@ -228,8 +231,8 @@ impl ProgressState {
         }
         let mut data = payload.as_ptr();
         for Home { start, bytes } in homes {
-            // SAFETY: whoever made the request keeps the places of its data until it is complete; the payload
-            // has the bytes of all, as was checked.
+            // SAFETY: the caller that made the request keeps its local ranges valid until it is complete; the
+            // payload has the bytes of all of them, as was checked.
             unsafe {
                 copy::transfer(start, data, bytes);
                 data = data.add(bytes);
@@ -239,7 +242,7 @@ impl ProgressState {
         Some(())
     }
 
-    /// What another PE has done for this one is complete.
+    /// Records that an operation that another PE executed for this one is complete.
     fn complete(&self, token: Option<Token>, endpoint: &Endpoint) {
         if let Some(token) = token {
             self.completions.done(token);
@@ -247,7 +250,7 @@ impl ProgressState {
         endpoint.remove_follower();
     }
 
-    /// Starts an atomic with whoever executes it; `false` if there is no room now.
+    /// Starts an atomic at its executor; `false` if a queue is full.
     ///
     /// # Safety
     /// As `start_atomic`.
@@ -260,12 +263,12 @@ impl ProgressState {
         token: Option<Token>,
     ) -> bool {
         let status = match self.routes.executor(target.pe, atomic.kind, |kind| endpoint.executes(kind)) {
-            // SAFETY: the caller vouches for the word and the place of the result.
+            // SAFETY: the caller guarantees that the word exists and that the result may be written.
             Executor::Fabric => unsafe { endpoint.try_atomic(target, atomic, fetched, token) },
-            // SAFETY: the caller vouches for the place of the result.
+            // SAFETY: the caller guarantees that the result may be written.
             Executor::Target => return unsafe { self.try_request(endpoint, target, atomic, fetched, token) },
             Executor::Here => {
-                // SAFETY: the caller vouches for the word and the place of the result.
+                // SAFETY: the caller guarantees that the word exists and that the result may be written.
                 unsafe {
                     let old = atomic.execute(self.memory.heap(target.pe).add(target.offset_bytes));
                     if !fetched.is_null() {
@@ -281,10 +284,10 @@ impl ProgressState {
         status != Status::Again
     }
 
-    /// Asks the target for an atomic; `false` if there is no room for the message now.
+    /// Requests an atomic from the target; `false` if there is no space for the message now.
     ///
     /// # Safety
-    /// `fetched` is null, or aligned and valid for writes until the answer has come.
+    /// `fetched` is null, or aligned and valid for writes until the reply has arrived.
     pub(crate) unsafe fn try_request(
         &self,
         endpoint: &Arc<Endpoint>,
@@ -303,7 +306,7 @@ impl ProgressState {
         self.ask(target.pe, (Purpose::AtomicRequest, atomic.code()), &payload, request).is_none()
     }
 
-    /// Sends a request; hands it back if there is no room for the message now.
+    /// Sends a request; returns it if there is no space for the message now.
     fn ask(
         &self,
         pe: Pe,
@@ -321,10 +324,10 @@ impl ProgressState {
         locked(&self.requests).take(number)
     }
 
-    /// Sends a parcel, if there is room and not too many are under way: hands it back otherwise.
+    /// Sends a parcel, if there is space and not too many are outstanding; otherwise leaves it in `parcel`.
     ///
     /// # Safety
-    /// The homes of what it gathers are valid for writes until the counter has counted it as done.
+    /// The local ranges of a gather are valid for writes until the counter has counted the parcel as done.
     pub(crate) unsafe fn try_parcel(&self, pe: Pe, parcel: &mut Option<SealedParcel>) -> bool {
         if let Some(sealed) = parcel.take_if(|_| locked(&self.requests).parcels < PARCELS_MAX) {
             let SealedParcel { purpose, words, payload, request } = sealed;

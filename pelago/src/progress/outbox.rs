@@ -1,7 +1,8 @@
-//! The outbox: what this PE has to send as soon as there is room, or as soon as what it follows is complete.
+//! The outbox: the messages and operations that this PE starts when there is space for them, or when the
+//! operation that they follow is complete.
 //!
-//! Invariant: what waits here is started by progress, without a quiet. It was counted before by those who
-//! count on it. Messages to one PE leave in the order in which they came here.
+//! Invariant: progress starts the entries of the outbox, without a quiet. Each was counted before by the code
+//! that waits for it. Messages to one PE are sent in the order in which they were added.
 
 use super::ProgressState;
 use super::purpose::Purpose;
@@ -14,7 +15,7 @@ use pelago_fabric::sync::{AtomicUsize, Ordering};
 use pelago_fabric::{Atomic, Token};
 use std::sync::{Arc, Mutex};
 
-/// Something to start when there is room, or when something else is complete.
+/// An operation to be started when there is space, or when another operation is complete.
 pub(crate) enum Deferred {
     Message {
         pe: Pe,
@@ -25,12 +26,12 @@ pub(crate) enum Deferred {
         endpoint: Arc<Endpoint>,
         target: RemoteAddress,
         atomic: Atomic,
-        /// What must be complete first, until it is.
+        /// The operation that must be complete first; `None` once it is.
         after: Option<CompletionCounter>,
-        /// Counts the whole: what comes first as what is sent, this as what is done.
+        /// Counts both operations: the first one as sent, this one as done.
         token: Option<Token>,
     },
-    /// Nothing but the word, to whoever counts it as sent and done, that something is complete.
+    /// Only a notification that an operation is complete, which counts it as sent and done.
     Told {
         after: CompletionCounter,
         token: Token,
@@ -45,13 +46,13 @@ pub(crate) enum Deferred {
     },
 }
 
-/// What waits to be started.
+/// The operations that wait to be started.
 #[derive(Default)]
 pub(crate) struct Outbox {
     deferred: Mutex<Vec<Deferred>>,
-    /// How many, for those who only look.
+    /// Their number, to be read without the lock.
     count: AtomicUsize,
-    /// Held by the thread that starts what waits, so that no other one starts later messages before.
+    /// Held by the thread that starts entries, so that no other thread starts later messages first.
     flushing: Mutex<()>,
 }
 
@@ -72,7 +73,7 @@ impl Outbox {
         std::mem::take(&mut *all)
     }
 
-    /// What was added meanwhile stays behind what waits longer.
+    /// Puts entries back in front of those that were added meanwhile.
     fn put_back(&self, mut waiting: Vec<Deferred>) {
         let mut all = locked(&self.deferred);
         waiting.append(&mut all);
@@ -82,22 +83,22 @@ impl Outbox {
 }
 
 impl ProgressState {
-    /// Notes a message that is sent when there is room.
+    /// Adds a message to be sent when there is space.
     pub(crate) fn send_later(&self, pe: Pe, purpose: Purpose, header: u64, payload: Vec<u8>) {
         let header = purpose.over(header);
         self.outbox.push(Deferred::Message { pe, header, payload });
     }
 
-    /// Whether nothing waits for room any more.
+    /// Whether no message waits for space any more.
     pub(crate) fn has_sent_all(&self) -> bool {
         self.outbox.is_empty()
     }
 
-    /// Starts whatever of the outbox can be started now.
+    /// Starts all entries of the outbox that can be started now.
     pub(crate) fn flush_outbox(&self, net: &Endpoint) {
         let _flushing = locked(&self.outbox.flushing);
         let mut waiting = self.outbox.take();
-        // The PEs for which there was no room: what waits for them behind the first message stays.
+        // The PEs for which there was no space: later messages to them stay in the outbox.
         let mut is_full = Vec::new();
         waiting.retain_mut(|deferred| match deferred {
             Deferred::Message { pe, .. } if is_full.get(*pe) == Some(&true) => true,
@@ -138,7 +139,8 @@ impl ProgressState {
                     token.iter().for_each(|&token| self.completions.sent(token));
                 }
                 let (target, null) = (*target, std::ptr::null_mut());
-                // SAFETY: whoever deferred the atomic has vouched for the word; there is no result to place.
+                // SAFETY: the caller that deferred the atomic has guaranteed that the word exists; there is
+                // no result to write.
                 let is_started = unsafe { self.try_atomic(endpoint, target, atomic, null, *token) };
                 if is_started {
                     endpoint.remove_follower();
@@ -151,8 +153,8 @@ impl ProgressState {
         }
     }
 
-    /// Starts an atomic that is a message and arrives behind all puts to the same PE; `false` if it is none,
-    /// or there is no room for it now. The counter counts it, if it is started.
+    /// Starts an atomic that is a message and is delivered after all earlier puts to the same PE; `false` if
+    /// it is not such a message, or if there is no space for it now. The counter counts it if it is started.
     ///
     /// # Safety
     /// The word lies in the heap, aligned.
@@ -174,7 +176,7 @@ impl ProgressState {
         if let Some(counter) = counter {
             counter.begin(false);
         }
-        // SAFETY: the caller vouches for the word; there is no result to place.
+        // SAFETY: the caller guarantees that the word exists; there is no result to write.
         let is_started = unsafe { self.try_request(endpoint, target, atomic, null, token) };
         if let (false, Some(counter)) = (is_started, counter) {
             counter.done_at_once(false);

@@ -1,6 +1,6 @@
 //! The purposes of the runtime's messages.
 
-/// What a message is for: the upper byte of its header.
+/// The purpose of a message: the upper byte of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Purpose {
@@ -11,22 +11,22 @@ pub(crate) enum Purpose {
     ParcelAnswer = 5,
     /// An active message: see `am`.
     Active = 6,
-    /// How many active messages of this PE were executed?
+    /// Asks how many active messages of the sender were executed.
     ActiveAsk = 7,
-    /// So many.
+    /// The reply to `ActiveAsk`: the number of executed messages.
     ActiveTold = 8,
-    /// The data that came with one are in their place.
+    /// The data of a long active message have been delivered.
     ActivePlaced = 9,
-    /// PEs have come to a point: see `message barrier`.
+    /// PEs have reached a point: see `message_barrier`.
     MessageBarrier = 10,
-    /// A PE waits in vain for this one, which has left: see `departure`.
+    /// The sender waits for the receiver, which has left: see `departure`.
     Missed = 11,
     /// The last error of the sender, which has left.
     LastError = 12,
 }
 
 impl Purpose {
-    /// A header of 56 bits, for this purpose.
+    /// Adds this purpose to a header of 56 bits.
     pub(crate) fn over(self, header: u64) -> u64 {
         (self as u64) << 56 | header
     }

@@ -1,27 +1,28 @@
-//! What other PEs' processors do for this one, until their answers come.
+//! The requests that other PEs' processors execute for this PE, until their replies arrive.
 
 use crate::endpoint::Endpoint;
 use crate::endpoint::parcel::Home;
 use pelago_fabric::{AtomicKind, Token};
 use std::sync::Arc;
 
-/// What another PE's processor does for this one.
+/// A request that another PE's processor executes for this PE.
 pub(super) struct Request {
     pub(super) what: Asked,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) token: Option<Token>,
 }
 
-/// What to do with the answer.
+/// The operation requested, which decides what happens with the reply.
 pub(super) enum Asked {
-    /// An atomic; its old value goes there, unless that is null.
+    /// An atomic; its old value is written to `fetched`, unless that is null.
     Atomic { kind: AtomicKind, fetched: *mut u8 },
-    /// A parcel; what was gathered goes to these places, one after the other. None for a scattered one.
+    /// A parcel; gathered data are written to these ranges, one after the other. There are none for a
+    /// scatter.
     Parcel(Vec<Home>),
 }
 
-// SAFETY: `fetched` is written once, when the answer comes; whoever made the request keeps it valid till
-// then.
+// SAFETY: `fetched` is written once, when the reply arrives; the caller that made the request keeps it valid
+// until then.
 unsafe impl Send for Request {}
 
 impl Request {
@@ -30,12 +31,12 @@ impl Request {
     }
 }
 
-/// The requests that wait for their answers, by number.
+/// The requests that wait for their replies, by number.
 #[derive(Default)]
 pub(super) struct Requests {
     slots: Vec<Option<Request>>,
     free: Vec<u32>,
-    /// How many of them are for parcels.
+    /// The number of parcels among them.
     pub(super) parcels: usize,
 }
 
@@ -50,7 +51,7 @@ impl Requests {
         number
     }
 
-    /// The request of that number, if there is one.
+    /// Removes and returns the request with a number, if there is one.
     pub(super) fn take(&mut self, number: u32) -> Option<Request> {
         let request = self.slots.get_mut(number as usize)?.take()?;
         self.parcels -= usize::from(request.is_for_parcel());

@@ -1,9 +1,9 @@
-//! The watch over PEs of other nodes, which nobody else keeps: a PE that waits for long asks the others, one
-//! after the other, whether they are still there.
+//! Liveness of the PEs of other nodes, which no launcher observes: a PE that waits for long checks the
+//! others, one after the other.
 //!
-//! Invariant: a question is a get of one word of the other's memory, which its network card or its provider's
-//! own progress answers while that PE computes: no answer in time (`PELAGO_PEER_TIMEOUT`) is a host or a
-//! network that is gone. There is one question at a time; who does not wait, asks nothing.
+//! Invariant: a check is a get of one word of the other PE's memory, which its network card or its provider's
+//! own progress serves while that PE computes. If the get does not complete in time (`PELAGO_PEER_TIMEOUT`),
+//! the host or the network is down. There is one check at a time, and a PE that does not wait makes none.
 
 use crate::Pe;
 use crate::base::awaited::Awaited;
@@ -17,22 +17,22 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long a PE waits before it begins to ask, and between two questions.
+/// The time that a PE waits before its first check, and between two checks.
 const TIME_BEFORE_ASKING: Duration = Duration::from_secs(1);
 
-/// What is known of PEs of other nodes.
+/// The state of the checks of PEs of other nodes.
 pub(crate) struct Watch {
-    /// How long an answer may take; `None` if nobody is to ask.
+    /// The time within which a check must complete; `None` if there are no checks.
     limit: Option<Duration>,
     inner: Mutex<Inner>,
-    /// Where the answer goes: here as long as the world, as the fabric may write it at any time.
+    /// The target of the get. It lives as long as the world, because the fabric may write it at any time.
     answer: Box<AtomicU64>,
 }
 
 struct Inner {
     question: Option<Question>,
     next_at: Instant,
-    /// Whom to ask where nobody in particular is waited for.
+    /// The next PE to check if the wait is not for a particular PE.
     turn: Pe,
 }
 
@@ -48,7 +48,7 @@ impl Watch {
         Watch { limit, inner: Mutex::new(inner), answer: Box::default() }
     }
 
-    /// Looks after the PEs of other nodes, in a wait that began at `since`.
+    /// Checks the PEs of other nodes, in a wait that began at `since`.
     #[cold]
     #[track_caller]
     pub(crate) fn look(&self, job: &Job, net: &Endpoint, awaited: Awaited, since: Instant) {
@@ -77,12 +77,12 @@ impl Watch {
         }
     }
 
-    /// Asks a PE; `None` if the fabric has no room now.
+    /// Starts a check of a PE; `None` if the fabric's queue is full.
     fn ask_whether_there(&self, job: &Job, net: &Endpoint, pe: Pe) -> Option<Question> {
         let target = RemoteAddress { operation: "watch", pe, offset_bytes: Memory::STANDING_OFFSET_BYTES };
         let counter = job.completions.open();
-        // SAFETY: the word lies at the start of every heap. The place of the answer lives as long as the
-        // world, whose endpoints are shut first.
+        // SAFETY: the word lies at the start of every heap. The target of the get lives as long as the world,
+        // whose endpoints are shut first.
         let is_asked = unsafe { net.try_get(target, self.answer.as_ptr(), 1, &counter) };
         if !is_asked {
             job.completions.release(counter);
@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-/// The PE that a wait is for, if it is on another node, or the next of those.
+/// The PE that a wait is for, if it is on another node, or else the next PE of another node.
 fn whom_to_ask(job: &Job, awaited: Awaited, turn: &mut Pe) -> Option<Pe> {
     let is_far = |pe: &Pe| job.memory.block(*pe).is_none() && job.routes.to(*pe) == Route::Net;
     if let Some(pe) = awaited.pe().filter(is_far) {

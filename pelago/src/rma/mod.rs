@@ -1,4 +1,4 @@
-//! One-sided operations over the net, for all that stand above.
+//! One-sided operations over the network, for the layers above.
 
 pub(crate) mod order;
 pub(crate) mod remote;

@@ -1,30 +1,31 @@
-//! Fence and quiet over the net: the completion of what was started there.
+//! Fence and quiet over the network: the completion of the operations that were started there.
 
 use crate::wait::engine::Engine;
 use pelago_fabric::sync::{Ordering, fence};
 
 impl Engine {
-    /// Completes all operations of the PE but those of contexts: see [`World::quiet`](crate::World::quiet).
+    /// Completes all operations of the PE except those of contexts: see
+    /// [`World::quiet`](crate::World::quiet).
     #[inline]
     #[track_caller]
     pub(crate) fn quiet(&self) {
-        // SYNC POINT put-order: releases earlier puts to whoever acquires a later one by `Local::wait_until`.
-        // The full fence also keeps later loads behind earlier stores.
+        // SYNC POINT put-order: releases earlier puts to a PE that acquires a later one by
+        // `Local::wait_until`. The full fence also keeps later loads behind earlier stores.
         fence(Ordering::SeqCst);
         if self.outstanding.is_needed() {
             self.quiet_outstanding();
         }
     }
 
-    /// Over the net nothing is known of the order of operations that are under way, so that a fence is a
-    /// quiet as well.
+    /// The order of outstanding operations over the network is not known, so a fence is a quiet as well.
     #[cold]
     #[inline(never)]
     #[track_caller]
     pub(crate) fn quiet_outstanding(&self) {
         if let Some(net) = self.net.as_ref().filter(|_| self.outstanding.is_unquiet()) {
             net.quiet(self);
-            // SYNC POINT put-order: what progress has executed here comes before what follows.
+            // SYNC POINT put-order: orders the operations that progress has executed here before those that
+            // follow.
             fence(Ordering::SeqCst);
         }
         self.ring_sleepers_for_data();

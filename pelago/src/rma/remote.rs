@@ -1,5 +1,5 @@
-//! What another PE's processor does: atomics that the fabric does not execute, scattered data in parcels; and
-//! what is sent when something else is complete.
+//! Operations that another PE's processor executes: atomics that the fabric does not execute, and parcels of
+//! scattered data. Also operations that are sent when another operation is complete.
 
 use crate::Pe;
 use crate::endpoint::completion_counter::CompletionCounter;
@@ -12,12 +12,12 @@ use pelago_fabric::Atomic;
 use std::sync::Arc;
 
 impl Engine {
-    /// Sends a parcel, when there is room and not too many are under way. The counter counts it until the
-    /// answer has come; what it carries is free when the call returns.
+    /// Sends a parcel, when there is space and not too many are outstanding. The counter counts it until the
+    /// reply has arrived; the source of the data may be reused when the call returns.
     ///
     /// # Safety
-    /// What the parcel scatters or gathers lies in the heap. The homes of what it gathers are valid for
-    /// writes until the counter has counted it as done.
+    /// The remote ranges of the parcel lie in the heap. The local ranges of a gather are valid for writes
+    /// until the counter has counted the parcel as done.
     #[track_caller]
     pub(crate) unsafe fn send_parcel(
         &self,
@@ -30,9 +30,9 @@ impl Engine {
         counter.begin(false);
         self.tally.add(|counts| counts.parcels += 1);
         let mut sealed = Some(SealedParcel::new(parcel, endpoint, counter.token()));
-        // SAFETY: the caller vouches for the homes of what it gathers.
+        // SAFETY: the caller guarantees that the local ranges of a gather are valid for writes.
         self.wait(target.room(), || unsafe { self.try_parcel(target.pe, &mut sealed) });
-        // A loop of parcels must see what others ask for in between.
+        // A loop that sends parcels must serve the requests of others in between.
         self.progress();
     }
 
@@ -54,15 +54,16 @@ impl Engine {
             counter.begin(false);
         }
         let token = counter.map(CompletionCounter::token);
-        // SAFETY: the caller vouches for the word and the place of the result.
+        // SAFETY: the caller guarantees that the word exists and that the result may be written.
         self.wait(target.room(), || unsafe { self.try_atomic(endpoint, target, atomic, fetched, token) });
-        // A loop of atomics on the own memory must see what others ask for in between.
+        // A loop of atomics on the own memory must serve the requests of others in between.
         self.progress();
     }
 
-    /// Starts an atomic that fetches nothing behind a put to the same PE, which `after` counts: at once, if
-    /// it is a message that arrives behind the put, else when that is complete. Its endpoint is quiet only
-    /// after it; `counter` counts both, `after` as sent.
+    /// Starts an atomic that fetches nothing after a put to the same PE, which `after` counts. It starts at
+    /// once if it is a message that is delivered after the put, or else when the put is complete. Its
+    /// endpoint is not quiet before the atomic is complete. `counter` counts both: the put as sent, and the
+    /// atomic as done.
     ///
     /// # Safety
     /// The word lies in the heap, aligned.
@@ -78,7 +79,7 @@ impl Engine {
         if let Some(counter) = counter {
             counter.begin(true);
         }
-        // SAFETY: the caller vouches for the word; there is no result to place.
+        // SAFETY: the caller guarantees that the word exists; there is no result to write.
         let outcome = match unsafe { self.try_signal_behind(endpoint, target, &atomic, counter) } {
             true => token.map(|token| Deferred::Told { after: after.clone(), token }),
             false => {
@@ -94,8 +95,8 @@ impl Engine {
         self.progress();
     }
 
-    /// Sends an active message as soon as its data are complete: `counter` counts these as sent, and the
-    /// message as done when it is on its way.
+    /// Sends an active message as soon as its data are complete: `counter` counts the data as sent, and the
+    /// message as done when the provider has accepted it.
     pub(crate) fn send_active_after(
         &self,
         data: CompletionCounter,
@@ -108,7 +109,7 @@ impl Engine {
         self.progress();
     }
 
-    /// Completes everything that this PE has started, on contexts as well.
+    /// Completes all operations that this PE has started, including those of contexts.
     #[track_caller]
     pub(crate) fn quiet_all(&self) {
         if let Some(net) = &self.net {

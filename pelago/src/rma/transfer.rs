@@ -1,5 +1,5 @@
-//! Puts, gets and quiet over the net: an operation is started as soon as the endpoint has room for it, and
-//! what must be complete is waited for.
+//! Puts, gets and quiet over the network: an operation is started as soon as the endpoint has space for it,
+//! and blocking calls wait for completion.
 
 use crate::Pe;
 use crate::base::awaited::Awaited;
@@ -10,17 +10,18 @@ use pelago_fabric::inject::{Left, Noted, Unfinished};
 use pelago_fabric::sync::Ordering;
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Get, Net, Provider, Put, Signal, Status};
 
-/// Looks whether all is complete before a wait for quiet, each about a round of the provider's progress.
+/// The number of checks for completion before a wait for quiet. Each takes about a round of the provider's
+/// progress.
 const LOOKS_FOR_QUIET: u32 = 32;
-/// Of those, one in so many takes what has arrived.
+/// One in this many of those checks also processes received messages.
 const LOOKS_PER_SERVICE: u32 = 8;
 
 impl Endpoint {
-    /// Starts a put. Without a counter the source is reusable at return, else when the counter has counted it
-    /// as sent.
+    /// Starts a put. Without a counter the source may be reused at return, else when the counter has counted
+    /// the put as sent.
     ///
     /// # Safety
-    /// The range lies in the heap. `source` is valid for reads for as long as said above.
+    /// The range lies in the heap. `source` is valid for reads until it may be reused.
     #[track_caller]
     pub(crate) unsafe fn put(
         &self,
@@ -32,10 +33,12 @@ impl Endpoint {
     ) {
         let Some(counter) = counter else {
             if self.injects(bytes) {
-                // SAFETY: the caller has promised source and range.
+                // SAFETY: the caller has promised that the source is valid for reads and the range lies in
+                // the heap.
                 return unsafe { self.put_injected(engine, target, source, bytes) };
             }
-            // SAFETY: the caller has promised the range, and `track` does not return before it is sent.
+            // SAFETY: the caller has promised that the range lies in the heap, and `track` does not return
+            // before the put is sent.
             return engine.track((target.operation, target.pe), CompletionCounter::is_sent, |own| unsafe {
                 self.put(engine, target, source, bytes, Some(own));
             });
@@ -47,7 +50,8 @@ impl Endpoint {
             let announces_sent = piece > self.limits.inject_bytes;
             counter.begin(announces_sent);
             let status = self.issue(engine, target, |net| {
-                // SAFETY: the caller has promised source and range.
+                // SAFETY: the caller has promised that the source is valid for reads and the range lies in
+                // the heap.
                 unsafe {
                     let (source, completion) = (source.add(skipped), Completion::Tracked(counter.token()));
                     net.put(Put {
@@ -65,12 +69,11 @@ impl Endpoint {
         }
     }
 
-    /// Starts a put that signals. With a counter the source is reusable when it has counted the put as sent,
-    /// else when the endpoint is quiet.
+    /// Starts a put that signals. With a counter the source may be reused when the counter has counted the
+    /// put as sent, else when the endpoint is quiet.
     ///
     /// # Safety
-    /// Range and word lie in the heap, the word aligned. `source` is valid for reads for as long as said
-    /// above.
+    /// Range and word lie in the heap, the word aligned. `source` is valid for reads until it may be reused.
     #[track_caller]
     pub(crate) unsafe fn put_signal(
         &self,
@@ -89,7 +92,8 @@ impl Endpoint {
         let completion = counter.map(CompletionCounter::token).into();
         let put = short_put(target, source, bytes, completion);
         let signal = Signal { word: word.remote(0), atomic };
-        // SAFETY: the caller has promised source, range and word.
+        // SAFETY: the caller has promised that the source is valid for reads and that range and word lie in
+        // the heap.
         let status = self.issue(engine, target, |net| unsafe { net.put_signal(put, signal) });
         if let (Status::Done, Some(counter)) = (status, counter) {
             counter.done_at_once(announces_sent);
@@ -106,12 +110,12 @@ impl Endpoint {
             (word, std::ptr::dangling(), 0),
             Atomic { kind: AtomicKind::U64, op: AtomicOp::Set, operand: value, compare: 0 },
         );
-        // SAFETY: the caller has promised the word, and a put of nothing reads nothing.
+        // SAFETY: the caller has promised that the word lies in the heap, and an empty put reads nothing.
         unsafe { self.put_message_signal(engine, nothing, (word, set)) };
     }
 
-    /// Puts a message of the runtime that its receiver waits for. A quiet that finds nothing else under way
-    /// does not wait for it, if the provider injects or signals.
+    /// Puts a message of the runtime that its receiver waits for. If the provider injects or signals, a quiet
+    /// that finds no other operation outstanding does not wait for it.
     ///
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads.
@@ -123,18 +127,19 @@ impl Endpoint {
         source: *const u8,
         bytes: usize,
     ) {
-        // SAFETY: the caller has promised source and range.
+        // SAFETY: the caller has promised that the source is valid for reads and the range lies in the heap.
         if unsafe { self.injector.put_message(target.pe, target.offset_bytes, source, bytes) } {
             return;
         }
         if !self.signals(bytes) || !self.injects(bytes) {
-            // SAFETY: the caller has promised source and range.
+            // SAFETY: the caller has promised that the source is valid for reads and the range lies in the
+            // heap.
             return unsafe { self.put(engine, target, source, bytes, None) };
         }
         self.admit(engine, target);
         engine.tally.add(|counts| counts.net_puts += 1);
         let put = short_put(target, source, bytes, Completion::Unreported);
-        // SAFETY: the caller has promised source and range.
+        // SAFETY: the caller has promised that the source is valid for reads and the range lies in the heap.
         let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
     }
 
@@ -154,17 +159,18 @@ impl Endpoint {
         engine.tally.add(|counts| counts.net_puts += 1);
         let put = short_put(target, source, bytes, Completion::Unreported);
         let signal = Signal { word: word.remote(0), atomic };
-        // SAFETY: the caller has promised source, range and word.
+        // SAFETY: the caller has promised that the source is valid for reads and that range and word lie in
+        // the heap.
         let _ = self.issue(engine, target, |net| unsafe { net.put_signal(put, signal) });
     }
 
-    /// Starts a put whose source is free as soon as the provider has accepted it: only quiet knows when it is
-    /// complete.
+    /// Starts a put whose source may be reused as soon as the provider has accepted it: only quiet observes
+    /// its completion.
     ///
     /// # Safety
     /// The range lies in the heap. `source` is valid for reads.
     unsafe fn put_injected(&self, engine: &Engine, target: RemoteAddress, source: *const u8, bytes: usize) {
-        // SAFETY: the caller has promised source and range.
+        // SAFETY: the caller has promised that the source is valid for reads and the range lies in the heap.
         if bytes == 0 || unsafe { self.injector.put(target.pe, target.offset_bytes, source, bytes) } {
             return;
         }
@@ -172,14 +178,14 @@ impl Endpoint {
         self.started(&self.puts);
         engine.tally.add(|counts| counts.net_puts += 1);
         let put = short_put(target, source, bytes, Completion::Counted);
-        // SAFETY: the caller has promised source and range.
+        // SAFETY: the caller has promised that the source is valid for reads and the range lies in the heap.
         let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
     }
 
-    /// Brings a get to its end that was injected and is not there at once.
+    /// Finishes an injected get that was not complete at once.
     ///
     /// # Safety
-    /// As it was injected; `into` and its length are those of then.
+    /// The promises of the injected get still hold; `into` and `bytes` are the same.
     #[cold]
     #[track_caller]
     pub(crate) unsafe fn finish_get(&self, engine: &Engine, get: Unfinished, into: *mut u8, bytes: usize) {
@@ -187,17 +193,18 @@ impl Endpoint {
         match left {
             Left::Service => engine.progress(),
             Left::Quiet => self.quiet(engine),
-            // SAFETY: the caller has promised range and place; without a counter it is complete at return.
+            // SAFETY: the caller has promised that the range lies in the heap and `into` is valid for writes.
+            // Without a counter the get is complete at return.
             Left::All => unsafe {
                 self.get(engine, RemoteAddress { operation: "get", pe, offset_bytes }, into, bytes, None);
             },
         }
     }
 
-    /// Injects a get, if it can be; if so, it is complete at return.
+    /// Injects a get if possible, and returns whether it did. An injected get is complete at return.
     ///
     /// # Safety
-    /// The range lies in the heap, and the PE is reached over the net. `into` is valid for writes. This
+    /// The range lies in the heap, and the route to the PE is the network. `into` is valid for writes. This
     /// thread may wait.
     #[track_caller]
     pub(crate) unsafe fn inject_get(
@@ -207,11 +214,11 @@ impl Endpoint {
         from: (Pe, usize),
         (into, bytes): (*mut u8, usize),
     ) -> bool {
-        // SAFETY: these are what it was injected with.
+        // SAFETY: these are the arguments of the injected get.
         let finish = |get| unsafe { self.finish_get(engine, get, into, bytes) };
-        // SAFETY: the caller has promised all of it.
+        // SAFETY: the caller has promised the same that `get_noted` requires.
         let get = || unsafe { injector.get_noted(from, (into, bytes), finish) };
-        // Nothing but gets was started since the last one: if these are complete, this one is alone.
+        // Only gets were started since the last one: if these are complete, this one is alone.
         match get() {
             Noted::NotMarkedAnew => self.is_quiet() && get() == Noted::Here,
             noted => noted == Noted::Here,
@@ -232,7 +239,8 @@ impl Endpoint {
         counter: Option<&CompletionCounter>,
     ) {
         let Some(counter) = counter else {
-            // SAFETY: the caller has promised the range, and `track` does not return before it is complete.
+            // SAFETY: the caller has promised that the range lies in the heap, and `track` does not return
+            // before the get is complete.
             return engine.track((source.operation, source.pe), CompletionCounter::is_done, |own| unsafe {
                 self.get(engine, source, into, bytes, Some(own));
             });
@@ -243,7 +251,8 @@ impl Endpoint {
             engine.tally.add(|counts| counts.net_gets += 1);
             counter.begin(false);
             let status = self.issue(engine, source, |net| {
-                // SAFETY: the caller has promised the range and the place of the data.
+                // SAFETY: the caller has promised that the range lies in the heap and `into` is valid for
+                // writes.
                 unsafe {
                     let (target, completion) = (into.add(skipped), Completion::Tracked(counter.token()));
                     net.get(Get {
@@ -261,8 +270,8 @@ impl Endpoint {
         }
     }
 
-    /// Completes everything that was started here. Other threads start nothing meanwhile, so that a stream of
-    /// operations cannot keep this one waiting for ever.
+    /// Completes all operations that were started here. Other threads start no operation meanwhile, so that a
+    /// stream of operations cannot delay this call for ever.
     #[track_caller]
     pub(crate) fn quiet(&self, engine: &Engine) {
         let _counted = self.waiting();
@@ -274,12 +283,12 @@ impl Endpoint {
             engine.progress();
             engine.wait(Awaited::Quiet, || self.is_quiet());
         }
-        // The last look has left it closed.
+        // The last check has left the injector closed.
         self.injector.stop().leave_open(!self.is_quieting());
     }
 
-    /// Looks for a while whether a net that moves by itself is quiet. Other PEs are served meanwhile, also by
-    /// who is quiet again and again after a few looks.
+    /// Checks for a short time whether a network that makes progress by itself is quiet. Other PEs are served
+    /// meanwhile, also by a PE whose repeated calls of quiet each succeed after a few checks.
     #[track_caller]
     fn is_soon_quiet(&self, engine: &Engine) -> bool {
         self.moves_by_itself()
@@ -291,7 +300,7 @@ impl Endpoint {
             })
     }
 
-    /// Lets a new operation in, when no other thread waits for quiet.
+    /// Admits a new operation, once no other thread waits for quiet.
     #[track_caller]
     pub(crate) fn admit(&self, engine: &Engine, target: RemoteAddress) {
         let is_admitted = || !self.is_quieting();
@@ -300,7 +309,7 @@ impl Endpoint {
         }
     }
 
-    /// Calls the provider until it accepts. The one place where `Again` of a transfer is answered.
+    /// Calls the provider until it accepts. This is the only function that handles `Again` of a transfer.
     #[track_caller]
     fn issue(&self, engine: &Engine, target: RemoteAddress, mut call: impl FnMut(&Net) -> Status) -> Status {
         let mut status = self.call(&mut call);
@@ -315,8 +324,8 @@ impl Endpoint {
 }
 
 impl Engine {
-    /// Starts operations with a counter of their own and waits until it says that it is enough: that they are
-    /// sent, or that they are done.
+    /// Starts operations with a new counter and waits until they are sent, or until they are done, as
+    /// `is_enough` decides.
     #[track_caller]
     pub(crate) fn track(
         &self,
@@ -336,8 +345,8 @@ fn short_put(target: RemoteAddress, source: *const u8, bytes: usize, completion:
     Put { pe: target.pe, target: target.remote(0), source, bytes, completion }
 }
 
-/// A transfer cut into pieces of at most `limit` bytes: where each begins, and its length. A transfer of
-/// nothing has no pieces.
+/// A transfer cut into pieces of at most `limit` bytes: the start and the length of each. An empty transfer
+/// has no pieces.
 fn pieces(bytes: usize, limit: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..bytes).step_by(limit).map(move |start| (start, limit.min(bytes - start)))
 }

@@ -1,13 +1,14 @@
 //! Blocks of any number of dimensions: faces and boxes of a grid, and transpositions.
 //!
-//! Invariant: dimensions that lie one after the other on both sides are one run, whatever the order in which
-//! they are given; of the others the last is gone through by the strided loop, the rest around it.
+//! Invariant: dimensions that are contiguous on both sides form one run, regardless of the order in which
+//! they are given. Of the other dimensions, the strided loop iterates over the last one, and outer loops
+//! iterate over the rest.
 
 use super::strided::Strided;
 use super::{Run, Runs};
 
-/// One dimension of a block: how often, and how far it is from one time to the next on either side, in
-/// elements. A block of 3 dimensions has three of them, in any order; the last one is gone through first.
+/// One dimension of a block: the number of elements, or of smaller blocks, along it, and their stride on each
+/// side, in elements. A block of 3 dimensions has three of these, in any order; the last one varies fastest.
 ///
 /// ```
 /// use pelago::Dimension;
@@ -29,27 +30,28 @@ use super::{Run, Runs};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// How often.
+    /// Number of elements, or of smaller blocks, along this dimension.
     pub count: usize,
-    /// Elements from one time to the next in the symmetric array.
+    /// Stride along this dimension in the symmetric array, in elements.
     pub array_stride: usize,
-    /// Elements from one time to the next in the slice.
+    /// Stride along this dimension in the slice, in elements.
     pub slice_stride: usize,
 }
 
-/// A block as it is gone through. Dimensions that count once are left out; of the others there are fewer than
-/// 64, as twice as many elements for each one exceed the address space.
+/// A block in the form in which it is iterated over. Dimensions with a count of 1 are left out. There are
+/// fewer than 64 others, because each at least doubles the number of elements, and more would exceed the
+/// address space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid<'d> {
     dimensions: &'d [Dimension],
-    /// A bit for each dimension that counts more than once: whether it is part of `inner`.
+    /// A bit for each dimension with a count above 1: whether it is part of `inner`.
     is_inner: u64,
     inner: Strided,
     elements: usize,
 }
 
 impl<'d> Grid<'d> {
-    /// `None` if no address space has so many elements.
+    /// `None` if the number of elements exceeds the address space.
     pub(crate) fn new(dimensions: &'d [Dimension]) -> Option<Grid<'d>> {
         let product = dimensions.iter().try_fold(1usize, |product, d| product.checked_mul(d.count));
         let elements = match product {
@@ -88,14 +90,15 @@ impl<'d> Grid<'d> {
         Some(dimension)
     }
 
-    /// Calls for each round of the inner loop: where it begins in the array and in the slice.
+    /// Calls `visit` for each execution of the inner loop, with its first index in the array and in the
+    /// slice.
     pub(crate) fn each_inner(&self, mut visit: impl FnMut(usize, usize)) {
         if self.elements > 0 {
             self.go_around(self.dimensions, 1, (0, 0), &mut visit);
         }
     }
 
-    /// Goes around the dimensions from this one on, which has this bit if it counts more than once.
+    /// Iterates over the dimensions from this one on, which has this bit if its count is above 1.
     fn go_around(
         &self,
         mut dimensions: &[Dimension],
@@ -128,15 +131,15 @@ impl<'d> Grid<'d> {
         self.elements
     }
 
-    /// Its dimensions besides the block that is contiguous on both sides.
+    /// Its dimensions, without those of the block that is contiguous on both sides.
     fn dimensions(&self) -> impl Iterator<Item = Dimension> + use<'d> {
         let Strided { count, array_stride, slice_stride, .. } = self.inner;
         let inner = Dimension { count, array_stride, slice_stride };
         self.outer().map(|(_, dimension)| *dimension).chain([inner])
     }
 
-    /// Elements from the first to the last on the side that has this stride; `None` if there cannot be so
-    /// many.
+    /// Elements from the first to the last on the side that has this stride; `None` if their number exceeds
+    /// the address space.
     pub(crate) fn span(&self, stride: fn(&Dimension) -> usize) -> Option<usize> {
         match self.elements {
             0 => Some(0),
@@ -146,15 +149,15 @@ impl<'d> Grid<'d> {
         }
     }
 
-    /// Whether elements surely overlap on the side of this span. That a block which is not found here has no
-    /// overlap is not said.
+    /// Whether elements certainly overlap on the side of this span. A `false` does not prove that no elements
+    /// overlap.
     pub(crate) fn overlaps(&self, span: Option<usize>, stride: fn(&Dimension) -> usize) -> bool {
         let stands_still = || self.dimensions().any(|d| d.count > 1 && stride(&d) == 0);
         span.is_some_and(|span| self.elements > span) || self.elements > 0 && stands_still()
     }
 }
 
-/// A block that was checked: where it begins in the array and here.
+/// A block that was checked, with its start in the array and in the slice.
 pub(crate) struct GridAt<'g, T> {
     pub(crate) grid: &'g Grid<'g>,
     pub(crate) index: usize,

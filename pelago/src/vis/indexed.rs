@@ -13,8 +13,8 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::signal_op::SignalOp;
 use crate::endpoint::completion_counter::CompletionCounter;
 
-/// Which elements an indexed put or get moves: a block of `block` elements for each of the indices in the
-/// array. In the slice the blocks lie one after the other, unless there are positions.
+/// The elements that an indexed put or get moves: a block of `block` elements at each of the indices in the
+/// array. In the slice the blocks lie one after the other, unless positions are given.
 ///
 /// ```
 /// use pelago::Indexed;
@@ -32,10 +32,10 @@ use crate::endpoint::completion_counter::CompletionCounter;
 pub struct Indexed<'a> {
     /// Elements of a block; at least 1.
     pub block: usize,
-    /// Where each block begins in the symmetric array.
+    /// The index of the first element of each block in the symmetric array.
     pub indices: &'a [usize],
-    /// Where each block begins in the slice, as many as there are indices; one after the other if `None`, and
-    /// then the slice has the length of all blocks.
+    /// The position of the first element of each block in the slice, one for each index. If `None`, the
+    /// blocks lie one after the other, and the slice has the length of all blocks.
     pub positions: Option<&'a [usize]>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Indexed<'a> {
     }
 }
 
-/// A list that was checked, and the start of the slice.
+/// A list that was checked, with the start of the slice.
 struct IndexedAt<'i, T> {
     indexed: &'i Indexed<'i>,
     start: *mut T,
@@ -80,9 +80,9 @@ impl<T> Runs<T> for IndexedAt<'_, T> {
 }
 
 impl<T: Element> View<'_, T> {
-    /// Puts blocks of the source to a list of places on `pe`; see [`Indexed`]. The source may be reused at
+    /// Puts blocks of the source to a list of indices on `pe`; see [`Indexed`]. The source may be reused at
     /// return; the put is complete at the target after [`quiet`](crate::World::quiet) or a barrier. It counts
-    /// as one put. Where blocks overlap in the array, it is unspecified which of them stays.
+    /// as one put. Where blocks overlap in the array, it is unspecified whose elements remain.
     ///
     /// # Errors
     /// If there is no such PE, blocks have no elements, lengths differ, or a block lies outside the array or
@@ -92,22 +92,23 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_list(("put_indexed", pe), source, indexed, None, None) }
     }
 
-    /// Gets the blocks of a list of places on `pe`; see [`Indexed`]. The data are there at return. It counts
-    /// as one get. Where blocks overlap in the target, it is unspecified which of them stays.
+    /// Gets the blocks of a list of indices on `pe`; see [`Indexed`]. The get is complete at return. It
+    /// counts as one get. Where blocks overlap in the target, it is unspecified whose elements remain.
     ///
     /// # Errors
     /// If there is no such PE, blocks have no elements, lengths differ, or a block lies outside the array or
     /// the target; nothing is read then.
     pub fn get_indexed(&self, pe: Pe, target: &mut [T], indexed: &Indexed<'_>) -> Result<()> {
-        // SAFETY: without a counter the data are there when the call returns.
+        // SAFETY: without a counter the get is complete when the call returns.
         unsafe { self.get_list(("get_indexed", pe), target, indexed, None) }
     }
 
-    /// Puts as [`put_indexed`](View::put_indexed) and then signals, as [`put_signal`](View::put_signal): who
-    /// sees the signal sees all of the data.
+    /// Puts as [`put_indexed`](View::put_indexed) and then signals, as [`put_signal`](View::put_signal): a PE
+    /// that sees the signal sees all of the data.
     ///
     /// # Errors
-    /// As [`put_indexed`](View::put_indexed), and if there is no such signal, or it belongs to another world.
+    /// As [`put_indexed`](View::put_indexed), and if the signal's element does not exist or its array belongs
+    /// to another world.
     pub fn put_indexed_signal(
         &self,
         pe: Pe,
@@ -122,8 +123,8 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_list(("put_indexed_signal", pe), source, indexed, signal, None) }
     }
 
-    /// Starts an indexed put whose source the operation owns until it is done with it, as
-    /// [`put_nb`](View::put_nb). The lists are free at return.
+    /// Starts an indexed put that owns its source, as [`put_nb`](View::put_nb). The lists may be reused at
+    /// return.
     ///
     /// # Errors
     /// As [`put_indexed`](View::put_indexed).
@@ -134,8 +135,8 @@ impl<T: Element> View<'_, T> {
         })
     }
 
-    /// Starts an indexed get into a buffer that the operation owns until it is complete, as
-    /// [`get_nb`](View::get_nb). The lists are free at return.
+    /// Starts an indexed get that owns its target, as [`get_nb`](View::get_nb). The lists may be reused at
+    /// return.
     ///
     /// # Errors
     /// As [`get_indexed`](View::get_indexed).
@@ -146,11 +147,11 @@ impl<T: Element> View<'_, T> {
         })
     }
 
-    /// An indexed put, with all checks.
+    /// Starts an indexed put, with all checks.
     ///
     /// # Safety
-    /// The source stays as it is until the counter has counted it as sent, or until the call returns if there
-    /// is none.
+    /// The source stays unchanged until the counter has counted the put as sent, or until the call returns if
+    /// there is no counter.
     pub(crate) unsafe fn put_list(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -169,16 +170,16 @@ impl<T: Element> View<'_, T> {
             runs.each(|run| unsafe { part.store(run.index, *run.start) });
             return Ok(());
         }
-        // SAFETY: everything was checked; the caller vouches for the source.
+        // SAFETY: all indices were checked; the caller guarantees that the source stays unchanged.
         unsafe { self.put_runs((operation, pe), &runs, signal, counter) };
         Ok(())
     }
 
-    /// An indexed get, with all checks.
+    /// Starts an indexed get, with all checks.
     ///
     /// # Safety
-    /// Nobody touches the target until the counter has counted it as done, or until the call returns if there
-    /// is none.
+    /// No other code accesses the target until the counter has counted the get as done, or until the call
+    /// returns if there is no counter.
     pub(crate) unsafe fn get_list(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -196,7 +197,7 @@ impl<T: Element> View<'_, T> {
             runs.each(|run| unsafe { *run.start = part.load(run.index) });
             return Ok(());
         }
-        // SAFETY: everything was checked; the caller vouches for the target.
+        // SAFETY: all indices were checked; the caller guarantees that no other code accesses the target.
         unsafe { self.get_runs((operation, pe), &runs, counter) };
         Ok(())
     }

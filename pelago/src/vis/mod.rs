@@ -1,10 +1,10 @@
-//! Transfers of scattered elements: vector, indexed and strided ones, as GASNet's VIS has them.
+//! Transfers of scattered elements: vector, indexed and strided transfers, as in GASNet's VIS interface.
 //!
-//! Invariant: a transfer is checked as a whole before the first element moves, and goes as *runs*: stretches
-//! that lie side by side in the array and on this side, as long as they can be. On a mapped PE a run is a
-//! copy. Over the net it is packed or issued by itself, whichever its size makes cheaper
-//! ([`PACKED_RUN_BYTES`]): the target's progress scatters or gathers what was packed, and its answer
-//! completes it. Source: GASNet-EX, specification 0.19, the chapter on non-contiguous transfers.
+//! Invariant: a transfer is checked as a whole before the first element moves, and moves in *runs*: maximal
+//! ranges that are contiguous in the array and on this side. On a mapped PE a run is a copy. Over the network
+//! it is packed or issued separately, depending on its size ([`PACKED_RUN_BYTES`]): the target's progress
+//! scatters or gathers packed data, and its reply completes them. Source: GASNet-EX, specification 0.19, the
+//! chapter on non-contiguous transfers.
 
 mod grid;
 mod indexed;
@@ -29,26 +29,26 @@ use crate::memory::segment::Part;
 use pelago_fabric::AtomicKind;
 use std::sync::Arc;
 
-/// Runs of up to so many bytes are packed into messages, if there are enough of them. A put of its own costs
-/// a processor and a network card some 100 ns, in which a network of 10 GB/s moves 1 KiB; but what is packed
-/// is copied twice, and waits for the target's outstanding.
+/// The maximum length of a run that is packed into a message, in bytes, if there are enough such runs. A
+/// separate put costs a processor and a network card some 100 ns, in which a network of 10 GB/s moves 1 KiB;
+/// but packed data are copied twice, and wait until the target makes progress.
 const PACKED_RUN_BYTES: usize = 256;
-/// The least number of such runs that are packed. A message and its answer cost two calls at each of the two
-/// PEs, as much as four puts; fewer puts than these are not worth waiting for the target's outstanding.
+/// The minimum number of such runs for packing. A message and its reply cost two calls at each of the two
+/// PEs, as much as four puts; with few runs it does not pay to wait for the target's progress.
 const PACKED_RUNS_MIN: usize = 16;
-/// A message that does not hold so many of the longest runs to be packed does not pay, so these are shorter
-/// where messages are.
+/// The minimum number of the longest packed runs that fit in a message. With fewer runs a message does not
+/// pay, so the limit of a packed run is lower if messages are short.
 const RUNS_PER_MESSAGE_MIN: usize = 4;
 
-/// Elements that lie side by side in the array and on this side.
+/// Elements that are contiguous in the array and on this side.
 #[derive(Debug)]
 pub(crate) struct Run<T> {
-    /// The first of them in the array.
+    /// The index of the first element in the array.
     index: usize,
-    /// The first of them here.
+    /// The address of the first element on this side.
     start: *mut T,
     count: usize,
-    /// Number of the slice that they lie in: slices of different origin are never taken for one.
+    /// Number of the slice that contains them: runs of different slices are never merged.
     slice: usize,
 }
 
@@ -57,25 +57,25 @@ impl<T> Run<T> {
         self.count * size_of::<T>()
     }
 
-    /// Whether the two are one.
+    /// Whether `next` continues this run.
     fn goes_on_with(&self, next: &Run<T>) -> bool {
         let adjoins = self.start.wrapping_add(self.count) == next.start && self.slice == next.slice;
         adjoins && self.index + self.count == next.index
     }
 }
 
-/// A transfer that was checked: the stretches that it moves, in some order.
+/// A transfer that was checked: the ranges that it moves, in some order.
 pub(crate) trait Runs<T> {
-    /// Calls for each stretch; they may adjoin, but none is empty.
+    /// Calls `visit` for each range. Ranges may be adjacent, but none is empty.
     fn each(&self, visit: impl FnMut(Run<T>));
 
-    /// Elements of all stretches.
+    /// The number of elements of all ranges.
     fn elements(&self) -> usize;
 }
 
-/// Calls for each run, stretches that adjoin being one.
+/// Calls `visit` for each run, after merging adjacent ranges.
 fn each_merged<T>(runs: &impl Runs<T>, mut visit: impl FnMut(Run<T>)) {
-    // None yet: no run is empty.
+    // An empty run stands for none, because no run is empty.
     let mut last = Run { index: 0, start: std::ptr::null_mut(), count: 0, slice: 0 };
     runs.each(|run| {
         if last.count > 0 && last.goes_on_with(&run) {
@@ -92,11 +92,11 @@ fn each_merged<T>(runs: &impl Runs<T>, mut visit: impl FnMut(Run<T>)) {
     }
 }
 
-/// How the runs of a transfer go over the net.
+/// The decision which runs of a transfer over the network are packed.
 struct Plan {
-    /// Runs of up to so many bytes are packed; none if it is 0.
+    /// Runs of up to this number of bytes are packed; 0 if none are.
     packed_bytes: usize,
-    /// Whether no run is issued by itself.
+    /// Whether all runs are packed.
     is_packed_whole: bool,
 }
 
@@ -104,7 +104,7 @@ impl Plan {
     /// The rule: runs of up to `PACKED_RUN_BYTES` are packed if there are `PACKED_RUNS_MIN` or more.
     fn new<T>(runs: &impl Runs<T>, message_bytes: usize) -> Plan {
         let packed_bytes = match message_bytes / RUNS_PER_MESSAGE_MIN {
-            // Of so short a message the list of places would leave nothing.
+            // In such a short message the list of ranges would leave no space for data.
             0..16 => return Plan { packed_bytes: 0, is_packed_whole: false },
             most => most.min(PACKED_RUN_BYTES),
         };
@@ -122,12 +122,13 @@ impl Plan {
 }
 
 impl<T: Element> View<'_, T> {
-    /// Starts the put of checked runs, and of the signal that follows them. Without a counter the sources are
-    /// free at return; else when the counter, which counts the whole, has counted it as sent.
+    /// Starts the put of checked runs, and of the signal that follows them. The counter counts the whole
+    /// operation: the sources are free when it has counted it as sent. Without a counter they are free at
+    /// return.
     ///
     /// # Safety
-    /// PE, runs and signal were checked: the runs lie in the array and are valid for reads for as long as
-    /// said above.
+    /// PE, runs and signal were checked: the runs lie in the array and are valid for reads until the sources
+    /// are free.
     unsafe fn put_runs(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -142,12 +143,12 @@ impl<T: Element> View<'_, T> {
         let part = match self.way(operation, pe, 0) {
             Way::Mapped(part) => part,
             Way::Net(endpoint, target) => {
-                // SAFETY: the caller's promises are the same.
+                // SAFETY: the caller has made the same promises.
                 return unsafe { self.put_over_net(endpoint, (pe, target), runs, signal, counter) };
             }
         };
         each_merged(runs, |run| {
-            // SAFETY: the caller vouches for both ends of every run.
+            // SAFETY: the caller guarantees that every run is valid in the array and on this side.
             unsafe { part.write(run.index, std::slice::from_raw_parts(run.start, run.count)) };
         });
         if let Some(signal) = signal
@@ -158,12 +159,12 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Starts the get of checked runs. Without a counter the data are there at return, else when the counter
-    /// has counted the get as done. Where runs overlap on this side, it is unspecified which one stays.
+    /// Starts the get of checked runs. Without a counter the get is complete at return, else when the counter
+    /// has counted it as done. Where runs overlap on this side, it is unspecified whose elements remain.
     ///
     /// # Safety
-    /// PE and runs were checked: the runs lie in the array and are valid for writes for as long as said
-    /// above.
+    /// PE and runs were checked: the runs lie in the array and are valid for writes until the get is
+    /// complete.
     unsafe fn get_runs(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -176,12 +177,12 @@ impl<T: Element> View<'_, T> {
         let part = match self.way(operation, pe, 0) {
             Way::Mapped(part) => part,
             Way::Net(endpoint, target) => {
-                // SAFETY: the caller's promises are the same.
+                // SAFETY: the caller has made the same promises.
                 return unsafe { self.get_over_net(endpoint, (pe, target), runs, counter) };
             }
         };
         each_merged(runs, |run| {
-            // SAFETY: the caller vouches for both ends of every run.
+            // SAFETY: the caller guarantees that every run is valid in the array and on this side.
             unsafe { part.read(run.index, std::slice::from_raw_parts_mut(run.start, run.count)) };
         });
     }
@@ -206,17 +207,17 @@ impl<T: Element> View<'_, T> {
                 Way::Mapped(_) => None,
             });
             let Some((signal, word)) = word else {
-                // SAFETY: the caller vouches for the runs.
+                // SAFETY: the caller guarantees that the runs were checked and stay valid.
                 return unsafe { self.issue_puts(endpoint, (pe, target), (runs, &plan), counter) };
             };
-            // What the target's processor does, it does in the order of the messages.
+            // The target's processor executes its messages in their order.
             let is_in_order = plan.is_packed_whole
                 && word.pe == target.pe
                 && world.routes.executor(word.pe, AtomicKind::U64, |kind| endpoint.executes(kind))
                     == Executor::Target;
             let atomic = signal.op.atomic();
-            // SAFETY: the caller vouches for the runs and the signal's word; the counter counts the sources
-            // as sent only after the data are complete.
+            // SAFETY: the caller guarantees that the runs and the signal's word were checked; the counter
+            // counts the sources as sent only after the data are complete.
             unsafe {
                 if is_in_order {
                     self.issue_puts(endpoint, (pe, target), (runs, &plan), counter);
@@ -244,12 +245,13 @@ impl<T: Element> View<'_, T> {
     ) {
         let plan = self.plan(endpoint, target, runs);
         self.group(target.operation, pe, counter, CompletionCounter::is_done, |counter| {
-            // SAFETY: the caller vouches for the runs.
+            // SAFETY: the caller guarantees that the runs were checked and stay valid.
             unsafe { self.issue_gets(endpoint, (pe, target), (runs, &plan), counter) };
         });
     }
 
-    /// How the runs go. Nothing is packed for this PE itself: its own progress would have to unpack it.
+    /// The plan for the runs. No data are packed for this PE itself: its own progress would have to unpack
+    /// them.
     fn plan(&self, endpoint: &Endpoint, target: RemoteAddress, runs: &impl Runs<T>) -> Plan {
         match target.pe == self.world().my_pe() || size_of::<T>() == 0 {
             true => Plan { packed_bytes: 0, is_packed_whole: false },
@@ -268,7 +270,7 @@ impl<T: Element> View<'_, T> {
     ) {
         let mut parcel = Parcel::to_scatter(endpoint.message_bytes());
         each_merged(runs, |run| {
-            // SAFETY: the caller vouches for both ends of every run.
+            // SAFETY: the caller guarantees that every run is valid in the array and on this side.
             unsafe {
                 let source = std::slice::from_raw_parts(run.start, run.count);
                 if !plan.packs(&run) {
@@ -282,7 +284,7 @@ impl<T: Element> View<'_, T> {
             }
         });
         if !parcel.is_empty() {
-            // SAFETY: the caller vouches for the runs, of which the parcel was made.
+            // SAFETY: the caller guarantees that the runs stay valid, from which the parcel was made.
             unsafe { self.world().send_parcel(endpoint, target, parcel, counter) };
         }
     }
@@ -298,7 +300,7 @@ impl<T: Element> View<'_, T> {
     ) {
         let mut parcel = Parcel::to_gather(endpoint.message_bytes());
         each_merged(runs, |run| {
-            // SAFETY: the caller vouches for both ends of every run.
+            // SAFETY: the caller guarantees that every run is valid in the array and on this side.
             unsafe {
                 if !plan.packs(&run) {
                     let into = std::slice::from_raw_parts_mut(run.start, run.count);
@@ -312,12 +314,12 @@ impl<T: Element> View<'_, T> {
             }
         });
         if !parcel.is_empty() {
-            // SAFETY: the caller vouches for the runs, of which the parcel was made.
+            // SAFETY: the caller guarantees that the runs stay valid, from which the parcel was made.
             unsafe { self.world().send_parcel(endpoint, target, parcel, counter) };
         }
     }
 
-    /// Starts operations with the caller's counter, or with one of their own, which is then waited for.
+    /// Starts operations with the caller's counter, or with a new counter that is then waited for.
     fn group(
         &self,
         operation: &'static str,
@@ -332,7 +334,7 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// All that does not depend on the pattern: PE, signal, and whether the array is open to operations.
+    /// The checks that do not depend on the pattern: PE, signal, and whether the array is open to operations.
     fn check_rest(
         &self,
         operation: &'static str,
@@ -345,7 +347,8 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// The PE's part, if a transfer is nothing but copies: it is mapped, and nothing is counted or signalled.
+    /// The PE's part, if the transfer consists of copies only: the part is mapped, operations are not
+    /// counted, and there is no signal.
     #[inline(always)]
     fn near(&self, pe: Pe, signal: Option<Signal<'_>>) -> Option<Part<T>> {
         self.place.fast(pe).filter(|_| signal.is_none())

@@ -1,5 +1,5 @@
-//! Transfers of scattered elements in a scope or a region: they do not wait, and their buffers are lent until
-//! the scope ends. The lists of places are free when a call returns.
+//! Transfers of scattered elements in a scope or a region: they do not wait, and their buffers are borrowed
+//! until the scope ends. The lists of indices and ranges may be reused when a call returns.
 
 use super::vector::Slices;
 use super::{Indexed, Shape};
@@ -16,8 +16,8 @@ impl<'scope> Region<'scope> {
     /// Starts a strided put, as [`View::put_strided`]. The source is in use until the scope ends.
     ///
     /// # Errors
-    /// As [`View::put_strided`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
+    /// As [`View::put_strided`], and if the array and the scope belong to different worlds; no operation is
+    /// started then.
     pub fn put_strided<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -27,15 +27,15 @@ impl<'scope> Region<'scope> {
         shape: &(impl Shape + ?Sized),
     ) -> Result<()> {
         let counter = self.tracker_for("put_strided", array)?;
-        // SAFETY: the source is borrowed until the scope has completed everything.
+        // SAFETY: the source is borrowed until the scope has completed all its operations.
         unsafe { array.put_shape(("put_strided", pe), (index, source), shape, None, counter) }
     }
 
-    /// Starts a strided get, as [`View::get_strided`]. The data are there when the scope ends.
+    /// Starts a strided get, as [`View::get_strided`]. The get is complete when the scope ends.
     ///
     /// # Errors
-    /// As [`View::get_strided`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
+    /// As [`View::get_strided`], and if the array and the scope belong to different worlds; no operation is
+    /// started then.
     pub fn get_strided<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -45,7 +45,7 @@ impl<'scope> Region<'scope> {
         shape: &(impl Shape + ?Sized),
     ) -> Result<()> {
         let counter = self.tracker_for("get_strided", array)?;
-        // SAFETY: the target is borrowed until the scope has completed everything.
+        // SAFETY: the target is borrowed until the scope has completed all its operations.
         unsafe { array.get_shape(("get_strided", pe), (index, target), shape, counter) }
     }
 
@@ -53,7 +53,7 @@ impl<'scope> Region<'scope> {
     /// scope ends.
     ///
     /// # Errors
-    /// As [`View::put_strided_signal`], and if the array belongs to another world than the scope.
+    /// As [`View::put_strided_signal`], and if the array and the scope belong to different worlds.
     #[expect(clippy::too_many_arguments, reason = "what View::put_strided_signal takes, and the array")]
     pub fn put_strided_signal<T: Element>(
         &self,
@@ -68,15 +68,15 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         let (operation, signal) = ("put_strided_signal", Signal { words: signals, index: signal_index, op });
         let counter = self.tracker_for(operation, array)?;
-        // SAFETY: the source is borrowed until the scope has completed everything.
+        // SAFETY: the source is borrowed until the scope has completed all its operations.
         unsafe { array.put_shape((operation, pe), (index, source), shape, Some(signal), counter) }
     }
 
     /// Starts an indexed put, as [`View::put_indexed`]. The source is in use until the scope ends.
     ///
     /// # Errors
-    /// As [`View::put_indexed`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
+    /// As [`View::put_indexed`], and if the array and the scope belong to different worlds; no operation is
+    /// started then.
     pub fn put_indexed<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -85,15 +85,15 @@ impl<'scope> Region<'scope> {
         indexed: &Indexed<'_>,
     ) -> Result<()> {
         let counter = self.tracker_for("put_indexed", array)?;
-        // SAFETY: the source is borrowed until the scope has completed everything.
+        // SAFETY: the source is borrowed until the scope has completed all its operations.
         unsafe { array.put_list(("put_indexed", pe), source, indexed, None, counter) }
     }
 
-    /// Starts an indexed get, as [`View::get_indexed`]. The data are there when the scope ends.
+    /// Starts an indexed get, as [`View::get_indexed`]. The get is complete when the scope ends.
     ///
     /// # Errors
-    /// As [`View::get_indexed`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
+    /// As [`View::get_indexed`], and if the array and the scope belong to different worlds; no operation is
+    /// started then.
     pub fn get_indexed<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -102,7 +102,7 @@ impl<'scope> Region<'scope> {
         indexed: &Indexed<'_>,
     ) -> Result<()> {
         let counter = self.tracker_for("get_indexed", array)?;
-        // SAFETY: the target is borrowed until the scope has completed everything.
+        // SAFETY: the target is borrowed until the scope has completed all its operations.
         unsafe { array.get_list(("get_indexed", pe), target, indexed, counter) }
     }
 
@@ -110,7 +110,7 @@ impl<'scope> Region<'scope> {
     /// scope ends.
     ///
     /// # Errors
-    /// As [`View::put_indexed_signal`], and if the array belongs to another world than the scope.
+    /// As [`View::put_indexed_signal`], and if the array and the scope belong to different worlds.
     #[expect(clippy::too_many_arguments, reason = "what View::put_indexed_signal takes, and the array")]
     pub fn put_indexed_signal<T: Element>(
         &self,
@@ -124,15 +124,15 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         let (operation, signal) = ("put_indexed_signal", Signal { words: signals, index: signal_index, op });
         let counter = self.tracker_for(operation, array)?;
-        // SAFETY: the source is borrowed until the scope has completed everything.
+        // SAFETY: the source is borrowed until the scope has completed all its operations.
         unsafe { array.put_list((operation, pe), source, indexed, Some(signal), counter) }
     }
 
     /// Starts a vector put, as [`View::put_vector`]. The sources are in use until the scope ends.
     ///
     /// # Errors
-    /// As [`View::put_vector`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
+    /// As [`View::put_vector`], and if the array and the scope belong to different worlds; no operation is
+    /// started then.
     pub fn put_vector<T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -142,16 +142,16 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         let counter = self.tracker_for("put_vector", array)?;
         let sources = Slices::to_read(sources);
-        // SAFETY: the sources are borrowed until the scope has completed everything.
+        // SAFETY: the sources are borrowed until the scope has completed all its operations.
         unsafe { array.put_pieces(("put_vector", pe), ranges, &sources, None, counter) }
     }
 
-    /// Starts a vector get, as [`View::get_vector`]. The data are there when the scope ends. The list of
-    /// targets is borrowed until then as well, as the targets could be reached through it.
+    /// Starts a vector get, as [`View::get_vector`]. The get is complete when the scope ends. The list of
+    /// targets is borrowed until then as well, because the targets could be accessed through it.
     ///
     /// # Errors
-    /// As [`View::get_vector`], and if the array belongs to another world than the scope; nothing is started
-    /// then.
+    /// As [`View::get_vector`], and if the array and the scope belong to different worlds; no operation is
+    /// started then.
     pub fn get_vector<'b: 'scope, T: Element>(
         &self,
         array: &'scope View<'_, T>,
@@ -161,7 +161,7 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         let counter = self.tracker_for("get_vector", array)?;
         let targets = Slices::to_write(targets);
-        // SAFETY: the targets are borrowed until the scope has completed everything.
+        // SAFETY: the targets are borrowed until the scope has completed all its operations.
         unsafe { array.get_pieces(("get_vector", pe), ranges, &targets, counter) }
     }
 
@@ -169,7 +169,7 @@ impl<'scope> Region<'scope> {
     /// scope ends.
     ///
     /// # Errors
-    /// As [`View::put_vector_signal`], and if the array belongs to another world than the scope.
+    /// As [`View::put_vector_signal`], and if the array and the scope belong to different worlds.
     #[expect(clippy::too_many_arguments, reason = "what View::put_vector_signal takes, and the array")]
     pub fn put_vector_signal<T: Element>(
         &self,
@@ -183,7 +183,7 @@ impl<'scope> Region<'scope> {
     ) -> Result<()> {
         let (operation, signal) = ("put_vector_signal", Signal { words: signals, index: signal_index, op });
         let counter = self.tracker_for(operation, array)?;
-        // SAFETY: the sources are borrowed until the scope has completed everything.
+        // SAFETY: the sources are borrowed until the scope has completed all its operations.
         unsafe { array.put_pieces((operation, pe), ranges, &Slices::to_read(sources), Some(signal), counter) }
     }
 }

@@ -2,8 +2,8 @@
 //! or the faces of a grid (any number of dimensions, [`Dimension`]). Source: OpenSHMEM 1.6, iput, iget, ibput
 //! and ibget, for the loop; GASNet-EX, strided puts and gets, for the dimensions.
 //!
-//! Invariant: what lies between the elements is not touched, on neither side; blocks of a [`Strided`] never
-//! overlap. All of it is checked before the first block moves.
+//! Invariant: elements between the blocks are not accessed, on either side; blocks of a [`Strided`] never
+//! overlap. The whole pattern is checked before the first block moves.
 
 use super::Run;
 use super::Runs;
@@ -19,9 +19,9 @@ use crate::endpoint::completion_counter::CompletionCounter;
 use crate::memory::segment::Part;
 use std::slice;
 
-/// Which elements a strided put or get moves: `count` blocks of `block` elements each. Strides count from the
-/// start of one block to that of the next, in elements. The first block begins at the start of the slice, and
-/// in the array at the index that the call names.
+/// The elements that a strided put or get moves: `count` blocks of `block` elements each. Strides count from
+/// the start of one block to that of the next, in elements. The first block begins at the start of the slice,
+/// and in the array at the index given to the call.
 ///
 /// ```
 /// use pelago::Strided;
@@ -51,18 +51,19 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// `count` single elements, one next to the other on both sides: to be changed where that is not so.
+    /// `count` single elements, contiguous on both sides. Set the strides of the result if they are not.
     pub const fn elements(count: usize) -> Strided {
         Strided::blocks(count, 1)
     }
 
-    /// `count` blocks of `block` elements, one next to the other on both sides: to be changed where that is
-    /// not so.
+    /// `count` blocks of `block` elements, contiguous on both sides. Set the strides of the result if they
+    /// are not.
     pub const fn blocks(count: usize, block: usize) -> Strided {
         Strided { count, block, array_stride: block, slice_stride: block }
     }
 
-    /// Elements from the start of the first block to the end of the last; `None` if no slice is so long.
+    /// Elements from the start of the first block to the end of the last; `None` if it exceeds the address
+    /// space.
     fn span(&self, stride: usize) -> Option<usize> {
         match self.count.checked_sub(1) {
             Some(last) => last.checked_mul(stride)?.checked_add(self.block),
@@ -70,18 +71,19 @@ impl Strided {
         }
     }
 
-    /// Elements that move; for a pattern whose span was found to fit, as blocks do not overlap.
+    /// The number of elements that move. It does not overflow for a pattern whose span fits, because blocks
+    /// do not overlap.
     fn moved(&self) -> usize {
         self.count * self.block
     }
 
-    /// Whether the blocks lie one next to the other on both sides.
+    /// Whether the blocks are contiguous on both sides.
     fn is_contiguous(&self) -> bool {
         let is_dense = self.array_stride == self.block && self.slice_stride == self.block;
         is_dense || self.count <= 1
     }
 
-    /// Calls for each block, of those that begin there in the array and here.
+    /// Calls `visit` for each block, starting at `index` in the array and at `start` on this side.
     pub(super) fn each_block<T>(&self, index: usize, start: *mut T, visit: &mut impl FnMut(Run<T>)) {
         (0..self.count).for_each(|i| {
             let start = start.wrapping_add(i * self.slice_stride);
@@ -90,18 +92,19 @@ impl Strided {
     }
 }
 
-/// What a strided put or get moves: a [`Strided`], which is one loop over blocks, or [`Dimension`]s, as many
-/// as there are in a slice or an array of them.
+/// The pattern of a strided put or get: a [`Strided`], which is one loop over blocks, or a slice or an array
+/// of [`Dimension`]s.
 ///
-/// Both are checked alike: whatever reaches outside the array or the slice is refused. Elements that overlap
-/// where they are written are refused if that is seen at once (a stride of 0, or more elements than there are
-/// places), and for a `Strided` always; else it is unspecified which of them stays.
+/// Both are checked in the same way: a pattern that exceeds the array or the slice is an error. Elements that
+/// overlap on the side that is written are always an error for a `Strided`. For dimensions they are an error
+/// if the overlap is obvious (a stride of 0, or more elements than the span has); otherwise it is unspecified
+/// whose elements remain.
 pub trait Shape: sealed::Sealed {}
 
 pub(crate) mod sealed {
     use super::{Dimension, Strided};
 
-    /// The two shapes that there are.
+    /// The two kinds of shapes.
     pub enum Form<'a> {
         Loop(&'a Strided),
         Dimensions(&'a [Dimension]),
@@ -136,7 +139,7 @@ impl<const N: usize> sealed::Sealed for [Dimension; N] {
     }
 }
 
-/// A loop that was checked: where it begins in the array and here.
+/// A loop that was checked, with its start in the array and in the slice.
 struct StridedAt<'s, T> {
     strided: &'s Strided,
     index: usize,
@@ -154,11 +157,11 @@ impl<T> Runs<T> for StridedAt<'_, T> {
 }
 
 impl<T: Element> View<'_, T> {
-    /// Puts elements at regular distances: with a [`Strided`], block `i` of the source, which begins at
-    /// `i * slice_stride`, to the elements from `index + i * array_stride` on, on `pe`; with [`Dimension`]s,
-    /// the block of so many dimensions that begins at the start of the source to the one that begins at
-    /// `index`. The source may be reused at return; the put is complete at the target after
-    /// [`quiet`](crate::World::quiet) or a barrier. It counts as one put.
+    /// Puts elements at regular distances: with a [`Strided`], block `i` of the source, which begins at `i *
+    /// slice_stride`, to the elements from `index + i * array_stride` on, on `pe`; with [`Dimension`]s, the
+    /// multidimensional block that begins at the start of the source to the block that begins at `index`. The
+    /// source may be reused at return; the put is complete at the target after [`quiet`](crate::World::quiet)
+    /// or a barrier. It counts as one put.
     ///
     /// # Errors
     /// If there is no such PE, blocks have no elements or overlap, or they exceed the array or the source;
@@ -174,9 +177,9 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_shape(("put_strided", pe), (index, source), shape, None, None) }
     }
 
-    /// Gets elements at regular distances: those that [`put_strided`](View::put_strided) would write, into
-    /// the places that it would read. The data are there at return; what lies between them in the target
-    /// stays as it is. It counts as one get.
+    /// Gets elements at regular distances: reads the elements that [`put_strided`](View::put_strided) would
+    /// write, into the elements that it would read. The get is complete at return; other elements of the
+    /// target are unchanged. It counts as one get.
     ///
     /// # Errors
     /// If there is no such PE, blocks have no elements or overlap, or they exceed the array or the target;
@@ -188,15 +191,16 @@ impl<T: Element> View<'_, T> {
         target: &mut [T],
         shape: &(impl Shape + ?Sized),
     ) -> Result<()> {
-        // SAFETY: without a counter the data are there when the call returns.
+        // SAFETY: without a counter the get is complete when the call returns.
         unsafe { self.get_shape(("get_strided", pe), (index, target), shape, None) }
     }
 
-    /// Puts as [`put_strided`](View::put_strided) and then signals, as [`put_signal`](View::put_signal): who
-    /// sees the signal sees all of the data.
+    /// Puts as [`put_strided`](View::put_strided) and then signals, as [`put_signal`](View::put_signal): a PE
+    /// that sees the signal sees all of the data.
     ///
     /// # Errors
-    /// As [`put_strided`](View::put_strided), and if there is no such signal, or it belongs to another world.
+    /// As [`put_strided`](View::put_strided), and if the signal's element does not exist or its array belongs
+    /// to another world.
     #[expect(clippy::too_many_arguments, reason = "those of put_signal, and the shape")]
     pub fn put_strided_signal(
         &self,
@@ -213,8 +217,7 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_shape(("put_strided_signal", pe), (index, source), shape, signal, None) }
     }
 
-    /// Starts a strided put whose source the operation owns until it is done with it, as
-    /// [`put_nb`](View::put_nb).
+    /// Starts a strided put that owns its source, as [`put_nb`](View::put_nb).
     ///
     /// # Errors
     /// As [`put_strided`](View::put_strided).
@@ -231,8 +234,7 @@ impl<T: Element> View<'_, T> {
         })
     }
 
-    /// Starts a strided get into a buffer that the operation owns until it is complete, as
-    /// [`get_nb`](View::get_nb).
+    /// Starts a strided get that owns its target, as [`get_nb`](View::get_nb).
     ///
     /// # Errors
     /// As [`get_strided`](View::get_strided).
@@ -249,11 +251,11 @@ impl<T: Element> View<'_, T> {
         })
     }
 
-    /// A strided put, with all checks.
+    /// Starts a strided put, with all checks.
     ///
     /// # Safety
-    /// The source stays as it is until the counter has counted it as sent, or until the call returns if there
-    /// is none.
+    /// The source stays unchanged until the counter has counted the put as sent, or until the call returns if
+    /// there is no counter.
     pub(crate) unsafe fn put_shape(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -272,7 +274,8 @@ impl<T: Element> View<'_, T> {
                     return Ok(());
                 }
                 self.check_rest(operation, (pe, index), signal)?;
-                // SAFETY: everything was checked; the caller vouches for the source.
+                // SAFETY: the whole pattern was checked; the caller guarantees that the source stays
+                // unchanged.
                 unsafe {
                     self.put_runs((operation, pe), &StridedAt { strided, index, start }, signal, counter)
                 };
@@ -289,18 +292,19 @@ impl<T: Element> View<'_, T> {
                     return Ok(());
                 }
                 let runs = GridAt { grid: &grid, index, start };
-                // SAFETY: everything was checked; the caller vouches for the source.
+                // SAFETY: the whole pattern was checked; the caller guarantees that the source stays
+                // unchanged.
                 unsafe { self.put_runs((operation, pe), &runs, signal, counter) };
             }
         }
         Ok(())
     }
 
-    /// A strided get, with all checks.
+    /// Starts a strided get, with all checks.
     ///
     /// # Safety
-    /// Nobody touches the target until the counter has counted it as done, or until the call returns if there
-    /// is none.
+    /// No other code accesses the target until the counter has counted the get as done, or until the call
+    /// returns if there is no counter.
     pub(crate) unsafe fn get_shape(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -317,7 +321,8 @@ impl<T: Element> View<'_, T> {
                     unsafe { read_blocks(part, index, start, strided) };
                     return Ok(());
                 }
-                // SAFETY: everything was checked; the caller vouches for the target.
+                // SAFETY: the whole pattern was checked; the caller guarantees that no other code accesses
+                // the target.
                 unsafe { self.get_runs((operation, pe), &StridedAt { strided, index, start }, counter) };
             }
             Form::Dimensions(dimensions) => {
@@ -332,15 +337,16 @@ impl<T: Element> View<'_, T> {
                     return Ok(());
                 }
                 let runs = GridAt { grid: &grid, index, start };
-                // SAFETY: everything was checked; the caller vouches for the target.
+                // SAFETY: the whole pattern was checked; the caller guarantees that no other code accesses
+                // the target.
                 unsafe { self.get_runs((operation, pe), &runs, counter) };
             }
         }
         Ok(())
     }
 
-    /// The dimensions as they are gone through, if they fit array and slice, and do not surely overlap on the
-    /// side that is written.
+    /// The dimensions in the form in which they are iterated over, if they fit array and slice, and do not
+    /// certainly overlap on the side that is written.
     fn grid<'d>(
         &self,
         (operation, is_put): (&'static str, bool),
@@ -381,7 +387,7 @@ impl<T: Element> View<'_, T> {
         }
     }
 
-    /// Whether the pattern fits array and slice, and all that else keeps the operation from happening.
+    /// Checks that the pattern fits array and slice, and all other conditions of the operation.
     fn check_strided(
         &self,
         operation: &'static str,
@@ -425,7 +431,7 @@ impl<T: Element> View<'_, T> {
             let kind = ErrorKind::StridedOutOfRange { me, operation, pe, index, count, block, stride, len };
             return Err(kind.into());
         }
-        // The rest, which does not depend on the pattern.
+        // The remaining checks, which do not depend on the pattern.
         self.check(operation, pe, index, 0)
     }
 }
@@ -436,7 +442,7 @@ impl<T: Element> View<'_, T> {
 /// Every block lies in the array, from `index` on, and is valid for reads from `start` on.
 unsafe fn write_blocks<T: Element>(part: Part<T>, index: usize, start: *const T, strided: &Strided) {
     let &Strided { count, block, array_stride, slice_stride } = strided;
-    // SAFETY: the caller vouches for all blocks.
+    // SAFETY: the caller guarantees that all blocks are valid on both sides.
     unsafe {
         if strided.is_contiguous() {
             part.write(index, slice::from_raw_parts(start, strided.moved()));
@@ -459,7 +465,7 @@ unsafe fn write_blocks<T: Element>(part: Part<T>, index: usize, start: *const T,
 /// Every block lies in the array, from `index` on, and is valid for writes from `start` on.
 unsafe fn read_blocks<T: Element>(part: Part<T>, index: usize, start: *mut T, strided: &Strided) {
     let &Strided { count, block, array_stride, slice_stride } = strided;
-    // SAFETY: the caller vouches for all blocks.
+    // SAFETY: the caller guarantees that all blocks are valid on both sides.
     unsafe {
         if strided.is_contiguous() {
             part.read(index, slice::from_raw_parts_mut(start, strided.moved()));

@@ -1,5 +1,5 @@
-//! Vector transfers: ranges of the array on one side, slices on the other, cut as they like, of the same
-//! length altogether. Source: GASNet-EX, vector puts and gets.
+//! Vector transfers: ranges of the array on one side and slices on the other, divided independently, with the
+//! same total length. Source: GASNet-EX, vector puts and gets.
 //!
 //! Invariant: all ranges are checked before the first element moves.
 
@@ -14,14 +14,14 @@ use crate::base::signal_op::SignalOp;
 use crate::endpoint::completion_counter::CompletionCounter;
 use std::ops::Range;
 
-/// What a vector transfer has on this side, as a list of stretches of memory.
+/// The local side of a vector transfer, as a list of stretches of memory.
 pub(crate) trait Stretches<T> {
     fn count(&self) -> usize;
 
-    /// Where one begins, and its elements.
+    /// The start of a stretch, and the number of its elements.
     fn stretch(&self, number: usize) -> (*mut T, usize);
 
-    /// The number of the slice that a stretch lies in.
+    /// The number of the slice that contains a stretch.
     fn slice(&self, number: usize) -> usize;
 }
 
@@ -30,13 +30,14 @@ pub(crate) struct Slices<'a, T>(&'a [*mut [T]]);
 
 impl<'a, T> Slices<'a, T> {
     pub(crate) fn to_read(slices: &'a [&[T]]) -> Slices<'a, T> {
-        // SAFETY: references and pointers to slices have one layout; what is made of these is only read.
+        // SAFETY: references and pointers to slices have the same layout; the slices are only read through
+        // these pointers.
         Slices(unsafe { std::slice::from_raw_parts(slices.as_ptr().cast(), slices.len()) })
     }
 
     pub(crate) fn to_write(slices: &'a mut [&mut [T]]) -> Slices<'a, T> {
-        // SAFETY: references and pointers to slices have one layout; the references are borrowed as long as
-        // the pointers are used.
+        // SAFETY: references and pointers to slices have the same layout; the references are borrowed as long
+        // as the pointers are used.
         Slices(unsafe { std::slice::from_raw_parts(slices.as_mut_ptr().cast(), slices.len()) })
     }
 }
@@ -108,10 +109,10 @@ impl<T, S: Stretches<T>> Runs<T> for Vector<'_, S> {
 }
 
 impl<T: Element> View<'_, T> {
-    /// Puts slices to ranges of the array on `pe`: the elements of all slices, in order, to those of all
-    /// ranges, in order, wherever either side is cut. The sources may be reused at return; the put is
-    /// complete at the target after [`quiet`](crate::World::quiet) or a barrier. It counts as one put. Where
-    /// ranges overlap, it is unspecified which element stays.
+    /// Puts slices to ranges of the array on `pe`: the elements of all slices, in order, to the elements of
+    /// all ranges, in order. The two sides may be divided differently. The sources may be reused at return;
+    /// the put is complete at the target after [`quiet`](crate::World::quiet) or a barrier. It counts as one
+    /// put. Where ranges overlap, it is unspecified which element remains.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -130,22 +131,23 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_pieces(("put_vector", pe), ranges, &Slices::to_read(sources), None, None) }
     }
 
-    /// Gets ranges of the array on `pe` into slices, as [`put_vector`](View::put_vector) puts them. The data
-    /// are there at return. It counts as one get.
+    /// Gets ranges of the array on `pe` into slices, as [`put_vector`](View::put_vector) puts them. The get
+    /// is complete at return. It counts as one get.
     ///
     /// # Errors
     /// If there is no such PE, a range lies outside the array, or the two sides differ in length; nothing is
     /// read then.
     pub fn get_vector(&self, pe: Pe, ranges: &[Range<usize>], targets: &mut [&mut [T]]) -> Result<()> {
-        // SAFETY: without a counter the data are there when the call returns.
+        // SAFETY: without a counter the get is complete when the call returns.
         unsafe { self.get_pieces(("get_vector", pe), ranges, &Slices::to_write(targets), None) }
     }
 
-    /// Puts as [`put_vector`](View::put_vector) and then signals, as [`put_signal`](View::put_signal): who
-    /// sees the signal sees all of the data.
+    /// Puts as [`put_vector`](View::put_vector) and then signals, as [`put_signal`](View::put_signal): a PE
+    /// that sees the signal sees all of the data.
     ///
     /// # Errors
-    /// As [`put_vector`](View::put_vector), and if there is no such signal, or it belongs to another world.
+    /// As [`put_vector`](View::put_vector), and if the signal's element does not exist or its array belongs
+    /// to another world.
     pub fn put_vector_signal(
         &self,
         pe: Pe,
@@ -161,8 +163,8 @@ impl<T: Element> View<'_, T> {
         unsafe { self.put_pieces(("put_vector_signal", pe), ranges, &sources, signal, None) }
     }
 
-    /// Starts a vector put of ranges of a buffer, `pieces`, which the operation owns until it is done with
-    /// it, as [`put_nb`](View::put_nb). The lists are free at return.
+    /// Starts a vector put that owns its source, as [`put_nb`](View::put_nb). `pieces` has the ranges of the
+    /// source that are put. The lists may be reused at return.
     ///
     /// # Errors
     /// As [`put_vector`](View::put_vector), and if a piece lies outside the buffer.
@@ -183,8 +185,8 @@ impl<T: Element> View<'_, T> {
         })
     }
 
-    /// Starts a vector get into ranges of a buffer, `pieces`, which the operation owns until it is complete,
-    /// as [`get_nb`](View::get_nb). The lists are free at return.
+    /// Starts a vector get that owns its target, as [`get_nb`](View::get_nb). `pieces` has the ranges of the
+    /// target that receive the data. The lists may be reused at return.
     ///
     /// # Errors
     /// As [`get_vector`](View::get_vector), and if a piece lies outside the buffer.
@@ -205,11 +207,11 @@ impl<T: Element> View<'_, T> {
         })
     }
 
-    /// A vector put, with all checks.
+    /// Starts a vector put, with all checks.
     ///
     /// # Safety
-    /// The stretches stay as they are until the counter has counted them as sent, or until the call returns
-    /// if there is none.
+    /// The stretches stay unchanged until the counter has counted the put as sent, or until the call returns
+    /// if there is no counter.
     pub(crate) unsafe fn put_pieces(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -220,16 +222,16 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         self.check_rest(operation, (pe, 0), signal)?;
         self.check_vector((operation, pe), ranges, stretches)?;
-        // SAFETY: everything was checked; the caller vouches for the stretches.
+        // SAFETY: all ranges were checked; the caller guarantees that the stretches are valid.
         unsafe { self.put_runs((operation, pe), &Vector { ranges, stretches }, signal, counter) };
         Ok(())
     }
 
-    /// A vector get, with all checks.
+    /// Starts a vector get, with all checks.
     ///
     /// # Safety
-    /// Nobody touches the stretches until the counter has counted the get as done, or until the call returns
-    /// if there is none.
+    /// No other code accesses the stretches until the counter has counted the get as done, or until the call
+    /// returns if there is no counter.
     pub(crate) unsafe fn get_pieces(
         &self,
         (operation, pe): (&'static str, Pe),
@@ -239,7 +241,7 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         self.check_rest(operation, (pe, 0), None)?;
         self.check_vector((operation, pe), ranges, stretches)?;
-        // SAFETY: everything was checked; the caller vouches for the stretches.
+        // SAFETY: all ranges were checked; the caller guarantees that the stretches are valid.
         unsafe { self.get_runs((operation, pe), &Vector { ranges, stretches }, counter) };
         Ok(())
     }
