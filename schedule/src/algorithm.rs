@@ -8,7 +8,7 @@ use crate::shape::{Operation, Shape};
 /// An algorithm for a collective operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Algorithm {
-    /// What it does.
+    /// The operation that it performs.
     pub operation: Operation,
     /// Its name, unique for its operation.
     pub name: &'static str,
@@ -16,40 +16,41 @@ pub struct Algorithm {
     pub summary: &'static str,
     /// Where it is described.
     pub source: &'static str,
-    /// In which order it combines elements.
+    /// The order in which it combines elements.
     pub fold: Fold,
-    /// Which ranks talk to each other.
+    /// The ranks that communicate with each other.
     pub graph: Graph,
-    /// Why it cannot do what a shape asks for, if so; the same answer at all ranks.
+    /// The reason why it cannot perform the operation of a shape, or `None` if it can. The result is the same
+    /// at all ranks.
     pub restriction: fn(&Shape) -> Option<&'static str>,
-    /// Writes down the schedule of a rank.
+    /// Writes the schedule of a rank.
     pub build: fn(&Shape, &mut Builder),
 }
 
-/// In which order an algorithm combines elements.
+/// The order in which an algorithm combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// It combines nothing.
     None,
     /// Every result is ((x0 op x1) op x2) op ...: the same for every algorithm of this kind.
     Ranks,
-    /// By a tree of its own, in which operands that come from lower ranks stand on the left: right for every
-    /// operation that is associative.
+    /// By a tree of its own, in which operands from lower ranks stand on the left: correct for every
+    /// associative operation.
     Tree,
-    /// In any order: right for operations that are associative and commutative.
+    /// In any order: correct for operations that are associative and commutative.
     Any,
 }
 
-/// Which ranks an algorithm lets talk to each other.
+/// The communication graph of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Graph {
-    /// The edges of recursive doubling: always the same, log n a rank.
+    /// The edges of recursive doubling: always the same, log n edges for each rank.
     Doubling,
-    /// A balanced tree that hangs at the root: its edges change with the root.
+    /// A balanced tree with the operation's root at its root: its edges change with the root.
     TreeStructure,
     /// One tree for all roots, whose edges never change.
     TreeEdges,
-    /// Something else.
+    /// Any other graph.
     Other,
 }
 
@@ -62,7 +63,7 @@ impl Algorithm {
     }
 }
 
-/// No shape is too much for an algorithm.
+/// For an algorithm that can perform the operation of every shape.
 pub(crate) fn unrestricted(_: &Shape) -> Option<&'static str> {
     None
 }

@@ -1,30 +1,31 @@
 //! Collective operations as data.
 //!
-//! A *collective operation* is what the ranks of a team do together: a barrier, a broadcast, a reduction. An
-//! *algorithm* is a pure function that writes down what one rank does in it. The result is a *schedule*: a
-//! list of steps. As a schedule is data, it can be read, drawn, proved without processes, compared with
-//! others, and run. This crate holds all of that but the running: it knows no runtime.
+//! A *collective operation* is an operation that all ranks of a team perform together: a barrier, a
+//! broadcast, a reduction. An *algorithm* is a pure function that writes the steps of one rank. The result is
+//! a *schedule*: a list of steps. As a schedule is data, it can be read, drawn, proved without processes,
+//! compared with others, and run. This crate does all of that except run schedules: it does not depend on a
+//! runtime.
 //!
 //! # Steps
 //! A [`Schedule`](schedule::Schedule) is a list of [`Step`](schedule::Step)s and a number of bytes of scratch
 //! memory. A step puts data to another rank or gets data from it, signals it or waits for its signal, or
 //! copies or combines data in the rank's own memory. The steps of a rank begin in their order. Only the two
-//! steps that wait hold up what follows them. [`schedule`] says what a runtime must promise.
+//! steps that wait delay the steps after them. [`schedule`] defines what a runtime must guarantee.
 //!
 //! # Slots
 //! A signal goes to a *slot* of a rank: a word on which that rank can wait. A slot has a *mailbox* for a
-//! small message that comes with the signal. In one operation a slot is signalled once at most.
+//! small message that comes with the signal. In one operation a slot is signalled at most once.
 //! [`sync_memory`] decides which word of memory a slot is, and when the next operation may use that word.
 //!
 //! # Rounds
-//! The *rounds* of an operation are the length of its longest chain of messages in which each message needs
-//! the one before. They tell how the time grows where latency counts; the bytes of a rank tell it where
-//! bandwidth counts. The checker counts both.
+//! The number of *rounds* of an operation is the length of its longest chain of messages in which each
+//! message depends on the one before. The rounds determine the time where latency dominates; the bytes of a
+//! rank determine it where bandwidth dominates. The checker counts both.
 //!
 //! # What the checker proves
-//! [`check`](check::check) runs the schedules of all ranks on symbols in the place of data. If it finds no
-//! defect, the following holds in every order of events that the rules of [`schedule`] allow:
-//! * every rank ends, whatever it waits for;
+//! [`check`](check::check) runs the schedules of all ranks on symbols instead of data. If it finds no defect,
+//! the following holds in every order of events that the rules of [`schedule`] allow:
+//! * every rank ends: there is no deadlock;
 //! * every target holds what the [`Operation`](shape::Operation) promises, and nothing is written elsewhere;
 //! * no two accesses to the same memory race;
 //! * every signal is waited for, and no slot is signalled twice.
@@ -53,24 +54,24 @@
 //! assert_eq!((report.messages, report.rounds), (7, 3));
 //! assert_eq!(report.bytes, 7 * 8000);
 //!
-//! // Who sends what to whom, round by round.
+//! // The messages between ranks, round by round.
 //! print!("{}", draw::text(&schedules, 80));
 //! ```
 //!
 //! # Modules
-//! From the bottom up; a module uses only those before it.
+//! From the bottom up; a module uses only the modules before it.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`schedule`] | ranks, places, steps, schedules, the builder |
 //! | [`nodes`] | which ranks share a node |
-//! | [`shape`] | what an operation is to do |
-//! | [`sync_memory`] | which slot a signal goes to, and when the slot is free again |
+//! | [`shape`] | the description of an operation: kind, sizes, layout, root |
+//! | [`sync_memory`] | the slot that a signal goes to, and the time at which the slot is free again |
 //! | [`tree`] | trees of ranks |
-//! | [`combine`] | what algorithms that combine data have in common |
-//! | a module for each operation | its algorithms, a file each |
+//! | [`combine`] | the parts that algorithms that combine data share |
+//! | a module for each operation | its algorithms, one file for each |
 //! | [`table`] | all algorithms |
-//! | [`tuning`] | which algorithms were measured to be best |
+//! | [`tuning`] | the tuning file: the algorithms that were measured to be best |
 //! | [`select`] | the choice of an algorithm |
 //! | [`check`] | the checker |
 //! | [`draw`] | pictures |

@@ -1,7 +1,7 @@
-//! The ranks of a team by node.
+//! The ranks of a team, grouped by node.
 //!
 //! Invariant: every rank sees the same groups in the same order; each has at least one rank, and its ranks
-//! ascend. The grouping is computed once, in O(n), and shared by all that is made from it.
+//! ascend. The grouping is computed once, in O(n), and shared by all schedules that are made from it.
 
 use crate::schedule::Rank;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub struct Groups {
     group: Vec<u32>,
     /// The ranks, group by group.
     ranks: Vec<Rank>,
-    /// Where each group starts there, and where the last one ends.
+    /// The start of each group in `ranks`, and the end of the last one.
     starts: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ impl Nodes {
 }
 
 impl From<Vec<u32>> for Nodes {
-    /// The node of each rank, by any number that it alone has; none if all are on one node.
+    /// The node of each rank, by a number that is unique for the node; no nodes if all ranks are on one node.
     fn from(numbers: Vec<u32>) -> Nodes {
         Nodes((!numbers.is_empty()).then(|| Arc::new(Groups::of(&numbers))))
     }
@@ -56,7 +56,7 @@ impl FromIterator<u32> for Nodes {
 }
 
 impl Groups {
-    /// The groups of ranks whose nodes have these numbers.
+    /// The groups of ranks, from the number of each rank's node.
     pub fn of(numbers: &[u32]) -> Groups {
         let (mut found, mut sizes) = (HashMap::new(), Vec::new());
         let group: Vec<u32> = numbers
@@ -88,7 +88,7 @@ impl Groups {
         Groups { group: vec![0; n], ranks: (0..n).collect(), starts: vec![0, n] }
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     #[allow(clippy::len_without_is_empty, reason = "there is at least one group")]
     #[inline]
     pub fn len(&self) -> usize {
@@ -118,18 +118,18 @@ impl Groups {
         (0..self.len()).map(|group| self.leader(group)).collect()
     }
 
-    /// The place of a rank in its group.
+    /// The position of a rank in its group.
     #[inline]
     pub fn place(&self, rank: Rank) -> usize {
         self.ranks(self.group(rank)).binary_search(&rank).expect("a rank is in its group")
     }
 
-    /// The ranks of the smallest group.
+    /// The number of ranks of the smallest group.
     pub fn least(&self) -> usize {
         (0..self.len()).map(|group| self.ranks(group).len()).min().unwrap_or(0)
     }
 
-    /// The ranks of the largest group.
+    /// The number of ranks of the largest group.
     pub fn most(&self) -> usize {
         (0..self.len()).map(|group| self.ranks(group).len()).max().unwrap_or(0)
     }

@@ -1,25 +1,26 @@
-//! Schedules: what one rank of a team does in a collective operation, as data.
+//! Schedules: the steps of one rank of a team in a collective operation, as data.
 //!
 //! A builder makes the schedule of a rank from its [`Shape`](crate::shape::Shape) alone, so it can be read,
 //! drawn, checked without processes, simulated and run. The engine runs it, the checker proves it.
 //!
-//! Invariant: the steps of a rank begin in their order. `Wait` and `Complete` hold up what follows them;
-//! everything else is started and left. What is promised, and no more:
-//! * A put reads its source some time after it begins: that is over after `Complete`, and at the target after
-//!   the `Wait` for its signal. A put with a signal is complete at the target after that `Wait`, and for
-//!   those that learn of it from there; one without a signal, and a get, after `Complete`. Puts, gets and
-//!   signals are not ordered among each other, not even to one rank; only a put's own signal comes after its
-//!   data.
-//! * `Wait` returns once the signal of that slot has come. Then the data of the put that signalled are there,
-//!   and what the signalling rank had waited for, copied or reduced before it signalled has happened.
+//! Invariant: the steps of a rank begin in their order. `Wait` and `Complete` block the steps after them;
+//! every other step is only started. The runtime guarantees the following, and nothing more:
+//! * A put reads its source at any time after it begins. The source is free after `Complete`, and for the
+//!   target's rank after the `Wait` for the put's signal. A put with a signal is complete at the target after
+//!   that `Wait`, also for ranks that learn of the `Wait` through later signals. A put without a signal, or a
+//!   get, is complete after `Complete`. Puts, gets and signals are not ordered among each other, not even to
+//!   one rank; only a put's own signal is ordered after its data.
+//! * `Wait` returns once the signal of that slot has arrived. Then the data of the put that signalled have
+//!   arrived, and everything that the signalling rank had waited for, copied or reduced before it signalled
+//!   has happened.
 //! * A slot of a rank is signalled at most once in a collective operation, and each signal is waited for.
-//! * A rank's `Source`, `Scratch` and the slots are its own from its first step to its last. Other ranks may
+//! * A rank's `Source`, `Scratch` and slots belong to it from its first step to its last. Other ranks may
 //!   write its `Target` from their first step on, unless it is its `Source` as well: then only after a chain
-//!   of signals that begins at a step of that rank, which may still be filling it. They reach its `Source`
-//!   and `Scratch` only by an announcement, and must have finished (which a signal of theirs tells) before
-//!   the rank's last step ends.
-//! * Puts into a rank's `Target` have all been waited for there when its schedule ends; what a rank has put
-//!   itself is completed by the engine at the end.
+//!   of signals that begins at a step of that rank, which may still be filling it. They access its `Source`
+//!   and `Scratch` only after an announcement, and must have finished (which they signal) before the rank's
+//!   last step ends.
+//! * When a rank's schedule ends, it has waited for all puts into its `Target`; the engine completes the
+//!   rank's own puts at the end.
 
 /// The number of a PE in a team, from 0.
 pub type Rank = usize;
@@ -27,34 +28,35 @@ pub type Rank = usize;
 /// The number of a synchronisation word of a rank, with its mailbox, from 0.
 pub type Slot = usize;
 
-/// Bytes of a mailbox, which a small message is sent to, in the runtime.
+/// Size in bytes of a mailbox of the runtime. Small messages are sent to mailboxes.
 pub const MAILBOX_BYTES: usize = 240;
 
-/// Slots that a schedule for a team of `n` may use: a ring goes round twice, a pipeline has its pieces.
+/// The number of slots that a schedule for a team of `n` may use: enough for a ring that goes around twice,
+/// and for the pieces of a pipeline.
 #[inline]
 pub const fn slots_max(n: usize) -> usize {
     2 * n + 64
 }
 
-/// Memory that the steps of a rank name.
+/// A memory that the steps of a rank refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Buffer {
-    /// What the rank contributes; read only.
+    /// The rank's contribution; read only.
     Source,
-    /// Where its result goes.
+    /// The memory for its result.
     Target,
     /// Memory for the duration of the operation, its contents unspecified at the start.
     Scratch,
-    /// What a `send` into this slot has brought, after the wait for it; read only.
+    /// The data that a `send` into this slot has brought, after the wait for it; read only.
     Mailbox(Slot),
 }
 
 /// A place in a rank's own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Which memory.
+    /// The memory.
     pub buffer: Buffer,
-    /// From its start, in bytes.
+    /// The offset from its start, in bytes.
     pub offset: usize,
 }
 
@@ -71,13 +73,13 @@ impl Place {
         Place { buffer: Buffer::Target, offset }
     }
 
-    /// What has come into a slot's mailbox.
+    /// The data in a slot's mailbox.
     #[inline]
     pub const fn mailbox(slot: Slot) -> Place {
         Place { buffer: Buffer::Mailbox(slot), offset: 0 }
     }
 
-    /// The place so many bytes further on.
+    /// The place `bytes` bytes further on.
     #[inline]
     pub const fn plus(self, bytes: usize) -> Place {
         Place { buffer: self.buffer, offset: self.offset + bytes }
@@ -87,16 +89,16 @@ impl Place {
 /// A place in the memory of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Remote {
-    /// In its target, at an offset in bytes.
+    /// Its target, at an offset in bytes.
     Target(usize),
     /// The mailbox of the slot that the put signals.
     Mailbox,
-    /// So many bytes behind the place that it has announced by its signal in this slot of this rank. The
-    /// signal must have been waited for.
+    /// The place that it has announced by its signal in a slot of this rank, plus an offset. This rank must
+    /// have waited for the signal.
     Announced {
         /// The slot of this rank.
         slot: Slot,
-        /// From the announced place, in bytes.
+        /// The offset from the announced place, in bytes.
         offset: usize,
     },
 }
@@ -108,24 +110,24 @@ pub enum Step {
     Put {
         /// The target rank.
         to: Rank,
-        /// Where the data are.
+        /// The place of the data.
         from: Place,
-        /// Where they go.
+        /// The destination.
         into: Remote,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: usize,
-        /// The slot of `to` that is signalled when the data are there.
+        /// The slot of `to` that is signalled when the data have arrived.
         signal: Option<Slot>,
     },
-    /// Reads from another rank's memory; the data are there after the next `Complete`.
+    /// Reads from another rank's memory; the data have arrived after the next `Complete`.
     Get {
         /// The rank that is read.
         of: Rank,
-        /// Where the data are: an announced place, or its target.
+        /// The place of the data: an announced place, or the rank's target.
         from: Remote,
-        /// Where they go.
+        /// The destination.
         into: Place,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: usize,
     },
     /// Signals another rank, and announces a place of this rank if one is given.
@@ -134,7 +136,7 @@ pub enum Step {
         to: Rank,
         /// Its slot.
         slot: Slot,
-        /// The place that it may then reach as [`Remote::Announced`].
+        /// The place that `to` may then access as [`Remote::Announced`].
         announces: Option<Place>,
     },
     /// Waits for the signal of another rank.
@@ -146,24 +148,24 @@ pub enum Step {
     },
     /// Waits until all gets and puts without signals so far are complete, and all sources are free.
     Complete,
-    /// Copies within the own memory.
+    /// Copies within the rank's own memory.
     Copy {
-        /// Where the data are.
+        /// The place of the data.
         from: Place,
-        /// Where they go; the two do not overlap.
+        /// The destination; the two do not overlap.
         into: Place,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: usize,
     },
-    /// Copies blocks within the own memory.
+    /// Copies blocks within the rank's own memory.
     CopyStrided {
         /// The first block.
         from: Place,
-        /// From block to block there, in bytes.
+        /// The distance from block to block, in bytes.
         from_stride: usize,
-        /// Where the first block goes.
+        /// The destination of the first block.
         into: Place,
-        /// From block to block there, in bytes.
+        /// The distance from block to block, in bytes.
         into_stride: usize,
         /// Bytes of a block.
         block: usize,
@@ -176,14 +178,14 @@ pub enum Step {
         left: Place,
         /// The operands that come after them.
         right: Place,
-        /// Where the results go.
+        /// The place for the results.
         into: Place,
-        /// How many bytes; whole elements.
+        /// The number of bytes; whole elements.
         bytes: usize,
     },
 }
 
-/// What one rank does.
+/// The steps of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// The steps, in their order.
@@ -192,10 +194,10 @@ pub struct Schedule {
     pub scratch_bytes: usize,
 }
 
-/// What a rank's schedule amounts to.
+/// The totals of a rank's schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Puts, gets, and signals without data: what crosses the network.
+    /// Puts, gets, and signals without data: the messages on the network.
     pub messages: usize,
     /// Bytes of the puts and gets.
     pub bytes: usize,
@@ -204,7 +206,7 @@ pub struct Counts {
 }
 
 impl Schedule {
-    /// The same for ranks that are these ones of a larger team.
+    /// The same schedule for ranks that are the members `ranks` of a larger team.
     pub fn among(mut self, ranks: &[Rank]) -> Schedule {
         for step in &mut self.steps {
             match step {
@@ -218,7 +220,7 @@ impl Schedule {
         self
     }
 
-    /// What this rank's schedule amounts to.
+    /// The totals of this rank's schedule.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for step in &self.steps {
@@ -236,7 +238,7 @@ impl Schedule {
     }
 }
 
-/// Writes down the schedule of one rank. Transfers, copies and reductions of nothing leave no step, but their
+/// Writes the schedule of one rank. Transfers, copies and reductions of 0 bytes add no step, but their
 /// signals remain.
 #[derive(Debug)]
 pub struct Builder {
@@ -244,7 +246,7 @@ pub struct Builder {
     schedule: Schedule,
 }
 
-/// Scratch memory is handed out in multiples of this, so that every element type is aligned in it.
+/// Scratch memory is allocated in multiples of this, so that every element type is aligned in it.
 const SCRATCH_ALIGN_BYTES: usize = 64;
 
 impl Builder {
@@ -258,7 +260,7 @@ impl Builder {
         self.schedule
     }
 
-    /// Size of a mailbox, in bytes: what a [`send`](Builder::send) can carry.
+    /// Size of a mailbox, in bytes: the most that a [`send`](Builder::send) can carry.
     #[inline]
     pub fn mailbox_bytes(&self) -> usize {
         self.mailbox_bytes
@@ -268,14 +270,14 @@ impl Builder {
         self.schedule.steps.push(step);
     }
 
-    /// Takes scratch memory, apart from all that was taken before.
+    /// Allocates scratch memory that is disjoint from all earlier allocations.
     pub fn scratch(&mut self, bytes: usize) -> Place {
         let offset = self.schedule.scratch_bytes.next_multiple_of(SCRATCH_ALIGN_BYTES);
         self.schedule.scratch_bytes = offset + bytes;
         Place { buffer: Buffer::Scratch, offset }
     }
 
-    /// Puts data without a signal; the target must learn of them some other way.
+    /// Puts data without a signal; the target must learn of them in some other way.
     pub fn put(&mut self, to: Rank, from: Place, into: Remote, bytes: usize) {
         if bytes > 0 {
             self.push(Step::Put { to, from, into, bytes, signal: None });
@@ -293,13 +295,13 @@ impl Builder {
     /// Sends data into a slot's mailbox, with the signal.
     ///
     /// # Panics
-    /// If a mailbox has not so much room.
+    /// If the data do not fit in a mailbox.
     pub fn send(&mut self, to: Rank, from: Place, bytes: usize, slot: Slot) {
         assert!(bytes <= self.mailbox_bytes, "{bytes} bytes do not fit in a mailbox");
         self.put_signal(to, from, Remote::Mailbox, bytes, slot);
     }
 
-    /// Gets data; they are there after [`complete`](Builder::complete).
+    /// Gets data; they have arrived after [`complete`](Builder::complete).
     pub fn get(&mut self, of: Rank, from: Remote, into: Place, bytes: usize) {
         if bytes > 0 {
             self.push(Step::Get { of, from, into, bytes });
@@ -311,7 +313,7 @@ impl Builder {
         self.push(Step::Signal { to, slot, announces: None });
     }
 
-    /// Signals, and announces a place that the other may reach from then on.
+    /// Signals, and announces a place that the other rank may access from then on.
     pub fn announce(&mut self, to: Rank, slot: Slot, place: Place) {
         self.push(Step::Signal { to, slot, announces: Some(place) });
     }
@@ -326,7 +328,7 @@ impl Builder {
         self.push(Step::Complete);
     }
 
-    /// Copies within the own memory.
+    /// Copies within the rank's own memory.
     pub fn copy(&mut self, from: Place, into: Place, bytes: usize) {
         if bytes > 0 && from != into {
             self.push(Step::Copy { from, into, bytes });

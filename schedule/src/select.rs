@@ -1,8 +1,9 @@
-//! The choice of an algorithm: what is set by hand, else what suits the synchronisation memory, else what was
-//! measured, else by bytes and members. What an algorithm cannot do is left to the next in this order.
+//! The choice of an algorithm: the one that is set by hand, else one that suits the synchronisation memory,
+//! else the one that was measured to be best, else one by bytes and members. If an algorithm cannot perform
+//! an operation, the next one in this order is tried.
 //!
-//! Invariant: all members choose alike, from what they all know: the shape, the settings and the file of
-//! measurements, which are those of the whole job.
+//! Invariant: all members make the same choice, from data that they all have: the shape, the settings and the
+//! tuning file, which are the same in the whole job.
 
 use crate::algorithm::{Algorithm, Fold, Graph};
 use crate::schedule::Schedule;
@@ -11,14 +12,14 @@ use crate::table::{algorithms, find};
 use crate::tuning::Rules;
 use std::collections::BTreeMap;
 
-/// The name of algorithms in two levels, and of the form of blocking operations that is.
+/// The name of algorithms in two levels, and of the form in two levels of blocking operations.
 const HIERARCHICAL: &str = "hierarchical";
-/// Up to here a block is small: rounds count more than bytes.
+/// Up to this size a block is small: rounds matter more than bytes.
 const SMALL_BYTES: usize = 4 << 10;
-/// From here on bytes count more than anything.
+/// From this size on bytes matter most.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// What the choice depends on beside the shape; the same at all members.
+/// The input of the choice beside the shape; the same at all members.
 #[derive(Debug, Default)]
 pub struct Preferences {
     /// The algorithms that are set by hand; see [`forced`].
@@ -27,11 +28,11 @@ pub struct Preferences {
     pub is_deterministic: bool,
     /// The graph that suits the synchronisation memory, if not every graph does.
     pub graph: Option<Graph>,
-    /// What was measured.
+    /// The rules that were measured.
     pub rules: Rules,
 }
 
-/// The laws that hold for what combines two elements.
+/// The laws that hold for the function that combines two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Laws {
     /// Whether the result is the same, bit for bit, however operands are grouped.
@@ -45,22 +46,22 @@ pub struct Laws {
 pub struct Choice {
     /// The algorithm.
     pub algorithm: &'static Algorithm,
-    /// Those of the tuning file if it names this algorithm, whoever chose it.
+    /// The numbers of the tuning file if it names this algorithm, for every [`Reason`].
     pub tuning: Tuning,
-    /// Who chose it.
+    /// The reason for the choice.
     pub reason: Reason,
 }
 
-/// Why an algorithm was chosen.
+/// The reason why an algorithm was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// `PELAGO_COLL` names it.
     Forced,
     /// Its graph is that of `PELAGO_SYNC_MEMORY`.
     Graph,
-    /// The file that `PELAGO_COLL_TUNING` names has it.
+    /// The file that `PELAGO_COLL_TUNING` names has a rule for it.
     Measured,
-    /// By bytes and members, as thresholds in the runtime have it.
+    /// By bytes and members, with the thresholds of the runtime.
     BuiltIn,
 }
 
@@ -79,7 +80,8 @@ impl Choice {
 
 impl Preferences {
     /// Whether a blocking operation of a team that spans nodes is done in two levels, directly within nodes,
-    /// and not by a schedule of all members: unless another algorithm is set or was measured to be better.
+    /// and not by a schedule of all members. This is the case unless another algorithm is set or was measured
+    /// to be better.
     pub fn wants_levels(&self, shape: &Shape) -> bool {
         let is_hierarchical = |algorithm: &Algorithm| algorithm.name == HIERARCHICAL;
         match (self.forced.get(&shape.operation), self.rules.find(shape)) {
@@ -95,10 +97,10 @@ impl Preferences {
         self.is_deterministic && !laws.is_associative
     }
 
-    /// The algorithm for a shape, and for the laws of what combines elements, if something does; the same at
-    /// all members. `None` if no algorithm can do it.
+    /// The algorithm for a shape, and for the laws of the function that combines elements, if there is one;
+    /// the same at all members. `None` if no algorithm can perform the operation.
     pub fn choose(&self, shape: &Shape, laws: Option<Laws>) -> Option<Choice> {
-        // What is associative and commutative has the same result in any order.
+        // An associative and commutative function has the same result in any order.
         let needs_ranks = laws.is_some_and(|laws| self.keeps_ranks(laws));
         let needs_order = laws.is_some_and(|laws| !laws.is_commutative);
         let is_possible = |algorithm: &&'static Algorithm| {
@@ -129,8 +131,8 @@ impl Preferences {
     }
 }
 
-/// The algorithms that a text such as `broadcast=chain,barrier=tree` names; `None` if it names what does not
-/// exist.
+/// The algorithms that a text such as `broadcast=chain,barrier=tree` names; `None` if it names an operation
+/// or an algorithm that does not exist.
 pub fn forced(text: &str) -> Option<BTreeMap<Operation, &'static Algorithm>> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     let algorithm = |entry: &str| {
@@ -177,7 +179,7 @@ mod tests {
     use super::*;
 
     fn chosen(preferences: &Preferences, shape: &Shape) -> (&'static str, Reason, Tuning) {
-        // Those of sums of floating-point numbers.
+        // The laws of sums of floating-point numbers.
         let sum = Laws { is_associative: false, is_commutative: true };
         let choice = preferences.choose(shape, shape.operation.combines().then_some(sum)).unwrap();
         (choice.algorithm.name, choice.reason, choice.tuning)

@@ -1,31 +1,32 @@
-//! What a collective operation is to do, as builders of schedules and the chooser of algorithms see it.
+//! The description of a collective operation, from which builders write schedules and algorithms are chosen.
 
 use crate::nodes::{Groups, Nodes};
 use crate::schedule::{Builder, Place, Rank};
 use std::fmt;
 use std::sync::Arc;
 
-/// The collective operations. In what follows n is the size of the team, and a block has `count` elements.
+/// The collective operations. In their documentation n is the size of the team, and a block has `count`
+/// elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
-    /// Nobody leaves before everybody has come. No data.
+    /// No rank leaves before all ranks have arrived. No data.
     Barrier,
-    /// A block from the root's source to everybody's target, the root's too.
+    /// A block from the root's source to the targets of all ranks, including the root.
     Broadcast,
     /// Block i of the root's source (n blocks) to the target of rank i.
     Scatter,
     /// The sources' blocks, in the order of ranks, to the root's target (n blocks).
     Gather,
-    /// The sources' blocks, in the order of ranks, to everybody's target. With [`Blocks::Counts`] the blocks
-    /// have different sizes.
+    /// The sources' blocks, in the order of ranks, to the targets of all ranks. With [`Blocks::Counts`] the
+    /// blocks have different sizes.
     AllGather,
     /// Block j of rank i's source (n blocks) to block i of rank j's target (n blocks).
     AllToAll,
     /// The sources' blocks combined, element by element, in the root's target.
     Reduce,
-    /// The same in everybody's target.
+    /// The same in the targets of all ranks.
     AllReduce,
-    /// The sources have n blocks; the combination of all block i goes to the target of rank i.
+    /// The sources have n blocks; the combination of the blocks i of all ranks goes to the target of rank i.
     ReduceScatter,
     /// The combination of the sources of ranks 0 to i in the target of rank i.
     InclusiveScan,
@@ -50,7 +51,7 @@ impl Operation {
         Operation::ExclusiveScan,
     ];
 
-    /// Its name, as settings and reports write it.
+    /// Its name in settings and reports.
     #[inline]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,12 +69,12 @@ impl Operation {
         }
     }
 
-    /// The operation of that name.
+    /// The operation with this name.
     pub fn from_name(name: &str) -> Option<Operation> {
         Operation::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// Whether one rank has a part of its own in it.
+    /// Whether the operation has a root.
     #[inline]
     pub const fn is_rooted(self) -> bool {
         use Operation::{Broadcast, Gather, Reduce, Scatter};
@@ -87,7 +88,7 @@ impl Operation {
         matches!(self, Reduce | AllReduce | ReduceScatter | InclusiveScan | ExclusiveScan)
     }
 
-    /// Blocks of the source of a rank, for a team of `n`; of the root's where that differs.
+    /// Number of blocks of the source of a rank, for a team of `n`; of the root's source where that differs.
     #[inline]
     pub const fn source_blocks(self, n: usize) -> usize {
         use Operation::{AllToAll, Barrier, ReduceScatter, Scatter};
@@ -98,7 +99,7 @@ impl Operation {
         }
     }
 
-    /// Blocks of the target of a rank, for a team of `n`; of the root's where that differs.
+    /// Number of blocks of the target of a rank, for a team of `n`; of the root's target where that differs.
     #[inline]
     pub const fn target_blocks(self, n: usize) -> usize {
         use Operation::{AllGather, AllToAll, Barrier, Gather};
@@ -116,22 +117,23 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Where the blocks lie in source and target.
+/// The layout of the blocks in source and target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Blocks {
     /// All of `count` elements, one after the other.
     Equal,
-    /// All-gather: how many elements each rank contributes, known to all. `count` is not used.
+    /// All-gather: the number of elements that each rank contributes, known to all ranks. `count` is not
+    /// used.
     Counts(Vec<usize>),
-    /// All-to-all: where each block lies and how long it is, as (offset, elements), in this rank's source and
+    /// All-to-all: the offset and the length of each block, as (offset, elements), in this rank's source and
     /// target, by the other rank. Both ends agree on the length. `count` is not used.
     Exchanged {
-        /// In the source, by the rank that gets it.
+        /// In the source, by the rank that receives the block.
         source: Vec<(usize, usize)>,
         /// In the target, by the rank that it comes from.
         target: Vec<(usize, usize)>,
     },
-    /// All-to-all: from element to element, in elements, in source and target.
+    /// All-to-all: the stride of the elements in source and target, in elements.
     Strided {
         /// In the source.
         source: usize,
@@ -145,7 +147,7 @@ pub enum Blocks {
 pub struct Tuning {
     /// Children of a node in k-nomial trees; at least 2.
     pub radix: usize,
-    /// Bytes of a piece in pipelines; at least 1.
+    /// Size in bytes of a piece in pipelines; at least 1.
     pub segment_bytes: usize,
 }
 
@@ -155,11 +157,11 @@ impl Default for Tuning {
     }
 }
 
-/// A pipeline has no more pieces than this.
+/// The maximum number of pieces of a pipeline.
 pub const SEGMENTS_MAX: usize = 32;
 
-/// What a rank's schedule is made from. Everything but `rank`, and the contents of [`Blocks::Exchanged`], is
-/// the same at all ranks.
+/// The data from which a rank's schedule is made. Everything but `rank`, and the contents of
+/// [`Blocks::Exchanged`], is the same at all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The operation.
@@ -174,10 +176,10 @@ pub struct Shape {
     pub count: usize,
     /// Size of an element in bytes.
     pub element_bytes: usize,
-    /// Where the blocks lie.
+    /// The layout of the blocks.
     pub blocks: Blocks,
-    /// Whether source and target are the same memory: only of operations that have as many blocks in one as
-    /// in the other, all equal. See [`Shape::source`].
+    /// Whether source and target are the same memory: only for operations with equally many blocks in both,
+    /// all of one size. See [`Shape::source`].
     pub in_place: bool,
     /// The node of each rank.
     pub nodes: Nodes,
@@ -203,7 +205,7 @@ impl Shape {
         }
     }
 
-    /// Bytes of a block.
+    /// Size of a block in bytes.
     #[inline]
     pub fn block_bytes(&self) -> usize {
         self.count.saturating_mul(self.element_bytes)
@@ -215,19 +217,19 @@ impl Shape {
         self.nodes.groups(self.n)
     }
 
-    /// This rank's number if the ranks were counted from the root on.
+    /// This rank's number when ranks are counted from the root.
     #[inline]
     pub fn relative(&self) -> Rank {
         (self.rank + self.n - self.root) % self.n
     }
 
-    /// The rank of a number that is counted from the root on.
+    /// The rank with a number that is counted from the root.
     #[inline]
     pub fn absolute(&self, relative: Rank) -> Rank {
         (relative + self.root) % self.n
     }
 
-    /// Bytes of this rank's source.
+    /// Size of this rank's source in bytes.
     #[inline]
     pub fn source_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
@@ -240,7 +242,7 @@ impl Shape {
         }
     }
 
-    /// Bytes of this rank's target.
+    /// Size of this rank's target in bytes.
     #[inline]
     pub fn target_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
@@ -266,8 +268,9 @@ impl Shape {
         }
     }
 
-    /// The own contribution, at a place that stays as it is while others write this rank's target: the source
-    /// itself, or, in place, a copy of it in scratch memory, which this writes down.
+    /// This rank's contribution, at a place that does not change while other ranks write this rank's target:
+    /// the source itself, or, in an operation in place, a copy in scratch memory; this function adds the step
+    /// that copies.
     pub fn source(&self, builder: &mut Builder) -> Place {
         if !self.in_place {
             return Place::source(0);
@@ -278,8 +281,8 @@ impl Shape {
         copy
     }
 
-    /// Cuts `elements` elements into `parts` parts that differ by one at most: offset and length of part
-    /// `part`, in bytes.
+    /// Cuts `elements` elements into `parts` parts whose lengths differ by at most one. Returns offset and
+    /// length of part `part`, in bytes.
     #[inline]
     pub fn part_bytes(&self, elements: usize, parts: usize, part: usize) -> (usize, usize) {
         let (start, end) = (part_start(elements, parts, part), part_start(elements, parts, part + 1));
@@ -293,7 +296,7 @@ impl Shape {
     }
 }
 
-/// Where the last of these blocks ends, in elements.
+/// The end of the last of these blocks, in elements.
 fn furthest(blocks: &[(usize, usize)]) -> usize {
     blocks.iter().map(|&(at, elements)| at.saturating_add(elements)).max().unwrap_or(0)
 }

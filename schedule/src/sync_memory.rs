@@ -1,48 +1,51 @@
-//! The memory that scheduled collectives synchronise on: which slot of a member a signal goes to, and when
-//! the slot may be used again. Source: Welch and Venkata, On Synchronisation and Memory Reuse in OpenSHMEM,
-//! whose three strategies these are.
+//! The memory that scheduled collectives synchronise on: the slot of a member that a signal goes to, and the
+//! time at which the slot may be used again. Source: Welch and Venkata, On Synchronisation and Memory Reuse
+//! in OpenSHMEM, which describes the three strategies.
 //!
-//! * *Arrays*: each operation has an array of slots for itself, of [`ARRAYS`] that are used in turn. An array
-//!   is free again after an additional synchronisation of all members that nobody waits for (a dissemination,
-//!   started when the operation is over here), or, in the other strategy, at the next barrier of the team;
-//!   if there is none for so long that the arrays run out, the members make one.
+//! * *Arrays*: each operation has an array of slots for itself, one of [`ARRAYS`] that are used in turn. An
+//!   array is free again after an additional synchronisation of all members on which no member blocks (a
+//!   dissemination, started when the operation is over at this member), or, in the other strategy, at the
+//!   next barrier of the team; if the arrays run out before that, the members perform a barrier themselves.
 //! * *Pairwise*: each ordered pair of members has [`PAIR_SLOTS`] slots at the receiver, used in turn. Every
-//!   signal tells how many of the other direction its sender has consumed, which unlocks those; a receiver
-//!   that has nothing to send for long acknowledges by a word of its own. Which pairs there are is a matter
-//!   of the algorithms, so the three pairwise strategies differ in the algorithms that are chosen.
+//!   signal carries the number of signals of the other direction that its sender has consumed, which frees
+//!   their slots; a receiver that sends no signal for a long time acknowledges with a word of its own. The
+//!   algorithms determine which pairs exist, so the three pairwise strategies differ in the algorithms that
+//!   are chosen.
 //!
-//! Invariant: a signal is written to a slot only after its former contents were consumed, and no word is ever
-//! reset: each use has a stamp of its own, for which the receiver waits. All members number operations, and
-//! the signals of each pair, alike, as they start operations in the same order and know the schedules.
+//! Invariant: a signal is written to a slot only after the slot's former contents were consumed, and no word
+//! is ever reset: each use has a stamp of its own, for which the receiver waits. All members give the same
+//! numbers to operations and to the signals of each pair, as they start operations in the same order and know
+//! the schedules.
 
 use crate::schedule::{Buffer, Place, Rank, Schedule, Slot, Step, slots_max};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-/// When a slot may be used again.
+/// The rule by which a slot may be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// Arrays of slots that are free again after an additional synchronisation, which nobody waits for.
+    /// Arrays of slots that are free again after an additional synchronisation, on which no member blocks.
     Additional,
     /// Arrays of slots that the next barrier frees.
     Barrier,
-    /// Slots of each ordered pair, free again as the receiver tells.
+    /// Slots of each ordered pair, free again when the receiver has acknowledged them.
     Pairs,
 }
 
-/// Arrays of a member of a team.
+/// Number of arrays of a member of a team.
 pub const ARRAYS: usize = 8;
-/// Slots of an ordered pair at the receiver.
+/// Number of slots of an ordered pair at the receiver.
 pub const PAIR_SLOTS: usize = 8;
-/// Slots of an array for the synchronisation that frees it: rounds of a dissemination.
+/// Number of slots of an array for the synchronisation that frees it: rounds of a dissemination.
 const RELEASE_SLOTS: usize = 40;
 
-/// The most members of which each signals to each other one in an agreement; in larger teams an agreement is
-/// a dissemination.
+/// The largest team in which each member signals to each other member in an agreement; in larger teams an
+/// agreement is a dissemination.
 pub const ALL_SIGNAL_MAX: usize = 8;
 
-/// Slots of an array for signals of agreements: an agreement and a user's operation that meet, as members
-/// make different calls, do not overwrite each other's signals, and so are told apart.
+/// Number of slots of an array for signals of agreements. If members make different calls, an agreement can
+/// meet a user's operation; with slots of their own neither overwrites the other's signals, and the two can
+/// be told apart.
 const fn agreement_slots(n: usize) -> usize {
     // Two for each round of a dissemination.
     if n <= ALL_SIGNAL_MAX { ALL_SIGNAL_MAX } else { 2 * (1 + (n - 1).ilog2() as usize) }
@@ -61,46 +64,46 @@ pub fn slots(reuse: Reuse, n: usize) -> usize {
     }
 }
 
-/// The lowest bit of a word: the signal announces a place. No signal without it is taken for one that does,
-/// even if members call different operations.
+/// The lowest bit of a word: the signal announces a place. A signal without the bit is never taken for an
+/// announcement, even if members call different operations.
 pub const ANNOUNCES: u64 = 1;
-/// The next bit: the signal belongs to an agreement. No signal without it is taken for one that does, nor the
-/// other way round, so that no user's operation is taken for an agreement.
+/// The next bit: the signal belongs to an agreement. A signal without the bit is never taken for a signal of
+/// an agreement, nor the other way round, so that no user's operation is taken for an agreement.
 const AGREES: u64 = 2;
-/// Bits of a word below the stamp, or below what was consumed.
+/// Number of bits of a word below the stamp, or below the number of consumed signals.
 const FLAG_BITS: u32 = 2;
 
-/// Where a signal goes, and what is written there.
+/// The destination of a signal, and the word that is written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The slot's place in the receiver's block.
+    /// The slot's index in the receiver's block.
     pub index: usize,
-    /// What is written there.
+    /// The word that is written there.
     pub word: u64,
 }
 
-/// A schedule with what synchronisation needs to know of it.
+/// A schedule with the data that synchronisation needs.
 #[derive(Debug)]
 pub struct Plan {
     /// The schedule.
     pub schedule: Schedule,
-    /// The call of this PE, if the operation is an agreement.
+    /// The description of this PE's call, if the operation is an agreement.
     pub agreement: Option<String>,
-    /// For each step that signals or waits: which signal of its pair it is.
+    /// For each step that signals or waits: the number of the signal in its pair.
     ordinals: Vec<u32>,
-    /// How many signals go to each rank.
+    /// The number of signals to each rank.
     sent: HashMap<Rank, u32>,
-    /// How many come from each rank.
+    /// The number of signals from each rank.
     awaited: HashMap<Rank, u32>,
-    /// For each mailbox: the step that waits for it, and for whom.
+    /// For each mailbox: the step that waits for it, and the rank that it waits for.
     pub mailboxes: HashMap<Slot, (usize, Rank)>,
-    /// After each step, and after the completion of all, which waits' slots are consumed: the steps that
-    /// wait.
+    /// After each step, and after the completion of all steps: the waits whose slots are consumed, by their
+    /// steps.
     pub consumed_after: Vec<Vec<u32>>,
 }
 
 impl Plan {
-    /// Looks at a schedule.
+    /// Analyses a schedule.
     pub fn new(schedule: Schedule) -> Plan {
         let (mut sent, mut awaited) = (HashMap::new(), HashMap::new());
         let steps = schedule.steps.len();
@@ -138,19 +141,19 @@ impl Plan {
         Plan { schedule, agreement: None, ordinals, sent, awaited, mailboxes, consumed_after }
     }
 
-    /// The same for an agreement, in which this PE calls what is said.
+    /// The same plan for an agreement, in which `said` describes this PE's call.
     pub fn of_agreement(self, said: String) -> Plan {
         Plan { agreement: Some(said), ..self }
     }
 
-    /// The bit of its signals that tells agreements from others.
+    /// The bit of its signals that distinguishes agreements from other operations.
     #[inline]
     fn kind(&self) -> u64 {
         if self.agreement.is_some() { AGREES } else { 0 }
     }
 }
 
-/// The places that a step names in the own memory.
+/// The places in this rank's memory that a step refers to.
 fn places(step: &Step) -> [Option<Place>; 3] {
     match *step {
         Step::Put { from, .. } => [Some(from), None, None],
@@ -163,7 +166,7 @@ fn places(step: &Step) -> [Option<Place>; 3] {
     }
 }
 
-/// What an operation may use, once it is admitted.
+/// The slots that an operation may use once it is admitted.
 #[derive(Debug)]
 pub enum Lease {
     /// An array of slots.
@@ -182,7 +185,7 @@ pub enum Lease {
     },
 }
 
-/// What this PE does for the memory itself, apart from any operation.
+/// An action of this PE for the memory itself, independent of any operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chore {
     /// Write a mark to a slot of a member.
@@ -192,27 +195,27 @@ pub enum Chore {
         /// The slot and the word.
         mark: Mark,
     },
-    /// Write this word where a member expects acknowledgements of this PE.
+    /// Write this word to the place where a member expects acknowledgements from this PE.
     Acknowledge {
         /// The member.
         to: Rank,
-        /// How many of its signals are consumed.
+        /// The number of its signals that are consumed.
         word: u64,
     },
 }
 
-/// How much the memory is used.
+/// Statistics of the use of the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncCounts {
     /// Signals of operations.
     pub signals: u64,
-    /// Messages for the memory's own sake: releases and acknowledgements.
+    /// Messages for the memory itself: releases and acknowledgements.
     pub chores: u64,
     /// Slots of this PE that were ever signalled.
     pub slots: u64,
 }
 
-/// A member's account of the memory of a team.
+/// A member's state of the memory of a team.
 #[derive(Debug)]
 pub enum SyncMemory {
     /// By arrays of slots.
@@ -226,19 +229,19 @@ pub enum SyncMemory {
 pub struct Arrays {
     n: usize,
     me: Rank,
-    /// Slots of one.
+    /// Number of slots of one array.
     slots: usize,
-    /// The first of them that is for agreements.
+    /// The first slot of an array that is for agreements.
     first_of_agreements: usize,
-    /// Whether the additional synchronisation frees them, or a barrier.
+    /// Whether the additional synchronisation frees the arrays; otherwise a barrier does.
     is_additional: bool,
-    /// Operations admitted.
+    /// Number of operations admitted.
     admitted: u64,
-    /// Operations that may still be admitted before a barrier.
+    /// Number of operations that may still be admitted before a barrier.
     left: usize,
-    /// Operations that are admitted and not over.
+    /// Number of operations that are admitted and not over.
     open: usize,
-    /// Which arrays are free.
+    /// Whether each array is free.
     is_free: [bool; ARRAYS],
     releases: Vec<Release>,
     used: BTreeSet<usize>,
@@ -260,7 +263,7 @@ struct Release {
 pub struct Pairs {
     me: Rank,
     pairs: HashMap<Rank, Pair>,
-    /// Pairs of which something is to be acknowledged.
+    /// Pairs with signals that this PE must acknowledge.
     owed: BTreeSet<Rank>,
     counts: SyncCounts,
 }
@@ -268,22 +271,22 @@ pub struct Pairs {
 /// The signals between this PE and another member.
 #[derive(Debug, Default)]
 struct Pair {
-    /// Numbers given to signals to it.
+    /// Number of signals to it that have a number.
     sent: u64,
-    /// Signals to it that it has consumed, as far as it has told.
+    /// Number of signals to it that it has acknowledged as consumed.
     acknowledged: u64,
-    /// Numbers given to signals from it.
+    /// Number of signals from it that have a number.
     awaited: u64,
-    /// Signals from it that are consumed here, without a gap.
+    /// Number of signals from it that are consumed here, without a gap.
     consumed: u64,
-    /// Those that are consumed beyond a gap.
+    /// The numbers of those that are consumed beyond a gap.
     beyond: BTreeSet<u64>,
-    /// What it was told to be consumed.
+    /// The number of consumed signals that it was told.
     told: u64,
 }
 
 impl Pair {
-    /// Takes what the lower half of a word tells: how many were consumed, modulo 2^30.
+    /// Reads the lower half of a word: the number of consumed signals, modulo 2^30.
     fn hear(&mut self, word: u64) {
         let ahead =
             (word as u32 >> FLAG_BITS).wrapping_sub(self.acknowledged as u32) & (u32::MAX >> FLAG_BITS);
@@ -320,7 +323,7 @@ impl SyncMemory {
         }
     }
 
-    /// Lets the next operation of the team in, if there is memory for it. To be asked in the order of
+    /// Admits the next operation of the team, if there is memory for it. Must be called in the order of
     /// operations.
     #[inline]
     pub fn admit(&mut self, plan: &Plan) -> Option<Lease> {
@@ -330,7 +333,7 @@ impl SyncMemory {
         }
     }
 
-    /// Where the signal of step `at` goes to, or `None` if the slot is not free yet.
+    /// The destination of the signal of step `at`, or `None` if the slot is not free yet.
     #[inline]
     pub fn mark(&mut self, plan: &Plan, lease: &Lease, at: usize, to: Rank, slot: Slot) -> Option<Mark> {
         match (self, lease) {
@@ -347,8 +350,9 @@ impl SyncMemory {
         }
     }
 
-    /// Where the signal that step `at` waits for arrives, and the word that shows it, apart from what does
-    /// not belong to the stamp: the lowest bit, and of a word of a pair what was consumed.
+    /// The slot in which the signal that step `at` waits for arrives, and the word that shows its arrival,
+    /// without the bits that do not belong to the stamp: the lowest bit, and in a word of a pair the number
+    /// of consumed signals.
     #[inline]
     pub fn expected(&self, plan: &Plan, lease: &Lease, at: usize, of: Rank, slot: Slot) -> Mark {
         match (self, lease) {
@@ -362,7 +366,7 @@ impl SyncMemory {
         }
     }
 
-    /// Whether a slot's word is the one that is expected; takes the news that it carries.
+    /// Whether a slot's word is the expected one; reads the acknowledgement that the word carries.
     #[inline]
     pub fn has_come(&mut self, expected: Mark, found: u64, of: Rank) -> bool {
         match self {
@@ -383,7 +387,7 @@ impl SyncMemory {
         }
     }
 
-    /// Whether a slot's word is one for the use of the slot that is expected, but of the other kind.
+    /// Whether a slot's word is for the expected use of the slot, but of the other kind.
     #[inline]
     pub fn is_of_other_kind(&self, expected: Mark, found: u64) -> bool {
         let differs = match self {
@@ -393,8 +397,8 @@ impl SyncMemory {
         differs == AGREES
     }
 
-    /// Where any signal of an operation may arrive, with the rank that it comes from where only one signals
-    /// there: in all slots of its array, or in those of the pairs of which it awaits some.
+    /// The slots in which any signal of an operation may arrive, with the rank that it comes from if only one
+    /// rank signals there: all slots of its array, or the slots of the pairs from which it expects signals.
     pub fn all_expected(&self, plan: &Plan, lease: &Lease) -> Vec<(Option<Rank>, Mark)> {
         match (self, lease) {
             (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) => {
@@ -421,7 +425,7 @@ impl SyncMemory {
         (0..n).filter(|&rank| rank != pairs.me).filter(agrees).collect()
     }
 
-    /// What was signalled for step `at` is not needed any more.
+    /// The signal for step `at` is not needed any more.
     #[inline]
     pub fn consumed(&mut self, plan: &Plan, lease: &Lease, at: usize) {
         if let (SyncMemory::Pairs(pairs), Lease::Pairs { awaited, .. }) = (self, lease)
@@ -431,7 +435,7 @@ impl SyncMemory {
         }
     }
 
-    /// An operation is over here.
+    /// An operation is over at this member.
     #[inline]
     pub fn end(&mut self, lease: &Lease) {
         if let (SyncMemory::Arrays(arrays), &Lease::Array { array, stamp }) = (self, lease) {
@@ -439,8 +443,8 @@ impl SyncMemory {
         }
     }
 
-    /// All members have passed a barrier of the team, before which each had nothing under way on it.
-    /// `own_arrays` of them, the last ones, the barrier has used for itself.
+    /// All members have passed a barrier of the team, before which no member had an operation in progress on
+    /// it. The barrier itself has used the last `own_arrays` arrays.
     #[inline]
     pub fn barrier_passed(&mut self, own_arrays: usize) {
         if let SyncMemory::Arrays(arrays) = self
@@ -450,7 +454,7 @@ impl SyncMemory {
         }
     }
 
-    /// Takes the word of another member that tells how many of this PE's signals it has consumed.
+    /// Reads the word of another member that tells how many of this PE's signals it has consumed.
     #[inline]
     pub fn hear(&mut self, rank: Rank, word: u64) {
         if let SyncMemory::Pairs(pairs) = self {
@@ -459,8 +463,8 @@ impl SyncMemory {
         }
     }
 
-    /// Takes what a signal of another member tells that this PE is not ready to take: the word in its
-    /// slot, if it is not an old one.
+    /// Reads the acknowledgement in a signal of another member that this PE does not expect yet: the word in
+    /// its slot, if it is not an old one.
     #[inline]
     pub fn hear_early(&mut self, rank: Rank, index: usize, word: u64) {
         if let SyncMemory::Pairs(pairs) = self {
@@ -479,7 +483,7 @@ impl SyncMemory {
         rank * PAIR_SLOTS..(rank + 1) * PAIR_SLOTS
     }
 
-    /// The members of which this PE may wait for news of what they have consumed.
+    /// The members from which this PE may wait for acknowledgements.
     #[inline]
     pub fn waits_for_acknowledgement(&self) -> Vec<Rank> {
         match self {
@@ -491,7 +495,7 @@ impl SyncMemory {
         }
     }
 
-    /// What is to be done for the memory now. `word_at` reads the word of a slot of this PE.
+    /// The actions that are due for the memory now. `word_at` reads the word of a slot of this PE.
     #[inline]
     pub fn chores(&mut self, word_at: &dyn Fn(usize) -> u64) -> Vec<Chore> {
         match self {
@@ -500,7 +504,7 @@ impl SyncMemory {
         }
     }
 
-    /// Whether nothing is left to be done for the memory on this PE, as far as it is known now.
+    /// Whether no action for the memory is left on this PE, as far as is known now.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
         match self {
@@ -509,7 +513,7 @@ impl SyncMemory {
         }
     }
 
-    /// The memory of the first `n` members, when nothing is under way.
+    /// The memory of the first `n` members, when no operation is in progress.
     pub fn shrunk(&self, n: usize) -> SyncMemory {
         match self {
             SyncMemory::Arrays(arrays) => {
@@ -528,7 +532,7 @@ impl SyncMemory {
         }
     }
 
-    /// How much the memory was used.
+    /// The statistics of the use of the memory.
     #[inline]
     pub fn counts(&self) -> SyncCounts {
         match self {
@@ -582,8 +586,8 @@ impl Arrays {
                     chores.push(Chore::Mark { to, mark: Mark { index, word: release.stamp } });
                 }
                 self.used.insert(index);
-                // A later release of the same array cannot begin elsewhere before this one has begun here,
-                // but its word may already have taken the place of this one's.
+                // A later release of the same array cannot begin at another member before this release has
+                // begun here, but its word may already have replaced the word of this release.
                 if word_at(index) < release.stamp {
                     break;
                 }
@@ -663,7 +667,8 @@ impl Pairs {
 }
 
 impl Pair {
-    /// Whether the other may have no slots left soon, and no signal has told it of what is consumed.
+    /// Whether the other member may soon have no slots left, and no signal has acknowledged the consumed
+    /// ones.
     #[inline]
     fn is_owed(&self) -> bool {
         self.consumed - self.told >= PAIR_SLOTS as u64 / 2
@@ -673,14 +678,15 @@ impl Pair {
 /// The bits of the word of a pair that are its stamp.
 const STAMP_OF_PAIR: u64 = !0 << 32;
 
-/// Where the signal of that number arrives that a member sends, and its word apart from what it consumed.
+/// The slot in which signal `number` of a member arrives, and its word without the number of consumed
+/// signals.
 #[inline]
 fn expected_of_pair(plan: &Plan, of: Rank, number: u64) -> Mark {
     let index = of * PAIR_SLOTS + (number % PAIR_SLOTS as u64) as usize;
     Mark { index, word: stamp_of(number) | plan.kind() }
 }
 
-/// The upper half of the word of a signal of that number.
+/// The upper half of the word of signal `number`.
 #[inline]
 fn stamp_of(number: u64) -> u64 {
     u64::from((number + 1) as u32) << 32

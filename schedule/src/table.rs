@@ -1,7 +1,7 @@
 //! The table of algorithms: every schedule that there is, in the tables of the operations.
 //!
-//! The tests that walk this table check every algorithm for all sizes of teams. How one is added:
-//! `docs/adding.md`.
+//! The tests that walk this table check every algorithm for all sizes of teams. `docs/adding.md` describes
+//! how to add an algorithm.
 
 use crate::shape::Operation;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 
 pub use crate::algorithm::{Algorithm, Fold, Graph};
 
-/// All algorithms, the operations in their order.
+/// All algorithms, in the order of the operations.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
     [
         barrier::TABLE,
@@ -28,7 +28,7 @@ pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
     .flatten()
 }
 
-/// The algorithm of that name.
+/// The algorithm with this name.
 pub fn find(operation: Operation, name: &str) -> Option<&'static Algorithm> {
     algorithms().find(|algorithm| algorithm.operation == operation && algorithm.name == name)
 }

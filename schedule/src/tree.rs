@@ -1,4 +1,4 @@
-//! Trees over the ranks of a team: who is above a rank, who is below it.
+//! Trees over the ranks of a team: the parent and the children of each rank.
 //!
 //! Invariant: every function describes one tree, the same at all ranks: `c` is a child of `p` exactly if `p`
 //! is the parent of `c`, and all but the root have a parent.
@@ -20,7 +20,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// The same tree of ranks that go by other numbers.
+    /// The same tree for ranks with other numbers.
     pub fn map(self, rank: impl Fn(usize) -> Rank) -> Links {
         Links { parent: self.parent.map(&rank), children: self.children.into_iter().map(rank).collect() }
     }
@@ -40,8 +40,7 @@ pub fn k_nomial(rank: Rank, n: usize, radix: usize) -> Links {
     Links { parent, children }
 }
 
-/// The ranks below and including this one in the binomial tree of `n` ranks with root 0: they follow each
-/// other.
+/// This rank and all ranks below it in the binomial tree of `n` ranks with root 0: they are contiguous.
 pub fn binomial_subtree(rank: Rank, n: usize) -> Range<Rank> {
     match rank {
         0 => 0..n,
@@ -83,10 +82,10 @@ pub struct Subtree {
     pub children: Vec<(Rank, Range<Rank>)>,
 }
 
-/// The tree that arises if the range of all ranks is halved again and again, and each time the rank that
-/// stands for the range hands the half in which it is not, the smaller one if they differ, to the first rank
-/// there. Like a binomial tree it has ceil(log2 n) levels, but for every root no subtree goes round the end
-/// of the ranks.
+/// The tree that results when the range of all ranks is halved repeatedly, and each time the rank that
+/// represents the range gives the half in which it is not, the smaller one if they differ, to the first rank
+/// of that half. Like a binomial tree it has ceil(log2 n) levels, but no subtree wraps around the end of the
+/// ranks, whatever the root.
 pub fn halving(rank: Rank, n: usize, root: Rank) -> Subtree {
     let mut own = Subtree { parent: None, ranks: 0..n, children: Vec::new() };
     let (mut ranks, mut holder) = (0..n, root);
@@ -114,7 +113,8 @@ pub fn halving(rank: Rank, n: usize, root: Rank) -> Subtree {
 mod tests {
     use super::*;
 
-    /// Parents and children agree, and from everywhere the parents lead to the root, in `levels` at most.
+    /// Checks that parents and children agree, and that from every rank the parents lead to the root in at
+    /// most `levels` levels.
     fn check(n: usize, root: Rank, levels: usize, links: impl Fn(Rank) -> Links) {
         let all: Vec<Links> = (0..n).map(links).collect();
         for rank in 0..n {

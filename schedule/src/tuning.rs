@@ -1,7 +1,7 @@
-//! The tuning file: which algorithms are best on a machine, as `pelago tune` has measured it.
+//! The tuning file: the algorithms that are best on a machine, as `pelago tune` has measured.
 //!
 //! Invariant: the rules are a function of operation, members and bytes, which all members know; so members
-//! that read equal texts choose alike.
+//! that read equal texts make the same choice.
 //!
 //! The file is TOML 1.0. A rule is a table in the array of its operation, such as
 //!
@@ -9,15 +9,15 @@
 //! nodes = "one"             # the rules are for teams on one node; "any" (the default): for all
 //!
 //! [[broadcast]]
-//! pes = 8                   # for teams of up to so many PEs; left out: of any size
-//! bytes = 65536             # for blocks of up to so many bytes; left out: of any size
+//! pes = 8                   # for teams of up to this many PEs; left out: of any size
+//! bytes = 65536             # for blocks of up to this many bytes; left out: of any size
 //! algorithm = "chain"
 //! segment_bytes = 16384     # bytes of a piece of a pipeline, and
 //! radix = 4                 # children of a node of a tree; left out: as without the file
 //! ```
 //!
-//! Of the rules that a call keeps the bounds of, the one with the fewest PEs holds, then the one with the
-//! fewest bytes. If its algorithm cannot do what a call asks for, the call is done as without the file.
+//! Of the rules whose bounds a call keeps, the rule with the fewest PEs holds, then the rule with the fewest
+//! bytes. If its algorithm cannot perform the call, the algorithm is chosen as without the file.
 
 use crate::algorithm::Algorithm;
 use crate::shape::{Blocks, Operation, Shape, Tuning};
@@ -28,11 +28,11 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Children that a node of a tree may have.
+/// The numbers of children that a node of a tree may have.
 const RADIX: RangeInclusive<u64> = 2..=64;
-/// Bytes that a piece of a pipeline may have.
+/// The sizes in bytes that a piece of a pipeline may have.
 const SEGMENT_BYTES: RangeInclusive<u64> = 1..=1 << 30;
-/// Where a bound may be.
+/// The values that a bound may have.
 const BOUND: RangeInclusive<u64> = 1..=i64::MAX as u64;
 
 /// The rules of a file, by operation.
@@ -42,30 +42,30 @@ pub struct Rules {
     is_for_one_node: bool,
 }
 
-/// What is best for a range of calls.
+/// The best algorithm for a range of calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Most members of the team.
     pub pes_max: usize,
     /// Most bytes of a block.
     pub bytes_max: usize,
-    /// What is best, and for what operation.
+    /// The best algorithm, which names its operation.
     pub algorithm: &'static Algorithm,
-    /// With these numbers.
+    /// The numbers that tune it.
     pub tuning: Tuning,
 }
 
-/// What is wrong with the text of a file.
+/// An error in the text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong, and what is accepted.
+    /// A description of the error, and the accepted values.
     pub reason: String,
 }
 
 impl Rules {
-    /// The rules that a text has.
+    /// The rules in a text.
     ///
     /// # Errors
     /// The first line that is wrong.
@@ -98,7 +98,7 @@ impl Rules {
             return None;
         }
         let bytes = match &shape.blocks {
-            // Members know their own blocks only, and no rule is about such calls.
+            // Members know only their own blocks, and no rule is about such calls.
             Blocks::Exchanged { .. } => return None,
             Blocks::Counts(counts) => counts.iter().sum::<usize>() / shape.n.max(1) * shape.element_bytes,
             Blocks::Equal | Blocks::Strided { .. } => shape.block_bytes(),
@@ -109,14 +109,14 @@ impl Rules {
             .min_by_key(|rule| (rule.pes_max, rule.bytes_max))
     }
 
-    /// How many rules there are.
+    /// The number of rules.
     pub fn count(&self) -> usize {
         self.rules.values().map(Vec::len).sum()
     }
 }
 
 impl Rule {
-    /// The rule as it stands in a file, with an empty line before it.
+    /// The text of the rule in a file, with an empty line before it.
     pub fn text(&self) -> String {
         let mut text = format!("\n[[{}]]\n", self.algorithm.operation);
         let mut line = |key, value: usize, default| {
@@ -133,7 +133,7 @@ impl Rule {
     }
 }
 
-/// Reads values, and knows where they stand.
+/// Reads values, and knows their positions in the text.
 struct Reader<'t> {
     text: &'t str,
 }
@@ -222,7 +222,7 @@ impl Reader<'_> {
     }
 }
 
-/// What an operation can be done by, in words.
+/// The sentence for messages that lists the algorithms of an operation.
 fn names(operation: Operation) -> String {
     let names = algorithms().filter(|algorithm| algorithm.operation == operation);
     format!("there are {}", names.map(|algorithm| algorithm.name).collect::<Vec<_>>().join(", "))

@@ -1,8 +1,8 @@
-//! All-gather by dissemination: in round k each rank hands what it has, its own block and those of the
-//! 2^k - 1 ranks before it, to the rank 2^k further on.
+//! All-gather by dissemination: in round k each rank sends all blocks that it has, its own and those of the
+//! 2^k - 1 ranks before it, to the rank at distance 2^k.
 //!
-//! Blocks go to their final places, so that nothing is rotated at the end. Where they go round the end of the
-//! target they are two pieces, and two messages.
+//! Blocks go to their final places, so that nothing is rotated at the end. Blocks that wrap around the end of
+//! the target are two pieces and take two messages.
 //!
 //! Cost: ceil(log2 n) rounds, n - 1 blocks to each rank; one message a round, for some ranks two.
 //! Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997, the concatenation; without its rotation.
@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::AllGather,
     name: "bruck",
-    summary: "dissemination: in round k all that a rank has to the rank 2^k further on",
+    summary: "dissemination: in round k each rank sends all its blocks to the rank at distance 2^k",
     source: "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",
     fold: Fold::None,
     graph: Graph::Doubling,
@@ -33,7 +33,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     let (mut round, mut distance) = (0, 1);
     while distance < n {
         let (to, of) = ((me + distance) % n, (me + n - distance) % n);
-        // The last round completes: it carries what is still missing, no more.
+        // The last round carries only the blocks that are still missing.
         let blocks = distance.min(n - distance);
         if round > 0 {
             pieces(me, blocks, n).for_each(|(part, ranks)| layout.pass_on(b, ranks, to, 2 * round + part));
@@ -43,7 +43,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// The `blocks` blocks that end with the one of `last`, as one or two numbered ranges of ranks.
+/// The `blocks` blocks that end with the block of rank `last`, as one or two numbered ranges of ranks.
 fn pieces(last: usize, blocks: usize, n: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
     let end = last + 1;
     let round_the_end = blocks.saturating_sub(end);

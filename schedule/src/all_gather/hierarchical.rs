@@ -1,12 +1,12 @@
 //! All-gather in two levels: the ranks of a node put their blocks to their leader, its lowest rank, the
-//! leaders pass the blocks of whole nodes round a ring, and the ranks of a node get everything from its
-//! leader, all at the same time.
+//! leaders pass the blocks of whole nodes around a ring, and the ranks of a node get all blocks from its
+//! leader, all of them concurrently.
 //!
-//! The blocks of a node are as many messages as they are ranges of ranks: one if ranks are placed node by
-//! node.
+//! The blocks of a node take one message for each contiguous range of its ranks: one message if ranks are
+//! placed node by node.
 //!
-//! Cost, for L nodes with their ranks in one range each: L - 1 rounds between nodes with as many messages of
-//! each leader; inside a node 2 messages and 2 signals for each other rank.
+//! Cost, for L nodes with their ranks in one range each: L - 1 rounds between nodes, in which each leader
+//! sends L - 1 messages; inside a node 2 messages and 2 signals for each other rank.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
 use super::layout::Layout;
@@ -56,12 +56,12 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// Round the ring of leaders. Sends and waits alternate range by range, so that no leader has to send far
-/// ahead of what the next one has waited for.
+/// The ring of leaders. Sends and waits alternate range by range, so that no leader sends far ahead of the
+/// waits of the next leader.
 fn ring(b: &mut Builder, layout: &Layout, nodes: &Groups, own: usize) {
     let n = nodes.len();
     let (left, right) = ((own + n - 1) % n, (own + 1) % n);
-    // The slots behind those for the other ranks of the node, each in its turn.
+    // The slots follow those for the other ranks of the node, in order.
     let first_slot = |group: usize| 2 * (nodes.ranks(group).len() - 1);
     let (mut out_slot, mut in_slot) = (first_slot(right), first_slot(own));
     for round in 0..n - 1 {

@@ -1,4 +1,5 @@
-//! Where the blocks of an all-gather lie in a target, in bytes: all of one size, or each of its own.
+//! The layout of the blocks of an all-gather in a target, in bytes: all of one size, or each of a size of its
+//! own.
 //!
 //! Invariant: blocks lie in the order of ranks without gaps, so those of a range of ranks are one piece.
 
@@ -6,7 +7,7 @@ use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 use crate::shape::{Blocks, Shape};
 use std::ops::Range;
 
-/// Where the blocks lie.
+/// The layout of the blocks.
 pub(super) struct Layout {
     block: usize,
     /// Where each block starts and the last one ends; empty if all blocks have one size.
@@ -40,18 +41,19 @@ impl Layout {
         self.start(ranks.end) - self.start(ranks.start)
     }
 
-    /// The own block, from the source to its place in another rank's target.
+    /// Puts this rank's block from its source to its place in another rank's target.
     pub fn put_own(&self, b: &mut Builder, own: Rank, to: Rank, slot: Slot) {
         let into = Remote::Target(self.start(own));
         b.put_signal(to, Place::source(0), into, self.bytes(own..own + 1), slot);
     }
 
-    /// The own block, from the source to its place in the own target.
+    /// Copies this rank's block from its source to its place in its target.
     pub fn copy_own(&self, b: &mut Builder, own: Rank) {
         b.copy(Place::source(0), Place::target(self.start(own)), self.bytes(own..own + 1));
     }
 
-    /// The blocks of a range of ranks, from the own target to the same place in another rank's.
+    /// Puts the blocks of a range of ranks from this rank's target to the same place in another rank's
+    /// target.
     pub fn pass_on(&self, b: &mut Builder, ranks: Range<Rank>, to: Rank, slot: Slot) {
         let at = self.start(ranks.start);
         b.put_signal(to, Place::target(at), Remote::Target(at), self.bytes(ranks), slot);

@@ -1,6 +1,6 @@
 //! Linear all-gather: each rank puts its block to every other.
 //!
-//! Cost: one round, n - 1 messages of one block of each rank, nothing is sent twice over.
+//! Cost: one round, n - 1 messages of one block from each rank. No block is forwarded.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
 use super::layout::Layout;

@@ -1,5 +1,5 @@
-//! Algorithms of all_gather: the blocks of all ranks to everybody's target. All know blocks of different
-//! sizes.
+//! Algorithms of all_gather: the blocks of all ranks to the targets of all ranks. All algorithms support
+//! blocks of different sizes.
 
 mod bruck;
 mod hierarchical;

@@ -1,9 +1,10 @@
 //! All-gather by neighbour exchange: each rank exchanges blocks with its two neighbours alternately, first
-//! its own block, then its pair's, from then on the pair of blocks that came last. For even n.
+//! its own block, then the blocks of its pair, and from then on the pair of blocks that arrived last. For
+//! even n.
 //!
 //! Invariant: ranks 2q and 2q + 1 form pair q. After round j an even rank has the blocks of j + 1 pairs
-//! around its own, one more before than after it if j is odd; an odd rank the other way round.
-//! Cost: n / 2 rounds, n / 2 messages of each rank to two neighbours, n - 1 blocks to each.
+//! around its own, one more before than after it if j is odd; for an odd rank it is the other way round.
+//! Cost: n / 2 rounds, n / 2 messages from each rank to its two neighbours; each rank receives n - 1 blocks.
 //! Source: Chen, Zhang, Zhang, Yuan 2005.
 
 use super::layout::Layout;
@@ -48,7 +49,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// The pair whose blocks have come to a rank in a round; after round 0, its own.
+/// The pair whose blocks a rank has received in a round; its own pair after round 0.
 fn last_pair(rank: usize, n: usize, round: usize) -> usize {
     let (pairs, away) = (n / 2, round.div_ceil(2));
     let forward = round % 2 == rank % 2;

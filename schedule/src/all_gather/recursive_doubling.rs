@@ -1,7 +1,7 @@
-//! All-gather by recursive doubling: in round k each rank exchanges what it has with the rank whose number
+//! All-gather by recursive doubling: in round k each rank exchanges all its blocks with the rank whose number
 //! differs in bit k. For n a power of two.
 //!
-//! Cost: log2 n rounds, log2 n messages of each rank, n - 1 blocks to each.
+//! Cost: log2 n rounds, log2 n messages from each rank; each rank receives n - 1 blocks.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
 use super::layout::Layout;

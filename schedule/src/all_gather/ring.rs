@@ -1,6 +1,6 @@
-//! Ring all-gather: each rank hands on to the next one what came from the one before it.
+//! Ring all-gather: each rank forwards to the next rank the block that it received from the rank before it.
 //!
-//! Cost: n - 1 rounds, n - 1 messages of one block of each rank, all to the same neighbour.
+//! Cost: n - 1 rounds, n - 1 messages of one block from each rank, all to the same neighbour.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
 use super::layout::Layout;
@@ -11,7 +11,7 @@ use crate::shape::{Operation, Shape};
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::AllGather,
     name: "ring",
-    summary: "blocks go round from rank to rank",
+    summary: "blocks go around a ring of ranks",
     source: "Thakur, Rabenseifner, Gropp 2005",
     fold: Fold::None,
     graph: Graph::Other,

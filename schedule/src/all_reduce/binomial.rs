@@ -1,7 +1,7 @@
 //! All-reduce as a reduce to rank 0 along a binomial tree, and a broadcast back along it (Thakur,
 //! Rabenseifner, Gropp 2005).
 //!
-//! 2 ceil(log2 n) rounds, 2 (n - 1) messages of a block each, the fewest there are; blocks larger than a
+//! 2 ceil(log2 n) rounds, 2 (n - 1) messages of a block each, which is the minimum; blocks larger than a
 //! mailbox cost n - 1 announcements more.
 
 use super::steps::up_and_down;

@@ -1,9 +1,9 @@
 //! All-reduce up and down the binary tree in which rank r is linked to (r - 1) / 2.
 //!
-//! The edges are those of the other operations with a fixed tree, at most three a rank, so synchronisation
-//! memory can be had for each edge (Welch, Venkata 2014). 2 floor(log2 n) rounds, 2 (n - 1) messages of a
-//! block each; blocks larger than a mailbox cost n - 1 announcements more. Subtrees are not ranges of ranks,
-//! so the operation must commute; the order of operands depends on n alone.
+//! The edges are those of the other operations with a fixed tree, at most three for each rank, so each edge
+//! can have its own synchronisation memory (Welch, Venkata 2014). 2 floor(log2 n) rounds, 2 (n - 1) messages
+//! of a block each; blocks larger than a mailbox cost n - 1 announcements more. Subtrees are not ranges of
+//! ranks, so the operation must commute; the order of operands depends on n alone.
 
 use super::steps::up_and_down;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};

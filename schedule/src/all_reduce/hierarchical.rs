@@ -2,8 +2,8 @@
 //! from them to the ranks of their nodes (Kielmann et al. 1999).
 //!
 //! Between nodes there are only the messages of recursive doubling among the leaders: log2 nodes each. Inside
-//! a node of m ranks 2 (m - 1) messages of a block in 2 ceil(log2 m) rounds. Blocks larger than a mailbox
-//! cost as many announcements more, but none on the way back. The ranks of a node may be any, so the
+//! a node of m ranks 2 (m - 1) messages of a block in 2 ceil(log2 m) rounds. Each block larger than a mailbox
+//! costs one announcement more, except on the way back. The ranks of a node need not be contiguous, so the
 //! operation must commute.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -31,7 +31,8 @@ fn build(shape: &Shape, b: &mut Builder) {
     let is_leader = shape.rank == leaders[own];
     let (room, down, first) = (levels(shape.n), levels(shape.n) + 1, levels(shape.n) + 2);
     let inside = Node::among(nodes.ranks(own), leaders[own], shape.rank, 0);
-    // What the leaders exchange from their targets has to be copied if it is small, so it is not put there.
+    // The leaders would have to copy small operands out of their targets before they exchange them, so small
+    // operands are not put there.
     let is_apart = is_leader && leaders.len() > 1 && bytes <= b.mailbox_bytes();
     let sum = |b: &mut Builder| if is_apart { b.scratch(bytes) } else { Place::target(0) };
     let have = inside.combine(b, contribution(shape), sum, bytes, room);

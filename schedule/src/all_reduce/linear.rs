@@ -1,10 +1,12 @@
-//! Linear all-reduce: each part of the block is combined by one rank in the order of ranks, and given to all.
+//! Linear all-reduce: one rank combines each part of the block in the order of ranks and sends the result to
+//! all ranks.
 //!
-//! The result is ((x0 op x1) op x2) op ..., as in every algorithm that folds so, whatever the number of
-//! parts. There are as many parts as it takes to fit in mailboxes, at most n. Two rounds, 2 (n - 1) messages
-//! of a part for each part; in parts larger than a mailbox, n of them, contributions are announced and got: 3
-//! n (n - 1) messages. Few ranks that have a small block send it to each other and all combine all: one
-//! round, n (n - 1) messages.
+//! The result is ((x0 op x1) op x2) op ..., as in every algorithm that folds in rank order, whatever the
+//! number of parts. The block is cut into as many parts as are needed for a part to fit in a mailbox, at most
+//! n. Two rounds, 2 (n - 1) messages of a part for each part; if the n parts are larger than a mailbox, ranks
+//! announce their contributions and the combining rank gets them: 3 n (n - 1) messages. In a small team with
+//! a small block, each rank sends its block to all others and every rank combines all blocks: one round, n (n
+//! - 1) messages.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::rank_fold::RankFold;
@@ -23,7 +25,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// So many ranks combine small blocks all by themselves.
+/// The largest team in which every rank combines all small blocks itself.
 const DIRECT_RANKS_MAX: usize = 8;
 
 fn build(shape: &Shape, b: &mut Builder) {
@@ -35,7 +37,8 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// The other ranks, from the next one on, so that not all turn to the same at once.
+/// The other ranks, from the next one on, so that the ranks do not all communicate with the same rank at
+/// once.
 fn others(n: usize, me: Rank) -> impl Iterator<Item = Rank> {
     (1..n).map(move |distance| (me + distance) % n)
 }
@@ -97,7 +100,7 @@ fn by_parts(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// Gets the others' contributions to a part, to where this says, in the order of ranks.
+/// Gets the contributions of the other ranks to a part, in the order of ranks. Returns where they are stored.
 fn get_part(shape: &Shape, b: &mut Builder, offset: usize, bytes: usize) -> Place {
     let into = b.scratch(shape.n * bytes);
     for rank in others(shape.n, shape.rank) {

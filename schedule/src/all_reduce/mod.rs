@@ -1,5 +1,5 @@
-//! Algorithms of all-reduce: everybody's blocks, combined, to everybody. The result has the same bits
-//! everywhere: each element of it is computed by the same expression at all ranks, or once.
+//! Algorithms of all-reduce: the blocks of all ranks, combined, to all ranks. The result has the same bits at
+//! all ranks: each element is computed by the same expression at all ranks, or computed once.
 
 mod binomial;
 mod fixed_tree;

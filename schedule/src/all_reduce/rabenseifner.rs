@@ -1,16 +1,17 @@
 //! Rabenseifner's all-reduce (Rabenseifner 2004): a reduce-scatter by halving, then an all-gather by
 //! doubling.
 //!
-//! In round k a rank exchanges halves of what it still combines with the rank 2^k away; the halves go back in
-//! the opposite order. Since neighbours begin, sums are those of ranges of ranks, and the order of operands
-//! is kept; each element is summed at one rank only. 2 log2 n rounds, 2 n log2 n messages; each rank sends 2
-//! (n - 1) / n blocks. If n is no power of two, the extra ranks hand whole blocks to their neighbours first
-//! and get them back in the end.
+//! In round k a rank exchanges halves of the part that it still combines with the rank at distance 2^k; the
+//! halves go back in the opposite order. Since neighbours exchange first, every partial sum is that of a
+//! range of ranks, and the order of operands is kept; each element is summed at one rank only. 2 log2 n
+//! rounds, 2 n log2 n messages; each rank sends 2 (n - 1) / n blocks. If n is not a power of two, the extra
+//! ranks first send whole blocks to their neighbours and receive the result from them at the end.
 //!
-//! What arrives to be combined needs room. In the target there is room: what arrives first goes to the half
-//! that this rank keeps, the rest to the half that it gives away, until the target's rank says by a signal
-//! that the result may come there. If the target holds data already, or parts are too few to fit, the room is
-//! in scratch memory, which is announced to the partner of each round: at most log2 n messages more a rank.
+//! Operands that arrive to be combined need a buffer. The target is one: the first operands to arrive go to
+//! the half that this rank keeps, the rest to the half that it gives away, until the target's rank signals
+//! that the result may be written there. If the target already holds data, or the parts do not fit in this
+//! way, the buffer is in scratch memory, which is announced to the partner of each round: at most log2 n
+//! messages more for each rank.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::doubling::Pairing;
@@ -57,10 +58,10 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// Parts that belong together, by their numbers.
+/// A range of parts, by their numbers.
 type Parts = (usize, usize);
 
-/// The rounds of one rank that takes part in them.
+/// The rounds of one rank that takes part in the halving.
 struct Halving<'a> {
     shape: &'a Shape,
     pairing: Pairing,
@@ -110,7 +111,7 @@ impl Halving<'_> {
         1 << self.pairing.rounds
     }
 
-    /// What the rank with this number keeps and gives away in a round.
+    /// The parts that the rank with this number keeps and the parts that it gives away in a round.
     fn halves(&self, number: usize, round: usize) -> (Parts, Parts) {
         let (mut start, mut end) = (0, self.parts());
         for earlier in 0.. {
@@ -132,13 +133,14 @@ impl Halving<'_> {
         parts_bytes(self.shape, self.parts(), start, end)
     }
 
-    /// Whether what the rank with this number gets has room in its target.
+    /// Whether the operands that the rank with this number receives fit in its target.
     fn has_room(&self, number: usize) -> bool {
         let (elements, parts) = (self.shape.count / self.parts(), self.parts());
         !self.shape.in_place && !self.pairing.is_doubled(number) && elements >= parts / 2
     }
 
-    /// Where in its target the rank with this number gets what comes in a round, if it has room there.
+    /// The offset in its target at which the rank with this number receives the operands of a round, if they
+    /// fit there.
     fn room_in_target(&self, number: usize, round: usize) -> Option<usize> {
         if !self.has_room(number) {
             return None;
@@ -151,7 +153,8 @@ impl Halving<'_> {
         }
     }
 
-    /// Where this rank gets what comes in each round, after announcements to those that must be told.
+    /// The buffers in which this rank receives the operands of each round. Announces them to the partners
+    /// that must know.
     fn announce_rooms(&self, b: &mut Builder) -> Vec<Place> {
         let mut rooms = Vec::with_capacity(self.pairing.rounds);
         for round in 0..self.pairing.rounds {
@@ -170,8 +173,8 @@ impl Halving<'_> {
         rooms
     }
 
-    /// The rank that begins with the other half may be done with it while this one still combines what lies
-    /// there in the target: each tells the other when it does so no more.
+    /// The partner that works on the other half may finish while this rank still combines operands that lie
+    /// in that half of the target. So each partner signals to the other when it no longer reads them.
     fn exchange_readiness(&self, b: &mut Builder) {
         let partner = self.number ^ 1;
         let to = self.pairing.rank(partner);

@@ -1,12 +1,13 @@
 //! All-reduce by recursive doubling (Thakur, Rabenseifner, Gropp 2005).
 //!
-//! In round k everybody exchanges the sum of 2^k neighbouring ranks with the rank 2^k away, and both combine
-//! the two. log2 n rounds with n messages of a block each, two rounds and 2 messages for each extra rank more
-//! if n is no power of two; the fewest rounds there are, but every block travels log2 n times. Blocks larger
-//! than a mailbox cost as many announcements, but none in the first round if it does not happen in place.
+//! In round k each rank exchanges the sum of 2^k neighbouring ranks with the rank at distance 2^k, and both
+//! combine the two sums. log2 n rounds with n messages of a block each, and if n is not a power of two, two
+//! rounds more and 2 messages more for each extra rank. This is the minimum number of rounds, but every block
+//! travels log2 n times. Each block larger than a mailbox costs one announcement, except in the first round
+//! if the operation is not in place.
 //!
-//! Two ranks exchange large blocks in segments, unless they do so in place: what has arrived is combined
-//! while the rest is under way.
+//! A team of two ranks exchanges large blocks in segments, unless the operation is in place: a segment is
+//! combined while the next segments are in flight.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::doubling::{Group, all_reduce};
@@ -25,7 +26,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// The length of a segment, and the most segments, which take a slot each.
+/// The length of a segment, and the maximum number of segments, which take one slot each.
 const SEGMENT_BYTES: usize = 128 << 10;
 const SEGMENTS_MAX: usize = 8;
 
@@ -38,7 +39,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     all_reduce(b, group, contribution(shape), bytes, !shape.in_place, 0);
 }
 
-/// The exchange of two ranks in segments, each with the slot of its number. They arrive in the target.
+/// The exchange of two ranks in segments. Segment i uses slot i. The segments arrive in the target.
 fn exchange(shape: &Shape, b: &mut Builder, segments: usize) {
     let partner = 1 - shape.rank;
     let places = || (0..segments).map(|segment| parts_bytes(shape, segments, segment, segment + 1));

@@ -1,13 +1,13 @@
-//! All-reduce round a ring (Patarasuk, Yuan 2009).
+//! All-reduce around a ring (Patarasuk, Yuan 2009).
 //!
 //! The block is cut into n parts. Part p starts at rank p and is combined with the contribution of each rank
-//! that it comes to; complete, it goes round once more. 2 (n - 1) rounds, 2 n (n - 1) messages of 1/n of a
-//! block: each rank sends 2 (n - 1) / n blocks, the fewest there are, and only to its right neighbour. The
-//! operands of part p begin with that of rank p, so the operation must commute.
+//! that it reaches; once it is complete, it goes around the ring a second time. 2 (n - 1) rounds, 2 n (n - 1)
+//! messages of 1/n of a block: each rank sends 2 (n - 1) / n blocks, which is the minimum, and only to its
+//! right neighbour. The operands of part p begin with that of rank p, so the operation must commute.
 //!
-//! Parts arrive where they belong in the target. In place the contributions are there, so larger parts than
-//! a mailbox arrive in scratch memory, which each rank announces once; all in different places, since a left
-//! neighbour may be several parts ahead.
+//! Parts arrive at their final place in the target. In an operation in place the target holds the
+//! contributions, so parts larger than a mailbox arrive in scratch memory, which each rank announces once.
+//! Each part has its own place there, since a left neighbour may be several parts ahead.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::contribution;
@@ -18,7 +18,7 @@ use crate::shape::{Operation, Shape};
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::AllReduce,
     name: "ring",
-    summary: "n parts go round a ring, first to be combined, then to be known",
+    summary: "n parts go around a ring twice, first to be combined, then to be distributed",
     source: "Patarasuk, Yuan 2009",
     fold: Fold::Any,
     graph: Graph::Other,

@@ -1,10 +1,10 @@
-//! Steps that the algorithms of all-reduce have in common.
+//! Steps that the algorithms of all-reduce share.
 
 use crate::combine;
 use crate::schedule::{Builder, Place};
 use crate::shape::Shape;
 
-/// Reduces up a tree and spreads the result down; `room` and the next slot are not used by the tree.
+/// Reduces up a tree and sends the result down. The tree must not use slot `room` and the slot after it.
 pub(super) fn up_and_down(shape: &Shape, b: &mut Builder, node: &combine::tree::Node, room: usize) {
     let bytes = shape.block_bytes();
     let own = combine::contribution(shape);

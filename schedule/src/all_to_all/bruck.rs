@@ -1,13 +1,15 @@
-//! All-to-all by dissemination: a block has to go some distance round the ranks, and goes it in steps of
-//! powers of two, all blocks that need a step together in one message.
+//! All-to-all by dissemination: a block travels its distance around the ranks in steps of powers of two. All
+//! blocks that need a step go together in one message.
 //!
-//! Invariant: before the round of distance 2^k, place i of the row holds a block that has gone the lowest k
-//! bits of i and is to go i in all. A block whose highest bit is done has arrived, and goes to the target.
+//! Invariant: before the round of distance 2^k, place i of the row holds a block whose whole distance is i
+//! and which has travelled the lowest k bits of i. A block that has travelled its highest bit has arrived and
+//! goes to the target.
 //!
 //! A round's message goes to a mailbox if it fits, else to scratch memory that the receiver announces.
 //!
-//! Cost: ceil(log2 n) rounds, as many messages of each rank, of at most n / 2 blocks each, and as many
-//! announcements if those are large. For small blocks: each is sent log2(n) / 2 times on average.
+//! Cost: ceil(log2 n) rounds, in each of which a rank sends one message of at most n / 2 blocks, and one
+//! announcement if the messages are large. The algorithm suits small blocks: each is sent log2(n) / 2 times
+//! on average.
 //! Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997, the index operation.
 
 use crate::algorithm::{Algorithm, Fold, Graph};
@@ -17,7 +19,7 @@ use crate::shape::{Blocks, Operation, Shape};
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::AllToAll,
     name: "bruck",
-    summary: "dissemination: blocks go their way in steps of powers of two",
+    summary: "dissemination: blocks travel in steps of powers of two",
     source: "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",
     fold: Fold::None,
     graph: Graph::Doubling,
@@ -29,15 +31,16 @@ fn restriction(shape: &Shape) -> Option<&'static str> {
     (shape.blocks != Blocks::Equal).then_some("the blocks must be of one size, one after the other")
 }
 
-/// The places of a row of n blocks whose number has one bit set, and the message of these.
+/// The places of a row of n blocks whose number has a given bit set, and the message that carries their
+/// blocks.
 struct Round {
     /// The bit, which is the distance that the round's blocks go.
     distance: usize,
-    /// Whole runs of `distance` places, one every second of such runs.
+    /// Number of whole runs of `distance` places; every second run belongs to the message.
     runs: usize,
-    /// Places of a last run that is cut off by the end of the row.
+    /// Places of the last run, if the end of the row cuts it off.
     rest: usize,
-    /// The slot for the message, of which there is one a round.
+    /// The slot for the message; each round has one message.
     slot: Slot,
 }
 
@@ -50,19 +53,19 @@ impl Round {
         })
     }
 
-    /// Blocks of the message.
+    /// Number of blocks of the message.
     fn blocks(&self) -> usize {
         self.runs * self.distance + self.rest
     }
 
-    /// From the row, whole, to the message.
+    /// Copies the blocks of the round from the row to the message.
     fn pack(&self, b: &mut Builder, row: Place, message: Place, block: usize) {
         let (run, row) = (self.distance * block, row.plus(self.distance * block));
         b.copy_strided((row, 2 * run), (message, run), run, self.runs);
         b.copy(row.plus(self.runs * 2 * run), message.plus(self.runs * run), self.rest * block);
     }
 
-    /// From the message, but for its first run, to the row.
+    /// Copies the message, except its first run, to the row.
     fn unpack(&self, b: &mut Builder, message: Place, row: Place, block: usize) {
         let (run, row) = (self.distance * block, row.plus(self.distance * block));
         if self.runs > 0 {
@@ -108,8 +111,9 @@ fn send(b: &mut Builder, round: &Round, row: Place, me: Rank, n: usize, block: u
     }
 }
 
-/// Where the message of a round will come; announces it if need be. That is done one round ahead, after the
-/// message of that round: so two ranks of which each is before the other agree on the order of their signals.
+/// Returns the place where the message of a round will arrive, and announces it if necessary. This happens
+/// one round ahead, after the message of that round is sent: so two ranks that each send to the other agree
+/// on the order of their signals.
 fn expect(b: &mut Builder, round: &Round, me: Rank, n: usize, block: usize) -> Place {
     let bytes = round.blocks() * block;
     if bytes <= b.mailbox_bytes() {

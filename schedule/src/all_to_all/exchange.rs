@@ -1,11 +1,11 @@
-//! The exchange of blocks with other ranks, one a round, for every layout of the blocks.
+//! The exchange of blocks with other ranks, one rank in each round, for every layout of the blocks.
 //!
-//! What goes straight into the other's target is one message. Otherwise a block that fits in a mailbox goes
-//! there, and for any other the receiver announces to the sender where it goes. Elements that do not follow
-//! each other are packed before they are sent and spread after they have come.
+//! A block that can go straight into the other rank's target is one message. Otherwise, a block that fits in
+//! a mailbox goes there, and for a larger block the receiver announces to the sender where it goes. Elements
+//! that are not contiguous are packed before they are sent and unpacked after they have arrived.
 //!
-//! Invariant: both ends take the same way for a block, as both know its length and the layout. A block of
-//! [`Blocks::Exchanged`] without elements leaves no trace at either end.
+//! Invariant: both ends use the same path for a block, as both know its length and the layout. An empty block
+//! of [`Blocks::Exchanged`] causes no step at either end.
 
 use crate::schedule::{Builder, Place, Rank, Remote};
 use crate::shape::{Blocks, Shape};
@@ -13,15 +13,16 @@ use crate::shape::{Blocks, Shape};
 /// The exchange of blocks with other ranks.
 pub(super) struct Exchange<'a> {
     shape: &'a Shape,
-    /// Rounds that may be under way at the same time.
+    /// Number of rounds that may be in flight at the same time.
     rooms: usize,
-    /// Where blocks are packed, one room each, if they are.
+    /// The pack buffers, one for each round in flight, if blocks are packed.
     pack: Option<Place>,
-    /// Where blocks come that are then spread, one room each, if there are such.
+    /// The buffers for blocks that are unpacked after they arrive, one for each round in flight, if there are
+    /// such blocks.
     spread: Option<Place>,
 }
 
-/// A block's way to another rank.
+/// The path of a block to another rank.
 enum Way {
     /// There is nothing to send.
     None,
@@ -29,12 +30,12 @@ enum Way {
     Target,
     /// Into the mailbox.
     Mailbox,
-    /// Into the place that the receiver announces.
+    /// Into the buffer that the receiver announces.
     Announced,
 }
 
 impl<'a> Exchange<'a> {
-    /// An exchange in which so many rounds may be under way at the same time.
+    /// An exchange in which `rooms` rounds may be in flight at the same time.
     pub fn new(shape: &'a Shape, b: &mut Builder, rooms: usize) -> Exchange<'a> {
         let (mut pack, mut spread) = (None, None);
         if let Blocks::Strided { source, target } = shape.blocks {
@@ -45,7 +46,7 @@ impl<'a> Exchange<'a> {
         Exchange { shape, rooms, pack, spread }
     }
 
-    /// Copies this rank's block for itself.
+    /// Copies the block that this rank keeps for itself.
     pub fn keep(&self, b: &mut Builder) {
         let (me, shape) = (self.shape.rank, self.shape);
         let (from, bytes) = self.source(me);
@@ -55,7 +56,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Tells the sender of a round where its block goes, if it has to be told.
+    /// Announces to the sender of a round where its block goes, if the sender needs an announcement.
     pub fn expect(&self, b: &mut Builder, of: Rank, round: usize) {
         if let Way::Announced = self.way(self.bytes_from(of), b) {
             let place = self.spread.map_or(self.target(of), |spread| self.room(spread, round));
@@ -63,7 +64,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Sends the block of a round. A room that was used before must be free, see [`packs`](Exchange::packs).
+    /// Sends the block of a round. A pack buffer that was used before must be free, see
+    /// [`packs`](Exchange::packs).
     pub fn send(&self, b: &mut Builder, to: Rank, round: usize) {
         let (mut from, bytes) = self.source(to);
         if let (Blocks::Strided { source, .. }, Some(pack)) = (&self.shape.blocks, self.pack) {
@@ -86,7 +88,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Waits for the block of a round and brings it to its place.
+    /// Waits for the block of a round and moves it to its place.
     pub fn receive(&self, b: &mut Builder, of: Rank, round: usize) {
         let (bytes, into) = (self.bytes_from(of), self.target(of));
         let way = self.way(bytes, b);
@@ -104,7 +106,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Whether what is sent is packed first, so that a room is free only when its put is complete.
+    /// Whether blocks are packed before they are sent, so that a pack buffer is free only when its put is
+    /// complete.
     pub fn packs(&self) -> bool {
         self.pack.is_some()
     }
@@ -122,7 +125,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The sender's slot for the announcement of a round; those of the blocks are the rounds themselves.
+    /// The sender's slot for the announcement of a round; the slots of the blocks are the numbers of the
+    /// rounds.
     fn announcement(&self, round: usize) -> usize {
         self.shape.n + round
     }
@@ -131,7 +135,7 @@ impl<'a> Exchange<'a> {
         rooms.plus(round % self.rooms * self.shape.block_bytes())
     }
 
-    /// Where the block for a rank lies, and its bytes.
+    /// The place of the block for a rank, and its size in bytes.
     fn source(&self, to: Rank) -> (Place, usize) {
         let (size, block) = (self.shape.element_bytes, self.shape.block_bytes());
         match &self.shape.blocks {
@@ -141,7 +145,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Where the block of a rank goes in the end.
+    /// The final place of the block of a rank.
     fn target(&self, of: Rank) -> Place {
         let block = self.shape.block_bytes();
         match &self.shape.blocks {
@@ -158,7 +162,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Copies a block between places with so many elements from element to element.
+    /// Copies a block between two places, each with its stride in elements.
     fn strided(&self, b: &mut Builder, (from, every): (Place, usize), (into, apart): (Place, usize)) {
         let size = self.shape.element_bytes;
         match (every, apart) {

@@ -1,7 +1,7 @@
-//! Linear all-to-all: everything is sent at once, by each rank first to the rank after it.
+//! Linear all-to-all: each rank sends all its blocks at once, first to the rank after it.
 //!
-//! Cost: one round, n - 1 messages of one block of each rank; as many announcements of blocks that do not go
-//! straight into a target and fit in no mailbox.
+//! Cost: one round, n - 1 messages of one block from each rank, and one announcement for each block that can
+//! neither go straight into a target nor into a mailbox.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
 use super::exchange::Exchange;

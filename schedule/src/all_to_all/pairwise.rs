@@ -1,8 +1,8 @@
-//! Pairwise all-to-all: in each round a rank sends to one other and waits for one other, the same one if n is
-//! a power of two.
+//! Pairwise all-to-all: in each round a rank sends to one other rank and receives from one other rank, the
+//! same one if n is a power of two.
 //!
-//! Cost: n - 1 rounds, n - 1 messages of one block of each rank; as many announcements of blocks that do not
-//! go straight into a target and fit in no mailbox. Scratch memory for two blocks at most.
+//! Cost: n - 1 rounds, n - 1 messages of one block from each rank, and one announcement for each block that
+//! can neither go straight into a target nor into a mailbox. Scratch memory for at most two blocks.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
 use super::exchange::Exchange;

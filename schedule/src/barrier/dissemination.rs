@@ -1,8 +1,8 @@
-//! The dissemination barrier: in round k each rank signals the rank 2^k further on, round the end, and waits
-//! for the one 2^k before it.
+//! The dissemination barrier: in round k each rank signals the rank at distance 2^k after it (modulo n) and
+//! waits for the rank at distance 2^k before it.
 //!
-//! Invariant: after round k a rank knows that the 2^(k+1) - 1 ranks before it have come.
-//! Cost: ceil(log2 n) rounds, as many signals of each rank.
+//! Invariant: after round k a rank knows that the 2^(k+1) - 1 ranks before it have arrived.
+//! Cost: ceil(log2 n) rounds, with one signal from each rank in each round.
 //! Source: Hensgen, Finkel, Manber 1988.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -12,7 +12,7 @@ use crate::shape::{Operation, Shape};
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::Barrier,
     name: "dissemination",
-    summary: "in round k each rank signals the rank 2^k further on",
+    summary: "in round k each rank signals the rank at distance 2^k",
     source: "Hensgen, Finkel, Manber 1988",
     fold: Fold::None,
     graph: Graph::Doubling,
@@ -24,7 +24,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     among(b, shape.rank, shape.n, |rank| rank);
 }
 
-/// The barrier among `n` ranks, of which this is number `me`. Uses the slots from 0, one a round.
+/// The barrier among `n` ranks, of which this is number `me`. Uses the slots from 0, one for each round.
 pub(super) fn among(b: &mut Builder, me: usize, n: usize, rank: impl Fn(usize) -> Rank) {
     for round in 0..rounds(n) {
         let distance = 1 << round;
@@ -33,7 +33,7 @@ pub(super) fn among(b: &mut Builder, me: usize, n: usize, rank: impl Fn(usize) -
     }
 }
 
-/// Rounds of the barrier among `n` ranks.
+/// The number of rounds of the barrier among `n` ranks.
 pub(super) fn rounds(n: usize) -> usize {
     n.next_power_of_two().trailing_zeros() as usize
 }

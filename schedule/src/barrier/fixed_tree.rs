@@ -1,8 +1,8 @@
 //! A barrier on the binary tree that all operations share, whatever their root: arrival up to rank 0, then
 //! release down.
 //!
-//! Cost: 2 floor(log2 n) levels, 2 (n - 1) signals in all; a rank signals three others at most, always the
-//! same.
+//! Cost: 2 floor(log2 n) levels, 2 (n - 1) signals in total; a rank signals at most three other ranks, always
+//! the same ones.
 //! Source: the tree with fixed edges of Welch and Venkata, "On Synchronisation and Memory Reuse in
 //! OpenSHMEM".
 

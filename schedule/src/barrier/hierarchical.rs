@@ -1,8 +1,8 @@
-//! A barrier in two levels: the ranks of a node tell their leader, its lowest rank, that they have come, the
-//! leaders pass a dissemination barrier, and let the others go.
+//! A barrier in two levels: the ranks of a node signal their arrival to their leader, its lowest rank; the
+//! leaders pass a dissemination barrier; each leader releases the ranks of its node.
 //!
-//! Cost, for L nodes: ceil(log2 L) rounds between nodes, as many signals of each leader, and 2 signals of
-//! each other rank inside its node.
+//! Cost, for L nodes: ceil(log2 L) rounds between nodes with one signal from each leader in each, and 2
+//! signals for each other rank inside its node.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
 use super::dissemination;
@@ -21,7 +21,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// The slot in which a rank that is no leader is let go.
+/// The slot in which a rank that is not a leader is released.
 const RELEASE: usize = 0;
 
 fn build(shape: &Shape, b: &mut Builder) {

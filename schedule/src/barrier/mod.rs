@@ -1,4 +1,4 @@
-//! Algorithms of barrier: each lets no rank leave before all have come, by signals alone.
+//! Algorithms of barrier: none lets a rank leave before all ranks have arrived. They use signals only.
 
 mod dissemination;
 mod fixed_tree;

@@ -1,7 +1,7 @@
-//! A barrier on a binomial tree: each rank tells its parent that all below it have come; then rank 0 lets
-//! them go, down the same tree.
+//! A barrier on a binomial tree: each rank signals to its parent that all ranks below it have arrived; then
+//! rank 0 releases all ranks down the same tree.
 //!
-//! Cost: 2 ceil(log2 n) rounds, 2 (n - 1) signals in all.
+//! Cost: 2 ceil(log2 n) rounds, 2 (n - 1) signals in total.
 //! Source: Mellor-Crummey and Scott 1991, tree barriers; the tree: Chan, Heimlich, Purkayastha, van de Geijn
 //! 2007.
 
@@ -21,7 +21,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// The slot in which a rank is let go.
+/// The slot in which a rank is released.
 const RELEASE: usize = 0;
 
 fn build(shape: &Shape, b: &mut Builder) {

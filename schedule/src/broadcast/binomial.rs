@@ -1,6 +1,7 @@
-//! Binomial broadcast: whoever has the block hands it on, so that each round doubles their number.
+//! Binomial broadcast: each rank that has the block forwards it, so that each round doubles the number of
+//! these ranks.
 //!
-//! Cost: ceil(log2 n) rounds, n - 1 messages of the whole block, at most ceil(log2 n) of one rank.
+//! Cost: ceil(log2 n) rounds, n - 1 messages of the whole block, at most ceil(log2 n) from one rank.
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree broadcast.
 
 use super::steps::down;
@@ -12,7 +13,7 @@ use crate::tree;
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::Broadcast,
     name: "binomial",
-    summary: "over a binomial tree that hangs at the root",
+    summary: "over a binomial tree from the root",
     source: "Chan, Heimlich, Purkayastha, van de Geijn 2007",
     fold: Fold::None,
     graph: Graph::TreeStructure,

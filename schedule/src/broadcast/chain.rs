@@ -1,4 +1,5 @@
-//! Pipelined chain: the block goes from rank to rank in pieces, each handed on as soon as it has come.
+//! Pipelined chain: the block goes from rank to rank in pieces. A rank forwards each piece as soon as it has
+//! arrived.
 //!
 //! Cost, for p pieces: n + p - 2 rounds, (n - 1) p messages; each rank but the last sends the whole block
 //! once.

@@ -1,9 +1,10 @@
-//! Broadcast over the edges of recursive doubling: ranks talk to ranks that differ from them in one bit,
-//! whatever the root. A rank beyond the largest power of two hangs at the rank without the highest bit.
+//! Broadcast over the edges of recursive doubling: each rank communicates only with ranks whose number
+//! differs in one bit, whatever the root. A rank beyond the largest power of two is the child of the rank
+//! without the highest bit.
 //!
-//! Invariant: counted by exclusive or with the root's number, the ranks below the power of two form a
-//! binomial tree with root 0, whose edges are edges of the hypercube.
-//! Cost: floor(log2 n) rounds, and one or two more if n is no power of two; n - 1 messages of the whole
+//! Invariant: when ranks are numbered by exclusive or with the root's number, the ranks below the power of
+//! two form a binomial tree with root 0, whose edges are edges of the hypercube.
+//! Cost: floor(log2 n) rounds, and one or two more if n is not a power of two; n - 1 messages of the whole
 //! block.
 //! Source: Johnsson and Ho 1989, spanning binomial trees of hypercubes.
 

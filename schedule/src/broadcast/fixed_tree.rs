@@ -1,8 +1,8 @@
-//! Broadcast over the binary tree that all operations share, whatever their root: the block floods it from
-//! the root, upward as well as downward.
+//! Broadcast over the binary tree that all operations share, whatever their root: the block spreads over it
+//! from the root, upward as well as downward.
 //!
-//! Cost: at most 2 floor(log2 n) levels, n - 1 messages of the whole block, at most three of one rank, always
-//! to the same ranks.
+//! Cost: at most 2 floor(log2 n) levels, n - 1 messages of the whole block, at most three from one rank,
+//! always to the same ranks.
 //! Source: the tree with fixed edges of Welch and Venkata, "On Synchronisation and Memory Reuse in
 //! OpenSHMEM".
 

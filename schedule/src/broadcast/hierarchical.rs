@@ -1,8 +1,8 @@
 //! Broadcast in two levels: over a binomial tree of the nodes, each with a leader, then over a binomial tree
-//! inside each node. The root leads its node; elsewhere the lowest rank does.
+//! inside each node. The root is the leader of its node; in other nodes the lowest rank is the leader.
 //!
 //! Cost, for L nodes of at most m ranks: ceil(log2 L) rounds between nodes with L - 1 messages of the whole
-//! block, then ceil(log2 m) rounds inside them; n - 1 messages in all.
+//! block, then ceil(log2 m) rounds inside them; n - 1 messages in total.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
 use super::steps::down;

@@ -1,7 +1,8 @@
-//! K-nomial broadcast: a binomial tree to another base; in each round whoever has the block hands it to
-//! k - 1 others. Shallower, with more children.
+//! K-nomial broadcast: the binomial tree generalised to base k: in each round, each rank that has the block
+//! sends it to k - 1 others. The tree is shallower, and its nodes have more children.
 //!
-//! Cost: ceil(log n / log k) rounds, n - 1 messages of the whole block, at most k - 1 of one rank a round.
+//! Cost: ceil(log n / log k) rounds, n - 1 messages of the whole block, at most k - 1 from one rank in a
+//! round.
 //! Source: Wilkins et al. 2023, Generalized collective algorithms for the exascale era.
 
 use super::steps::down;
@@ -13,7 +14,7 @@ use crate::tree;
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::Broadcast,
     name: "k_nomial",
-    summary: "over a k-nomial tree that hangs at the root",
+    summary: "over a k-nomial tree from the root",
     source: "Wilkins et al. 2023",
     fold: Fold::None,
     graph: Graph::TreeStructure,

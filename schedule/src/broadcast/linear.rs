@@ -1,6 +1,6 @@
 //! Linear broadcast: the root puts its block to each rank.
 //!
-//! Cost: one round, n - 1 messages, all from the root: (n - 1) s bytes leave it for a block of s.
+//! Cost: one round, n - 1 messages, all from the root: it sends (n - 1) s bytes for a block of s bytes.
 //! Source: folklore; the flat tree of Pjesivac-Grbovic et al. 2007.
 
 use super::steps::{DATA, keep, origin};

@@ -1,6 +1,6 @@
 //! Algorithms of broadcast: the root's block goes straight into the targets of the others.
 //!
-//! Invariant: nobody writes the root's target but the root itself, so that source and target may be one.
+//! Invariant: only the root itself writes the root's target, so source and target may be the same memory.
 
 mod binomial;
 mod chain;

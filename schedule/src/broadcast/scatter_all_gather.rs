@@ -1,10 +1,11 @@
-//! Broadcast of a large block: cut into n parts it is scattered over a binomial tree, then the ranks gather
-//! the parts round a ring.
+//! Broadcast of a large block: it is cut into n parts and scattered over a binomial tree, then the ranks
+//! gather the parts around a ring.
 //!
-//! Invariant: counted from the root, the scatter leaves a rank with the parts of its subtree, which follow
-//! each other. Round the ring it is not sent these again, so nobody writes what is being read.
-//! Cost: ceil(log2 n) + n - 1 rounds; each rank is sent the block once, about 2 s bytes pass the busiest rank
-//! for a block of s, whatever n is.
+//! Invariant: with ranks numbered from the root, the scatter leaves a rank with the parts of its subtree,
+//! which are contiguous. The ring does not send it these parts again, so no rank writes memory that is being
+//! read.
+//! Cost: ceil(log2 n) + n - 1 rounds; each rank receives the block once, and the busiest rank sends about 2 s
+//! bytes for a block of s bytes, whatever n is.
 //! Source: Barnett, Shuler, van de Geijn, Gupta, Payne, Watts 1994, InterCom.
 
 use super::steps::{DATA, keep, origin};

@@ -1,4 +1,4 @@
-//! What algorithms are checked for: shapes of operations, with roots, sizes, layouts and nodes.
+//! The cases for which algorithms are checked: shapes of operations, with roots, sizes, layouts and nodes.
 //!
 //! Invariant: a case is a shape for each rank of a team, and the shapes agree where all ranks must.
 
@@ -7,27 +7,27 @@ use crate::schedule::Rank;
 use crate::shape::{Blocks, Operation, Shape, Tuning};
 use std::fmt;
 
-/// How blocks lie in source and target.
+/// The layout of blocks in source and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// All of one size, one after the other.
     Equal,
-    /// All-gather: of different sizes, none among them.
+    /// All-gather: of different sizes, some of them 0.
     Counts,
     /// All-to-all: of different sizes, in an order of their own, with gaps.
     Exchanged,
-    /// All-to-all: with gaps from element to element.
+    /// All-to-all: with gaps between elements.
     Strided,
 }
 
-/// Which ranks share a node.
+/// The nodes of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeMap {
-    /// All of them.
+    /// All ranks are on one node.
     One,
-    /// So many nodes, each with ranks that follow each other, of unequal numbers.
+    /// This number of nodes, each with a contiguous range of ranks, of unequal sizes.
     Runs(u32),
-    /// So many nodes in turn.
+    /// This number of nodes; ranks are assigned to them in turn.
     Turns(u32),
 }
 
@@ -44,17 +44,17 @@ pub struct Case {
     pub count: usize,
     /// Size of an element in bytes.
     pub element_bytes: usize,
-    /// How blocks lie.
+    /// The layout of the blocks.
     pub layout: Layout,
     /// Whether source and target are the same memory.
     pub in_place: bool,
-    /// Which ranks share a node.
+    /// The nodes of the ranks.
     pub nodes: NodeMap,
     /// Numbers that tune the algorithm.
     pub tuning: Tuning,
 }
 
-/// Elements of the sources or targets of all ranks in one variant.
+/// The most elements of the sources or targets of all ranks in one variant.
 const ELEMENTS_MAX: usize = 40_000;
 
 const TUNINGS: [Tuning; 3] = [
@@ -114,7 +114,7 @@ impl Case {
         }
     }
 
-    /// This case with other counts, layouts, nodes and numbers that tune it, in all combinations.
+    /// This case with other counts, layouts, nodes and tuning numbers, in all combinations.
     pub fn variants(self) -> Vec<Case> {
         let blocks = self.operation.source_blocks(self.n).max(self.operation.target_blocks(self.n));
         let is_small = |count: &usize| *count <= 1 || self.n * blocks * count <= ELEMENTS_MAX;
@@ -137,10 +137,10 @@ impl Case {
         cases
     }
 
-    /// One of the variants, another for each number.
+    /// One of the variants, a different one for each number.
     pub fn variant(self, number: usize) -> Case {
         let cases = self.variants();
-        // 37 has no divisor in common with the number of variants, so that all have their turn.
+        // 37 has no divisor in common with the number of variants, so that all are used.
         cases[number * 37 % cases.len()]
     }
 
@@ -161,7 +161,8 @@ impl Case {
         let n = self.n as u32;
         match self.nodes {
             NodeMap::One => Vec::new(),
-            // The first node has one rank, what is left is shared evenly: unequal wherever that is possible.
+            // The first node has one rank, the other ranks are shared evenly: the sizes are unequal wherever
+            // that is possible.
             NodeMap::Runs(nodes) => (0..n)
                 .map(|rank| match rank {
                     0 => 0,

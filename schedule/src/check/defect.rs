@@ -1,7 +1,7 @@
-//! What can be wrong with the schedules of a team, and how it is said.
+//! The defects that schedules of a team can have, and their messages.
 //!
-//! Invariant: a defect names the rank, and the number of the step, counted from 0, wherever one step is to
-//! blame.
+//! Invariant: a defect names the rank, and the number of the step, counted from 0, wherever one step is the
+//! cause.
 
 use crate::schedule::{Buffer, Place, Rank, Remote, Step};
 use std::fmt;
@@ -15,21 +15,21 @@ pub enum Fault {
     Peer,
     /// A slot's number is not below [`slots_max`](crate::schedule::slots_max).
     SlotNumber,
-    /// A signal that nobody waits for.
+    /// A signal that no rank waits for.
     UnwaitedSignal,
-    /// A wait that nobody signals.
+    /// A wait that no rank signals.
     UnsignalledWait,
     /// A slot that is signalled twice.
     SignalledTwice,
-    /// A wait that names another rank than the one that signals.
+    /// A wait that names a different rank from the one that signals.
     WrongSender,
-    /// A rank waits for the signals of another in another order than they are sent in.
+    /// A rank waits for the signals of another rank in a different order from that in which they are sent.
     SignalOrder,
-    /// Ranks wait for each other, or for room for their signals, in a circle.
+    /// Ranks wait for each other, or for credits for their signals, in a cycle.
     Deadlock,
-    /// An access outside a memory.
+    /// An access outside of a memory.
     Bounds,
-    /// A step that cuts an element, or finds it where elements do not lie.
+    /// A step that cuts an element, or accesses it at an offset that is not a multiple of the element size.
     CutElement,
     /// The operands of one step overlap.
     Overlap,
@@ -37,11 +37,11 @@ pub enum Fault {
     Race,
     /// A write to a source or a mailbox.
     ReadOnly,
-    /// A place that was not announced to this rank before.
+    /// An access to a place that was not announced to this rank before.
     NotAnnounced,
-    /// A mailbox that is read before its wait, or is used in another way than by a put with a signal.
+    /// A mailbox that is read before its wait, or is accessed other than by a put with a signal.
     Mailbox,
-    /// A reduction of memory that nobody has written.
+    /// A reduction of memory that was never written.
     Unset,
     /// A reduction in an operation that combines nothing.
     Combines,
@@ -51,9 +51,9 @@ pub enum Fault {
     OpenAtEnd,
     /// A target that does not hold what the operation promises.
     Result,
-    /// A target was written where it must stay as it is.
+    /// A target was written where it must not change.
     Touched,
-    /// A result that combines its operands in another order than the algorithm promises.
+    /// A result that combines its operands in a different order from the one that the algorithm promises.
     FoldOrder,
     /// Ranks that must have equal results have combined them in different ways.
     Unequal,
@@ -61,16 +61,16 @@ pub enum Fault {
     Barrier,
 }
 
-/// What is wrong with the schedules of a team.
+/// A defect of the schedules of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// Its kind.
     pub fault: Fault,
-    /// The rank at which it shows.
+    /// The rank at which it was found.
     pub rank: Rank,
-    /// The step at which it shows, from 0, if there is one.
+    /// The step at which it was found, from 0, if there is one.
     pub step: Option<usize>,
-    /// It in words.
+    /// The description of the defect.
     pub what: String,
 }
 

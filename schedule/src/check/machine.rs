@@ -1,7 +1,7 @@
-//! Runs schedules step by step, each rank as far as it gets, and watches every access.
+//! Runs schedules step by step, each rank until it is blocked, and checks every access.
 //!
-//! Invariant: steps are run in an order that happens-before allows, data move when their step begins. Any
-//! other order gives the same contents, unless two accesses race, which is a defect.
+//! Invariant: steps are run in an order that the happens-before relation allows; data move when their step
+//! begins. Any other order gives the same contents, unless two accesses race, which is a defect.
 
 use super::clock::{self, Clock, OPEN, Over};
 use super::defect::{Defect, Fault};
@@ -14,28 +14,29 @@ use crate::schedule::{Buffer, Place, Rank, Remote, Schedule, Slot, Step};
 use crate::shape::Shape;
 use std::rc::Rc;
 
-/// Why a rank does not go on.
+/// The reason why a rank is blocked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
     /// It waits for a signal in the slot.
     Wait(Slot),
-    /// Too many of its signals to the rank have not been waited for.
+    /// Too many of its signals to the rank are still in flight.
     Credit(Rank),
 }
 
-/// A signal that has come.
+/// A signal that has arrived.
 struct Arrival {
     clock: Clock,
     depth: usize,
 }
 
-/// How far a rank is.
+/// The progress of a rank.
 struct Progress {
     at: usize,
     held: Option<Held>,
     clock: Clock,
     arrivals: Vec<Option<Arrival>>,
-    /// Messages of the longest chain that it has waited for, and with the gets that it has begun.
+    /// The number of messages of the longest chain that it has waited for, and the same with the gets that it
+    /// has begun.
     depth: usize,
     get_depth: usize,
     /// The next `Complete` from here on; the number of steps if there is none.
@@ -44,7 +45,7 @@ struct Progress {
     remote: Vec<Access>,
 }
 
-/// All ranks of a team.
+/// The state of all ranks of a team.
 pub(super) struct Machine<'a> {
     schedules: &'a [Schedule],
     shapes: &'a [Shape],
@@ -130,7 +131,7 @@ impl<'a> Machine<'a> {
         Ok(self.progress.iter().map(|progress| progress.depth.max(progress.get_depth)).max().unwrap_or(0))
     }
 
-    /// Checks that all gets were completed, and that nobody accesses the memory of a rank that has ended.
+    /// Checks that all gets were completed, and that no rank accesses the memory of a rank that has ended.
     pub fn check_ends(&self) -> Result<(), Defect> {
         for (rank, schedule) in self.schedules.iter().enumerate() {
             let is_complete = |step: &Step| matches!(step, Step::Complete);
@@ -152,12 +153,12 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Ranks of the team.
+    /// The number of ranks of the team.
     pub fn ranks(&self) -> usize {
         self.schedules.len()
     }
 
-    /// What a rank knows.
+    /// The clock of a rank.
     pub fn clock(&self, rank: Rank) -> &Clock {
         &self.progress[rank].clock
     }
@@ -172,7 +173,7 @@ impl<'a> Machine<'a> {
         Defect::new(fault, rank, step, format!("{what}: {text}"))
     }
 
-    /// What holds a rank up before a step.
+    /// The reason why a rank is blocked before a step, if it is.
     fn holds_up(&self, rank: Rank, step: usize) -> Option<Held> {
         let to = match self.schedules[rank].steps[step] {
             Step::Wait { slot, .. } if self.progress[rank].arrivals[slot].is_none() => {
@@ -186,7 +187,7 @@ impl<'a> Machine<'a> {
         (unwaited >= credits).then_some(Held::Credit(to))
     }
 
-    /// Does a step, and says which rank can go on by it.
+    /// Performs a step. Returns the rank that it unblocks, if any.
     fn step(&mut self, rank: Rank, step: usize) -> Result<Option<Rank>, Defect> {
         let schedules = self.schedules;
         let done = match &schedules[rank].steps[step] {
@@ -368,7 +369,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The term of the element that lies so many units behind the start of an area.
+    /// The term of the element at offset `at`, in units, of an area.
     fn operand(&mut self, area: &Area, at: usize) -> Result<Term, Refusal> {
         let start = area.units.start + at;
         let values = &self.memories[area.rank].get(area.buffer).values[start..start + self.units.pieces()];
@@ -383,7 +384,7 @@ impl<'a> Machine<'a> {
         places::area(shape, schedule, self.units, self.options.mailbox_bytes, place, bytes)
     }
 
-    /// A place of the rank itself, to be read.
+    /// The area of a place of the rank itself, to be read.
     fn own(&self, rank: Rank, step: usize, place: Place, bytes: usize) -> Result<Area, Refusal> {
         if let Buffer::Mailbox(slot) = place.buffer {
             let waited = self.pairs[rank].get(slot).is_some_and(|pair| (pair.wait_step as usize) < step);
@@ -397,7 +398,7 @@ impl<'a> Machine<'a> {
         self.area(rank, place, bytes)
     }
 
-    /// A place of the rank itself, to be written.
+    /// The area of a place of the rank itself, to be written.
     fn own_writable(&self, rank: Rank, place: Place, bytes: usize) -> Result<Area, Refusal> {
         match place.buffer {
             Buffer::Target | Buffer::Scratch => self.area(rank, place, bytes),
@@ -427,9 +428,9 @@ impl<'a> Machine<'a> {
         self.note(Over { rank: rank as u32, step: step as u32, time, peer: rank as u32, peer_time: time })
     }
 
-    /// A put begins: its access to the source, and that to the target. If it signals, both are over for the
-    /// rank that waits for the signal, and for those that learn of it from there; a `Complete` is the end of
-    /// the first one only.
+    /// A put begins: returns its access to the source and its access to the target. If it signals, both are
+    /// over for the rank that waits for the signal, and for ranks that learn of it from there; a `Complete`
+    /// ends the first one only.
     fn begin_put(&mut self, rank: Rank, step: usize, signal: Option<(Rank, Pair)>) -> (Access, Access) {
         let Some((to, pair)) = signal else {
             let access = self.begin_transfer(rank, step);
@@ -451,7 +452,7 @@ impl<'a> Machine<'a> {
         if progress.next_complete < steps.len() { clock::end(progress.next_complete) } else { OPEN }
     }
 
-    /// A step begins that is over before the next one.
+    /// A step begins that is over before the next step.
     fn begin_local(&mut self, rank: Rank, step: usize) -> Access {
         let time = clock::end(step);
         self.note(Over { rank: rank as u32, step: step as u32, time, peer: rank as u32, peer_time: time })
@@ -499,7 +500,7 @@ impl<'a> Machine<'a> {
         self.memories[into.rank].get(into.buffer).values[into.units.clone()].copy_from_slice(&self.moved);
     }
 
-    /// Who waits for whom, from a rank that is held up.
+    /// The defect that describes a deadlock: the cycle of waits, from a rank that is blocked.
     #[cold]
     fn deadlock(&self, first: Rank) -> Defect {
         let mut text = "nobody goes on: ".to_owned();
@@ -525,12 +526,12 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// From one rank to another, as one word.
+/// An ordered pair of ranks, packed in one word.
 fn direction(from: Rank, to: Rank) -> u64 {
     (from as u64) << 32 | to as u64
 }
 
-/// The term that the units of an element hold together.
+/// The term that the units of an element form together.
 pub(super) fn term(values: &[u32]) -> Option<Term> {
     let pieces = values.len() as u32;
     let term = values[0].checked_sub(1)? / pieces;
@@ -538,7 +539,7 @@ pub(super) fn term(values: &[u32]) -> Option<Term> {
     whole.then_some(term)
 }
 
-/// No block that is written overlaps another block of the step.
+/// Checks that no block that is written overlaps another block of the step.
 fn check_apart(blocks: &[(Area, Area)]) -> Result<(), Refusal> {
     let mut written: Vec<&Area> = blocks.iter().map(|(_, into)| into).collect();
     written.sort_unstable_by_key(|area| area.units.start);
@@ -553,7 +554,7 @@ fn check_apart(blocks: &[(Area, Area)]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Bytes that a rank copies and combines in its own memory.
+/// The numbers of bytes that a rank copies and that it combines in its own memory.
 pub(super) fn local_bytes(schedule: &Schedule) -> (usize, usize) {
     let (mut copied, mut reduced) = (0, 0);
     for step in &schedule.steps {

@@ -1,9 +1,9 @@
-//! One memory of a rank: the symbolic contents of its units, and who has accessed them.
+//! One memory of a rank: the symbolic contents of its units, and the accesses to them.
 //!
-//! Invariant: segments are disjoint, ascending, and cover the memory. A segment knows its last write and all
-//! reads since, as far as they are not known to be over when later reads began. Two accesses of a unit, one
-//! of them a write, must be ordered; else they race (happens-before: L. Lamport, 1978; last writes and sets
-//! of reads as in FastTrack, C. Flanagan and S. Freund, 2009).
+//! Invariant: segments are disjoint, ascending, and cover the memory. A segment stores its last write and all
+//! reads since then, except those that were known to be over when later reads began. Two accesses of a unit,
+//! one of them a write, must be ordered; else they race (happens-before: L. Lamport, 1978; last writes and
+//! sets of reads as in FastTrack, C. Flanagan and S. Freund, 2009).
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ pub(super) type Access = u32;
 /// No access.
 pub(super) const NEVER: Access = Access::MAX;
 
-/// What a unit holds that nobody has written: nothing of use.
+/// The value of a unit that was never written.
 pub(super) const UNSET: u32 = 0;
 
-/// Reads of a segment are sorted out when there are so many.
+/// The number of reads of a segment at which those that are over are removed.
 const SORT_OUT: u32 = 8;
 
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl Segment {
 
 /// An earlier access that is not ordered with this one.
 pub(super) struct Conflict {
-    /// Which.
+    /// The earlier access.
     pub earlier: Access,
     /// Whether it writes.
     pub writes: bool,
@@ -44,19 +44,19 @@ pub(super) struct Conflict {
 
 /// Contents and accesses.
 pub(super) struct Memory {
-    /// What the units hold.
+    /// The values of the units.
     pub values: Vec<u32>,
     segments: Vec<Segment>,
 }
 
 impl Memory {
-    /// A memory that nobody has accessed.
+    /// A memory without accesses.
     pub fn new(values: Vec<u32>) -> Memory {
         let whole = Segment::written(0, values.len(), NEVER);
         Memory { values, segments: vec![whole] }
     }
 
-    /// Notes a read. `over` says of an earlier access whether it is over when this one begins.
+    /// Records a read. `over` returns whether an earlier access is over when this one begins.
     pub fn read(
         &mut self,
         units: Range<usize>,
@@ -84,7 +84,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Notes a write, as [`read`](Memory::read).
+    /// Records a write, like [`read`](Memory::read).
     pub fn write(
         &mut self,
         units: Range<usize>,
@@ -110,14 +110,15 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether nobody has written these units.
+    /// Whether these units were never written.
     pub fn is_untouched(&self, units: Range<usize>) -> bool {
         let first = self.segments.partition_point(|segment| segment.end <= units.start);
         let overlapping = self.segments[first..].iter().take_while(|segment| segment.start < units.end);
         overlapping.into_iter().all(|segment| segment.write == NEVER)
     }
 
-    /// Makes segments begin and end where these units do; which segments cover them.
+    /// Splits segments so that they begin and end where these units do. Returns the segments that cover the
+    /// units.
     fn split(&mut self, units: Range<usize>) -> Range<usize> {
         let first = self.split_at(units.start);
         let mut last = first;

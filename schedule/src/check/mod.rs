@@ -1,11 +1,12 @@
-//! Runs the schedules of all ranks of a team without processes, and proves what they do, or says what is
-//! wrong.
+//! Runs the schedules of all ranks of a team without processes, and proves their results, or reports the
+//! first defect.
 //!
-//! Contents are symbols: every element of every source is one, a reduction makes an expression of two. At the
-//! end every target must hold what the documentation of its [`Operation`](crate::shape::Operation) promises.
-//! Accesses are ordered only by what [`schedule`](crate::schedule) promises; two that are not ordered race,
-//! whatever order they were run in. As no rank chooses what it waits for, deadlock does not depend on the
-//! order of the run either: one run stands for all.
+//! Contents are symbols: every element of every source is a symbol, and a reduction makes an expression of
+//! two. At the end every target must hold what the documentation of its
+//! [`Operation`](crate::shape::Operation) promises. Accesses are ordered only by the guarantees of
+//! [`schedule`](crate::schedule); two that are not ordered race, whatever order they were run in. As no rank
+//! chooses what it waits for, a deadlock does not depend on the order of the run either: one run represents
+//! all.
 //!
 //! Invariant: no defect means that the result is right in every order of events that the contract allows.
 
@@ -32,26 +33,26 @@ use crate::schedule::{Rank, Schedule};
 use crate::shape::Shape;
 use machine::Machine;
 
-/// What schedules that are right amount to, over all ranks.
+/// The totals and maxima of correct schedules, over all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Ranks of the team.
     pub ranks: usize,
     /// Puts, gets, and signals without data.
     pub messages: usize,
-    /// The most that one rank starts.
+    /// The maximum of this number over the ranks.
     pub messages_max: usize,
     /// Bytes of the puts and gets.
     pub bytes: usize,
-    /// The most that one rank starts.
+    /// The maximum of this number over the ranks.
     pub bytes_max: usize,
     /// The most waits of one rank.
     pub waits_max: usize,
     /// The longest chain of messages of which each needs the one before. A get is one message.
     pub rounds: usize,
-    /// The most bytes that one rank copies in its own memory.
+    /// Bytes that a rank copies in its own memory, the maximum over the ranks.
     pub copied_bytes_max: usize,
-    /// The most bytes that one rank combines.
+    /// Bytes that a rank combines, the maximum over the ranks.
     pub reduced_bytes_max: usize,
     /// The largest scratch memory of a rank, in bytes.
     pub scratch_bytes_max: usize,
@@ -83,7 +84,7 @@ pub fn check(
     check_all(&schedules, algorithm.fold, &shapes, options)
 }
 
-/// Checks schedules, which combine elements in the order that `fold` says.
+/// Checks schedules that combine elements in the order `fold`.
 ///
 /// # Errors
 /// The first defect that is found.
@@ -113,7 +114,7 @@ fn check_all(
     Ok(report)
 }
 
-/// What all ranks must know alike.
+/// Checks the data on which all ranks must agree.
 fn check_shapes(shapes: &[Shape]) -> Result<(), Defect> {
     let first = &shapes[0];
     let common = |shape: &Shape| {

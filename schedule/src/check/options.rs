@@ -1,14 +1,14 @@
-//! Under what conditions schedules are checked.
+//! The conditions under which schedules are checked.
 
 use crate::schedule::MAILBOX_BYTES;
 
-/// Under what conditions schedules are run.
+/// The conditions under which schedules are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckOptions {
     /// Size of a mailbox in bytes.
     pub mailbox_bytes: usize,
-    /// How many signals a rank may have on the way to another one that this has not waited for; a further one
-    /// holds it up. None: any number.
+    /// The number of signals from one rank to another that may be in flight, that is, not waited for yet; a
+    /// further signal blocks the sender. None: any number.
     pub credits: Option<usize>,
 }
 

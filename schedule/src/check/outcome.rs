@@ -1,7 +1,7 @@
-//! What the targets must hold at the end, as the documentation of the operations says.
+//! The contents that the targets must have at the end, by the documentation of the operations.
 //!
-//! Invariant: every element of every target is looked at; one that the operation does not name must not have
-//! been written.
+//! Invariant: every element of every target is checked; an element that the operation does not name must not
+//! have been written.
 
 use super::clock::begin;
 use super::defect::{Defect, Fault};
@@ -12,10 +12,10 @@ use crate::algorithm::Fold;
 use crate::schedule::Rank;
 use crate::shape::{Blocks, Operation, Shape};
 
-/// What an element of a target must be.
+/// The expected contents of an element of a target.
 #[derive(Clone, Copy)]
 enum Expected {
-    /// As it was.
+    /// Unchanged.
     Untouched,
     /// An element of a source.
     Leaf(Rank, usize),
@@ -52,7 +52,7 @@ fn check_barrier(machine: &Machine<'_>, shape: &Shape) -> Result<(), Defect> {
     Ok(())
 }
 
-/// Fills in what the target of a rank must hold.
+/// Fills in the expected contents of the target of a rank.
 fn expect(shapes: &[Shape], rank: Rank, target: &mut [Expected]) -> Result<(), Defect> {
     let shape = &shapes[rank];
     let (n, count, root) = (shape.n, shape.count, shape.root);
@@ -180,7 +180,7 @@ fn say_order(fold: Fold) -> &'static str {
     }
 }
 
-/// Operands in words, no more than a few.
+/// The text of operands for a message, limited to a few.
 pub(super) fn say(operands: &[(Rank, usize)]) -> String {
     const SHOWN: usize = 12;
     let mut text: Vec<String> =

@@ -1,7 +1,7 @@
-//! Which signal belongs to which wait, before anything runs.
+//! Matches signals with waits, before the schedules run.
 //!
 //! Invariant: every signal has one wait and every wait one signal, in a slot of their own, and the waits of a
-//! rank for another one have the order of the signals: where synchronisation memory is kept for pairs of
+//! rank for another rank have the order of the signals: where synchronisation memory belongs to pairs of
 //! ranks, its words are numbered by this order.
 
 use super::defect::{Defect, Fault};
@@ -12,9 +12,9 @@ const NONE: u32 = u32::MAX;
 /// A signal and its wait.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
-    /// Who signals.
+    /// The rank that signals.
     pub from: u32,
-    /// In which step.
+    /// The step that signals.
     pub signal_step: u32,
     /// The step of the waiting rank.
     pub wait_step: u32,
@@ -94,10 +94,11 @@ fn note_waits(schedules: &[Schedule]) -> Result<Pairs, Defect> {
     Ok(pairs)
 }
 
-/// The last wait for a rank that was looked at: whose it is, the step of its signal, its slot.
+/// The last wait for a rank that was checked: the rank that waits, the step of the signal, the slot.
 type Last = Option<(Rank, u32, Slot)>;
 
-/// Every wait of a rank has a signal, and those for the same rank are in the order of its signals.
+/// Checks that every wait of a rank has a signal, and that the waits for the same rank are in the order of
+/// its signals.
 fn check_waits(schedule: &Schedule, slots: &[Pair], rank: Rank, last: &mut [Last]) -> Result<(), Defect> {
     for (step, what) in schedule.steps.iter().enumerate() {
         let Step::Wait { of, slot } = *what else { continue };

@@ -1,4 +1,4 @@
-//! From the places that steps name to ranges of units of a rank's memories.
+//! The translation of the places in steps to ranges of units of a rank's memories.
 //!
 //! A unit is the largest power of two that divides the size of an element, up to the alignment of scratch
 //! memory; an element is one or more of them. Invariant: an area lies inside its memory.
@@ -10,7 +10,7 @@ use crate::schedule::{Buffer, Place, Rank, Schedule, Slot};
 use crate::shape::Shape;
 use std::ops::Range;
 
-/// Why a place cannot be used.
+/// The reason why a place cannot be used.
 pub(super) type Refusal = (Fault, String);
 
 /// Sizes of elements and units in bytes.
@@ -23,13 +23,13 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// Elements of so many bytes are whole numbers of units.
+    /// The units for elements of `element_bytes` bytes, which are whole numbers of units.
     pub fn new(element_bytes: usize) -> Units {
         let element = element_bytes.max(1);
         Units { element, unit: 1 << element.trailing_zeros().min(6) }
     }
 
-    /// Units of an element.
+    /// The number of units of an element.
     pub fn pieces(self) -> usize {
         self.element / self.unit
     }
@@ -38,11 +38,11 @@ impl Units {
 /// Units in a memory of a rank.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Area {
-    /// Whose memory.
+    /// The rank whose memory it is.
     pub rank: Rank,
-    /// Which; the target for the source if the two are one.
+    /// The memory; for the source the target, if the two are one.
     pub buffer: Buffer,
-    /// Which part of it.
+    /// The part of the memory.
     pub units: Range<usize>,
 }
 
@@ -92,7 +92,7 @@ impl Memories {
         }
     }
 
-    /// One of them.
+    /// One of the memories.
     pub fn get(&mut self, buffer: Buffer) -> &mut Memory {
         match buffer {
             Buffer::Source => &mut self.source,

@@ -1,5 +1,5 @@
-//! The symbolic contents of memory: every element of every source is a leaf of its own, a reduction makes a
-//! node of two terms.
+//! The symbolic contents of memory: every element of every source is a leaf of its own, and a reduction makes
+//! a node of two terms.
 //!
 //! Invariant: equal terms have equal numbers (hash-consing), so that two results are bitwise equal for every
 //! operation exactly if their numbers are equal.
@@ -26,7 +26,7 @@ impl Run {
         Run { low: low as u32, high: high as u32, element: element as u32 }
     }
 
-    /// Its operands, in their order.
+    /// Its operands, in order.
     pub fn operands(self) -> impl Iterator<Item = (Rank, usize)> {
         (self.low..=self.high).map(move |rank| (rank as Rank, self.element as usize))
     }
@@ -54,7 +54,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The leaves of sources with so many elements each.
+    /// The leaves of the sources, from the number of elements of each.
     pub fn new(source_elements: impl Iterator<Item = usize>) -> Terms {
         let mut leaves = 0_usize;
         let mut first_leaf = Vec::new();
@@ -133,7 +133,7 @@ impl Terms {
     }
 }
 
-/// Maps from single words.
+/// Hash maps whose keys are single words.
 pub(super) type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
 /// Mixes one word (Fibonacci hashing).

@@ -1,4 +1,4 @@
-//! Every kind of defect in a small schedule, and a schedule beside it that is right.
+//! Tests with every kind of defect in a small schedule, each beside a correct schedule.
 
 use super::*;
 use crate::schedule::{Buffer, Builder, Place, Remote};
@@ -44,7 +44,7 @@ impl Trial {
         self.run(write).unwrap_or_else(|defect| panic!("{defect}"))
     }
 
-    /// A defect of that kind at that rank.
+    /// Expects a defect of kind `fault` at `rank`.
     #[track_caller]
     fn fails(&self, fault: Fault, rank: Rank, write: impl Fn(Rank, &mut Builder)) -> String {
         let defect = self.run(write).expect_err("a defect must be found");
@@ -65,7 +65,7 @@ fn announced(slot: usize) -> Remote {
     Remote::Announced { slot, offset: 0 }
 }
 
-/// A broadcast to one other rank, by a put that does `middle` in its place.
+/// A broadcast to one other rank, with `put` in the place of the put.
 fn to_one(rank: Rank, b: &mut Builder, put: impl Fn(&mut Builder), wait: impl Fn(&mut Builder)) {
     if rank == 0 {
         put(b);
@@ -466,7 +466,7 @@ fn no_contribution_is_left_out() {
     }
 }
 
-/// Both ranks send each other their element, and combine.
+/// Both ranks send each other their element, and combine the two.
 fn exchange(early: bool, swapped: bool) -> impl Fn(Rank, &mut Builder) {
     move |rank, b| {
         b.send(1 - rank, HERE, 8, 0);
@@ -598,7 +598,7 @@ fn results_do_not_come_from_unset_memory() {
 
 #[test]
 fn stale_contents_are_found() {
-    // Rank 1 passes on what it has, before or after it has come.
+    // Rank 1 forwards the block, before or after the block has arrived.
     let write = |late: bool| {
         move |rank: Rank, b: &mut Builder| match rank {
             0 => {
@@ -656,7 +656,7 @@ fn targets_are_left_alone_outside_the_result() {
 
 #[test]
 fn in_place_the_source_is_the_target() {
-    // The element of rank 0 is read by rank 1 while a put changes it, or from a copy.
+    // Rank 1 reads the element of rank 0 while a put changes it, or from a copy.
     let write = |copies: bool| {
         move |rank: Rank, b: &mut Builder| {
             let place = b.scratch(8);

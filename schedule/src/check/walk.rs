@@ -1,5 +1,5 @@
 //! Tests that walk the table of algorithms: each is checked for all sizes of teams and all roots, with sizes,
-//! layouts, nodes and numbers that tune it.
+//! layouts, nodes and tuning numbers.
 
 use super::cases::{Case, Layout, NodeMap};
 use super::{CheckOptions, Report, check, check_schedules};
@@ -9,7 +9,7 @@ use crate::table::{Algorithm, algorithms};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The fewest signals on the way between two ranks that every algorithm must do with.
+/// The smallest number of signals in flight between two ranks with which every algorithm must work.
 const CREDITS: CheckOptions =
     CheckOptions { mailbox_bytes: crate::schedule::MAILBOX_BYTES, credits: Some(4) };
 
@@ -31,7 +31,8 @@ fn of(operation: Operation) -> impl Iterator<Item = &'static Algorithm> {
     algorithms().filter(move |algorithm| algorithm.operation == operation)
 }
 
-/// The roots that algorithms with many messages are checked for in a large team, when time is short.
+/// The distance between the roots for which algorithms with many messages are checked in a large team, when
+/// time is short.
 const ROOT_STEP: usize = if cfg!(feature = "full") { 1 } else { 16 };
 
 fn walk(operation: Operation) {
@@ -41,7 +42,7 @@ fn walk(operation: Operation) {
         let roots: usize = if operation.is_rooted() { n } else { 1 };
         for root in 0..roots {
             for &(algorithm, is_scalable) in &algorithms {
-                // Some roots will do for n * n messages and more.
+                // For n * n messages and more, some roots are enough.
                 if n > 64 && !root.is_multiple_of(ROOT_STEP) && !is_scalable {
                     continue;
                 }
@@ -82,7 +83,8 @@ walks! {
     exclusive_scans: ExclusiveScan;
 }
 
-/// Whether an algorithm has about n log n messages at most: in twice the ranks, not many more than twice.
+/// Whether an algorithm has at most about n log n messages: for twice the ranks, not many more than twice the
+/// messages.
 fn is_scalable(algorithm: &Algorithm) -> bool {
     let messages = |n| {
         let report = prove(algorithm, &Case::new(algorithm.operation, n, 1), &CREDITS);
@@ -91,15 +93,15 @@ fn is_scalable(algorithm: &Algorithm) -> bool {
     messages(128) * 10 < messages(64) * 27
 }
 
-/// From so many ranks on, operations on n blocks a rank are checked without data.
+/// In teams of this size and larger, operations with n blocks for each rank are checked without data.
 const BLOCKS_RANKS_MAX: usize = if cfg!(feature = "full") { 4096 } else { 1000 };
 
-/// Checks all algorithms that are fit for teams of this size, and says how many there are.
+/// Checks all algorithms that suit teams of this size, and returns their number.
 fn walk_large(n: usize) -> usize {
     let mut checked = 0;
     for algorithm in algorithms().filter(|algorithm| is_scalable(algorithm)) {
         for root in if algorithm.operation.is_rooted() { vec![0, n / 3, n - 1] } else { vec![0] } {
-            // n * n blocks to be combined or sorted take too long, or too much memory: signals only.
+            // Combining or sorting n * n blocks takes too long or too much memory: signals only.
             let has_many = matches!(algorithm.operation, Operation::ReduceScatter | Operation::AllToAll);
             let count = usize::from(n < BLOCKS_RANKS_MAX || !has_many);
             let plain = Case::new(algorithm.operation, n, count);
@@ -132,7 +134,7 @@ fn every_operation_has_an_algorithm_without_restriction() {
     }
 }
 
-/// The step without its data, but with its signal; None if it moves none.
+/// The step without its data, but with its signal; None if the step moves no data.
 fn without_data(step: &Step) -> Option<Step> {
     match *step {
         Step::Put { to, signal: Some(slot), .. } => Some(Step::Signal { to, slot, announces: None }),

@@ -1,15 +1,16 @@
 //! Recursive doubling for any number of ranks (Thakur, Rabenseifner, Gropp 2005).
 //!
-//! The largest power of two that is at most n takes part in the rounds. Of the first ranks, the odd ones hand
-//! their operands to their left neighbours first, and get the result from them in the end.
+//! As many ranks as the largest power of two that is at most n take part in the rounds. Among the first
+//! ranks, the odd ones first send their operands to their left neighbours, and receive the result from them
+//! at the end.
 //!
-//! Invariant: what a rank has after a round is the combination of a range of ranks, the lower half of which
-//! stands on the left; the ranks of the range all have the same expression.
+//! Invariant: after a round a rank has the combination of a range of ranks, with the lower half on the left;
+//! all ranks of the range have the same expression.
 
 use super::transfer::{Inbox, Incoming, Wire, give};
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
-/// Ranks that do something together.
+/// The ranks that take part in an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
     ranks: Option<&'a [Rank]>,
@@ -23,7 +24,7 @@ impl<'a> Group<'a> {
         Group { ranks: None, size: n, me }
     }
 
-    /// These ranks; this one is the one with number `me` among them.
+    /// A part of the team: `ranks`, of which this rank is number `me`.
     pub fn part(ranks: &'a [Rank], me: usize) -> Group<'a> {
         Group { ranks: Some(ranks), size: ranks.len(), me }
     }
@@ -34,24 +35,24 @@ impl<'a> Group<'a> {
     }
 }
 
-/// How `n` ranks become a power of two of them.
+/// Reduces `n` ranks to a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Pairing {
-    /// Rounds: the logarithm of the power of two.
+    /// Number of rounds: the logarithm of the power of two.
     pub rounds: usize,
-    /// Ranks beyond the power of two.
+    /// Number of ranks beyond the power of two.
     pub extra: usize,
 }
 
 impl Pairing {
-    /// Of `n` ranks.
+    /// The pairing of `n` ranks.
     #[inline]
     pub fn of(n: usize) -> Pairing {
         let rounds = n.ilog2() as usize;
         Pairing { rounds, extra: n - (1 << rounds) }
     }
 
-    /// The number in the rounds of a rank; none of a rank that hands its operand to its left neighbour.
+    /// The number of a rank in the rounds; `None` for a rank that sends its operand to its left neighbour.
     #[inline]
     pub fn number(&self, rank: Rank) -> Option<usize> {
         match rank < 2 * self.extra {
@@ -60,22 +61,22 @@ impl Pairing {
         }
     }
 
-    /// The rank that has a number.
+    /// The rank with this number.
     #[inline]
     pub fn rank(&self, number: usize) -> Rank {
         number + number.min(self.extra)
     }
 
-    /// Whether the rank with this number has got its right neighbour's operand.
+    /// Whether the rank with this number has received its right neighbour's operand.
     #[inline]
     pub fn is_doubled(&self, number: usize) -> bool {
         number < self.extra
     }
 }
 
-/// Combines what the ranks of the group have in `own` in everybody's target. `own` may be the target; if it
-/// is not, at all ranks of the group, and the targets are free, `targets_are_free` says so. Slots from
-/// `first` on.
+/// Combines the operands that the ranks of the group have in `own`; the result goes to the target of each.
+/// `own` may be the target. `targets_are_free` is true if `own` is not the target at any rank of the group
+/// and the targets are free. Uses the slots from `first` on.
 pub fn all_reduce(
     b: &mut Builder,
     group: Group<'_>,
@@ -108,13 +109,14 @@ impl Rounds<'_> {
         Wire { data: self.first + round, room: self.first + self.pairing.rounds + 1 + round }
     }
 
-    /// The slots for operands that are handed to a left neighbour; the result comes back by the first.
+    /// The slots for operands that are sent to a left neighbour; the first of them also signals the result
+    /// that comes back.
     fn handing(&self) -> Wire {
         let data = self.first + self.pairing.rounds;
         Wire { data, room: data + 1 }
     }
 
-    /// Whether what comes in a round to the rank with this number finds its target free.
+    /// Whether the target of the rank with this number is free for the operand of a round.
     fn finds_free(&self, number: usize, round: usize) -> bool {
         self.targets_are_free && round == 0 && !self.pairing.is_doubled(number)
     }
@@ -165,7 +167,8 @@ impl Rounds<'_> {
             let into_target = self.finds_free(partner, round);
             give(b, self.rank(partner), sum, bytes, self.wire(round), into_target);
             let got = inbox.receive(b);
-            // A small sum has a place of its own each round, so that nobody waits until the last one is read.
+            // A small sum has a place of its own in each round, so that no rank waits until the previous sum
+            // has been read.
             let is_last = round + 1 == self.pairing.rounds;
             let into = if fits && !is_last { b.scratch(bytes) } else { target };
             if into == sum {

@@ -1,4 +1,4 @@
-//! What the algorithms that combine data have in common: how operands travel, trees that keep their order,
+//! The parts that the algorithms that combine data share: transfers of operands, trees that keep their order,
 //! the fold in the order of ranks, recursive doubling.
 
 pub mod doubling;
@@ -9,7 +9,8 @@ pub mod tree;
 use crate::schedule::Place;
 use crate::shape::Shape;
 
-/// Where the own contribution lies. In place that is the target, by whose name a `==` tells that it is.
+/// The place of this rank's contribution. In an operation in place this is the target, so a comparison with
+/// the target tells the two cases apart.
 pub fn contribution(shape: &Shape) -> Place {
     if shape.in_place && shape.target_bytes() > 0 { Place::target(0) } else { Place::source(0) }
 }

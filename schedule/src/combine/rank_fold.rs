@@ -1,15 +1,16 @@
-//! The fold in the order of ranks: ((x0 op x1) op x2) op ..., as the contributions come, in that order.
+//! The fold in the order of ranks: ((x0 op x1) op x2) op ..., while the contributions arrive in that order.
 //!
-//! Invariant: in place the target, which holds the own contribution, is written only once that is combined;
-//! until then the sum of the lower ranks is kept apart.
+//! Invariant: in an operation in place the target holds this rank's contribution, so it is written only after
+//! that contribution has been combined; until then the sum of the lower ranks is kept elsewhere.
 
 use crate::schedule::{Builder, Place};
 
-/// A fold that goes on.
+/// A fold in progress.
 #[derive(Debug)]
 pub struct RankFold {
     bytes: usize,
-    /// The own contribution, and where the result goes; the same place if it happens in place.
+    /// This rank's contribution, and the place for the result; both are the same place in an operation in
+    /// place.
     own: Place,
     target: Place,
     own_is_in: bool,
@@ -23,7 +24,7 @@ impl RankFold {
         RankFold { bytes, own, target, own_is_in: own != target, apart: None, sum: None }
     }
 
-    /// Adds the contribution of the next rank. Says whether all contributions so far have been read.
+    /// Adds the contribution of the next rank. Returns whether all contributions so far have been read.
     pub fn add(&mut self, b: &mut Builder, operand: Place) -> bool {
         self.own_is_in |= operand == self.own;
         let Some(sum) = self.sum else {
@@ -39,7 +40,7 @@ impl RankFold {
         true
     }
 
-    /// All contributions are in: the result is in the target.
+    /// Ends the fold after all contributions were added: the result is in the target.
     pub fn finish(self, b: &mut Builder) {
         if let Some(sum) = self.sum {
             b.copy(sum, self.target, self.bytes);

@@ -1,35 +1,36 @@
-//! Operands on their way from the rank that has them to the rank that combines them.
+//! Transfers of operands to the rank that combines them.
 //!
-//! What a mailbox holds is sent into it. More needs room at the receiver: its target, if both ends know that
-//! it is free; otherwise scratch memory that the receiver announces, long before the data are ready if it
-//! can.
+//! An operand that fits in a mailbox is sent into it. A larger one needs a buffer at the receiver: its
+//! target, if both ends know that it is free; otherwise scratch memory that the receiver announces, if
+//! possible long before the data are ready.
 //!
-//! Invariant: a room is announced again only after what was in it has been combined. Both ends decide by the
-//! number of bytes alone, so they agree.
+//! Invariant: a buffer is announced again only after its previous contents have been combined. Both ends
+//! decide by the number of bytes alone, so they agree.
 
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
 /// The slots of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// Of the receiver: the data have come.
+    /// The slot of the receiver which signals that the data have arrived.
     pub data: Slot,
-    /// Of the sender: the receiver announces room.
+    /// The slot of the sender in which the receiver announces a buffer.
     pub room: Slot,
 }
 
 /// A transfer that a rank expects.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
-    /// Who sends.
+    /// The rank that sends.
     pub of: Rank,
     /// The slots.
     pub wire: Wire,
-    /// Whether what exceeds a mailbox goes to the start of the target. Only of the first one.
+    /// Whether an operand that exceeds a mailbox goes to the start of the target. Only for the first
+    /// transfer.
     pub into_target: bool,
 }
 
-/// Rooms of an [`Inbox`]: one is filled while the other is combined.
+/// Number of buffers of an [`Inbox`]: one is filled while the other is combined.
 const ROOMS: usize = 2;
 
 /// Transfers of one size that a rank expects one after the other.
@@ -37,7 +38,7 @@ const ROOMS: usize = 2;
 pub struct Inbox {
     bytes: usize,
     expected: Vec<Incoming>,
-    /// How many of the first ones need no announcement: 0 or 1.
+    /// How many of the first transfers need no announcement: 0 or 1.
     unannounced: usize,
     rooms: Vec<Place>,
     announced: usize,
@@ -45,7 +46,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Expects these transfers of `bytes` bytes, in their order, and announces room for the first ones.
+    /// Expects these transfers of `bytes` bytes, in this order, and announces buffers for the first ones.
     pub fn open(b: &mut Builder, bytes: usize, expected: Vec<Incoming>) -> Inbox {
         let unannounced = usize::from(expected.first().is_some_and(|first| first.into_target));
         debug_assert!(expected.iter().skip(1).all(|later| !later.into_target));
@@ -59,7 +60,7 @@ impl Inbox {
         inbox
     }
 
-    /// Waits for the next one, and says where its data are.
+    /// Waits for the next transfer. Returns the place of its data.
     pub fn receive(&mut self, b: &mut Builder) -> Place {
         let Incoming { of, wire, into_target } = self.expected[self.received];
         b.wait(of, wire.data);
@@ -74,7 +75,7 @@ impl Inbox {
         place
     }
 
-    /// What was received so far has been combined: its rooms are free for others.
+    /// All operands that were received so far have been combined: their buffers are free for others.
     pub fn release(&mut self, b: &mut Builder) {
         let free = self.received.max(self.unannounced) + self.rooms.len();
         while !self.rooms.is_empty() && self.announced < free.min(self.expected.len()) {
@@ -89,7 +90,7 @@ impl Inbox {
     }
 }
 
-/// Hands an operand to a rank that has an [`Inbox`] for it.
+/// Sends an operand to a rank that has an [`Inbox`] for it.
 pub fn give(b: &mut Builder, to: Rank, from: Place, bytes: usize, wire: Wire, into_target: bool) {
     if bytes <= b.mailbox_bytes() || into_target {
         deliver(b, to, from, bytes, Remote::Target(0), wire.data);
@@ -99,8 +100,8 @@ pub fn give(b: &mut Builder, to: Rank, from: Place, bytes: usize, wire: Wire, in
     }
 }
 
-/// Hands an operand to a rank that takes it by [`take`]: what a mailbox does not hold goes into `room`, whose
-/// announcement has been waited for.
+/// Sends an operand to a rank that receives it with [`take`]. An operand that does not fit in a mailbox goes
+/// into `room`, whose announcement has been waited for.
 pub fn deliver(b: &mut Builder, to: Rank, from: Place, bytes: usize, room: Remote, slot: Slot) {
     if bytes <= b.mailbox_bytes() {
         b.send(to, from, bytes, slot);
@@ -109,7 +110,7 @@ pub fn deliver(b: &mut Builder, to: Rank, from: Place, bytes: usize, room: Remot
     }
 }
 
-/// Waits for an operand that another rank delivers, and says where it is.
+/// Waits for an operand that another rank delivers. Returns its place.
 pub fn take(b: &mut Builder, of: Rank, bytes: usize, room: Place, slot: Slot) -> Place {
     b.wait(of, slot);
     if bytes <= b.mailbox_bytes() { Place::mailbox(slot) } else { room }

@@ -1,4 +1,4 @@
-//! Trees along which operands go up to a root, and results down.
+//! Trees along which operands go up to a root and results go down.
 //!
 //! In the halving tree every subtree is a range of ranks, so operands can be combined in the order of ranks
 //! whatever the root; for the root 0 and a power of two it is the binomial tree. In the fixed tree rank r is
@@ -13,24 +13,25 @@ use crate::tree;
 /// A rank that another one is linked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Which.
+    /// The rank.
     pub rank: Rank,
-    /// The slot of the upper one of the two for what goes up.
+    /// The slot, at the upper of the two ranks, for the operand that goes up.
     pub slot: Slot,
-    /// Of a child: whether its operand belongs to the left of what the parent has.
+    /// For a child: whether its operand belongs to the left of the parent's operands.
     pub is_left: bool,
 }
 
 /// The links of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Towards the root.
+    /// The neighbour towards the root.
     pub parent: Option<Neighbour>,
-    /// Away from it, in the order in which the parent combines them.
+    /// The neighbours away from the root, in the order in which the parent combines their operands.
     pub children: Vec<Neighbour>,
 }
 
-/// Levels of the halving tree of `n` ranks, and slots that it needs at most for what goes up.
+/// The number of levels of the halving tree of `n` ranks, which is also the most slots that it needs for
+/// operands that go up.
 pub const fn levels(n: usize) -> usize {
     n.next_power_of_two().trailing_zeros() as usize
 }
@@ -55,13 +56,14 @@ pub fn halving(n: usize, root: Rank, me: Rank) -> Node {
     }
 }
 
-/// Slots of the fixed tree for what goes up.
+/// The number of slots of the fixed tree for operands that go up.
 pub const FIXED_SLOTS: usize = 3;
 
 /// The links of `me` in the fixed tree.
 pub fn fixed(n: usize, root: Rank, me: Rank) -> Node {
     let links = tree::binary_from(me, n, root);
-    // What comes from the rank's own (r - 1) / 2 has slot 0, what comes from the two others 1 and 2.
+    // The operand from rank (r - 1) / 2 has slot 0, the operands from the two other neighbours have slots 1
+    // and 2.
     let slot = |to: Rank, from: Rank| if to > from { 0 } else { 2 - from % 2 };
     let link = |rank, slot| Neighbour { rank, slot, is_left: false };
     Node {
@@ -71,7 +73,7 @@ pub fn fixed(n: usize, root: Rank, me: Rank) -> Node {
 }
 
 impl Node {
-    /// The links of `me` in the halving tree over these ranks, in this order; its slots begin at `first`.
+    /// The links of `me` in the halving tree over `ranks`, in this order; its slots begin at `first`.
     pub fn among(ranks: &[Rank], root: Rank, me: Rank, first: Slot) -> Node {
         let number = |rank| ranks.iter().position(|&other| other == rank).expect("one of these ranks");
         let mut node = halving(ranks.len(), number(root), number(me));
@@ -82,9 +84,9 @@ impl Node {
         node
     }
 
-    /// Combines the own operand with those of the children, in `sum`, which may be where the own one is, and
-    /// says where the result lies: there, or in `own` if there are no children. A child learns in its slot
-    /// `room` where to put what exceeds a mailbox.
+    /// Combines this rank's operand with those of its children in `sum`, which may be the place `own` of its
+    /// operand. Returns the place of the result: `sum`, or `own` if there are no children. A child receives
+    /// in its slot `room` the announcement of the buffer for an operand that exceeds a mailbox.
     pub fn combine(
         &self,
         b: &mut Builder,
@@ -114,14 +116,14 @@ impl Node {
         have
     }
 
-    /// Hands an operand to the parent, if there is one.
+    /// Sends an operand to the parent, if there is one.
     pub fn give_up(&self, b: &mut Builder, from: Place, bytes: usize, room: Slot) {
         if let Some(parent) = self.parent {
             give(b, parent.rank, from, bytes, Wire { data: parent.slot, room }, false);
         }
     }
 
-    /// Brings the root's target to everybody's, by a slot that each rank has for it.
+    /// Sends the contents of the root's target to the targets of all ranks, with slot `slot` of each rank.
     pub fn spread(&self, b: &mut Builder, bytes: usize, slot: Slot) {
         if let Some(parent) = self.parent {
             b.wait(parent.rank, slot);

@@ -1,4 +1,4 @@
-//! What the algorithms of all-gather cost, also for blocks of different sizes.
+//! The costs of the algorithms of all-gather, also for blocks of different sizes.
 
 use super::{TEAMS, algorithm, log2_ceil, prove, prove_plain};
 use crate::all_gather::TABLE;

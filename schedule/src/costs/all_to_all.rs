@@ -1,4 +1,4 @@
-//! What the algorithms of all-to-all cost, for all layouts of blocks.
+//! The costs of the algorithms of all-to-all, for all layouts of blocks.
 
 use super::{TEAMS, algorithm, log2_ceil, prove, prove_plain};
 use crate::schedule::Rank;

@@ -1,4 +1,4 @@
-//! What the algorithms of barrier cost.
+//! The costs of the algorithms of barrier.
 
 use super::{TEAMS, algorithm, log2_ceil, prove, prove_plain};
 use crate::check::Report;

@@ -1,4 +1,4 @@
-//! What the algorithms of broadcast cost, and which ranks they let talk to each other.
+//! The costs of the algorithms of broadcast, and the ranks that communicate with each other.
 
 use super::{TEAMS, algorithm, log2_ceil, prove, prove_plain};
 use crate::broadcast::TABLE;

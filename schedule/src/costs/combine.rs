@@ -1,12 +1,12 @@
-//! What the algorithms that combine data cost, counted in schedules that are proved: the figures that their
-//! files name.
+//! The costs of the algorithms that combine data, counted in schedules that are proved: the figures that
+//! their files name.
 
 use super::{TEAMS, algorithm, log2_ceil, prove, prove_plain};
 use crate::check::Report;
 use crate::schedule::Rank;
 use crate::shape::{Operation, Shape};
 
-/// Elements of 8 bytes that fit in a mailbox of the usual size, and that do not.
+/// Numbers of elements of 8 bytes that fit, and that do not fit, in a mailbox of the usual size.
 const SMALL: usize = 3;
 const LARGE: usize = 31;
 
@@ -49,7 +49,7 @@ fn an_all_reduce_by_doubling_has_the_fewest_rounds() {
         assert_eq!(small.messages, messages.0 + messages.1, "n {n}");
         assert!(small.rounds <= rounds + if extra > 0 { 2 } else { 0 }, "n {n}");
         let large = cost(Operation::AllReduce, "recursive_doubling", n, LARGE);
-        // The ranks that got an operand before the first round must announce room in it.
+        // The ranks that received an operand before the first round must announce a buffer in that round.
         let first = (n - extra).saturating_sub(extra) * usize::from(n > 1);
         assert_eq!(large.messages, 2 * messages.0 + messages.1 - first, "n {n}");
         let in_place = cost_in_place(Operation::AllReduce, "recursive_doubling", n, LARGE);
@@ -89,7 +89,8 @@ fn an_all_reduce_of_large_blocks_sends_two_blocks_a_rank() {
 #[test]
 fn halves_of_uneven_parts_find_room() {
     for n in [8, 16, 32] {
-        // So few elements a part that parts with one more do not fit where those without lie.
+        // There are few elements in a part, so that a part with one element more does not fit in the place of
+        // a part without it.
         for elements in 1..n / 2 + 2 {
             cost(Operation::AllReduce, "rabenseifner", n, n * elements + n / 2);
         }

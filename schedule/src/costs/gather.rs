@@ -1,4 +1,4 @@
-//! What the algorithms of gather cost.
+//! The costs of the algorithms of gather.
 
 use super::{TEAMS, log2_ceil, prove_plain};
 use crate::shape::Operation;
@@ -13,7 +13,7 @@ fn costs_are_as_described() {
             let small = prove_plain(Operation::Gather, "binomial", (n, root), 1);
             assert!(n > 60 || small.messages == n - 1, "n {n}: {} messages", small.messages);
             assert!(n > 60 || small.rounds <= log2_ceil(n), "n {n}: {} rounds", small.rounds);
-            // Large: parents other than the root announce, before all else.
+            // Large: parents other than the root begin with their announcements.
             let large = prove_plain(Operation::Gather, "binomial", (n, root), 40);
             assert!(large.messages <= 2 * (n - 1), "n {n}: {} messages", large.messages);
             assert!(large.rounds <= 1 + log2_ceil(n), "n {n}: {} rounds", large.rounds);

@@ -1,4 +1,4 @@
-//! What the algorithms cost, counted in schedules that are proved: the figures that their files name.
+//! The costs of the algorithms, counted in schedules that are proved: the figures that their files name.
 
 mod all_gather;
 mod all_to_all;
@@ -13,13 +13,13 @@ use crate::schedule::Rank;
 use crate::shape::{Operation, Shape};
 use crate::table::{Algorithm, find};
 
-/// The algorithm of that name.
+/// The algorithm with this name.
 pub fn algorithm(operation: Operation, name: &str) -> &'static Algorithm {
     find(operation, name).unwrap_or_else(|| panic!("there is no {operation} by {name}"))
 }
 
-/// Proves an algorithm with few and with unlimited signals under way, with mailboxes of the usual size and
-/// with tiny ones. Returns what it amounts to with the usual ones.
+/// Proves an algorithm with few and with unlimited signals in flight, with mailboxes of the usual size and
+/// with tiny ones. Returns the report for mailboxes of the usual size.
 pub fn prove(algorithm: &Algorithm, shape: impl Fn(Rank) -> Shape) -> Report {
     let first = shape(0);
     if let Some(why) = (algorithm.restriction)(&first) {
@@ -38,15 +38,15 @@ pub fn prove(algorithm: &Algorithm, shape: impl Fn(Rank) -> Shape) -> Report {
     run(usual, Some(4))
 }
 
-/// Proves the algorithm of that name for `count` elements of 8 bytes a block.
+/// Proves the algorithm with this name for blocks of `count` elements of 8 bytes.
 pub fn prove_plain(operation: Operation, name: &str, (n, root): (usize, Rank), count: usize) -> Report {
     prove(algorithm(operation, name), |rank| Shape { root, ..Shape::new(operation, rank, n, count, 8) })
 }
 
-/// Rounds in which the number of ranks that take part can double until it is `n`.
+/// The number of rounds in which the number of ranks that take part can double until it is `n`.
 pub fn log2_ceil(n: usize) -> usize {
     n.next_power_of_two().ilog2() as usize
 }
 
-/// Numbers of ranks, small and not so small, that are powers of two, even and odd, and no such thing.
+/// Sizes of teams, small and larger: powers of two, other even numbers, and odd numbers.
 pub const TEAMS: [usize; 11] = [1, 2, 3, 4, 6, 7, 8, 13, 32, 45, 257];

@@ -1,4 +1,4 @@
-//! What the algorithms of scatter cost.
+//! The costs of the algorithms of scatter.
 
 use super::{TEAMS, log2_ceil, prove_plain};
 use crate::shape::Operation;
@@ -13,7 +13,7 @@ fn costs_are_as_described() {
             let small = prove_plain(Operation::Scatter, "binomial", (n, root), 1);
             assert!(n > 60 || (small.messages, small.scratch_bytes_max) == (n - 1, 0), "n {n}");
             assert!(n > 60 || small.rounds <= log2_ceil(n), "n {n}: {} rounds", small.rounds);
-            // Large: who has others below it announces, before all else.
+            // Large: a rank that has children begins with its announcement.
             let large = prove_plain(Operation::Scatter, "binomial", (n, root), 40);
             assert!(large.messages <= n - 1 + n / 2, "n {n}: {} messages", large.messages);
             assert!(large.rounds <= 1 + log2_ceil(n), "n {n}: {} rounds", large.rounds);

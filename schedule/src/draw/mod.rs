@@ -1,9 +1,11 @@
-//! Pictures of schedules: who sends what to whom, in which round.
+//! Pictures of schedules: the messages between ranks, by round.
 //!
-//! A picture needs times, which a schedule does not have. Here a step takes a time by its kind, whatever its
-//! size, so that what can happen at once stands side by side (space-time diagrams: L. Lamport, 1978).
+//! A picture needs times, which a schedule does not have. Here the time of a step depends on its kind and not
+//! on its size, so that events which can happen at the same time stand side by side (space-time diagrams: L.
+//! Lamport, 1978).
 //!
-//! Invariant: a picture shows every message once. Schedules that stand still are drawn as far as they get.
+//! Invariant: a picture shows every message once. Schedules that deadlock are drawn up to the point that they
+//! reach.
 
 mod size;
 mod svg;

@@ -12,16 +12,16 @@ const LEFT: u32 = 84;
 const RIGHT: u32 = 28;
 const TOP: u32 = 92;
 const BOTTOM: u32 = 58;
-/// Between ranks, in pixels; less for many.
+/// The distance between ranks, in pixels; less if there are many ranks.
 const ROW: u32 = 46;
 const ROW_MIN: u32 = 14;
 const HEIGHT_MAX: u32 = 900;
-/// For a unit of time, in pixels; less for long pictures.
+/// The length of a unit of time, in pixels; less in long pictures.
 const TICK: u32 = 24;
 const TICK_MIN: u32 = 5;
 const WIDTH_MAX: u32 = 1500;
 const WIDTH_MIN: u32 = 620;
-/// Pictures with more messages do without bytes on the arrows.
+/// Pictures with more messages than this have no byte counts on the arrows.
 const LABELS_MAX: usize = 80;
 
 const STYLE: &str = "\
@@ -89,7 +89,7 @@ impl<'a> Picture<'a> {
         let (x2, y2) = (f64::from(self.x(message.arrives)), f64::from(self.y(message.to)));
         let length = (x2 - x1).hypot(y2 - y1);
         let (along_x, along_y) = ((x2 - x1) / length, (y2 - y1) / length);
-        // The line ends inside its head, and the head just before the rank's line.
+        // The line ends inside the arrow's head, and the head ends just before the rank's line.
         let (tip_x, tip_y) = (x2 - along_x * 1.5, y2 - along_y * 1.5);
         let (base_x, base_y) = (tip_x - along_x * 9.0, tip_y - along_y * 9.0);
         let (side_x, side_y) = (-along_y * 3.6, along_x * 3.6);
@@ -187,7 +187,7 @@ impl fmt::Display for Picture<'_> {
     }
 }
 
-/// When all is over.
+/// The time at which all ranks have ended.
 fn end(timeline: &Timeline) -> u32 {
     let arrivals = timeline.messages.iter().map(|message| message.arrives);
     timeline.ends.iter().copied().chain(arrivals).max().unwrap_or(0).max(1)

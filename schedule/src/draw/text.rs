@@ -1,17 +1,18 @@
 //! Pictures in characters: ranks are columns, time goes down, messages of a round share lines where they do
-//! not cross. Invariant: no line is wider than was asked for; teams too large for that are listed instead.
+//! not cross. Invariant: no line is wider than the requested width; for teams that are too large for it the
+//! messages are listed instead.
 
 use super::size::short;
 use super::timeline::{Kind, Message, Timeline};
 use crate::schedule::{Rank, Schedule};
 use std::fmt::Write;
 
-/// Columns for the number of the round.
+/// The width of the column for the number of the round.
 const MARGIN: usize = 7;
-/// From rank to rank at least and at most.
+/// The minimum and maximum distance between ranks.
 const STEP_MIN: usize = 4;
 const STEP_MAX: usize = 8;
-/// A list shows so many messages of a round.
+/// A list shows at most this number of messages of a round.
 const LISTED: usize = 8;
 
 /// Draws schedules in lines of at most `width` characters. Each ends with a line feed.
@@ -38,7 +39,7 @@ pub fn text(schedules: &[Schedule], width: usize) -> String {
     picture
 }
 
-/// A message, or two that go opposite ways.
+/// A message, or two messages in opposite directions.
 #[derive(Clone, Copy)]
 struct Arrow {
     message: Message,
@@ -80,7 +81,7 @@ fn rows(timeline: &Timeline, round: usize) -> Vec<Vec<Arrow>> {
     rows
 }
 
-/// Where ranks stand.
+/// The columns of the ranks.
 struct Canvas {
     ranks: usize,
     step: usize,
@@ -91,7 +92,7 @@ impl Canvas {
         MARGIN + rank * self.step
     }
 
-    /// A line with all ranks and what `mark` puts there.
+    /// A line with all ranks, each drawn as the character that `mark` returns.
     fn line(&self, label: &str, mark: impl Fn(Rank) -> char) -> Vec<char> {
         let mut line = vec![' '; self.column(self.ranks - 1) + 1];
         (0..self.ranks).for_each(|rank| line[self.column(rank)] = mark(rank));
@@ -162,7 +163,7 @@ impl Canvas {
         }
     }
 
-    /// A line for what ranks combine and copy after a round, if they do.
+    /// A line for the ranks that combine or copy after a round, if there are any.
     fn works(&self, timeline: &Timeline, round: usize, picture: &mut String) {
         let mut marks = vec!['│'; self.ranks];
         for work in timeline.works.iter().filter(|work| work.round == round) {

@@ -1,15 +1,15 @@
-//! What happens when in schedules, so that it can be drawn.
+//! The events of schedules with their times, for the pictures.
 
 use crate::schedule::{Rank, Schedule, Step};
 use std::collections::HashMap;
 
-/// Of the kinds of steps: how long they take.
+/// The duration of each kind of step.
 const START_TIME: u32 = 1;
 const FLIGHT_TIME: u32 = 6;
 const COPY_TIME: u32 = 1;
 const REDUCE_TIME: u32 = 2;
 
-/// How something travels.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
     Put,
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Signal,
 }
 
-/// Something that travels from rank to rank.
+/// A message from rank to rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) kind: Kind,
@@ -26,7 +26,7 @@ pub(super) struct Message {
     pub(super) bytes: usize,
     pub(super) leaves: u32,
     pub(super) arrives: u32,
-    /// How long the longest chain of messages is that ends with it.
+    /// The length of the longest chain of messages that ends with it.
     pub(super) round: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Work {
     pub(super) bytes: usize,
     pub(super) start: u32,
     pub(super) end: u32,
-    /// How many messages are in the longest chain before it.
+    /// The number of messages in the longest chain before it.
     pub(super) round: usize,
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Pause {
     pub(super) end: u32,
 }
 
-/// What happens when.
+/// All events with their times.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     pub(super) messages: Vec<Message>,
     pub(super) works: Vec<Work>,
     pub(super) pauses: Vec<Pause>,
-    /// When each rank has done all that it does.
+    /// The time at which each rank has ended.
     pub(super) ends: Vec<u32>,
 }
 
@@ -65,7 +65,7 @@ struct Clock {
     at: usize,
     time: u32,
     round: usize,
-    /// Of the transfers that a `Complete` waits for.
+    /// The end of the transfers that a `Complete` waits for.
     complete_time: u32,
     complete_round: usize,
 }
@@ -93,7 +93,8 @@ impl Timeline {
         timeline
     }
 
-    /// Does a step, unless the rank must wait for it. `signals` has time and round of those that have come.
+    /// Performs a step, unless the rank must wait. `signals` has the time and the round of the signals that
+    /// have arrived.
     fn step(
         &mut self,
         rank: Rank,

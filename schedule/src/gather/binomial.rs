@@ -1,12 +1,12 @@
-//! Binomial gather: each rank collects the blocks of its subtree and hands them to its parent.
+//! Binomial gather: each rank collects the blocks of its subtree and sends them to its parent.
 //!
-//! What goes to the root goes straight into its target: as every subtree is a range of ranks, its blocks
-//! follow each other there for every root. Other parents have no target for it: if the blocks of a child fit
-//! in a mailbox they go there, else the parent announces scratch memory to the child before it does anything
-//! else.
+//! Blocks for the root go straight into its target: as every subtree is a range of ranks, its blocks are
+//! contiguous there for every root. Other parents have no target for the blocks: if the blocks of a child fit
+//! in a mailbox they go there, else the parent announces scratch memory to the child as its first step.
 //!
-//! Cost: ceil(log2 n) rounds after the announcements, n - 1 messages, and at most as many announcements if
-//! blocks are large; about s n log2(n) / 2 bytes in all for blocks of s, of which the root is sent s (n - 1).
+//! Cost: ceil(log2 n) rounds after the announcements, n - 1 messages, and at most n - 1 announcements if
+//! blocks are large; about s n log2(n) / 2 bytes in total for blocks of s bytes, of which the root receives s
+//! (n - 1).
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree gather.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -28,13 +28,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 /// The slot for the parent's announcement.
 const ROOM: Slot = 0;
 
-/// The slot in which the blocks of the last child come, which are there first; then the one before it.
+/// The slot for the blocks of the last child, which arrive first; the next slot is for the child before it,
+/// and so on.
 const DATA: Slot = 1;
 
 fn build(shape: &Shape, b: &mut Builder) {
     let block = shape.block_bytes();
     let own = tree::halving(shape.rank, shape.n, shape.root);
-    // Where the blocks of the subtree come together, from its first rank on.
+    // The place where the blocks of the subtree are collected, from its first rank on.
     let blocks = match own.parent {
         None => Place::target(0),
         Some(_) if own.children.is_empty() => Place::source(0),
@@ -64,7 +65,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// The blocks of the subtree to its parent.
+/// Sends the blocks of the subtree to its parent.
 fn hand_up(shape: &Shape, b: &mut Builder, parent: Rank, own: &Subtree, blocks: Place) {
     let block = shape.block_bytes();
     let bytes = own.ranks.len() * block;

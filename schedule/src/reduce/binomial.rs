@@ -1,9 +1,9 @@
-//! Binomial reduce: operands go up a tree of ceil(log2 n) levels that hangs at the root.
+//! Binomial reduce: operands go up a tree of ceil(log2 n) levels to the root.
 //!
 //! The tree is the halving tree, whose subtrees are ranges of ranks, so that the order of operands is kept
-//! for every root without one more message (Thakur, Rabenseifner, Gropp 2005 move the result from rank 0 for
-//! that). ceil(log2 n) rounds, n - 1 messages of a block each; blocks larger than a mailbox cost n - 1
-//! announcements more.
+//! for every root without an extra message (Thakur, Rabenseifner, Gropp 2005 move the result from rank 0 to
+//! the root for this purpose). ceil(log2 n) rounds, n - 1 messages of a block each; blocks larger than a
+//! mailbox cost n - 1 announcements more.
 
 use super::steps::along;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};

@@ -1,9 +1,9 @@
 //! Reduce along one binary tree for all roots, in which rank r is linked to (r - 1) / 2.
 //!
-//! A rank never exchanges anything with others than its at most three neighbours, so synchronisation memory
-//! can be had for each edge (Welch, Venkata 2014). Operands go along the edges towards the root. At most 2
-//! log2 n rounds, n - 1 messages of a block each; blocks larger than a mailbox cost n - 1 announcements more.
-//! Subtrees are not ranges of ranks, so the operation must commute.
+//! A rank communicates only with its neighbours, at most three, so each edge can have its own synchronisation
+//! memory (Welch, Venkata 2014). Operands go along the edges towards the root. At most 2 log2 n rounds, n - 1
+//! messages of a block each; blocks larger than a mailbox cost n - 1 announcements more. Subtrees are not
+//! ranges of ranks, so the operation must commute.
 
 use super::steps::along;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};

@@ -1,9 +1,10 @@
-//! Hierarchical reduce: first inside each node to its leader, then between the leaders to the root, which
-//! leads its own node (Kielmann et al. 1999).
+//! Hierarchical reduce: first inside each node to its leader, then between the leaders to the root, which is
+//! the leader of its node (Kielmann et al. 1999).
 //!
-//! Both along halving trees. Each node but the root's sends one message of a block to another node; n - 1
-//! messages and at most ceil(log2 nodes) + ceil(log2 ranks of a node) rounds; blocks larger than a mailbox
-//! cost n - 1 announcements more. The ranks of a node may be any, so the operation must commute.
+//! Both phases use halving trees. Each node except the root's sends one message of a block to another node; n
+//! - 1 messages and at most ceil(log2 nodes) + ceil(log2 ranks of a node) rounds; blocks larger than a
+//! mailbox cost n - 1 announcements more. The ranks of a node need not be contiguous, so the operation must
+//! commute.
 
 use super::steps::sum;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -29,7 +30,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     let nodes = shape.groups();
     let (group, mut leaders) = (nodes.group(shape.rank), nodes.leaders());
     leaders[nodes.group(shape.root)] = shape.root;
-    // A rank is a child at most once, so one slot for the announcement of room will do.
+    // A rank is a child at most once, so it needs only one slot for the announcement of a buffer.
     let first = levels(shape.n);
     let room = 2 * first;
     let inside = Node::among(nodes.ranks(group), leaders[group], shape.rank, 0);

@@ -1,7 +1,8 @@
 //! Linear reduce: the root combines the contributions one after the other, in the order of ranks.
 //!
-//! The result is ((x0 op x1) op x2) op ..., as in every algorithm that folds so. One round, in which the root
-//! takes n - 1 messages of a block each; blocks larger than a mailbox cost n - 1 announcements more.
+//! The result is ((x0 op x1) op x2) op ..., as in every algorithm that folds in rank order. One round, in
+//! which the root receives n - 1 messages of a block each; blocks larger than a mailbox cost n - 1
+//! announcements more.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::contribution;

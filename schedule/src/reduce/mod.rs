@@ -1,4 +1,4 @@
-//! Algorithms of reduce: everybody's blocks, combined, to the root.
+//! Algorithms of reduce: the blocks of all ranks, combined, to the root.
 
 mod binomial;
 mod fixed_tree;

@@ -1,8 +1,9 @@
-//! Linear reduce-scatter: each rank takes its block from all and combines them in the order of ranks.
+//! Linear reduce-scatter: each rank receives its block from all ranks and combines the contributions in the
+//! order of ranks.
 //!
-//! The results are ((x0 op x1) op x2) op ..., as in every algorithm that folds so. One round, n (n - 1)
-//! messages of a block; blocks larger than a mailbox cost as many announcements more, and n - 1 blocks of
-//! scratch memory, since all ranks are served at once.
+//! The results are ((x0 op x1) op x2) op ..., as in every algorithm that folds in rank order. One round, n (n
+//! - 1) messages of a block. Each block larger than a mailbox costs one announcement more, and a rank needs
+//! scratch memory for n - 1 such blocks, since it receives from all ranks at once.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::rank_fold::RankFold;
@@ -25,7 +26,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     let (n, me, bytes) = (shape.n, shape.rank, shape.block_bytes());
     let others = || (1..n).map(move |distance| (me + distance) % n);
     let is_large = bytes > b.mailbox_bytes();
-    // What comes from a rank has a room by its distance, which is from 1 to n - 1.
+    // The block from a rank has the buffer with the number of the distance to that rank, from 1 to n - 1.
     let rooms = if is_large { b.scratch((n - 1) * bytes) } else { Place::target(0) };
     let room = |of: usize| rooms.plus(if is_large { ((of + n - me) % n - 1) * bytes } else { 0 });
     if is_large {

@@ -1,4 +1,4 @@
-//! Algorithms of reduce-scatter: everybody's n blocks, combined block by block, one to each rank.
+//! Algorithms of reduce-scatter: the n blocks of all ranks, combined block by block, one result to each rank.
 
 mod linear;
 mod recursive_halving;

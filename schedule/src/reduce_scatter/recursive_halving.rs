@@ -1,11 +1,12 @@
 //! Reduce-scatter by recursive halving (Thakur, Rabenseifner, Gropp 2005), for any number of ranks.
 //!
-//! A range of ranks is cut in halves, of which the lower one has the odd rank, if any. Rank i of the one and
-//! rank i of the other exchange what they have of the other half's blocks, and combine what they get with
-//! what they have of their own half's. An odd rank hands what it has to the last one of the upper half. Then
-//! each half goes on by itself, down to one rank. ceil(log2 n) rounds, in each of which a rank sends one
-//! message, all in all n - 1 blocks if n is a power of two. Messages larger than a mailbox cost as many
-//! announcements. A rank is combined with the one half a range away, so the operation must commute.
+//! A range of ranks is cut in halves; the lower half has the extra rank, if the number is odd. Rank i of one
+//! half and rank i of the other half exchange their operands for the other half's blocks, and combine what
+//! they receive with their operands for the blocks of their own half. An extra rank sends its operands to the
+//! last rank of the upper half. Then each half continues by itself, down to one rank. ceil(log2 n) rounds, in
+//! each of which a rank sends one message, in total n - 1 blocks if n is a power of two. Each message larger
+//! than a mailbox costs one announcement. A rank's operands are combined with those of the rank half a range
+//! away, so the operation must commute.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::transfer::{deliver, take};
@@ -28,7 +29,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     let target = Place::target(0);
     let rounds = rounds(shape.n, me);
     let rooms: Vec<Vec<Place>> = rounds.iter().map(|round| round.announce_rooms(b, bytes)).collect();
-    // What this rank has of the blocks from `base` on.
+    // `have` is the place of this rank's operands for the blocks from `base` on.
     let (mut have, mut base, mut is_own) = (Place::source(0), 0, true);
     for (round, rooms) in rounds.iter().zip(rooms) {
         let (start, end) = round.gives;
@@ -58,19 +59,21 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
 }
 
-/// Ranks, and their blocks: from the first to before the second.
+/// A range of ranks and their blocks, as (first, end); the end is not included.
 type Range = (Rank, Rank);
 
-/// What a rank does while one range is cut in halves.
+/// The steps of a rank while one range is cut in halves.
 #[derive(Debug)]
 struct Round {
     keeps: Range,
     gives: Range,
-    /// Who gets what it gives, in which of its slots, and in which own slot it announces room.
+    /// The rank that receives this rank's operands, the slot there, and the slot of this rank in which the
+    /// receiver announces its buffer.
     to: Rank,
     data: Slot,
     room: Slot,
-    /// Whose data it gets, in its slots from `first` on, and where these learn of the room.
+    /// The ranks whose operands this rank receives, in its slots from `first` on, and their slots for its
+    /// announcements.
     from: Vec<Rank>,
     first: Slot,
 }
@@ -80,7 +83,8 @@ fn rounds(n: usize, me: Rank) -> Vec<Round> {
     let (mut start, mut end) = (0, n);
     let mut rounds = Vec::new();
     while end - start > 1 {
-        // Of three slots of a round two are for data, since the last rank may get them from two.
+        // Two of the three slots of a round are for data, since the last rank may receive them from two
+        // ranks.
         let first = 3 * rounds.len();
         let middle = start + (end - start).div_ceil(2);
         let (half, is_odd) = (middle - start, (end - start) % 2 == 1);
@@ -109,7 +113,8 @@ fn rounds(n: usize, me: Rank) -> Vec<Round> {
 }
 
 impl Round {
-    /// Where the data come, after announcements to those that bring more than a mailbox holds.
+    /// The places where the data arrive. Announces the buffers to the ranks that send more than a mailbox
+    /// holds.
     fn announce_rooms(&self, b: &mut Builder, block_bytes: usize) -> Vec<Place> {
         let bytes = (self.keeps.1 - self.keeps.0) * block_bytes;
         let announce = |(&of, slot)| {

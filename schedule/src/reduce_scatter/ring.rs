@@ -1,12 +1,13 @@
-//! Reduce-scatter round a ring (Patarasuk, Yuan 2009).
+//! Reduce-scatter around a ring (Patarasuk, Yuan 2009).
 //!
 //! The block of rank r starts at its right neighbour and is combined with the contribution of each rank that
-//! it comes to, until it comes to r. n - 1 rounds, n (n - 1) messages of a block, the fewest bytes there are,
-//! and only to the right neighbour. The operands of a block begin with that of r + 1, so the operation must
-//! commute.
+//! it reaches, until it reaches r. n - 1 rounds, n (n - 1) messages of a block, which is the minimum number
+//! of bytes, and only to the right neighbour. The operands of a block begin with that of r + 1, so the
+//! operation must commute.
 //!
 //! The last block arrives in the target, the others, if larger than a mailbox, in scratch memory, which each
-//! rank announces once; all in different places, since a left neighbour may be several blocks ahead.
+//! rank announces once. Each block has its own place there, since a left neighbour may be several blocks
+//! ahead.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::transfer::{deliver, take};

@@ -1,20 +1,20 @@
 //! A chain from rank to rank, through which a block goes in pieces.
 //!
-//! Invariant: piece i goes by slot i. What exceeds a mailbox goes into the target of the next rank; if that
-//! is the source as well, into scratch memory that the next rank announces once.
+//! Invariant: piece i uses slot i. A piece that exceeds a mailbox goes into the target of the next rank; if
+//! the target is the source as well, it goes into scratch memory that the next rank announces once.
 
 use crate::combine::transfer::{deliver, take};
 use crate::schedule::{Builder, Place, Remote};
 use crate::shape::{SEGMENTS_MAX, Shape};
 
-/// The slot in which the next rank announces its room.
+/// The slot in which the next rank announces its buffer.
 const ANNOUNCED: usize = SEGMENTS_MAX;
 
 /// One rank's place in the chain.
 pub(super) struct Chain<'a> {
     shape: &'a Shape,
     pieces: usize,
-    /// Whether some piece is too large for a mailbox.
+    /// Whether a piece is too large for a mailbox.
     needs_room: bool,
     room: Place,
 }
@@ -52,12 +52,12 @@ impl Chain<'_> {
         })
     }
 
-    /// Waits for a piece from the rank before, and says where it is.
+    /// Waits for a piece from the rank before. Returns its place.
     pub(super) fn take(&self, b: &mut Builder, (piece, offset, bytes): (usize, usize, usize)) -> Place {
         take(b, self.shape.rank - 1, bytes, self.room.plus(offset), piece)
     }
 
-    /// Hands a piece on to the next rank.
+    /// Forwards a piece to the next rank.
     pub(super) fn hand_on(
         &self,
         b: &mut Builder,

@@ -1,6 +1,7 @@
-//! What scans by recursive doubling exchange: in round k each rank hands a sum to the rank 2^k further on.
+//! The exchanges of scans by recursive doubling: in round k each rank sends a sum to the rank at distance
+//! 2^k.
 //!
-//! Invariant: who takes something in a round has taken something in all rounds before, and so with giving.
+//! Invariant: a rank that receives in a round has received in all rounds before; the same holds for sending.
 
 use crate::combine::transfer::{Inbox, Incoming, Wire, give};
 use crate::combine::tree::levels;
@@ -14,7 +15,7 @@ pub(super) struct Doubling<'a> {
 }
 
 impl Doubling<'_> {
-    /// Prepares them. What comes first goes into the target, unless that is the source as well.
+    /// Prepares the exchanges. The first operand goes into the target, unless that is the source as well.
     pub(super) fn join<'a>(shape: &'a Shape, b: &mut Builder) -> Doubling<'a> {
         let takes = (0..levels(shape.n)).take_while(|&round| shape.rank >= 1 << round);
         let incoming = |round: usize| Incoming {
@@ -31,29 +32,29 @@ impl Doubling<'_> {
         0..levels(self.shape.n)
     }
 
-    /// Whether this rank gives something in a round.
+    /// Whether this rank sends in a round.
     pub(super) fn gives(&self, round: usize) -> bool {
         self.shape.rank + (1 << round) < self.shape.n
     }
 
-    /// Whether this rank takes something in a round.
+    /// Whether this rank receives in a round.
     pub(super) fn takes(&self, round: usize) -> bool {
         self.shape.rank >= 1 << round
     }
 
-    /// Gives what is due in a round.
+    /// Sends the operand of a round.
     pub(super) fn give(&self, b: &mut Builder, round: usize, from: Place) {
         let to = self.shape.rank + (1 << round);
         let into_target = round == 0 && !self.shape.in_place;
         give(b, to, from, self.shape.block_bytes(), wire(self.shape, round), into_target);
     }
 
-    /// Takes what is due next.
+    /// Receives the next operand.
     pub(super) fn take(&mut self, b: &mut Builder) -> Place {
         self.inbox.receive(b)
     }
 
-    /// What was taken has been combined.
+    /// All operands that were received have been combined.
     pub(super) fn release(&mut self, b: &mut Builder) {
         self.inbox.release(b);
     }

@@ -1,9 +1,9 @@
 //! Exclusive scan by recursive doubling (Hillis, Steele 1986).
 //!
-//! A rank has two sums: that of the ranks before it, which is its result in the end, and, as long as it has
-//! to give it to others, that with its own contribution. ceil(log2 n) rounds, less than n log2 n messages of
-//! a block each; blocks larger than a mailbox cost as many announcements more, but none in the first round if
-//! it does not happen in place.
+//! A rank has two sums: that of the ranks before it, which is its result at the end, and, as long as it must
+//! send it to other ranks, the sum that includes its own contribution. ceil(log2 n) rounds, less than n log2
+//! n messages of a block each; each block larger than a mailbox costs one announcement more, except in the
+//! first round if the operation is not in place.
 
 use super::doubling::Doubling;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -14,7 +14,7 @@ use crate::shape::{Operation, Shape};
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::ExclusiveScan,
     name: "recursive_doubling",
-    summary: "in round k everybody hands its sum to the rank 2^k further on",
+    summary: "in round k each rank sends its sum to the rank at distance 2^k",
     source: "Hillis, Steele 1986",
     fold: Fold::Tree,
     graph: Graph::Doubling,
@@ -38,7 +38,8 @@ fn build(shape: &Shape, b: &mut Builder) {
         }
         let got = exchanges.take(b);
         if exchanges.gives(round + 1) {
-            // A small sum has a place of its own each round, so that nobody waits until the last one is read.
+            // A small sum has a place of its own in each round, so that no rank waits until the previous sum
+            // has been read.
             let into = if fits || result.is_none() { b.scratch(bytes) } else { with_own };
             if into == with_own {
                 b.complete();
@@ -49,7 +50,7 @@ fn build(shape: &Shape, b: &mut Builder) {
         result = Some(match result {
             None if fits || got == target => got,
             None => {
-                // In place: what was given lies in the target.
+                // In place: the operand that was sent lies in the target.
                 b.complete();
                 b.copy(got, target, bytes);
                 target

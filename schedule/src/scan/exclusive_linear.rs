@@ -1,10 +1,11 @@
-//! Linear exclusive scan: a chain in which each rank keeps what it gets, and hands it on with its
-//! contribution.
+//! Linear exclusive scan: a chain in which each rank keeps the sum that it receives, and forwards it with its
+//! contribution added.
 //!
-//! Everything is ((x0 op x1) op x2) op ..., as in every algorithm that folds so. n - 1 rounds and n - 1
-//! messages of a block; a larger block goes in s pieces, n - 2 + s rounds and s (n - 1) messages. Pieces
-//! larger than a mailbox come right into the target, but not in place, not even to the last rank, whose
-//! contribution nobody needs: it may still be filling its source when they come.
+//! The results are ((x0 op x1) op x2) op ..., as in every algorithm that folds in rank order. n - 1 rounds
+//! and n - 1 messages of a block; a larger block goes in s pieces, n - 2 + s rounds and s (n - 1) messages.
+//! Pieces larger than a mailbox go straight into the target, but not in an operation in place. This holds for
+//! the last rank as well, although no rank needs its contribution: it may still be filling its source when
+//! the pieces arrive.
 
 use super::chain::Chain;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};

@@ -1,8 +1,8 @@
 //! Inclusive scan by recursive doubling (Hillis, Steele 1986).
 //!
 //! After round k a rank has the sum of itself and the 2^(k + 1) - 1 ranks before it. ceil(log2 n) rounds,
-//! less than n log2 n messages of a block each; blocks larger than a mailbox cost as many announcements more,
-//! but none in the first round if it does not happen in place.
+//! less than n log2 n messages of a block each; each block larger than a mailbox costs one announcement more,
+//! except in the first round if the operation is not in place.
 
 use super::doubling::Doubling;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -13,7 +13,7 @@ use crate::shape::{Operation, Shape};
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     operation: Operation::InclusiveScan,
     name: "recursive_doubling",
-    summary: "in round k everybody hands its sum to the rank 2^k further on",
+    summary: "in round k each rank sends its sum to the rank at distance 2^k",
     source: "Hillis, Steele 1986",
     fold: Fold::Tree,
     graph: Graph::Doubling,
@@ -32,7 +32,8 @@ fn build(shape: &Shape, b: &mut Builder) {
         }
         if exchanges.takes(round) {
             let got = exchanges.take(b);
-            // A small sum has a place of its own each round, so that nobody waits until the last one is read.
+            // A small sum has a place of its own in each round, so that no rank waits until the previous sum
+            // has been read.
             let into = if fits && exchanges.takes(round + 1) { b.scratch(bytes) } else { target };
             if into == sum && exchanges.gives(round) {
                 b.complete();

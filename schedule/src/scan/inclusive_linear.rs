@@ -1,7 +1,7 @@
-//! Linear inclusive scan: a chain in which each rank adds its contribution and hands the sum on.
+//! Linear inclusive scan: a chain in which each rank adds its contribution and forwards the sum.
 //!
-//! Everything is ((x0 op x1) op x2) op ..., as in every algorithm that folds so. n - 1 rounds and n - 1
-//! messages of a block; a larger block goes in s pieces, n - 2 + s rounds and s (n - 1) messages.
+//! The results are ((x0 op x1) op x2) op ..., as in every algorithm that folds in rank order. n - 1 rounds
+//! and n - 1 messages of a block; a larger block goes in s pieces, n - 2 + s rounds and s (n - 1) messages.
 
 use super::chain::Chain;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};

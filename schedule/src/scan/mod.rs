@@ -1,4 +1,5 @@
-//! Algorithms of the scans: to each rank the combination of the blocks of the ranks up to it, or before it.
+//! Algorithms of the scans: each rank receives the combination of the blocks of the ranks up to it, or before
+//! it.
 
 mod chain;
 mod doubling;

@@ -1,11 +1,12 @@
-//! Binomial scatter: the root hands half of the blocks to another rank, which does the same with these.
+//! Binomial scatter: the root sends half of the blocks to another rank, which does the same with its half.
 //!
-//! A rank that has others below it cannot take their blocks into its target. If they fit in a mailbox they go
-//! there, else it announces scratch memory to its parent before it does anything else. As every subtree is a
-//! range of ranks, its blocks follow each other in the root's source for every root.
+//! A rank that has children cannot receive their blocks in its target. If the blocks fit in a mailbox they go
+//! there, else the rank announces scratch memory to its parent as its first step. As every subtree is a range
+//! of ranks, its blocks are contiguous in the root's source for every root.
 //!
 //! Cost: ceil(log2 n) rounds after the announcements, n - 1 messages, and at most n / 2 announcements if
-//! blocks are large; about s n log2(n) / 2 bytes in all for blocks of s, of which the root sends s (n - 1).
+//! blocks are large; about s n log2(n) / 2 bytes in total for blocks of s bytes, of which the root sends s (n
+//! - 1).
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree scatter.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -25,13 +26,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// The slot that tells that the blocks are there.
+/// The slot whose signal tells that the blocks have arrived.
 const DATA: Slot = 0;
 
 /// The slot of a rank's first child for its announcement.
 const ROOM: Slot = DATA + 1;
 
-/// How the blocks of a subtree reach the rank that leads it.
+/// The path of the blocks of a subtree to the root of the subtree.
 enum Way {
     /// A single block, into the target.
     Target,
@@ -52,7 +53,7 @@ fn way(ranks: &Range<Rank>, block: usize, b: &Builder) -> Way {
 fn build(shape: &Shape, b: &mut Builder) {
     let block = shape.block_bytes();
     let Subtree { parent, ranks, children } = tree::halving(shape.rank, shape.n, shape.root);
-    // Where the blocks of the subtree are, from its first rank on.
+    // The place of the blocks of the subtree, from its first rank on.
     let blocks = match parent {
         None => Place::source(0),
         Some(parent) => receive(shape, b, parent, &ranks),
@@ -72,7 +73,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     b.copy(blocks.plus((shape.rank - ranks.start) * block), Place::target(0), block);
 }
 
-/// Takes the blocks of `ranks` from the parent; says where they are.
+/// Receives the blocks of `ranks` from the parent. Returns their place.
 fn receive(shape: &Shape, b: &mut Builder, parent: Rank, ranks: &Range<Rank>) -> Place {
     let block = shape.block_bytes();
     let blocks = match way(ranks, block, b) {

@@ -1,4 +1,4 @@
-//! Linear scatter: the root puts to each rank its block.
+//! Linear scatter: the root puts each rank's block to that rank.
 //!
 //! Cost: one round, n - 1 messages of one block, all from the root.
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007.
@@ -18,7 +18,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// The slot that tells that the blocks are there.
+/// The slot whose signal tells that the blocks have arrived.
 const DATA: Slot = 0;
 
 fn build(shape: &Shape, b: &mut Builder) {

@@ -1,4 +1,4 @@
-//! Algorithms of scatter: the root's blocks, each to the target of its rank.
+//! Algorithms of scatter: each of the root's blocks goes to the target of its rank.
 
 mod binomial;
 mod linear;

@@ -1,4 +1,4 @@
-//! When the data of a put are there, and when its source is free.
+//! Tests of the times at which the data of a put have arrived and at which its source is free.
 
 use super::*;
 
