@@ -13,8 +13,8 @@ type Leave = Box<dyn FnOnce() + Send>;
 /// How the job is left at the exit of this process, and the process: a child of a fork has no part in it.
 static TO_LEAVE: Mutex<Option<(u32, Leave)>> = Mutex::new(None);
 
-/// Calls `leave_job` when this process exits, if its status is 0 then; at once, where the system's library does
-/// not tell a status.
+/// Calls `leave_job` when this process exits, if its status is 0 then; at once, where the system's library
+/// does not tell a status.
 pub(crate) fn leave_at_exit(leave_job: impl FnOnce() + Send + 'static) {
     *TO_LEAVE.lock().unwrap_or_else(PoisonError::into_inner) =
         Some((std::process::id(), Box::new(leave_job)));
