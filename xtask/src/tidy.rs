@@ -6,14 +6,17 @@
 mod arrow;
 mod atomics;
 mod comment;
+mod folder;
 mod length;
 pub mod lexer;
 mod mark;
+mod module_cycle;
 mod name;
 mod ratchet;
 mod safety;
 mod source;
 mod sync_point;
+mod words;
 
 use std::path::{Path, PathBuf};
 
@@ -64,13 +67,16 @@ pub fn run() -> Result<()> {
 /// The findings of all rules that look at files.
 fn check(paths: &[String], sources: &[Source], ratchet: &str) -> Vec<Finding> {
     let mut findings = name::check(paths);
+    findings.extend(folder::check(paths));
     for source in sources {
         findings.extend(atomics::check(source));
         findings.extend(comment::check(source));
         findings.extend(length::columns(source));
         findings.extend(mark::check(source));
         findings.extend(safety::check(source));
+        findings.extend(words::check(source));
     }
+    findings.extend(module_cycle::check(sources));
     findings.extend(sync_point::check(sources));
     let excesses: Vec<_> = sources.iter().flat_map(length::excesses).collect();
     findings.extend(ratchet::check(RATCHET_PATH, ratchet, &excesses));
@@ -119,8 +125,10 @@ mod tests {
             Source::new("pelago/src/b.rs", bare),
             Source::new("pelago/src/c.rs", put_off),
             Source::new("pelago/src/d.rs", imports),
+            Source::new("pelago/src/base/e.rs", "//! E of so many.\nuse crate::f::F;\n"),
+            Source::new("pelago/src/f.rs", "//! F.\nuse crate::base::E;\n"),
         ];
-        let paths = ["boot/src/a_old.rs".to_string()];
+        let paths: Vec<_> = (0..26).map(|i| format!("boot/src/a{i}_old.rs")).collect();
         let mut rules: Vec<_> =
             check(&paths, &sources, "nonsense").into_iter().map(|finding| finding.rule).collect();
         rules.sort();
@@ -133,10 +141,14 @@ mod tests {
                 "commented-code",
                 "file-header",
                 "file-name",
+                "folder",
+                "layer",
+                "module-cycle",
                 "ratchet",
                 "safety",
                 "sync-point",
-                "unfinished"
+                "unfinished",
+                "words"
             ]
         );
     }

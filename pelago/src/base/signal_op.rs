@@ -1,13 +1,13 @@
-//! What a signal does.
+//! The operation of a signal.
 
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
 
-/// What a signal does to its word.
+/// The update that a signal makes to its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalOp {
-    /// Sets it.
+    /// Sets the word to a value.
     Set(u64),
-    /// Adds to it, wrapping around.
+    /// Adds a value to the word, wrapping around.
     Add(u64),
 }
 
