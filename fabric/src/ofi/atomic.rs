@@ -1,8 +1,8 @@
-//! The atomics of the contract in libfabric's words. Source: `fi_atomic(3)`.
+//! The atomics of the contract in libfabric's terms. Source: `fi_atomic(3)`.
 //!
-//! Invariant: a kind is called executed only if the provider has every operation on it in all forms; then
-//! every atomic on words of that kind is the provider's. Floats are left to processors: providers compare
-//! them by value, the contract by their bits.
+//! Invariant: a kind counts as executed only if the provider has every operation on it in all forms. Then the
+//! provider executes every atomic on words of that kind. Processors execute atomics on floats: providers
+//! compare floats by value, and the contract compares their bits.
 
 use super::endpoint::Endpoint;
 use super::sys::*;

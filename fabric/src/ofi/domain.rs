@@ -1,8 +1,8 @@
-//! A domain: a card of this machine as a provider of libfabric opens it, with what its endpoints share: the
-//! peers' addresses and the registered memory.
+//! A domain: a network card of this machine as a provider of libfabric opens it, and the state that its
+//! endpoints share: the address vector and the registered memory.
 //!
-//! Invariant: what is asked for are capabilities, never the name of a provider. Objects are closed in the
-//! order in which libfabric wants them closed: endpoints first, which hold a share of their domain.
+//! Invariant: the choice of a provider depends on its capabilities, never on its name. Objects are closed in
+//! the order that libfabric requires: endpoints first, each of which holds a reference to its domain.
 
 use super::library::{Library, OfiError};
 use super::query::{Hints, Offer, offers};
@@ -30,7 +30,7 @@ const CAPS: u64 = FI_MSG
 const REMEDY_OFFERS: &str =
     "`pelago info --fabrics` lists what is usable here, and the reasons of what is not";
 
-/// What is asked for of a provider of that name, or of any, in one form.
+/// The hints for a provider of this name, or for any provider, in one form.
 pub(super) fn hints(provider: Option<&str>, form: Form) -> Hints {
     Hints {
         provider: provider.map(str::to_owned),
@@ -49,8 +49,8 @@ pub(super) fn hints(provider: Option<&str>, form: Form) -> Hints {
     }
 }
 
-/// Offers that serve, in the order of the choice. A provider that makes progress by itself is asked to, as a
-/// PE that computes must not keep its peers waiting.
+/// The offers that can be used, in the order of the choice. Automatic progress is requested of a provider
+/// that has it, because peers must not wait for a PE that computes.
 ///
 /// # Errors
 /// If the library fails.
@@ -61,7 +61,7 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
     };
     let mut found = Vec::new();
     for name in names {
-        // The best form in which the provider comes.
+        // The best form that the provider offers.
         for form in FORMS {
             let mut offers = offers(library, &hints(name, form))?;
             let is_offered = !offers.is_empty();
@@ -90,8 +90,8 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
 /// The layer of libfabric that makes connections look like datagrams, at the end of a provider's name.
 const LAYER: &str = ";ofi_rxm";
 
-/// Without what this layer does by itself: it has a thread for that, which wakes whenever anything moves,
-/// also for who makes progress at the same time, and is in the way.
+/// Asks for manual progress of this layer. For automatic progress it has a thread, which wakes at every
+/// transfer, even while the caller makes progress, and slows the caller down.
 fn relieved(library: &'static Library, found: Vec<Offer>) -> Result<Vec<Offer>, OfiError> {
     let (mut relieved, mut asked) = (Vec::new(), Vec::new());
     for offer in found {
@@ -106,8 +106,8 @@ fn relieved(library: &'static Library, found: Vec<Offer>) -> Result<Vec<Offer>, 
     Ok(relieved)
 }
 
-/// How unlikely it is that other machines reach an address: a local one they do not, one of a link only by a
-/// name for the link that differs from machine to machine.
+/// How unlikely it is that other machines reach an address. They do not reach a loopback address. They reach
+/// a link-local address only by the name of the link, which differs from machine to machine.
 fn remoteness(address: IpAddr) -> u32 {
     match address {
         address if address.is_loopback() => 3,
@@ -117,10 +117,10 @@ fn remoteness(address: IpAddr) -> u32 {
     }
 }
 
-/// How a provider is asked, the best first: whether it moves data by itself, whether it does all else by
-/// itself, and whether it executes atomics. What it does not do falls to a PE's service thread. One that
-/// moves data only when it is called would execute atomics with the target's processor: that we do as well,
-/// and as the contract wants it.
+/// The forms in which a provider is requested, the best first: whether its data progress is automatic,
+/// whether its control progress is automatic, and whether it executes atomics. A PE's service thread does
+/// what the provider does not do. A provider with manual data progress would execute atomics on the target's
+/// processor. Pelago then does so itself, as the contract requires.
 const FORMS: [Form; 5] = [
     Form { data: FI_PROGRESS_AUTO, control: FI_PROGRESS_AUTO, atomics: FI_ATOMIC },
     Form { data: FI_PROGRESS_AUTO, control: FI_PROGRESS_AUTO, atomics: 0 },
@@ -129,10 +129,10 @@ const FORMS: [Form; 5] = [
     LEAST,
 ];
 
-/// What every provider can do that serves at all.
+/// The capabilities that every usable provider has.
 pub(super) const LEAST: Form = Form { data: FI_PROGRESS_MANUAL, control: FI_PROGRESS_MANUAL, atomics: 0 };
 
-/// One way to ask a provider.
+/// One form in which a provider is requested.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     data: fi_progress,
@@ -154,18 +154,18 @@ pub(super) struct Domain {
     mask: u64,
     /// The proof of membership that each message carries.
     pub(super) proof: u64,
-    /// Atomic kinds that the provider executes, as bits; [`UNASKED`] before anybody has asked.
+    /// Atomic kinds that the provider executes, as bits; [`UNASKED`] before the first query.
     pub(super) kinds: AtomicU32,
 }
 
 /// The numbers of exposed regions are smaller.
 pub(super) const REGIONS_MAX: u64 = 1 << 16;
-/// No answer yet.
+/// The provider was not queried yet.
 pub(super) const UNASKED: u32 = u32::MAX;
 
 // SAFETY: the objects are used by any thread, as `FI_THREAD_SAFE` was asked for.
 unsafe impl Send for Domain {}
-// SAFETY: as for `Send`; what is changed here lies behind a mutex.
+// SAFETY: as for `Send`; fields that change are protected by a mutex.
 unsafe impl Sync for Domain {}
 
 /// The pointer that an opening call has filled in, or its error.
@@ -189,7 +189,7 @@ impl Domain {
     /// Opens the best offer for PE `me` of `n_pes`.
     ///
     /// # Errors
-    /// If there is none, or it cannot be opened.
+    /// If there is no offer, or it cannot be opened.
     pub(super) fn open(me: Pe, n_pes: usize, choice: &Choice, secret: Secret) -> FabricResult<Domain> {
         let at = |error: OfiError| error.at(me);
         let library = Library::open(choice.library.as_deref()).map_err(at)?;
@@ -212,12 +212,12 @@ impl Domain {
         // SAFETY: the attributes are those of the entry that the library has given; the place is ours.
         let code = unsafe { (library.functions.fi_fabric)((*info).fabric_attr, &mut fabric, null_mut()) };
         let fabric = opened(library, "opening a fabric", code, fabric)?;
-        // SAFETY: the fabric is open, the entry is one of its provider's; the place is ours.
+        // SAFETY: the fabric is open, the entry is one of its provider's; the pointer is a local variable.
         let code = unsafe { fi_domain(fabric.as_ptr(), info, &mut domain, null_mut()) };
         let domain = opened(library, "opening a domain", code, domain).inspect_err(|_| close(fabric))?;
         let mut attributes = Padded::<fi_av_attr>::zeroed();
         (attributes.known.r#type, attributes.known.count) = (FI_AV_TABLE, n_pes);
-        // SAFETY: the domain is open; attributes and place are ours.
+        // SAFETY: the domain is open; attributes and pointer are local variables.
         let code = unsafe { fi_av_open(domain.as_ptr(), attributes.as_mut_ptr(), &mut av, null_mut()) };
         let av = opened(library, "opening an address vector", code, av).inspect_err(|_| {
             close(domain);
@@ -265,22 +265,23 @@ impl Domain {
     }
 
     /// The key on the wire of the region with a number: the same at every member of the job, and unknown to
-    /// everybody else. A provider serves remote access without asking, so that this key protects the memory.
+    /// other processes. A provider executes remote accesses without asking this process, so the key protects
+    /// the memory.
     pub(super) fn wire_key(&self, region: Key) -> u64 {
         region ^ self.mask
     }
 }
 
-/// As many random bits as a provider's keys have, the highest of which is set.
+/// A random number with the number of bits of a provider's keys. Its highest bit is set.
 fn key_mask(key_bytes: usize, secret: Secret) -> u64 {
     let unused_bits = 64 - 8 * key_bytes.clamp(4, 8) as u32;
     (secret.derive(Purpose::RegionKeys) | 1 << 63) >> unused_bits
 }
 
-/// Closes an object that is open and that nobody uses any more.
+/// Closes an open object that no thread uses any more.
 pub(super) fn close<T>(object: NonNull<T>) {
-    // SAFETY: every object of libfabric begins with its fid; the caller has opened it and lets go of it. What
-    // libfabric might answer changes nothing: there is nobody left to use the object.
+    // SAFETY: every object of libfabric begins with its fid; the caller has opened it and does not use it
+    // again. The result is ignored: no thread uses the object any more.
     let _ = unsafe { fi_close(object.as_ptr().cast()) };
 }
 
@@ -293,7 +294,7 @@ impl Drop for Domain {
 }
 
 impl Domain {
-    /// The answer to a question about atomic kinds, which is asked once.
+    /// The atomic kinds that the provider executes. `ask` is called once.
     pub(super) fn kinds(&self, ask: impl FnOnce() -> u32) -> u32 {
         match self.kinds.load(Ordering::Relaxed) {
             UNASKED => {

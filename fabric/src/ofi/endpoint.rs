@@ -17,31 +17,32 @@ pub(super) const RECEIVES: usize = 4;
 /// Completions that are read at a time.
 pub(super) const BATCH: usize = 16;
 
-/// What a queue says of an operation.
+/// An entry of a completion queue.
 #[derive(Clone, Copy)]
 pub(super) struct Completion {
     pub(super) slot: NonNull<Slot>,
     pub(super) flags: u64,
     pub(super) bytes: usize,
-    /// Where a message lies.
+    /// The start of a message.
     pub(super) data: *const u8,
-    /// Whether it is not known who has the buffer for messages now.
+    /// Whether it is not known if libfabric still owns the buffer for messages.
     pub(super) is_in_doubt: bool,
 }
 
 impl Completion {
-    /// One that brings no data.
+    /// A completion without data.
     fn empty(slot: NonNull<Slot>, flags: u64) -> Completion {
         Completion { slot, flags, bytes: 0, data: null(), is_in_doubt: false }
     }
 }
 
-/// Which completions.
+/// The completions to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
-    /// Of what this endpoint has started; of all, if arrivals have no queue of their own.
+    /// Completions of operations that this endpoint has started; all completions, if arrivals have no queue
+    /// of their own.
     Transfers,
-    /// Of messages that have arrived.
+    /// Completions of messages that have arrived.
     Arrivals,
 }
 
@@ -50,20 +51,20 @@ pub(super) struct Endpoint {
     pub(super) domain: Arc<Domain>,
     pub(super) ep: NonNull<fid_ep>,
     transfers: NonNull<fid_cq>,
-    /// A queue that can be slept on makes transfers slower: where they need nobody to wake up, it is only for
-    /// what arrives.
+    /// A queue with a wait object makes transfers slower. If no thread has to be woken for transfers, only
+    /// the queue of arrivals has one.
     arrivals: Option<NonNull<fid_cq>>,
     puts: NonNull<fid_cntr>,
     pub(super) gets: NonNull<fid_cntr>,
-    /// Readable when something may have arrived, or may be complete if there is one queue, if the provider
-    /// has such a thing.
+    /// Readable when something may have arrived, or, if there is only one queue, may be complete. `None` if
+    /// the provider has no wait descriptors.
     descriptor: Option<RawFd>,
 }
 
 // SAFETY: the objects are used by any thread, as `FI_THREAD_SAFE` was asked for.
 unsafe impl Send for Endpoint {}
 
-/// What is open so far, closed again if the rest fails.
+/// An object that is open. It is closed again if a later step of opening fails.
 struct Opening<T>(NonNull<T>);
 
 impl<T> Opening<T> {
@@ -81,8 +82,8 @@ impl<T> Drop for Opening<T> {
 }
 
 impl Endpoint {
-    /// Opens an endpoint. What it starts completes apart from what others start. One that rings has a
-    /// descriptor to sleep on, if the provider has such things.
+    /// Opens an endpoint. It has its own completion queue and counters. If `rings` is set it has a wait
+    /// descriptor, if the provider has such descriptors.
     ///
     /// # Errors
     /// If the provider refuses.
@@ -98,7 +99,7 @@ impl Endpoint {
             attributes.known.format = FI_CQ_FORMAT_DATA;
             attributes.known.wait_obj = wait_obj;
             let mut cq = null_mut();
-            // SAFETY: the domain is open; attributes and place are ours.
+            // SAFETY: the domain is open; attributes and pointer are local variables.
             let code = unsafe { fi_cq_open(raw, attributes.as_mut_ptr(), &mut cq, null_mut()) };
             opened(library, "opening a completion queue", code, cq).map(Opening)
         };
@@ -112,13 +113,14 @@ impl Endpoint {
             let mut attributes = Padded::<fi_cntr_attr>::zeroed();
             attributes.known.wait_obj = FI_WAIT_NONE;
             let mut counter = null_mut();
-            // SAFETY: the domain is open; attributes and place are ours.
+            // SAFETY: the domain is open; attributes and pointer are local variables.
             let code = unsafe { fi_cntr_open(raw, attributes.as_mut_ptr(), &mut counter, null_mut()) };
             opened(library, "opening a completion counter", code, counter).map(Opening)
         };
         let (puts, gets) = (counter()?, counter()?);
         let mut ep = null_mut();
-        // SAFETY: the domain is open, the entry is that of the domain; the place is ours.
+        // SAFETY: the domain is open, and the entry is the one it was opened with; the pointer is a local
+        // variable.
         let code = unsafe { fi_endpoint(raw, domain.offer.info.as_ptr(), &mut ep, null_mut()) };
         let ep = Opening(opened(library, "opening an endpoint", code, ep)?);
         let bind = |object: *mut fid, flags: u64| {
@@ -133,12 +135,12 @@ impl Endpoint {
         bind(arrivals.as_ref().unwrap_or(&transfers).0.as_ptr().cast(), FI_RECV)?;
         bind(puts.0.as_ptr().cast(), FI_WRITE)?;
         bind(gets.0.as_ptr().cast(), FI_READ)?;
-        // SAFETY: the endpoint is open and bound to all that it needs.
+        // SAFETY: the endpoint is open and bound to all objects that it needs.
         match unsafe { fi_enable(ep.0.as_ptr()) } {
             0 => {}
             code => return Err(library.error("enabling an endpoint", code.into(), REMEDY)),
         }
-        // The endpoint goes first if anything fails, as it was made last.
+        // If anything fails the endpoint is closed first, as it was opened last.
         let (ep, gets, puts) = (ep.done(), gets.done(), puts.done());
         let (transfers, arrivals) = (transfers.done(), arrivals.map(Opening::done));
         Ok(Endpoint { domain: Arc::clone(domain), ep, transfers, arrivals, puts, gets, descriptor })
@@ -147,7 +149,7 @@ impl Endpoint {
     /// The address, for the peers.
     pub(super) fn address(&self) -> FabricResult<Vec<u8>> {
         let (mut address, mut bytes) = (vec![0_u8; 256], 256);
-        // SAFETY: the endpoint is enabled, the room is as long as said.
+        // SAFETY: the endpoint is enabled, and `bytes` is the length of the buffer.
         let code = unsafe { fi_getname(self.ep.as_ptr(), address.as_mut_ptr().cast(), &mut bytes) };
         if code != 0 {
             let error =
@@ -158,26 +160,26 @@ impl Endpoint {
         Ok(address)
     }
 
-    /// The descriptor to sleep on.
+    /// The wait descriptor.
     pub(super) fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         // SAFETY: the descriptor is open as long as the queue, which this endpoint keeps.
         self.descriptor.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
 
-    /// Whether the descriptor will tell of whatever comes from now on, and nothing has come before.
+    /// Whether the wait descriptor reports everything that happens from now on, and the queue is empty.
     pub(super) fn may_sleep(&self) -> bool {
         let mut queue = self.arrivals.unwrap_or(self.transfers).as_ptr().cast::<fid>();
         // SAFETY: fabric and queue are open, and the list has one entry.
         self.descriptor.is_some() && unsafe { fi_trywait(self.domain.fabric.as_ptr(), &mut queue, 1) } == 0
     }
 
-    /// Puts, and atomics that fetch nothing, that are complete.
+    /// The number of complete puts and of complete atomics that fetch nothing.
     pub(super) fn count_puts(&self) -> u64 {
         // SAFETY: the counter is open as long as this endpoint.
         unsafe { fi_cntr_read(self.puts.as_ptr()) }
     }
 
-    /// Gets and fetching atomics that are complete.
+    /// The number of complete gets and fetching atomics.
     pub(super) fn count_gets(&self) -> u64 {
         // SAFETY: the counter is open as long as this endpoint.
         unsafe { fi_cntr_read(self.gets.as_ptr()) }
@@ -188,7 +190,7 @@ impl Endpoint {
         self.arrivals.is_some()
     }
 
-    /// Reads completions into `into`: how many.
+    /// Reads completions into `into`. Returns their number.
     ///
     /// # Errors
     /// If an operation has failed.
@@ -198,7 +200,7 @@ impl Endpoint {
             Of::Arrivals => self.arrivals.unwrap_or(self.transfers),
         };
         let mut entries = std::mem::MaybeUninit::<[fi_cq_data_entry; BATCH]>::uninit();
-        // SAFETY: the queue is open, and there is room for so many entries of its format.
+        // SAFETY: the queue is open, and there is room for `BATCH` entries of its format.
         let count = unsafe { fi_cq_read(queue.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
         if count == -(FI_EAGAIN as isize) {
             return Ok(0);
@@ -208,7 +210,7 @@ impl Endpoint {
             return Ok(1);
         }
         for (i, into) in into.iter_mut().enumerate().take(count as usize) {
-            // SAFETY: so many entries were filled in; the context is a slot, as every operation has one.
+            // SAFETY: `count` entries were filled in; the context is a slot, as every operation has one.
             let entry = unsafe { &*entries.as_ptr().cast::<fi_cq_data_entry>().add(i) };
             *into = NonNull::new(entry.op_context.cast::<Slot>()).map(|slot| Completion {
                 slot,
@@ -221,15 +223,15 @@ impl Endpoint {
         Ok(count as usize)
     }
 
-    /// Reads the error that the queue reports. A message that is too long for the buffers is
-    /// no failure but a completion without data: no member of the job sends such, but anybody can.
+    /// Reads the error that the queue reports. A message that is too long for the buffers is not a failure
+    /// but a completion without data: no member of the job sends one, but a stranger can.
     fn failed(&self, queue: NonNull<fid_cq>, code: isize) -> FabricResult<Completion> {
         let (library, pe) = (self.domain.library(), self.domain.me);
         if code != -(FI_EAVAIL as isize) {
             return Err(library.error("reading completions", code as i64, REMEDY).at(pe));
         }
         let mut error = Padded::<fi_cq_err_entry>::zeroed();
-        // SAFETY: the queue is open; the entry is ours, with room behind it.
+        // SAFETY: the queue is open; the entry is a local variable, with room behind it.
         let count = unsafe { fi_cq_readerr(queue.as_ptr(), error.as_mut_ptr(), 0) };
         if count != 1 {
             return Err(library.error("reading the error of an operation", count as i64, REMEDY).at(pe));
@@ -242,7 +244,7 @@ impl Endpoint {
         let (kind, peer) = unsafe { (slot.as_ref().kind, slot.as_ref().pe) };
         match (kind, error.known.err) {
             (Kind::Receive, FI_ETRUNC) => {
-                // Some providers do not say that they have done with the buffer.
+                // Some providers do not report that they have released the buffer.
                 let flags = error.known.flags & FI_MULTI_RECV;
                 return Ok(Completion { is_in_doubt: flags == 0, ..Completion::empty(slot, flags) });
             }
@@ -252,13 +254,13 @@ impl Endpoint {
         Err(FabricError::Unreachable { pe, peer, operation: kind.name(), reason })
     }
 
-    /// The error of a call that has refused an operation for good.
+    /// The error of a call that has refused an operation and must not be repeated.
     pub(super) fn refusal(&self, operation: &'static str, peer: Pe, code: isize) -> FabricError {
         let reason = self.reason(code as i64);
         FabricError::Unreachable { pe: self.domain.me, peer, operation, reason }
     }
 
-    /// What an error number means, and what may be behind it.
+    /// The meaning of an error number, and its likely cause.
     fn reason(&self, code: i64) -> String {
         let reason = self.domain.library().strerror(code);
         match self.domain.offer.source.is_some_and(|source| source.ip().is_loopback()) {
@@ -270,7 +272,8 @@ impl Endpoint {
     /// Posts a buffer for messages.
     ///
     /// # Safety
-    /// The buffer is valid for writes of `bytes` bytes, and libfabric's, until the queue has given it back.
+    /// The buffer is valid for writes of `bytes` bytes, and belongs to libfabric, until the queue has given
+    /// it back.
     pub(super) unsafe fn post(
         &self,
         (buffer, bytes): (*mut u8, usize),
@@ -286,22 +289,22 @@ impl Endpoint {
             context: slot.as_ptr().cast(),
             data: 0,
         };
-        // SAFETY: the endpoint is enabled; the caller vouches for the buffer, the slot for the context.
+        // SAFETY: the endpoint is enabled. The caller guarantees the buffer, and the slot provides the
+        // context.
         match unsafe { fi_recvmsg(self.ep.as_ptr(), &message, FI_MULTI_RECV) } {
             0 => Ok(()),
             code => Err(self.refusal("posting a buffer for messages", self.domain.me, code)),
         }
     }
 
-    /// Asks for a buffer for messages back. If libfabric has it, the queue gives it back as soon as it is
-    /// read.
+    /// Asks for a buffer for messages back. If libfabric owns it, the next reads of the queue give it back.
     pub(super) fn cancel(&self, slot: NonNull<Slot>) {
-        // SAFETY: the endpoint is open; a context that is not known is refused, which means that libfabric
-        // does not have the buffer.
+        // SAFETY: the endpoint is open; a context that is not known is refused: then libfabric does not own
+        // the buffer.
         let _ = unsafe { fi_cancel(self.ep.as_ptr(), slot.as_ptr().cast()) };
     }
 
-    /// Says how little room may be left in a buffer for messages before it is given back.
+    /// Sets the room below which libfabric gives a buffer for messages back.
     pub(super) fn set_least_room(&self, bytes: usize) -> FabricResult<()> {
         let (level, option) = (FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV);
         // SAFETY: the endpoint is open, and the option is a size.
@@ -322,7 +325,7 @@ impl Endpoint {
 /// The descriptor of a queue that was opened with one.
 fn descriptor_of(queue: &Opening<fid_cq>) -> Option<RawFd> {
     let mut descriptor: RawFd = -1;
-    // SAFETY: the queue is open, and the place is that of a descriptor, as the command wants it.
+    // SAFETY: the queue is open, and the pointer is one to a descriptor, as the command requires.
     let code = unsafe {
         fi_control(queue.0.as_ptr().cast(), FI_GETWAIT, std::ptr::from_mut(&mut descriptor).cast())
     };
@@ -347,7 +350,7 @@ impl Drop for Endpoint {
 /// The parts of a transfer, which libfabric reads during the call only.
 pub(super) struct Transfer {
     pub(super) local: iovec,
-    /// Of the local memory's registration; null if the provider wants none.
+    /// The descriptor of the local memory's registration; null if the provider needs none.
     pub(super) descriptor: *mut c_void,
     pub(super) remote: fi_rma_iov,
 }

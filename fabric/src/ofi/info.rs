@@ -1,7 +1,7 @@
-//! An `fi_info` that is owned: hints, or one offer.
+//! An owned `fi_info`: hints, or one offer.
 //!
-//! Invariant: it is one entry, without successors, allocated by the library and freed by it; its attributes
-//! are there. Strings in it are of C's heap, as `fi_freeinfo` expects.
+//! Invariant: it is one entry, without successors, allocated by the library and freed by it. Its attributes
+//! are not null. Strings in it are on C's heap, as `fi_freeinfo` expects.
 
 use super::library::{Library, OfiError};
 use super::sys::{fi_domain_attr, fi_ep_attr, fi_fabric_attr, fi_info, fi_rx_attr, fi_tx_attr};
@@ -9,7 +9,7 @@ use libc::c_char;
 use std::ffi::CString;
 use std::ptr::NonNull;
 
-/// One entry of what `fi_getinfo` takes or gives.
+/// One entry of the lists that `fi_getinfo` takes or returns.
 pub struct Info {
     library: &'static Library,
     entry: NonNull<fi_info>,
@@ -18,12 +18,11 @@ pub struct Info {
 // SAFETY: an entry is memory of C's heap with no tie to a thread, and this value is its only owner.
 unsafe impl Send for Info {}
 
-// SAFETY: through a shared reference it is only read; `as_ptr` leaves it to its unsafe users to agree on
-// writes.
+// SAFETY: through a shared reference it is only read; unsafe users of `as_ptr` must agree on writes.
 unsafe impl Sync for Info {}
 
 impl Info {
-    /// An empty one, for hints.
+    /// An empty entry, for hints.
     ///
     /// # Errors
     /// If memory is short.
@@ -60,7 +59,7 @@ impl Info {
         unsafe { Info::copy_of(self.library, self.entry.as_ptr()) }
     }
 
-    /// The library that it is of.
+    /// The library that has allocated it.
     pub fn library(&self) -> &'static Library {
         self.library
     }
@@ -72,37 +71,37 @@ impl Info {
 
     /// The entry.
     pub fn entry(&self) -> &fi_info {
-        // SAFETY: the entry is there as long as this value, as its invariant says.
+        // SAFETY: the entry lives as long as this value, as its invariant says.
         unsafe { self.entry.as_ref() }
     }
 
     /// The sending side of its endpoint.
     pub fn tx(&self) -> &fi_tx_attr {
-        // SAFETY: the attributes are there as long as the entry, as the invariant of this type says.
+        // SAFETY: the attributes live as long as the entry, as the invariant of this type says.
         unsafe { &*self.entry().tx_attr }
     }
 
     /// The receiving side of its endpoint.
     pub fn rx(&self) -> &fi_rx_attr {
-        // SAFETY: the attributes are there as long as the entry, as the invariant of this type says.
+        // SAFETY: the attributes live as long as the entry, as the invariant of this type says.
         unsafe { &*self.entry().rx_attr }
     }
 
     /// Its endpoint.
     pub fn endpoint(&self) -> &fi_ep_attr {
-        // SAFETY: the attributes are there as long as the entry, as the invariant of this type says.
+        // SAFETY: the attributes live as long as the entry, as the invariant of this type says.
         unsafe { &*self.entry().ep_attr }
     }
 
     /// Its domain.
     pub fn domain(&self) -> &fi_domain_attr {
-        // SAFETY: the attributes are there as long as the entry, as the invariant of this type says.
+        // SAFETY: the attributes live as long as the entry, as the invariant of this type says.
         unsafe { &*self.entry().domain_attr }
     }
 
     /// Its fabric.
     pub fn fabric(&self) -> &fi_fabric_attr {
-        // SAFETY: the attributes are there as long as the entry, as the invariant of this type says.
+        // SAFETY: the attributes live as long as the entry, as the invariant of this type says.
         unsafe { &*self.entry().fabric_attr }
     }
 }

@@ -1,11 +1,10 @@
 //! The shared library `libfabric.so.1`, opened at run time, or a library in its place that is part of the
 //! program.
 //!
-//! Invariant: a library is opened once a process and never closed, since its providers keep threads and
-//! handlers of their own; so a reference to it lives for ever. Functions are taken in the default version of
-//! their symbols, the newest that the library has: its structures are those of version 1.17 with more behind
-//! them, and `fi_getinfo` answers as the API version that it is asked for. A library older than that is
-//! refused.
+//! Invariant: a process opens a library once and never closes it, because its providers keep threads and
+//! signal handlers. So a reference to it lives for ever. Functions are looked up in the default version of
+//! their symbols, the newest that the library has. Its structures are those of version 1.17 with more fields
+//! at the end, and `fi_getinfo` returns what the requested API version defines. An older library is refused.
 
 use super::handlers::keeping_handlers;
 use super::sys::{FI_VERSION, fi_fabric_attr, fi_info, fi_type, fid_fabric};
@@ -15,7 +14,7 @@ use std::ffi::{CStr, CString};
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
-/// The version of the interface that is spoken here.
+/// The version of the interface that is used here.
 pub const API_VERSION: u32 = FI_VERSION(1, 17);
 
 /// The name that is looked for unless a path is given.
@@ -24,15 +23,15 @@ const DEFAULT_NAME: &str = "libfabric.so.1";
 /// The libraries of this process.
 static OPEN: Mutex<Vec<&Library>> = Mutex::new(Vec::new());
 
-/// What libfabric refused, outside of any PE.
+/// An error of libfabric that belongs to no PE.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{operation} failed: {reason}. {remedy}")]
 pub struct OfiError {
-    /// What was attempted.
+    /// The operation that was attempted.
     pub operation: String,
-    /// Why it failed.
+    /// The reason why it failed.
     pub reason: String,
-    /// What the user can do.
+    /// The remedy for the user.
     pub remedy: &'static str,
 }
 
@@ -87,12 +86,12 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the library at `path`, or wherever the system finds `libfabric.so.1`; the same one again if this
-    /// process has it already.
+    /// Opens the library at `path`, or the `libfabric.so.1` that the system finds. Returns the same library
+    /// again if this process has opened it already.
     ///
     /// # Errors
-    /// If it is not there, cannot be loaded, is another library or an old one. The error says which and what
-    /// to do.
+    /// If the library does not exist, cannot be loaded, is not libfabric, or is too old. The error names the
+    /// reason and the remedy.
     pub fn open(path: Option<&str>) -> Result<&'static Library, OfiError> {
         let path = path.unwrap_or(DEFAULT_NAME);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +131,7 @@ impl Library {
         parts(self.version)
     }
 
-    /// What an error number means; the sign does not matter.
+    /// The description of an error number, whose sign does not matter.
     pub fn strerror(&self, code: i64) -> String {
         let code = c_int::try_from(code.unsigned_abs()).unwrap_or(c_int::MAX);
         // SAFETY: libfabric answers any number with a string that lives as long as the library, which is for
@@ -143,18 +142,18 @@ impl Library {
     /// How libfabric writes a value, a set of bits for instance.
     ///
     /// # Safety
-    /// `data` is valid for reads of what `kind` says (`FI_TYPE_*`).
+    /// `data` is valid for reads of the type that `kind` names (`FI_TYPE_*`).
     pub unsafe fn text(&self, data: *const c_void, kind: fi_type) -> String {
         let mut buffer = vec![0; 16 * 1024];
-        // SAFETY: the caller promises the data; the buffer is ours and as long as said, and libfabric ends
-        // what it writes there with a zero, which is also at the end of the buffer from the start.
+        // SAFETY: the caller promises the data. The buffer is a local variable and has the given length.
+        // libfabric ends its text with a zero, and the last byte of the buffer is zero from the start.
         unsafe {
             (self.functions.fi_tostr_r)(buffer.as_mut_ptr(), buffer.len() - 1, data, kind);
             text_at(buffer.as_ptr())
         }
     }
 
-    /// The error of an operation that answered `code`.
+    /// The error of an operation that returned `code`.
     pub fn error(&self, operation: impl Into<String>, code: i64, remedy: &'static str) -> OfiError {
         let reason = format!("{} (libfabric error {})", self.strerror(code), code.unsigned_abs());
         OfiError { operation: operation.into(), reason, remedy }
@@ -182,16 +181,16 @@ fn load(path: &str) -> Result<Library, OfiError> {
         |reason, remedy| OfiError { operation: format!("opening libfabric as `{path}`"), reason, remedy };
     let missing = |reason| failed(reason, REMEDY_PATH);
     let name = CString::new(path).map_err(|_| failed("the path has a zero in it".into(), REMEDY_PATH))?;
-    // SAFETY: the name ends with a zero. Loading runs the library's constructors: the user vouches for the
-    // library by the path, the administrator of the system otherwise.
+    // SAFETY: the name ends with a zero. Loading runs the library's constructors. The user guarantees the
+    // library by giving its path; otherwise the administrator of the system does.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         let remedy = if path == DEFAULT_NAME { REMEDY_INSTALL } else { REMEDY_PATH };
         return Err(failed(last_error(), remedy));
     }
-    // SAFETY: the handle is open and nobody closes it, and the types are those that the headers give these
-    // functions, `fi_version` in every version, the others since 1.17, which is asked for first. A copy of
-    // nothing is an empty entry.
+    // SAFETY: the handle is open and is never closed. The types are those that the headers give these
+    // functions: `fi_version` in every version, the others since 1.17, and the version is checked first.
+    // `fi_dupinfo` takes null and returns an empty entry.
     unsafe {
         let fi_version: unsafe extern "C" fn() -> u32 = function(handle, c"fi_version").map_err(missing)?;
         let version = fi_version();
@@ -223,7 +222,7 @@ const REMEDY_PATH: &str =
     "Set PELAGO_OFI_LIBRARY to the path of a libfabric.so.1, or leave it unset for the system's";
 const REMEDY_OLD: &str = "Install libfabric 1.17 or newer, or set PELAGO_OFI_LIBRARY to the path of one";
 
-/// The function of this name, or what the dynamic linker says about it.
+/// The function of this name, or the error of the dynamic linker.
 ///
 /// # Safety
 /// The handle is open, and `F` is the type of the function.
@@ -238,9 +237,9 @@ unsafe fn function<F: Copy>(handle: *mut c_void, name: &CStr) -> Result<F, Strin
     Ok(unsafe { std::mem::transmute_copy(&address) })
 }
 
-/// What the dynamic linker says about its last failure on this thread.
+/// The dynamic linker's description of its last failure on this thread.
 fn last_error() -> String {
-    // SAFETY: dlerror answers null or a string that stays until this thread's next call of the linker.
+    // SAFETY: dlerror returns null or a string that stays valid until this thread's next call of the linker.
     let text = unsafe { text_at(libc::dlerror()) };
     if text.is_empty() { "the dynamic linker gives no reason".into() } else { text }
 }

@@ -1,13 +1,13 @@
-//! Messages: how they lie in libfabric's, and the buffers in which they arrive.
+//! Messages: their format within a message of libfabric, and the buffers in which they arrive.
 //!
 //! ```text
 //! | proof of membership (8 bytes) | sender (4) | 0 (4) | header (8) | payload |
 //! ```
-//! The provider takes messages from anybody. One without the proof, which only members of the job can know,
-//! comes from somebody else and is dropped.
+//! The provider accepts messages from any sender. Only members of the job know the proof. A message without
+//! it comes from a stranger and is dropped.
 //!
-//! Invariant: a posted buffer is libfabric's until the queue says that it has done with it; then it is posted
-//! anew. The numbers are little-endian.
+//! Invariant: a posted buffer belongs to libfabric until the queue reports that libfabric has released it.
+//! Then it is posted again. The numbers are little-endian.
 
 use super::endpoint::{Endpoint, RECEIVES};
 use super::region::Arena;
@@ -16,7 +16,7 @@ use crate::types::{FabricResult, Pe};
 use std::cell::RefCell;
 use std::ptr::NonNull;
 
-/// What lies before the payload.
+/// Bytes before the payload.
 pub(super) const PREFIX_BYTES: usize = 24;
 /// The longest payload.
 pub(super) const PAYLOAD_BYTES: usize = BUFFER_BYTES - PREFIX_BYTES;
@@ -44,8 +44,8 @@ pub(super) struct Inbox {
     arena: Arena,
     /// Pieces of it, each with the slot by which the queue names it.
     buffers: Vec<(NonNull<Slot>, NonNull<u8>)>,
-    /// The slots of buffers that libfabric has, or has not: it was asked for them. Those which it has come
-    /// back before the queue is empty again.
+    /// The slots of buffers of which it is not known whether libfabric owns them. They were cancelled.
+    /// Buffers that libfabric owns come back before the queue is empty again.
     in_doubt: RefCell<Vec<NonNull<Slot>>>,
 }
 
@@ -72,7 +72,7 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// Posts a buffer anew that libfabric has done with.
+    /// Posts a buffer again that libfabric has released.
     ///
     /// # Errors
     /// If the provider refuses.
@@ -80,29 +80,29 @@ impl Inbox {
         let found = self.buffers.iter().find(|(own, _)| *own == slot);
         let (_, buffer) = found.expect("only the slots of buffers are posted");
         // SAFETY: the buffer lives as long as the inbox, which is dropped after the endpoint; libfabric has
-        // done with it, or never had it.
+        // released it, or never had it.
         unsafe { endpoint.post((buffer.as_ptr(), RECEIVE_BYTES), self.arena.descriptor(), slot) }
     }
 
-    /// Finds out whether libfabric has a buffer, by asking for it.
+    /// Finds out whether libfabric owns a buffer, by cancelling it.
     pub(super) fn doubt(&self, endpoint: &Endpoint, slot: NonNull<Slot>) {
         self.in_doubt.borrow_mut().push(slot);
         endpoint.cancel(slot);
     }
 
-    /// The queue has given a buffer back.
+    /// Notes that the queue has given a buffer back, and posts it again.
     ///
     /// # Errors
-    /// If the provider refuses to take it anew.
+    /// If the provider refuses to take it again.
     pub(super) fn came_back(&self, endpoint: &Endpoint, slot: NonNull<Slot>) -> FabricResult<()> {
         self.in_doubt.borrow_mut().retain(|other| *other != slot);
         self.post(endpoint, slot)
     }
 
-    /// The queue is empty: buffers that were in doubt and have not come back are not libfabric's.
+    /// Posts the buffers again that are in doubt. The queue is empty, so libfabric does not own them.
     ///
     /// # Errors
-    /// If the provider refuses to take one anew.
+    /// If the provider refuses to take one again.
     pub(super) fn settle(&self, endpoint: &Endpoint) -> FabricResult<()> {
         let settled = self.in_doubt.take();
         settled.into_iter().try_for_each(|slot| self.post(endpoint, slot))

@@ -1,12 +1,12 @@
 //! Libfabric (OpenFabrics Interfaces), opened at run time.
 //!
 //! [`Ofi`] is the provider. [`sys`] has the types, constants and inline functions of libfabric's C headers,
-//! [`Library`] the functions that the shared library exports, [`query`] what its providers offer here,
-//! [`Survey`] what of it serves. Nothing is linked, so the program builds and runs where libfabric is not
-//! installed, and uses the one that the cluster has.
+//! [`Library`] the functions that the shared library exports, [`query`] the offers of its providers on this
+//! machine, [`Survey`] those of them that Pelago can use. Nothing is linked, so the program builds and runs
+//! where libfabric is not installed, and uses the library that the cluster has.
 //!
-//! Invariant: everything speaks the interface of version 1.17, which newer versions keep: their structures
-//! and tables only grow at the end.
+//! Invariant: all files use the interface of version 1.17, which newer versions keep: their structures and
+//! tables only grow at the end.
 
 mod atomic;
 mod domain;

@@ -1,5 +1,5 @@
-//! How an endpoint of libfabric injects: messages that are prepared, in which PE, place and value are all
-//! that is filled in when one is started.
+//! Injection by an endpoint of libfabric: prepared messages, in which only PE, place and value are filled in
+//! when an operation is started.
 //!
 //! Source: `fi_rma(3)`. Invariant: once settled, the messages point to parts of the same value.
 
@@ -14,14 +14,14 @@ use std::pin::Pin;
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
-/// How libfabric is to take puts: their source is free at return, and they count once they are delivered.
+/// The flags of puts: their source is free at return, and they are counted when they are delivered.
 const INJECTED: u64 = FI_INJECT | FI_DELIVERY_COMPLETE;
 
-/// How an endpoint of libfabric injects, by how the memory of the PEs is reached.
+/// The injecting form of an endpoint of libfabric, for each way to address the memory of the PEs.
 pub enum OfiInject {
     /// The memory of all PEs has the same key, and begins at 0.
     Common(Prepared),
-    /// Each PE has told its key and where its memory begins.
+    /// Each PE has sent its key and the address of its memory.
     Told(Prepared),
 }
 
@@ -30,35 +30,36 @@ pub struct Prepared {
     endpoint: NonNull<fid_ep>,
     /// The address of each PE.
     addresses: Box<[u64]>,
-    /// How the memory of each PE is reached.
+    /// The address and the key of each PE's memory.
     spots: Box<[Spot]>,
     put_bytes: usize,
     /// Puts of a value, by the binary logarithm of its bytes.
     words: [Message; 4],
-    /// A put from where the data lie.
+    /// A put of data at their source.
     run: Message,
-    /// Where the value lies while libfabric takes it.
+    /// The value, while libfabric reads it.
     value: u64,
     get: Option<Get>,
     _pinned: PhantomPinned,
 }
 
-/// Where registered memory begins, as the provider addresses it.
+/// The start of registered memory, as the provider addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
-    /// Of the PE.
+    /// The address of the PE.
     pub(super) address: u64,
-    /// Of the memory.
+    /// The key of the memory.
     pub(super) key: u64,
-    /// Of the first byte.
+    /// The address of the first byte.
     pub(super) start: u64,
 }
 
-/// A get, one at a time. The endpoint's count of gets is what tells that it is complete.
+/// The get that is under way; there is one at a time. The endpoint's counter of gets shows when it is
+/// complete.
 struct Get {
     message: Message,
     counter: NonNull<fid_cntr>,
-    /// Atomics that are in that counter and are no gets here.
+    /// Atomics that this counter includes and that are not gets here.
     fetched_in_vain: Arc<AtomicU64>,
     bytes: usize,
     /// The get as libfabric knows it.
@@ -72,7 +73,7 @@ struct Message {
 }
 
 impl Message {
-    /// A message to memory under a key, of so many bytes.
+    /// A message of `bytes` bytes to memory under a key.
     fn new(key: Key, bytes: usize) -> Message {
         let remote = fi_rma_iov { addr: 0, len: bytes, key };
         let message = fi_msg_rma {
@@ -88,25 +89,25 @@ impl Message {
         Message { message, local: iovec { iov_base: null_mut(), iov_len: bytes }, remote }
     }
 
-    /// Lets the message point to its other parts.
+    /// Makes the message point to its other parts.
     ///
     /// # Safety
-    /// It is there, and stays where it is.
+    /// The message is valid, and does not move.
     unsafe fn settle(this: *mut Message) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees the message.
         unsafe {
             (*this).message.msg_iov = &raw const (*this).local;
             (*this).message.rma_iov = &raw const (*this).remote;
         }
     }
 
-    /// The data lie here, with this length in bytes.
+    /// Sets the start of the data and their length in bytes.
     ///
     /// # Safety
-    /// The message is there.
+    /// The message is valid.
     #[inline(always)]
     unsafe fn set_local(this: *mut Message, start: *mut u8, bytes: usize) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees the message.
         unsafe {
             (*this).remote.len = bytes;
             (*this).local.iov_base = start.cast();
@@ -120,7 +121,8 @@ impl Message {
 unsafe impl Send for Prepared {}
 
 impl Prepared {
-    /// Puts of up to this number of bytes through an endpoint to the memory that each PE has at its spot.
+    /// Messages for puts of up to `put_bytes` bytes through an endpoint, to the memory of each PE at its
+    /// `Spot`.
     pub(super) fn new(endpoint: NonNull<fid_ep>, spots: Box<[Spot]>, put_bytes: usize) -> Prepared {
         let key = spots[0].key;
         Prepared {
@@ -141,13 +143,12 @@ impl Prepared {
         self.spots.iter().all(|spot| spot.key == self.spots[0].key && spot.start == 0)
     }
 
-    /// As one injects by it.
+    /// Converts it into the form that injects.
     pub(super) fn into_inject(self) -> OfiInject {
         if self.is_common() { OfiInject::Common(self) } else { OfiInject::Told(self) }
     }
 
-    /// Gets as well, up to this number of bytes, with the endpoint's counter of them, if all memory has one
-    /// key.
+    /// Adds gets of up to a number of bytes, and the endpoint's counter of gets, if all memory has one key.
     pub(super) fn with_gets(
         mut self,
         counter: NonNull<fid_cntr>,
@@ -159,12 +160,12 @@ impl Prepared {
         self
     }
 
-    /// Lets a message reach a place at a PE.
+    /// Sets the PE and the place that a message goes to.
     ///
     /// # Safety
-    /// The message is one of these, and there is such a PE.
+    /// The message is one of this value's, and the PE exists.
     unsafe fn aim(this: *mut Prepared, message: *mut Message, pe: Pe, offset_bytes: usize) {
-        // SAFETY: the caller vouches for message and PE.
+        // SAFETY: the caller guarantees message and PE.
         unsafe {
             let Spot { address, key, start } = (&(*this).spots)[pe];
             (*message).message.addr = address;
@@ -173,7 +174,7 @@ impl Prepared {
         }
     }
 
-    /// Starts a put from where the data lie, with these flags, of which `FI_INJECT` is one.
+    /// Starts a put of data at their source, with these flags, of which `FI_INJECT` is one.
     ///
     /// # Safety
     /// As [`Inject::put`].
@@ -185,7 +186,7 @@ impl Prepared {
         flags: u64,
     ) -> bool {
         let all = &raw mut *self;
-        // SAFETY: the caller has promised all of it; an injected source is free at return.
+        // SAFETY: the caller has promised PE, place and source; an injected source is free at return.
         unsafe {
             let put = &raw mut (*all).run;
             Prepared::aim(all, put, pe, offset_bytes);
@@ -226,8 +227,8 @@ impl Inject for OfiInject {
     }
 
     fn settle(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of it; these are the parts of a value that is there, and the pointers
-        // are good for as long as it stays.
+        // SAFETY: nothing is moved out of the value. The pointers are to its parts, and are valid as long as
+        // it does not move.
         unsafe {
             let all = &raw mut *self.get_unchecked_mut().prepared_mut();
             for i in 0..4 {
@@ -247,10 +248,10 @@ impl Inject for OfiInject {
     #[inline(always)]
     unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
         debug_assert!(matches!(size_of::<T>(), 1 | 2 | 4 | 8), "a put of a word");
-        // SAFETY: there is room for 8 bytes, aligned for any value of so many; the caller vouches for the
+        // SAFETY: there is room for 8 bytes, aligned for any value of this length; the caller guarantees the
         // rest.
         unsafe {
-            // Through pointers, as what the message points to is not to be borrowed.
+            // This uses raw pointers, because the parts that the message points to must not be borrowed.
             let OfiInject::Common(prepared) = self else {
                 return self.put_outlined(pe, size_of::<T>(), word_of(value), offset_bytes);
             };
@@ -266,7 +267,7 @@ impl Inject for OfiInject {
     }
 
     unsafe fn put_outlined(&mut self, pe: Pe, bytes: usize, word: u64, offset_bytes: usize) -> bool {
-        // Through pointers, as what the message points to is not to be borrowed.
+        // This uses raw pointers, because the parts that the message points to must not be borrowed.
         let all = &raw mut *self.prepared_mut();
         // SAFETY: the caller has promised PE and place; there is a message for each size.
         unsafe {
@@ -291,7 +292,7 @@ impl Inject for OfiInject {
         unsafe { self.prepared_mut().put_run(pe, offset_bytes, (source, bytes), INJECTED) }
     }
 
-    // Without FI_DELIVERY_COMPLETE no answer travels back, which over tcp takes the receiver a system call.
+    // Without FI_DELIVERY_COMPLETE the receiver sends no acknowledgement, which over tcp takes a system call.
     unsafe fn put_message(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
         unsafe { self.prepared_mut().put_run(pe, offset_bytes, (source, bytes), FI_INJECT) }
@@ -299,8 +300,8 @@ impl Inject for OfiInject {
 
     #[inline(always)]
     unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
-        // SAFETY: the caller has promised PE, place and length. The length is at least 1, so there are gets,
-        // and they are only where all memory has one key.
+        // SAFETY: the caller has promised PE, place and length. The length is at least 1, so there are
+        // prepared gets. They exist only if all memory has one key.
         unsafe {
             let OfiInject::Common(all) = self else { unreachable_unchecked() };
             let all = &raw mut *all;
@@ -321,7 +322,7 @@ impl Inject for OfiInject {
 
     #[inline(always)]
     unsafe fn gets(&self) -> u64 {
-        // SAFETY: the counter is open as long as the endpoint, and the caller asks after a get.
+        // SAFETY: the counter is open as long as the endpoint, and the caller has started a get.
         unsafe {
             let OfiInject::Common(prepared) = self else { unreachable_unchecked() };
             let get = prepared.get.as_ref().unwrap_unchecked();

@@ -1,12 +1,12 @@
 //! The provider `ofi`: puts, gets, atomics and messages over libfabric.
 //!
-//! Small puts are injected, middle ones leave through a buffer, so that their source is free at return;
-//! longer ones are sent from where they lie. All are complete when the provider says that they are delivered.
+//! Small puts are injected, and medium puts are copied to a buffer, so that their source is free at return.
+//! Longer puts are sent from their source. A put is complete when the provider reports that it is delivered.
 //! Sources: M. Luo et al., Early Evaluation of Scalable Fabric Interface for PGAS Programming Models;
 //! `fi_rma(3)`, `fi_atomic(3)`.
 //!
-//! Invariant: every operation that libfabric has accepted has a slot, but those that were injected without a
-//! token, which only the counters know.
+//! Invariant: every operation that libfabric has accepted has a slot, except operations that were injected
+//! without a token. Only the counters include these.
 
 use super::atomic::{datatype, operation};
 use super::domain::{Choice, Domain};
@@ -32,31 +32,31 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an endpoint that is dropped waits for its last messages to leave.
+/// The time limit for sending the last messages of an endpoint that is dropped.
 const LINGER: Duration = Duration::from_secs(2);
-/// Completions that are read in one call of `progress`, about.
+/// The approximate number of completions that one call of `progress` reads.
 const COMPLETIONS_MAX: usize = 4 * BATCH;
-/// Of the looks at one of two queues, one in so many is also at the other.
+/// If there are two queues, one in this number of polls reads the other queue as well.
 const LOOKS_PER_OTHER: u32 = 16;
 
 /// A PE's endpoint, or another sending side of it.
 pub struct Ofi {
     me: Pe,
     n_pes: usize,
-    /// Closed first, so that libfabric lets go of slots and buffers.
+    /// Closed first, so that libfabric releases slots and buffers.
     endpoint: Endpoint,
     slots: RefCell<Slots>,
-    /// Where messages arrive; not at a context.
+    /// The buffers in which messages arrive. A context has none.
     inbox: Option<Inbox>,
     peers: Arc<Peers>,
     memory: Memory,
-    /// What libfabric has refused for good, until `progress` says so.
+    /// The error of an operation that libfabric has refused, until `progress` returns it.
     refusal: RefCell<Option<FabricError>>,
-    /// Messages that are on their way.
+    /// Messages that have not left yet.
     messages: Cell<usize>,
-    /// How often there was a look at the queues.
+    /// The number of polls of the queues.
     turns: Cell<u32>,
-    /// What the counters said when they were last read.
+    /// The values of the counters when they were last read.
     counted: Cell<Completions>,
     /// Atomics that are puts here, but that libfabric has counted as gets.
     fetched_in_vain: Arc<AtomicU64>,
@@ -78,7 +78,9 @@ impl Ofi {
     /// Opens the endpoint of PE `me` of `n_pes`, over the best of libfabric's offers that fits the choice,
     /// for the members of the job that has this secret.
     ///
-    /// # Errors If libfabric is not there, has nothing that fits, or refuses; the error says what to do.
+    /// # Errors
+    ///
+    /// If libfabric is not installed, has no offer that fits, or refuses; the error names the remedy.
     pub fn open(me: Pe, n_pes: usize, choice: &Choice, secret: Secret) -> FabricResult<Ofi> {
         let domain = Arc::new(Domain::open(me, n_pes, choice, secret)?);
         let endpoint = Endpoint::open(&domain, true)?;
@@ -114,12 +116,12 @@ impl Ofi {
         }
     }
 
-    /// What libfabric can take at once without holding on to it.
+    /// The length up to which libfabric copies the data at once.
     fn inject_bytes(&self) -> usize {
         self.endpoint.domain.offer.inject_bytes.min(BUFFER_BYTES)
     }
 
-    /// What became of a call. `slot` is given back if nothing is under way.
+    /// The status of an operation after a call of libfabric. `slot` is freed if no operation is under way.
     fn status(&self, code: isize, slot: Option<NonNull<Slot>>, kind: Kind, pe: Pe) -> Status {
         if code == 0 {
             return Status::Pending;
@@ -139,10 +141,10 @@ impl Ofi {
         self.slots.borrow_mut().take(kind, pe, token)
     }
 
-    /// Starts a put that libfabric, or a slot's buffer, or nobody else holds.
+    /// Starts a put whose data libfabric copies, or are in a slot's buffer, or stay at their source.
     ///
     /// # Safety
-    /// As [`Provider::put`]; the source stays as `flags` and the slot say.
+    /// As [`Provider::put`]; the source stays valid as `flags` and the slot require.
     unsafe fn put_from(
         &self,
         pe: Pe,
@@ -156,12 +158,12 @@ impl Ofi {
         let message = transfer.message(self.peers.addresses[pe], slot);
         let completion = if slot.is_some() { FI_COMPLETION } else { 0 };
         let flags = flags | completion | FI_DELIVERY_COMPLETE;
-        // SAFETY: the endpoint is enabled; the caller vouches for the source, the slot lives on.
+        // SAFETY: the endpoint is enabled; the caller guarantees the source, and the slot stays allocated.
         let code = unsafe { fi_writemsg(self.endpoint.ep.as_ptr(), &message, flags) };
         self.status(code, slot, Kind::Put, pe)
     }
 
-    /// Makes sure that a transfer may use memory of the program; if it may not, its slot is given back.
+    /// Makes sure that a transfer may use memory of the program. If it may not, its slot is freed.
     fn lend(&self, mut slot: NonNull<Slot>, pe: Pe, start: usize, bytes: usize) -> Option<*mut c_void> {
         match self.memory.lend(start, bytes) {
             Ok(Loan { descriptor, lent }) => {
@@ -177,18 +179,18 @@ impl Ofi {
                     reason: error.to_string(),
                 };
                 self.refusal.borrow_mut().get_or_insert(refusal);
-                // SAFETY: the slot was taken for the transfer, which nobody starts.
+                // SAFETY: the slot was taken for the transfer, which is never started.
                 unsafe { self.slots.borrow_mut().free(slot) };
                 None
             }
         }
     }
 
-    /// Where a get of `bytes` bytes goes: to its target, if the provider can write there, else to the
-    /// slot's buffer.
+    /// The place to which the provider writes a get of `bytes` bytes: its target, if the provider can write
+    /// there, else the slot's buffer.
     ///
     /// # Safety
-    /// The slot was just taken, with a buffer if that is what is needed; the target is valid for writes.
+    /// The slot was just taken, with a buffer if the get needs one; the target is valid for writes.
     unsafe fn landing(
         &self,
         slot: NonNull<Slot>,
@@ -200,7 +202,8 @@ impl Ofi {
             return Some((target, self.lend(slot, pe, target as usize, bytes)?));
         }
         let mut slots = self.slots.borrow_mut();
-        // SAFETY: the slot has a buffer, and is nobody else's; the caller vouches for the target.
+        // SAFETY: the slot has a buffer, and no other operation has the slot; the caller guarantees the
+        // target.
         unsafe {
             let buffer = slot.as_ref().room().as_ptr();
             slots.land(slot, buffer, target, bytes);
@@ -208,14 +211,14 @@ impl Ofi {
         }
     }
 
-    /// Whether a get to there goes through a buffer: to register memory would take longer.
+    /// Whether a get to this target goes through a buffer, because registering the memory would take longer.
     fn bounces(&self, target: *mut u8, bytes: usize) -> bool {
         !self.memory.is_free()
             && bytes <= BUFFER_BYTES
             && self.memory.exposed_descriptor(target as usize, bytes).is_none()
     }
 
-    /// Takes what has completed: how many events that were.
+    /// Handles completions. Returns the number of events.
     fn take_completions(&self, of: Of, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
         let (mut events, mut seen) = (0, 0);
         let mut batch = [None; BATCH];
@@ -237,13 +240,13 @@ impl Ofi {
         }
     }
 
-    /// Takes one completion: what its operation was is told.
+    /// Handles one completion, and reports it as its operation requires.
     fn complete(&self, completion: Completion, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
         let (kind, token, owes_sent) = {
-            // SAFETY: the slot is this endpoint's, which libfabric has handed back.
+            // SAFETY: the slot belongs to this endpoint, and libfabric has given it back.
             let slot = unsafe { completion.slot.as_ref() };
             if slot.fetches_in_vain {
-                // Handed over with whatever lets another thread use this endpoint.
+                // Synchronization that lets another thread use this endpoint makes the count visible to it.
                 self.fetched_in_vain.fetch_add(1, Ordering::Relaxed);
             }
             (slot.kind, slot.token, slot.owes_sent)
@@ -254,8 +257,8 @@ impl Ofi {
         if let Kind::Message = kind {
             self.messages.set(self.messages.get() - 1);
         }
-        // SAFETY: the queue says that the operation is complete, so libfabric has done with it; who started
-        // it has vouched for the place of its data.
+        // SAFETY: the queue reports that the operation is complete, so libfabric has released the slot. The
+        // caller that has started the operation has promised the place of its data.
         unsafe { self.slots.borrow_mut().complete(completion.slot) };
         let Some(token) = token else { return Ok(0) };
         if owes_sent {
@@ -269,8 +272,8 @@ impl Ofi {
         let inbox = self.inbox.as_ref().expect("only an endpoint with an inbox is told of messages");
         let mut count = 0;
         if completion.flags & FI_RECV != 0 && !completion.data.is_null() && completion.bytes > 0 {
-            // SAFETY: so many bytes have arrived there, in a buffer that is not posted anew before this is
-            // over.
+            // SAFETY: this number of bytes has arrived in a buffer that is not posted again before this
+            // function returns.
             let message = unsafe { std::slice::from_raw_parts(completion.data, completion.bytes) };
             if let Some((from, header, payload)) = unpack(message, self.endpoint.domain.proof) {
                 if from >= self.n_pes {
@@ -376,13 +379,13 @@ impl Provider for Ofi {
                     slot => slot,
                 },
             };
-            // SAFETY: the caller vouches for source and target; an injected source is free at return.
+            // SAFETY: the caller guarantees source and target; an injected source is free at return.
             return unsafe { self.put_from(pe, (source, bytes), slot, (target, FI_INJECT), null_mut()) };
         }
         if bytes > BUFFER_BYTES {
             let Some(mut slot) = self.take(Kind::Put, pe, token) else { return Status::Again };
             let Some(descriptor) = self.lend(slot, pe, source as usize, bytes) else { return Status::Again };
-            // SAFETY: the slot was just taken; the caller vouches for source and target.
+            // SAFETY: the slot was just taken; the caller guarantees source and target.
             return unsafe {
                 slot.as_mut().owes_sent = token.is_some();
                 self.put_from(pe, (source, bytes), Some(slot), (target, 0), descriptor)
@@ -391,8 +394,8 @@ impl Provider for Ofi {
         let taken = self.slots.borrow_mut().take_with_buffer(Kind::Put, pe, token);
         let Some(slot) = taken else { return Status::Again };
         let descriptor = self.slots.borrow().buffer_descriptor();
-        // SAFETY: the slot was just taken, and has a buffer, which is its own until the put is complete; the
-        // caller vouches for source and target.
+        // SAFETY: the slot was just taken, and has a buffer, which it owns until the put is complete; the
+        // caller guarantees source and target.
         unsafe {
             let buffer = slot.as_ref().room().as_ptr();
             buffer.copy_from_nonoverlapping(source, bytes);
@@ -408,13 +411,14 @@ impl Provider for Ofi {
             false => self.take(Kind::Get, pe, token),
         };
         let Some(slot) = taken else { return Status::Again };
-        // SAFETY: the slot was just taken, as it is needed; the caller vouches for the target.
+        // SAFETY: the slot was just taken, with a buffer if the get needs one; the caller guarantees the
+        // target.
         let landing = unsafe { self.landing(slot, pe, target, bytes) };
         let Some((landing, descriptor)) = landing else { return Status::Again };
         let local = iovec { iov_base: landing.cast(), iov_len: bytes };
         let transfer = Transfer { local, descriptor, remote: self.peers.range(pe, source, bytes) };
         let message = transfer.message(self.peers.addresses[pe], Some(slot));
-        // SAFETY: the endpoint is enabled; the caller vouches for the target, the slot lives on.
+        // SAFETY: the endpoint is enabled; the caller guarantees the target, and the slot stays allocated.
         let code = unsafe { fi_readmsg(self.endpoint.ep.as_ptr(), &message, FI_COMPLETION) };
         self.status(code, Some(slot), Kind::Get, pe)
     }
@@ -424,8 +428,8 @@ impl Provider for Ofi {
         let token = completion.token();
         let Some(mut slot) = self.take(Kind::Atomic, pe, token) else { return Status::Again };
         let context = slot.as_ptr().cast();
-        // What only fetches, or compares, needs a place for the old value; if nobody wants it, it is the
-        // slot.
+        // An atomic that only fetches, or compares, needs a place for the old value. If the caller does not
+        // need the value, the place is in the slot.
         let fetches_always = atomic.op == AtomicOp::Fetch || atomic.op.takes_comparison();
         let fetches = fetches_always || !fetched.is_null();
         // SAFETY: the slot was just taken.
@@ -438,7 +442,7 @@ impl Provider for Ofi {
         let lands = !fetched.is_null() && !self.memory.is_free();
         if lands {
             let mut slots = self.slots.borrow_mut();
-            // SAFETY: the slot was just taken; the caller vouches for the place of the result.
+            // SAFETY: the slot was just taken; the caller guarantees the place of the result.
             unsafe { slots.land(slot, spare.cast(), fetched, atomic.kind.bytes()) };
         }
         let mut result = place(if lands || fetched.is_null() { spare.cast() } else { fetched });
@@ -459,8 +463,8 @@ impl Provider for Ofi {
             data: 0,
         };
         let (ep, flags) = (self.endpoint.ep.as_ptr(), FI_COMPLETION | FI_DELIVERY_COMPLETE);
-        // SAFETY: the endpoint is enabled; the operands lie in the slot, which lives on; the caller vouches
-        // for the place of the result.
+        // SAFETY: the endpoint is enabled; the operands lie in the slot, which stays allocated; the caller
+        // guarantees the place of the result.
         let code = unsafe {
             if atomic.op.takes_comparison() {
                 fi_compare_atomicmsg(
@@ -494,7 +498,7 @@ impl Provider for Ofi {
         let taken = self.slots.borrow_mut().take_with_buffer(Kind::Message, pe, None);
         let Some(slot) = taken else { return Status::Again };
         let descriptor = self.slots.borrow().buffer_descriptor();
-        // SAFETY: the slot was just taken, and has a buffer, which is its own until the message has left; the
+        // SAFETY: the slot was just taken, and has a buffer, which it owns until the message has left; the
         // endpoint is enabled.
         let code = unsafe {
             let buffer = slot.as_ref().room();
@@ -527,8 +531,9 @@ impl Provider for Ofi {
         if !self.endpoint.keeps_arrivals_apart() {
             return self.take_completions(Of::Transfers, handle);
         }
-        // Each look is a round of the provider's progress: one at what is awaited, and rarely at the other,
-        // where messages leave their slots, and puts without one tell that they have failed.
+        // Each read of a queue is a round of the provider's progress. The queue that the caller waits for is
+        // read each time, and the other rarely. Completions in the other free the slots of messages, and
+        // report that puts without a slot have failed.
         let turn = self.turns.replace(self.turns.get().wrapping_add(1));
         let has_transfers = self.slots.borrow().in_use() > RECEIVES + self.messages.get();
         let mut events = 0;
@@ -542,7 +547,7 @@ impl Provider for Ofi {
     }
 
     fn rest(&self, _bound: Duration) {
-        // To who shares the core, the provider's own threads among them.
+        // This yields to threads on the same core, such as the provider's own.
         rustix::thread::sched_yield();
     }
 
@@ -555,7 +560,8 @@ impl Provider for Ofi {
 
     fn keeps_messages_behind_puts(&self) -> bool {
         let offer = &self.endpoint.domain.offer;
-        // The order of messages alone does not say where the data are; who places those in order says so.
+        // The order of messages alone does not imply the order of their data. A provider that places data in
+        // order says so.
         let kept = FI_ORDER_SAW | FI_ORDER_WAW;
         offer.msg_order & kept == kept && offer.ordered_put_bytes >= offer.transfer_bytes
     }
@@ -569,7 +575,7 @@ impl Provider for Ofi {
         let spots = (put_bytes >= size_of::<u64>()).then(|| self.peers.spots(key))?;
         let is_empty = spots.is_empty();
         let prepared = (!is_empty).then(|| Prepared::new(self.endpoint.ep, spots, put_bytes))?;
-        // A get of its own writes where it is told, by a key that is known without being told.
+        // A prepared get writes to its target directly, and uses a key that needs no exchange.
         if !self.memory.is_free() || self.endpoint.domain.offer.wants_telling() {
             return Some(prepared.into_inject());
         }
@@ -581,12 +587,12 @@ impl Provider for Ofi {
     fn completions(&self) -> Completions {
         let (puts, gets) = (self.endpoint.count_puts(), self.endpoint.count_gets());
         let moved = self.fetched_in_vain.load(Ordering::Relaxed);
-        // The counter may know of some of those already whose data have still to land, or not.
+        // The counter may or may not include operations whose data have still to be copied to their targets.
         let landing = self.slots.borrow().landings() as u64;
         Completions { puts: puts + moved, gets: gets.saturating_sub(moved + landing) }
     }
 
-    /// To read a counter is a round of the provider's progress: only one that lags behind is read.
+    /// Reading a counter is a round of the provider's progress, so only a counter that lags behind is read.
     fn has_completed(&self, started: Completions) -> bool {
         let (moved, mut counted) = (self.fetched_in_vain.load(Ordering::Relaxed), self.counted.get());
         if counted.puts + moved != started.puts {
@@ -604,7 +610,7 @@ impl Provider for Ofi {
 
 impl Drop for Ofi {
     fn drop(&mut self) {
-        // The last messages leave; whatever else happens is of no interest any more.
+        // The last messages are sent. All other events are ignored.
         let deadline = Instant::now() + LINGER;
         while self.messages.get() > 0 && Instant::now() < deadline && self.progress(&mut |_| ()).is_ok() {
             rustix::thread::sched_yield();

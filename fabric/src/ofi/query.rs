@@ -1,7 +1,8 @@
-//! What the providers of libfabric offer on this machine: hints in, offers out. Source: `fi_getinfo(3)`.
+//! The offers of libfabric's providers on this machine: takes hints, and returns offers. Source:
+//! `fi_getinfo(3)`.
 //!
-//! Invariant: offers come in the order of the library, which puts first what it recommends. What an offer
-//! says is copied out of its entry; the entry comes along, for opening what is offered.
+//! Invariant: offers are in the order of the library, which puts recommended offers first. The fields of an
+//! offer are copies from its entry. The offer keeps the entry, by which it is opened.
 
 use super::info::{Info, on_c_heap};
 use super::library::{API_VERSION, Library, OfiError, text_at};
@@ -11,7 +12,7 @@ use std::ffi::CString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ptr;
 
-/// What is asked for. Zero and none leave it to the provider.
+/// The hints. With zero or `None` the provider chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// The provider, `tcp;ofi_rxm` for instance; a leading `^` excludes it.
@@ -20,13 +21,13 @@ pub struct Hints {
     pub fabric: Option<String>,
     /// The domain.
     pub domain: Option<String>,
-    /// The address, or host name, of the card to send from.
+    /// The address, or host name, of the network card to send from.
     pub source: Option<String>,
     /// The type of endpoint: `FI_EP_*`.
     pub endpoint: fi_ep_type,
     /// Capabilities: `FI_MSG`, `FI_RMA` and so on.
     pub caps: u64,
-    /// Duties that the caller takes upon itself: `FI_CONTEXT` and so on.
+    /// Mode bits, the duties that the caller accepts: `FI_CONTEXT` and so on.
     pub mode: u64,
     /// Duties that concern memory regions: `FI_MR_*`.
     pub mr_mode: c_int,
@@ -36,11 +37,11 @@ pub struct Hints {
     pub msg_order: u64,
     /// Bytes that can be injected, at least.
     pub inject_bytes: usize,
-    /// Who makes progress on transfers: `FI_PROGRESS_*`.
+    /// The data progress model: `FI_PROGRESS_*`.
     pub data_progress: fi_progress,
-    /// Who makes progress on all else.
+    /// The control progress model.
     pub control_progress: fi_progress,
-    /// Which calls several threads may make at a time: `FI_THREAD_*`.
+    /// The threading level: `FI_THREAD_*`.
     pub threading: fi_threading,
     /// Whether queues are kept from overrunning: `FI_RM_*`.
     pub resource_mgmt: fi_resource_mgmt,
@@ -52,8 +53,8 @@ impl Hints {
     /// The entry that `fi_getinfo` takes.
     fn entry(&self, library: &'static Library) -> Result<Info, OfiError> {
         let info = Info::empty(library)?;
-        // SAFETY: the entry and its attributes are there, as `Info` promises, and nobody else has them yet.
-        // The names are empty so far, and `Info` frees those that are set, as it does all else.
+        // SAFETY: the entry and its attributes are there, as `Info` promises, and no other code has them yet.
+        // The names are empty so far, and `Info` frees the names that are set with the rest of the entry.
         unsafe {
             let entry = &mut *info.as_ptr();
             (entry.caps, entry.mode) = (self.caps, self.mode);
@@ -80,7 +81,7 @@ impl Hints {
     }
 }
 
-/// What a provider offers.
+/// An offer of a provider.
 pub struct Offer {
     /// The provider: `tcp;ofi_rxm`, `verbs;ofi_rxm`, `cxi`.
     pub provider: String,
@@ -88,13 +89,13 @@ pub struct Offer {
     pub provider_version: (u32, u32),
     /// The fabric: a network.
     pub fabric: String,
-    /// The domain: a card of this machine.
+    /// The domain: a network card of this machine.
     pub domain: String,
     /// The type of endpoint: `FI_EP_*`.
     pub endpoint: fi_ep_type,
     /// The format of addresses: `FI_SOCKADDR_IN` and so on.
     pub address_format: u32,
-    /// The address that it sends from, if it says one that is an Internet address.
+    /// The address that it sends from, if the offer has one and it is an Internet address.
     pub source: Option<SocketAddr>,
     /// Capabilities.
     pub caps: u64,
@@ -110,7 +111,7 @@ pub struct Offer {
     pub inject_bytes: usize,
     /// Largest transfer, in bytes.
     pub transfer_bytes: usize,
-    /// Puts of at most so many bytes are ordered after puts, where `msg_order` says that they are.
+    /// The largest put that is ordered after earlier puts, in bytes, if `msg_order` orders puts.
     pub ordered_put_bytes: usize,
     /// Flags that all transfers have.
     pub op_flags: u64,
@@ -126,17 +127,17 @@ pub struct Offer {
     pub endpoints_max: usize,
     /// Completion counters that a domain can have.
     pub counters_max: usize,
-    /// Who makes progress on transfers.
+    /// The data progress model.
     pub data_progress: fi_progress,
-    /// Who makes progress on all else.
+    /// The control progress model.
     pub control_progress: fi_progress,
-    /// Which calls several threads may make at a time.
+    /// The threading level.
     pub threading: fi_threading,
     /// Whether queues are kept from overrunning.
     pub resource_mgmt: fi_resource_mgmt,
     /// The type of address vector.
     pub av_type: fi_av_type,
-    /// The entry, for opening what is offered.
+    /// The entry, by which the offer is opened.
     pub info: Info,
 }
 
@@ -178,32 +179,32 @@ impl Offer {
         }
     }
 
-    /// How libfabric writes the offer, all of it, over many lines.
+    /// libfabric's text for the whole offer, of many lines.
     pub fn text(&self) -> String {
-        // SAFETY: the entry is there, as `Info` promises, and is what the type says.
+        // SAFETY: the entry is valid, as `Info` promises, and has the type that is passed.
         unsafe { self.info.library().text(self.info.as_ptr().cast(), FI_TYPE_INFO) }
     }
 
-    /// How libfabric writes the offer's capabilities.
+    /// libfabric's text for the offer's capabilities.
     pub fn caps_text(&self) -> String {
         // SAFETY: the capabilities are a word of 64 bits, as the type asks.
         unsafe { self.info.library().text(ptr::from_ref(&self.caps).cast(), FI_TYPE_CAPS) }
     }
 
-    /// How libfabric writes the offer's duties that concern memory regions.
+    /// libfabric's text for the offer's duties that concern memory regions.
     pub fn mr_mode_text(&self) -> String {
         // SAFETY: the mode is an int, as the type asks.
         unsafe { self.info.library().text(ptr::from_ref(&self.mr_mode).cast(), FI_TYPE_MR_MODE) }
     }
 
-    /// How libfabric writes the format of addresses.
+    /// libfabric's text for the format of addresses.
     pub fn address_format_text(&self) -> String {
         // SAFETY: the format is a word of 32 bits, as the type asks.
         unsafe { self.info.library().text(ptr::from_ref(&self.address_format).cast(), FI_TYPE_ADDR_FORMAT) }
     }
 }
 
-/// What the providers of `library` offer that fits `hints`; nothing fits: an empty list.
+/// The offers of the providers of `library` that fit `hints`. The list is empty if none fits.
 ///
 /// # Errors
 /// If a name in the hints cannot be passed on, or the library fails.
@@ -235,7 +236,7 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
     // SAFETY: the list is the library's and nobody holds on to its entries: the offers have copies.
     unsafe { (library.functions.fi_freeinfo)(list) };
     let mut offers: Vec<_> = offers.into_iter().collect::<Result<_, OfiError>>()?;
-    // Layered providers answer for every network of a card, whatever the hints say.
+    // Layered providers return an offer for every network of a network card, whatever the hints are.
     offers.retain(|offer| {
         let is = |name: &str, asked: &Option<String>| asked.as_ref().is_none_or(|asked| asked == name);
         is(&offer.fabric, &hints.fabric) && is(&offer.domain, &hints.domain)
@@ -253,8 +254,8 @@ fn source_of(entry: &fi_info) -> Option<SocketAddr> {
         FI_SOCKADDR | FI_SOCKADDR_IN | FI_SOCKADDR_IN6 => {}
         _ => return None,
     }
-    // SAFETY: the entry says that a socket address of so many bytes is there; each read is of no more than
-    // those, and asks for no alignment.
+    // SAFETY: the entry says that there is a socket address of this length. Each read stays within it, and
+    // needs no alignment.
     unsafe {
         let family =
             (bytes >= size_of::<libc::sockaddr>()).then(|| address.cast::<u16>().read_unaligned())?;

@@ -1,8 +1,8 @@
-//! Registered memory: what a provider may read and write, and the providers' demands on it.
+//! Registered memory, which a provider may read and write, and the requirements of providers on it.
 //!
-//! Invariant: a region is open as long as anybody may use it, and holds its domain open. Demands are those
-//! that the offer names: who demands nothing is given no descriptors, keys as they were chosen, and offsets.
-//! Source: `fi_mr(3)`.
+//! Invariant: a region is open as long as any transfer may use it, and holds its domain open. The
+//! requirements are those that the offer names. A provider without requirements gets no descriptors, the keys
+//! that Pelago has chosen, and offsets. Source: `fi_mr(3)`.
 
 use super::domain::{Domain, REGIONS_MAX, close, opened};
 use super::endpoint::Endpoint;
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-/// Duties of who registers memory that are kept here, if a provider demands them.
+/// The memory registration modes (`FI_MR_*`) that are supported here, if a provider requires them.
 pub(super) const DUTIES: c_int =
     FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 
@@ -26,13 +26,13 @@ impl Offer {
         self.mr_mode & FI_MR_LOCAL != 0
     }
 
-    /// Whether the peers must be told how to reach registered memory.
+    /// Whether the keys and addresses of registered memory must be exchanged with the peers.
     pub(super) fn wants_telling(&self) -> bool {
         self.mr_mode & (FI_MR_PROV_KEY | FI_MR_VIRT_ADDR) != 0
     }
 }
 
-/// Memory that is registered.
+/// A registered memory region.
 pub(super) struct Region {
     mr: NonNull<fid_mr>,
     pub(super) start: usize,
@@ -85,8 +85,8 @@ impl Region {
         (access, key): (u64, u64),
     ) -> Result<Region, OfiError> {
         let (mut mr, null) = (null_mut(), null_mut());
-        // SAFETY: the domain is open; who registers vouches for the memory, which stays as long as the
-        // region.
+        // SAFETY: the domain is open; the caller that registers the memory guarantees that it stays mapped as
+        // long as the region is open.
         let code = unsafe {
             let (domain, buffer) = (domain.domain.as_ptr(), start as *const c_void);
             fi_mr_reg(domain, buffer, bytes, access, 0, key, 0, &mut mr, null)
@@ -101,13 +101,13 @@ impl Region {
         (code == 0).then_some(()).ok_or_else(|| self.domain.library().error(operation, code.into(), remedy))
     }
 
-    /// What transfers from or to this memory bring along.
+    /// The descriptor for transfers from or to this memory.
     pub(super) fn descriptor(&self) -> *mut c_void {
         // SAFETY: the region is open as long as this value, which closes it.
         unsafe { fi_mr_desc(self.mr.as_ptr()) }
     }
 
-    /// The key and the address by which peers reach its first byte.
+    /// The key and the address by which peers access its first byte.
     pub(super) fn reach(&self) -> [u64; 2] {
         // SAFETY: the region is open as long as this value, which closes it.
         let key = unsafe { fi_mr_key(self.mr.as_ptr()) };
@@ -126,10 +126,10 @@ impl Drop for Region {
     }
 }
 
-/// Memory for the provider's use that this library brings along: zeroed, and registered if that is demanded;
-/// else its pages come into being when they are touched.
+/// Memory of this library for the provider's use. It is zeroed, and registered if the provider requires it.
+/// Otherwise its pages are allocated when they are first accessed.
 pub(super) struct Arena {
-    /// Closed before the memory is given back.
+    /// Closed before the memory is freed.
     region: Option<Region>,
     memory: NonNull<u8>,
     bytes: usize,
@@ -161,7 +161,7 @@ impl Arena {
         (0..count).map(move |i| unsafe { start.add(i * bytes) })
     }
 
-    /// What transfers from or to it bring along; null if nothing.
+    /// The descriptor for transfers from or to it; null if none is needed.
     pub(super) fn descriptor(&self) -> *mut c_void {
         self.region.as_ref().map_or(null_mut(), Region::descriptor)
     }
@@ -171,13 +171,13 @@ impl Drop for Arena {
     fn drop(&mut self) {
         self.region.take();
         let memory = std::ptr::slice_from_raw_parts_mut(self.memory.as_ptr(), self.bytes);
-        // SAFETY: it came from a box of this length, whose pieces nobody uses any more: the endpoint is
+        // SAFETY: it came from a box of this length, and its pieces are not used any more: the endpoint is
         // closed.
         drop(unsafe { Box::from_raw(memory) });
     }
 }
 
-/// How the cache registers memory that lies anywhere.
+/// The cache's way to register memory at any address.
 pub(super) struct Anywhere(pub(super) Arc<Domain>);
 
 impl Register for Anywhere {
@@ -189,8 +189,8 @@ impl Register for Anywhere {
     }
 }
 
-/// The memory of this PE's program, as its transfers need it: what its peers may reach, and all else by the
-/// cache, for providers that want descriptors.
+/// The memory of this PE's program that transfers use: the regions that its peers may access, and, for
+/// providers that require descriptors, all other memory by the cache.
 #[derive(Clone)]
 pub(super) struct Memory {
     exposed: Vec<(Key, Arc<Region>)>,
@@ -210,7 +210,7 @@ impl Memory {
         Memory { exposed: Vec::new(), cache }
     }
 
-    /// Lets the peers of an endpoint reach memory under a key.
+    /// Lets the peers of an endpoint access memory under a key.
     ///
     /// # Errors
     /// If the key is taken, or the provider refuses.
@@ -228,14 +228,14 @@ impl Memory {
         Ok(())
     }
 
-    /// Closes what is bound to an endpoint, before that is closed.
+    /// Closes the regions that are bound to an endpoint, before the endpoint is closed.
     pub(super) fn conceal(&mut self, endpoint: &Endpoint) {
         if endpoint.domain.offer.mr_mode & FI_MR_ENDPOINT != 0 {
             self.exposed.clear();
         }
     }
 
-    /// What the peers must know of it.
+    /// The keys and addresses that are exchanged with the peers.
     pub(super) fn told(&self) -> impl Iterator<Item = (Key, [u64; 2])> {
         self.exposed.iter().map(|(key, region)| (*key, region.reach()))
     }
@@ -245,7 +245,7 @@ impl Memory {
         self.cache.is_none()
     }
 
-    /// The descriptor of a range that the peers may reach as well.
+    /// The descriptor of a range that the peers may access as well.
     pub(super) fn exposed_descriptor(&self, start: usize, bytes: usize) -> Option<*mut c_void> {
         let found = self.exposed.iter().find(|(_, region)| region.covers(start, bytes));
         found.map(|(_, region)| region.descriptor())

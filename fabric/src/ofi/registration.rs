@@ -1,11 +1,12 @@
-//! The cache of registered memory: buffers of the program that lie anywhere, for providers that want all
-//! memory registered. To register takes far longer than a transfer, so what was registered stays so for a
+//! The cache of registered memory: buffers of the program at any address, for providers that require all
+//! memory to be registered. Registration takes far longer than a transfer, so memory stays registered for a
 //! while. Source: C. Bell, D. Bonachea, A New DMA Registration Strategy for Pinning-Based High Performance
-//! Networks (firehose); what is new here is that the system says what was unmapped (`unmapping.rs`).
+//! Networks (firehose); the new part here is that the system reports unmapped memory (`unmapping.rs`).
 //!
-//! Invariant: memory in use is registered; what is idle is bounded in number and bytes, the least recently
-//! used goes first; nothing whose pages were unmapped since it was registered is ever lent, and it is closed
-//! when next something is lent. Where the system does not say what is unmapped, nothing is kept.
+//! Invariant: memory in use is registered. Idle registrations are bounded in number and bytes; the least
+//! recently used one is closed first. A registration whose pages were unmapped since is never lent, and is
+//! closed at the next call that lends. If the system does not report unmapped memory, no idle registration is
+//! kept.
 
 use super::unmapping::Unmapping;
 use std::collections::BTreeMap;
@@ -14,12 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Registrations that are kept.
 const KEPT_MAX: usize = 256;
-/// Bytes that these cover together.
+/// Bytes that these registrations cover together.
 const KEPT_BYTES_MAX: usize = 256 << 20;
-/// What is registered begins and ends with pages of this size.
+/// A registered range begins and ends with pages of this size.
 pub(super) const PAGE_BYTES: usize = 4096;
 
-/// How memory is registered.
+/// A way to register memory.
 pub(super) trait Register: Send + Sync + 'static {
     /// Memory that is registered until this is dropped.
     type Region: Send + Sync;
@@ -32,18 +33,18 @@ pub(super) trait Register: Send + Sync + 'static {
 pub(super) struct Registrations<R: Register> {
     how: R,
     kept: Arc<Mutex<Kept<R::Region>>>,
-    /// Tells `kept` what is unmapped; none if the system does not say it.
+    /// Reports unmapped ranges to `kept`; `None` if the system does not report them.
     unmapping: Option<Unmapping>,
 }
 
-/// Registrations that are kept no longer, with their ranges.
+/// Registrations that were removed from the cache, with their ranges.
 type Gone<T> = Vec<(Range<usize>, Arc<T>)>;
 
-/// What is registered, by its first byte.
+/// The registrations, by their first byte.
 struct Kept<T> {
     regions: BTreeMap<usize, Entry<T>>,
     bytes: usize,
-    /// Counts what was lent.
+    /// Counts the calls that have lent a registration.
     clock: u64,
     has_stale: bool,
 }
@@ -51,7 +52,7 @@ struct Kept<T> {
 struct Entry<T> {
     end: usize,
     lent_at: u64,
-    /// Some of its pages were unmapped.
+    /// Whether some of its pages were unmapped.
     is_stale: bool,
     region: Arc<T>,
 }
@@ -72,7 +73,7 @@ impl<R: Register> Registrations<R> {
         Registrations { how, kept, unmapping }
     }
 
-    /// The registration of a range, which is in use as long as the answer is held.
+    /// The registration of a range, which is in use as long as the result is held.
     ///
     /// # Errors
     /// If the memory cannot be registered.
@@ -82,7 +83,7 @@ impl<R: Register> Registrations<R> {
         let (found, gone) = loop {
             unmapping.await_told();
             let answer = self.kept().find(&range);
-            // What was unmapped before this call is known, unless it is being told just now.
+            // Ranges that were unmapped before this call are known, unless they are being reported now.
             if !unmapping.is_telling() {
                 break answer;
             }
@@ -90,14 +91,14 @@ impl<R: Register> Registrations<R> {
         self.close(gone);
         match found {
             Some(region) if unmapping.still_watches(&range) => return Ok(region),
-            // Another thread is unmapping what was here, and has yet to be heard.
+            // Another thread is unmapping this range, and its event has not been read.
             Some(_) => self.kept().mark(std::slice::from_ref(&range)),
             None => {}
         }
         let is_watched = unmapping.add(&range);
         let region = match self.how.register(range.clone()) {
             Ok(region) => region,
-            // What nobody uses may be in the way.
+            // Idle registrations may be the reason.
             Err(_) => {
                 let idle = self.kept().remove_idle();
                 self.close(idle);
@@ -112,7 +113,7 @@ impl<R: Register> Registrations<R> {
         Ok(region)
     }
 
-    /// Lets go of registrations; not under the lock, as that may unmap memory.
+    /// Closes registrations. The lock is not held, because closing may unmap memory.
     fn close(&self, gone: Gone<R::Region>) {
         if let Some(unmapping) = &self.unmapping {
             gone.iter().for_each(|(range, _)| unmapping.remove(range));
@@ -125,7 +126,7 @@ impl<R: Register> Registrations<R> {
 }
 
 impl<R: Register> Drop for Registrations<R> {
-    /// Everything is closed here, while the watch goes on: its thread may close nothing.
+    /// All registrations are closed here, while the watch continues, because its thread must not close any.
     fn drop(&mut self) {
         let all = self.kept().remove_all();
         self.close(all);
@@ -133,7 +134,7 @@ impl<R: Register> Drop for Registrations<R> {
 }
 
 impl<T> Kept<T> {
-    /// The registration of a range, if there is one, and what is to be closed.
+    /// The registration of a range, if there is one, and the registrations that must be closed.
     fn find(&mut self, range: &Range<usize>) -> (Option<Arc<T>>, Gone<T>) {
         let gone = self.remove_stale();
         self.clock += 1;
@@ -145,9 +146,9 @@ impl<T> Kept<T> {
         (found, gone)
     }
 
-    /// Keeps a registration, and answers those that make room for it.
+    /// Keeps a registration, and returns the registrations that were removed to make room for it.
     fn keep(&mut self, range: Range<usize>, region: Arc<T>) -> Gone<T> {
-        // Of two that begin alike the longer one stays.
+        // If two begin at the same address, the longer one stays.
         let is_longer = |entry: &Entry<T>| !entry.is_stale && entry.end >= range.end;
         if self.regions.get(&range.start).is_some_and(is_longer) {
             return Vec::new();
@@ -175,7 +176,7 @@ impl<T> Kept<T> {
         self.remove_if(|_| true)
     }
 
-    /// Removes what nobody uses.
+    /// Removes the registrations that are not in use.
     fn remove_idle(&mut self) -> Gone<T> {
         self.remove_if(|entry| Arc::strong_count(&entry.region) == 1)
     }
@@ -186,8 +187,8 @@ impl<T> Kept<T> {
         starts.into_iter().filter_map(|start| self.remove(start)).collect()
     }
 
-    /// Marks what has pages in one of these ranges. Nothing is allocated or freed here: that might unmap
-    /// memory, and this is called by who must hear of it.
+    /// Marks the registrations that have pages in one of these ranges. This must not allocate or free memory:
+    /// that might unmap memory, and the calling thread is the one that reads the events of unmapping.
     fn mark(&mut self, gone: &[Range<usize>]) {
         for (&start, entry) in &mut self.regions {
             let is_gone = gone.iter().any(|range| start < range.end && range.start < entry.end);
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
     use crate::sync::{AtomicUsize, Ordering};
 
-    /// Counts what was registered, and what of it is open.
+    /// Counts the registrations, and those that are open.
     #[derive(Default)]
     struct Counting {
         total: Arc<AtomicUsize>,
@@ -235,7 +236,7 @@ mod tests {
         }
     }
 
-    /// A mapping of so many pages, unmapped when dropped.
+    /// A mapping: its start and its length. It is unmapped when it is dropped.
     struct Mapping(usize, usize);
 
     impl Mapping {
@@ -289,8 +290,8 @@ mod tests {
             assert_eq!(counts(&cache), [round, 1], "once for each time that it was mapped");
             std::mem::forget(again);
         }
-        // What was given back to the system, but not unmapped, has new pages as well.
-        // SAFETY: the page is mapped, and its contents are of no interest.
+        // Pages that were given back to the system without being unmapped are new pages as well. SAFETY: the
+        // page is mapped, and its contents are of no interest.
         unsafe { libc::madvise(at as *mut libc::c_void, PAGE_BYTES, libc::MADV_DONTNEED) };
         drop(cache.lend(at, PAGES).unwrap());
         assert_eq!(counts(&cache), [100, 1]);

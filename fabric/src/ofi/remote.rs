@@ -1,24 +1,25 @@
-//! Where the peers are, and how their registered memory is reached.
+//! The addresses of the peers, and the keys and addresses of their registered memory.
 //!
-//! Invariant: where a provider leaves keys and offsets as they were chosen nothing is looked up, as all
-//! members of a job choose the same keys; elsewhere every peer has told what it has registered before
-//! anybody reaches there.
+//! Invariant: if the provider uses the chosen keys and offsets, nothing is looked up, because all members of
+//! a job choose the same keys. Otherwise every peer has sent the keys and addresses of its regions before any
+//! PE accesses them.
 
 use super::prepared::Spot;
 use super::sys::{fi_addr_t, fi_rma_iov};
 use crate::types::{Key, Pe, Remote};
 
-/// Words of what is told of a region: its key here, the provider's, and the address of its first byte.
+/// Words that are exchanged for a region: its key here, the provider's key, and the address of its first
+/// byte.
 const WORDS: usize = 3;
 
 /// The peers of an endpoint.
 #[derive(Clone, Default)]
 pub(super) struct Peers {
-    /// As libfabric numbers them.
+    /// Their addresses in the address vector.
     pub(super) addresses: Box<[fi_addr_t]>,
     /// Exclusive-or of a region's number and its key on the wire, where the application chooses keys.
     mask: u64,
-    /// What each has registered; empty where the key says it all.
+    /// The exchanged keys and addresses of each peer's regions; empty if they are not exchanged.
     told: Box<[Vec<[u64; WORDS]>]>,
 }
 
@@ -27,12 +28,12 @@ impl Peers {
         Peers { addresses: addresses.into(), mask, told: Box::default() }
     }
 
-    /// The same peers, once they have told.
+    /// The same peers, with their exchanged keys and addresses.
     pub(super) fn with(&self, told: Vec<Vec<[u64; WORDS]>>) -> Peers {
         Peers { addresses: self.addresses.clone(), mask: self.mask, told: told.into() }
     }
 
-    /// How memory under a key is reached at each of them.
+    /// The address and the key of the memory under a key, at each of them.
     pub(super) fn spots(&self, key: Key) -> Box<[Spot]> {
         let spot = |(pe, &address)| {
             let [key, start] = self.reach(pe, Remote { key, offset_bytes: 0 });
@@ -41,7 +42,7 @@ impl Peers {
         self.addresses.iter().enumerate().map(spot).collect()
     }
 
-    /// A range in a peer's memory, as libfabric wants it.
+    /// A range in a peer's memory, as libfabric takes it.
     #[inline]
     pub(super) fn range(&self, pe: Pe, remote: Remote, bytes: usize) -> fi_rma_iov {
         let [key, addr] = self.reach(pe, remote);
@@ -56,19 +57,19 @@ impl Peers {
             None => [remote.key ^ self.mask, offset],
             Some(regions) => {
                 let region = regions.iter().find(|[key, ..]| *key == remote.key);
-                let [_, key, start] = region.expect("who reaches a region knows that it was registered");
+                let [_, key, start] = region.expect("the peers have exchanged the keys of their regions");
                 [*key, start + offset]
             }
         }
     }
 }
 
-/// What is told of regions: their keys, and what the provider has made of them.
+/// Writes the keys of regions, with the provider's keys and addresses, for the exchange.
 pub(super) fn pack(regions: impl Iterator<Item = (Key, [u64; 2])>) -> Vec<u8> {
     regions.flat_map(|(key, [theirs, start])| [key, theirs, start]).flat_map(u64::to_le_bytes).collect()
 }
 
-/// Reads it; `None` if it makes no sense.
+/// Reads exchanged keys and addresses; `None` if the bytes are not in this format.
 pub(super) fn unpack(bytes: &[u8]) -> Option<Vec<[u64; WORDS]>> {
     let (regions, []) = bytes.as_chunks::<{ 8 * WORDS }>() else { return None };
     let word = |region: &[u8; 8 * WORDS], i: usize| {

@@ -1,8 +1,8 @@
-//! The operations of an endpoint that are under way, each in a slot whose address libfabric hands back when
+//! The operations of an endpoint that are under way. Each has a slot, whose address libfabric returns when
 //! the operation is complete.
 //!
-//! Invariant: a slot is libfabric's from the call that accepted its operation until its completion was read;
-//! it stays at its address. There are never more slots than a completion queue has room for.
+//! Invariant: a slot belongs to libfabric from the call that accepted its operation until its completion was
+//! read. It does not move. There are never more slots than entries of a completion queue.
 
 use super::domain::Domain;
 use super::library::OfiError;
@@ -13,14 +13,14 @@ use std::cell::UnsafeCell;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-/// Bytes of a buffer that a slot brings along: for messages, and for puts whose source is to be free at once.
+/// Bytes of the buffer of a slot: for messages, and for puts whose source must be free at return.
 pub(super) const BUFFER_BYTES: usize = 8192;
 /// Operations that may be under way.
 pub(super) const SLOTS_MAX: usize = 1024;
-/// Of those, so many with buffers.
+/// The number of those that may have buffers.
 const BUFFERS_MAX: usize = 256;
 
-/// What a slot's operation is.
+/// The kind of a slot's operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Put,
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// An operation under way. It begins with the room that libfabric may ask for in a context.
+/// An operation under way. It begins with the room that libfabric may require in a context.
 #[repr(C)]
 pub(super) struct Slot {
     room: [usize; 8],
@@ -51,22 +51,22 @@ pub(super) struct Slot {
     pub(super) kind: Kind,
     pub(super) pe: Pe,
     pub(super) token: Option<Token>,
-    /// Whether the token is owed the word that the source is free.
+    /// Whether the token must still get the event that the source is free.
     pub(super) owes_sent: bool,
-    /// An atomic that the caller wants nothing back from, but libfabric counts among those that fetch.
+    /// An atomic whose old value the caller does not need, but that libfabric counts as a fetching one.
     pub(super) fetches_in_vain: bool,
-    /// Operands of an atomic, and a place for an old value that nobody wants.
+    /// Operands of an atomic, and a place for an old value that is not needed.
     operands: [u64; 2],
     spare: u64,
-    /// Room of `BUFFER_BYTES`, if the operation has some.
+    /// A buffer of `BUFFER_BYTES` bytes, if the operation has one.
     buffer: Option<NonNull<u8>>,
-    /// Where so many bytes of the operation's own room are to land when it is complete.
+    /// The bytes of the slot that are copied to the target when the operation is complete.
     landing: Option<Landing>,
-    /// Registered memory that it uses.
+    /// The registered memory that the operation uses.
     pub(super) lent: Option<Arc<Region>>,
 }
 
-/// Bytes that are on their way to a place that the provider cannot write itself.
+/// Bytes for a target that the provider cannot write itself.
 #[derive(Clone, Copy)]
 struct Landing {
     from: *const u8,
@@ -93,14 +93,15 @@ impl Slot {
         }
     }
 
-    /// Keeps the operands of an atomic: where they lie, and a place for an old value that nobody wants.
+    /// Keeps the operands of an atomic. Returns their places, and a place for an old value that is not
+    /// needed.
     pub(super) fn keep_operands(&mut self, operands: [u64; 2]) -> [*mut u64; 3] {
         self.operands = operands;
         let [operand, compare] = &mut self.operands;
         [operand, compare, &mut self.spare]
     }
 
-    /// The room that was taken with it.
+    /// The buffer that was taken with it.
     pub(super) fn room(&self) -> NonNull<u8> {
         self.buffer.expect("it was taken with a buffer")
     }
@@ -108,15 +109,15 @@ impl Slot {
 
 /// All slots of an endpoint.
 pub(super) struct Slots {
-    /// The registration of the slots, if that is demanded; closed before they go.
+    /// The registration of the slots, if the provider requires it. It is closed before they are freed.
     slots_region: Option<Region>,
-    /// Has room for all from the first one on, so that it never moves.
+    /// It has capacity for all slots from the start, so the slots never move.
     slots: Vec<UnsafeCell<Slot>>,
     free: Vec<u32>,
-    /// Those that are free.
+    /// The free buffers.
     buffers: Vec<NonNull<u8>>,
     buffers_arena: Arena,
-    /// Operations whose data have still to land.
+    /// Operations whose data have still to be copied to their targets.
     landings: usize,
 }
 
@@ -145,7 +146,7 @@ impl Slots {
         }
     }
 
-    /// What transfers from or to a slot bring along; null if nothing.
+    /// The descriptor for transfers from or to a slot; null if none is needed.
     pub(super) fn descriptor(&self) -> *mut c_void {
         self.slots_region.as_ref().map_or(null_mut(), Region::descriptor)
     }
@@ -160,15 +161,15 @@ impl Slots {
         self.slots.len() - self.free.len()
     }
 
-    /// Operations that the counters may know as complete, but whose data have still to land.
+    /// Operations that the counters may include, but whose data have still to be copied to their targets.
     pub(super) fn landings(&self) -> usize {
         self.landings
     }
 
-    /// What the provider writes to `from`, in the slot's room, is to land at `to`.
+    /// Copies `bytes` bytes from `from`, in the slot's memory, to `to` when the operation is complete.
     ///
     /// # Safety
-    /// The slot is of these slots and its operation not started yet; `to` is valid for writes until it is
+    /// The slot is one of these, and its operation is not started yet; `to` is valid for writes until it is
     /// complete.
     pub(super) unsafe fn land(
         &mut self,
@@ -177,7 +178,7 @@ impl Slots {
         to: *mut u8,
         bytes: usize,
     ) {
-        // SAFETY: the caller vouches for the slot.
+        // SAFETY: the caller guarantees the slot.
         unsafe { slot.as_mut().landing = Some(Landing { from, to, bytes }) };
         self.landings += 1;
     }
@@ -194,7 +195,7 @@ impl Slots {
             }
         };
         let mut slot = NonNull::new(self.slots[index as usize].get()).expect("a slot is somewhere");
-        // SAFETY: a free slot is nobody else's; the slots do not move.
+        // SAFETY: no other operation has a free slot; the slots do not move.
         unsafe {
             let slot = slot.as_mut();
             (slot.kind, slot.pe, slot.token) = (kind, pe, token);
@@ -213,7 +214,7 @@ impl Slots {
         let buffer = self.buffers.pop()?;
         match self.take(kind, pe, token) {
             Some(mut slot) => {
-                // SAFETY: the slot was just taken and is this caller's alone.
+                // SAFETY: the slot was just taken, and no other code uses it.
                 unsafe { slot.as_mut().buffer = Some(buffer) };
                 Some(slot)
             }
@@ -224,14 +225,14 @@ impl Slots {
         }
     }
 
-    /// Gives a slot back whose operation is complete: its data land.
+    /// Frees a slot whose operation is complete, and copies its data to their target.
     ///
     /// # Safety
-    /// It is of these slots, and libfabric has done with it; whoever started the operation vouches for the
-    /// place of its data.
+    /// It is one of these slots, and libfabric has released it. The caller that has started the operation
+    /// guarantees the place of its data.
     pub(super) unsafe fn complete(&mut self, mut slot: NonNull<Slot>) {
-        // SAFETY: the caller vouches for the slot, whose room is its own, and for the place, which is not
-        // there.
+        // SAFETY: the caller guarantees the slot, whose memory is its own, and the target, which lies
+        // elsewhere.
         unsafe {
             if let Some(Landing { from, to, bytes }) = slot.as_mut().landing {
                 to.copy_from_nonoverlapping(from, bytes);
@@ -240,12 +241,12 @@ impl Slots {
         }
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     ///
     /// # Safety
-    /// It is of these slots, and libfabric has done with it.
+    /// It is one of these slots, and libfabric has released it.
     pub(super) unsafe fn free(&mut self, mut slot: NonNull<Slot>) {
-        // SAFETY: the caller vouches for the slot.
+        // SAFETY: the caller guarantees the slot.
         let slot = unsafe { slot.as_mut() };
         self.landings -= usize::from(slot.landing.take().is_some());
         slot.lent = None;

@@ -1,9 +1,10 @@
-//! A survey of what libfabric offers on this machine: what serves Pelago, and what the rest lacks.
+//! A survey of libfabric's offers on this machine: those that Pelago can use, and what the others lack.
 //!
-//! Invariant: libfabric itself is asked, never a list of providers. What a provider says depends on what it
-//! is asked for: one that does not mention atomics may have them on demand. So what Pelago requires is added
-//! requirement by requirement, and one that makes an offer vanish is what it lacks, and is left out of the
-//! questions that follow; of two that exclude each other only the later is named. Source: `fi_getinfo(3)`.
+//! Invariant: the result comes from libfabric itself, never from a list of providers. The offer of a provider
+//! depends on the hints: a provider that does not list atomics may have them on request. So the requirements
+//! of Pelago are added to the hints one by one. If a requirement makes an offer disappear, the offer lacks
+//! it, and later queries leave it out. If two requirements exclude each other, only the later one is named.
+//! Source: `fi_getinfo(3)`.
 
 use super::domain::{Choice, LEAST, hints, usable};
 use super::library::{Library, OfiError, text_at};
@@ -15,49 +16,49 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::ptr;
 
-/// What libfabric offers here.
+/// The offers of libfabric on this machine.
 pub struct Survey {
-    /// The library that was asked.
+    /// The library that was queried.
     pub library: &'static Library,
-    /// The file that it was loaded from, if the system tells.
+    /// The file that it was loaded from, if the system reports it.
     pub file: Option<PathBuf>,
-    /// What there is, once for each provider, domain and address: first what a job takes, then what else it
-    /// could take, then what the choice rules out, then what lacks something.
+    /// The offers, one for each provider, domain and address: first the chosen one, then other usable ones,
+    /// then those that the choice rules out, then those that lack something.
     pub finds: Vec<Find>,
-    /// Providers that the choice names, and that offer nothing here.
+    /// Providers that the choice names and that have no offer here.
     pub absent: Vec<String>,
 }
 
-/// One offer, and what it is worth.
+/// One offer, and its standing.
 pub struct Find {
-    /// The offer: as Pelago opens it where it is usable, else as it is without requirements.
+    /// The offer. If it is usable it is the one that Pelago opens, else the one without requirements.
     pub offer: Offer,
-    /// What a job makes of it.
+    /// Whether a job uses it.
     pub standing: Standing,
 }
 
-/// What a job makes of an offer.
+/// Whether a job uses an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// A job takes this one.
+    /// A job uses this offer.
     Chosen,
-    /// A job takes it if what comes before it is not there.
+    /// A job uses it if there is no offer before it.
     Usable,
-    /// It would serve, but is not what the choice asks for: why.
+    /// It is usable, but the choice rules it out, for this reason.
     RuledOut(&'static str),
-    /// It does not serve: what it lacks, at least one thing.
+    /// It is not usable. The list of what it lacks has at least one entry.
     Lacking(Vec<String>),
 }
 
 impl Find {
-    /// Whether it leads to PEs of the same machine only.
+    /// Whether it reaches only PEs of the same machine.
     pub fn is_loopback(&self) -> bool {
         self.offer.source.is_some_and(|source| source.ip().is_loopback())
     }
 }
 
 impl Survey {
-    /// Asks a library for all that it offers, and judges it by a choice.
+    /// Queries all offers of a library, and compares them with a choice.
     ///
     /// # Errors
     /// If the library fails.
@@ -90,13 +91,13 @@ impl Survey {
         Ok(Survey { library, file: file_of(library), finds, absent })
     }
 
-    /// What a job takes, if anything serves.
+    /// The offer that a job uses, if one is usable.
     pub fn chosen(&self) -> Option<&Find> {
         self.finds.first().filter(|find| find.standing == Standing::Chosen)
     }
 }
 
-/// Why a choice does not take an offer that would serve.
+/// The reason why a choice rules out a usable offer.
 fn reason(offer: &Offer, choice: &Choice) -> &'static str {
     match choice.providers.is_empty() || choice.providers.contains(&offer.provider) {
         true => "PELAGO_OFI_INTERFACE names another one",
@@ -104,7 +105,7 @@ fn reason(offer: &Offer, choice: &Choice) -> &'static str {
     }
 }
 
-/// By what offers are told apart.
+/// The fields that distinguish offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     provider: String,
@@ -121,14 +122,14 @@ impl Place {
 
 /// Something that Pelago requires of an offer.
 struct Requirement {
-    /// Copies it from what is asked for in the end.
+    /// Copies it from the hints with all requirements.
     add: fn(&mut Hints, &Hints),
-    /// Says that these offers, which have all else, do not have it.
+    /// The message that these offers, which meet the other requirements, do not meet this one.
     complaint: fn(&[Answer], Words<'_>) -> String,
 }
 
-/// In the order in which they are added. An endpoint of another type is another thing altogether, so nothing
-/// else is asked of it.
+/// The requirements, in the order in which they are added. An endpoint of another type cannot be compared, so
+/// no other requirement is added for it.
 const REQUIREMENTS: [Requirement; 10] = [
     Requirement {
         add: |hints, all| hints.endpoint = all.endpoint,
@@ -183,21 +184,21 @@ const REQUIREMENTS: [Requirement; 10] = [
     },
 ];
 
-/// All of them, as bits.
+/// All requirements, as bits.
 const ALL: u32 = (1 << REQUIREMENTS.len()) - 1;
 
-/// The capabilities that make messages.
+/// The capabilities for messages.
 const MESSAGES: u64 = FI_MSG | FI_SEND | FI_RECV | FI_MULTI_RECV;
-/// Those that make access to remote memory.
+/// The capabilities for access to remote memory.
 const REMOTE_MEMORY: u64 = FI_RMA | ACCESS;
 const ACCESS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-/// No requirement, and every duty taken.
+/// Hints without a requirement, and with all mode bits.
 fn nothing_asked() -> Hints {
     Hints { mode: !0, mr_mode: !(FI_MR_BASIC | FI_MR_SCALABLE), ..Hints::default() }
 }
 
-/// What is asked for with these requirements, of which each is a bit.
+/// The hints for these requirements, each of which is a bit.
 fn asking(provider: &str, requirements: u32) -> Hints {
     let all = hints(Some(provider), LEAST);
     let (data_progress, control_progress) = (all.data_progress, all.control_progress);
@@ -211,7 +212,7 @@ fn asking(provider: &str, requirements: u32) -> Hints {
     hints
 }
 
-/// What of an offer matters here.
+/// The fields of an offer that are used here.
 #[derive(Clone, PartialEq, Eq)]
 struct Answer {
     place: Place,
@@ -220,14 +221,14 @@ struct Answer {
     mr_mode: libc::c_int,
 }
 
-/// Questions to the library, each of which is asked once.
+/// Queries to the library. Each is made once.
 struct Questions {
     library: &'static Library,
     answers: HashMap<(String, u32), Vec<Answer>>,
 }
 
 impl Questions {
-    /// What is offered in a place with these requirements.
+    /// The offers at a place that meet these requirements.
     fn ask(&mut self, place: &Place, requirements: u32) -> Result<Vec<Answer>, OfiError> {
         let question = (place.provider.clone(), requirements);
         if !self.answers.contains_key(&question) {
@@ -244,14 +245,14 @@ impl Questions {
         Ok(found.filter(|answer| answer.place == *place).cloned().collect())
     }
 
-    /// What is lacking in a place.
+    /// What the offers at a place lack.
     fn lacks(&mut self, place: &Place) -> Result<Vec<String>, OfiError> {
         let library = self.library;
         lacks(&mut |requirements| self.ask(place, requirements), &|number| in_words(library, number))
     }
 }
 
-/// What is lacking, where `ask` tells what is offered with some of the requirements.
+/// What the offers lack, where `ask` returns the offers that meet a set of requirements.
 fn lacks<E>(ask: &mut dyn FnMut(u32) -> Result<Vec<Answer>, E>, words: Words<'_>) -> Result<Vec<String>, E> {
     if !ask(ALL)?.is_empty() {
         return Ok(Vec::new());
@@ -275,10 +276,10 @@ fn lacks<E>(ask: &mut dyn FnMut(u32) -> Result<Vec<Answer>, E>, words: Words<'_>
     Ok(lacks)
 }
 
-/// How libfabric writes numbers.
+/// libfabric's texts for numbers.
 type Words<'a> = &'a dyn Fn(&Number) -> String;
 
-/// A number that libfabric writes in words.
+/// A number that libfabric has a text for.
 enum Number {
     Endpoint(fi_ep_type),
     Mode(u64),
@@ -310,8 +311,8 @@ fn file_of(library: &Library) -> Option<PathBuf> {
         dli_sname: ptr::null(),
         dli_saddr: ptr::null_mut(),
     };
-    // SAFETY: any address may be asked about; the answer is ours, and its name, if there is one, is a string
-    // of the linker that stays as long as the library, which is for ever.
+    // SAFETY: any address may be asked about; the result is a local variable. Its name, if there is one, is a
+    // string of the linker that lives as long as the library, which is never closed.
     let name = unsafe {
         match libc::dladdr(library.functions.fi_getinfo as *const libc::c_void, &mut found) {
             0 => String::new(),
@@ -339,7 +340,7 @@ mod tests {
         }
     }
 
-    /// What a provider lacks that offers something if `has` says so of what it is asked for.
+    /// What a provider lacks, where `has` says for which hints it has an offer.
     fn lacks_of(offer: &Answer, has: impl Fn(&Hints) -> bool) -> Vec<String> {
         let words = |number: &Number| match number {
             Number::Endpoint(number) => number.to_string(),

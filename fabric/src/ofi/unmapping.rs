@@ -1,12 +1,13 @@
-//! What the system says of unmapped memory (`userfaultfd(2)`): which pages of the ranges that are watched are
-//! gone. No page fault is ever taken: ranges are watched as if writes to them might be forbidden, which
-//! they never are.
+//! Reports of unmapped memory by the system (`userfaultfd(2)`): the pages of the watched ranges that were
+//! unmapped. There is never a page fault: ranges are registered for write protection, and no page is ever
+//! protected.
 //!
-//! Invariant: the system lets who unmaps go on when the event was read, and `is_telling` is set before that
-//! and cleared when all is told. So who comes after an unmapping, and finds `is_telling` clear, knows of it;
-//! who is given the addresses before that sees that they are not watched.
-//! The thread that reads never waits for a lock while there may be events, as whoever holds the lock may be
-//! the one who unmaps; and it allocates and frees nothing, as it may not unmap anything itself.
+//! Invariant: the system lets a thread that unmaps memory continue when the event was read. `is_telling` is
+//! set before that, and cleared when all ranges were reported. So a thread that runs after an unmapping, and
+//! finds `is_telling` clear, knows of the unmapping. A thread that gets the addresses again before that finds
+//! that they are not watched. The thread that reads the events never waits for a lock while there may be
+//! events, because the holder of the lock may be the thread that unmaps. It allocates and frees nothing,
+//! because it must not unmap memory itself.
 
 use super::registration::PAGE_BYTES;
 use crate::sync::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Takes ranges that are gone; `false` if it cannot now.
+/// Takes ranges that were unmapped; `false` if it cannot now.
 pub(super) type Tell = Box<dyn Fn(&[Range<usize>]) -> bool + Send>;
 
 const UFFD_USER_MODE_ONLY: c_int = 1;
@@ -35,7 +36,7 @@ const UFFDIO_REGISTER_MODE_WP: u64 = 1 << 1;
 const UFFD_EVENT_REMAP: u8 = 0x14;
 const UFFD_EVENT_REMOVE: u8 = 0x15;
 const UFFD_EVENT_UNMAP: u8 = 0x16;
-/// Words of an event: what it is, and up to three arguments.
+/// Words of an event: its kind, and up to three arguments.
 const EVENT_WORDS: usize = 4;
 /// Events that are read at a time.
 const EVENTS: usize = 16;
@@ -54,9 +55,9 @@ struct Shared {
 }
 
 impl Unmapping {
-    /// Begins to watch; `None` if the system does not let us.
+    /// Begins to watch; `None` if the system does not permit it.
     pub(super) fn watch(tell: Tell) -> Option<Unmapping> {
-        // SAFETY: the call has two numbers and answers a new descriptor, or -1.
+        // SAFETY: the call takes two numbers and returns a new descriptor, or -1.
         let fd = unsafe {
             let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | UFFD_USER_MODE_ONLY;
             libc::syscall(libc::SYS_userfaultfd, flags) as c_int
@@ -64,7 +65,7 @@ impl Unmapping {
         if fd < 0 {
             return None;
         }
-        // SAFETY: the descriptor is new, and nobody else's.
+        // SAFETY: the descriptor is new, and no other value owns it.
         let events = unsafe { OwnedFd::from_raw_fd(fd) };
         let features = UFFD_FEATURE_PAGEFAULT_FLAG_WP
             | UFFD_FEATURE_EVENT_REMAP
@@ -82,34 +83,35 @@ impl Unmapping {
         Some(Unmapping { shared, thread: Some(thread) })
     }
 
-    /// Watches a range as well, whole pages; `false` if it is memory of another kind.
+    /// Watches a range of whole pages as well; `false` if it is memory of a kind that cannot be watched.
     pub(super) fn add(&self, range: &Range<usize>) -> bool {
         let mut arguments = [range.start as u64, range.len() as u64, UFFDIO_REGISTER_MODE_WP, 0];
         request(&self.shared.events, UFFDIO_REGISTER, &mut arguments)
     }
 
-    /// Watches a range no longer; nor what else was watched there, which then is not what it was.
+    /// Stops watching a range. Other ranges that overlap it are not watched there any more.
     pub(super) fn remove(&self, range: &Range<usize>) {
-        // Where it is gone already there is nothing to do.
+        // If it is unmapped already there is nothing to do.
         request(&self.shared.events, UFFDIO_UNREGISTER, &mut [range.start as u64, range.len() as u64]);
     }
 
-    /// Whether a range is what it was when it was added, as far as its ends tell: the system may give memory
-    /// to somebody else before it says that it is gone.
+    /// Whether the first and last page of a range are still watched. The system may reuse addresses before it
+    /// reports that they were unmapped.
     pub(super) fn still_watches(&self, range: &Range<usize>) -> bool {
         [range.start, range.end - PAGE_BYTES].into_iter().all(|page| {
-            // To allow writes to where nothing forbids them changes nothing, but fails where nobody watches.
+            // Permitting writes to a page that is not protected has no effect, but fails if the page is not
+            // watched.
             request(&self.shared.events, UFFDIO_WRITEPROTECT, &mut [page as u64, PAGE_BYTES as u64, 0])
         })
     }
 
-    /// Whether something that is gone is being told.
+    /// Whether unmapped ranges are being reported.
     pub(super) fn is_telling(&self) -> bool {
-        // SYNC POINT unmapping: acquires what was told.
+        // SYNC POINT unmapping: acquires the reported ranges.
         self.shared.is_telling.load(Ordering::SeqCst)
     }
 
-    /// Waits until all that is gone was told.
+    /// Waits until all unmapped ranges were reported.
     pub(super) fn await_told(&self) {
         while self.is_telling() {
             rustix::thread::sched_yield();
@@ -128,7 +130,7 @@ impl Shared {
         loop {
             let mut fds =
                 [&self.end, &self.events].map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
-            // To be interrupted is to look once more.
+            // After an interruption the loop looks again.
             let _ = poll(&mut fds, None);
             if !fds[0].revents().is_empty() {
                 return;
@@ -140,16 +142,16 @@ impl Shared {
                 self.read(&mut gone);
                 rustix::thread::sched_yield();
             }
-            // SYNC POINT unmapping: releases what was told.
+            // SYNC POINT unmapping: releases the reported ranges.
             self.is_telling.store(false, Ordering::SeqCst);
         }
     }
 
-    /// Reads all events that are there.
+    /// Reads all events that are available.
     fn read(&self, gone: &mut Gone) {
         loop {
             let mut events = [[0_u64; EVENT_WORDS]; EVENTS];
-            // SAFETY: the room is ours and as long as said; any bits are numbers.
+            // SAFETY: the buffer is a local variable of the given length; any bits are numbers.
             let bytes = unsafe {
                 let (room, bytes) = (events.as_mut_ptr().cast(), size_of_val(&events));
                 libc::read(self.events.as_raw_fd(), room, bytes)
@@ -163,7 +165,7 @@ impl Shared {
     }
 }
 
-/// Ranges that are gone, in a room of its own; if there are too many, everything.
+/// Unmapped ranges, in a fixed array; if there are too many, one range that covers all addresses.
 struct Gone {
     ranges: [Range<usize>; EVENTS],
     count: usize,
@@ -191,7 +193,7 @@ impl Gone {
     }
 }
 
-/// What an event says is gone.
+/// The unmapped range of an event.
 fn range_of(event: &[u64; EVENT_WORDS]) -> Option<Range<usize>> {
     let [kind, first, second, third] = *event;
     match kind as u8 {
@@ -203,10 +205,10 @@ fn range_of(event: &[u64; EVENT_WORDS]) -> Option<Range<usize>> {
 
 impl Drop for Unmapping {
     fn drop(&mut self) {
-        // It has room for the first number, and there is no second one.
+        // The write cannot block: the counter is 0, and this is the only write.
         let _ = rustix::io::write(&self.shared.end, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
+            // The thread returns no value.
             let _ = thread.join();
         }
     }

@@ -31,8 +31,9 @@ pub(super) struct Incoming {
 }
 
 impl Domain {
-    /// Accepts the connections that wait at a listener. If descriptors are short, they wait on, until those
-    /// that are being proved are members' or are closed; if there is none, the job cannot go on.
+    /// Accepts the connections that wait at a listener. If the process has no free descriptor, they wait
+    /// until incoming connections that are not proved yet are proved or closed. If there is no such
+    /// connection either, the job cannot go on.
     pub(super) fn accept(&self, listener: usize) {
         loop {
             let socket = match socket::accept(&self.listeners[listener]) {
@@ -77,7 +78,7 @@ impl Domain {
         self.n_incoming.store(incoming.len(), Ordering::Relaxed);
         drop(incoming);
         if outcome.is_ok() {
-            // If the other process has gone meanwhile, the connection is closed here.
+            // If the other process has closed it meanwhile, the connection is closed here.
             let _ = self.admit(one);
         }
     }
@@ -133,7 +134,8 @@ impl Domain {
         }
         let mut link = peer.link();
         if terms.earlier.connections != peer.connections.load(Ordering::Relaxed) {
-            // Both have connected meanwhile, or the caller does not know yet that its connection was reset.
+            // Both processes have connected meanwhile, or the caller does not know yet that its connection
+            // was reset.
             return Ok(());
         }
         match &*link {

@@ -19,7 +19,7 @@ impl BusinessCard {
         addresses.join(" ").into_bytes()
     }
 
-    /// Reads a card; `None` if the bytes are none.
+    /// Reads a business card; `None` if the bytes are not one.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<BusinessCard> {
         let text = std::str::from_utf8(bytes).ok()?;
         let addresses: Option<Vec<SocketAddr>> = text.split(' ').map(|word| word.parse().ok()).collect();
@@ -38,7 +38,7 @@ impl BusinessCard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interface {
     address: IpAddr,
-    /// Bits of the address that are the network's.
+    /// The length of the network's prefix, in bits.
     prefix: u32,
 }
 
@@ -97,12 +97,12 @@ pub(super) fn interfaces(wanted: Option<&str>) -> io::Result<Vec<Interface>> {
 /// The addresses at which a process of a job of several machines listens, the likeliest to be reached first.
 ///
 /// # Errors
-/// If the system does not tell its interfaces.
+/// If the system does not list its interfaces.
 pub fn addresses(interface: Option<&str>) -> io::Result<Vec<IpAddr>> {
     Ok(interfaces(interface)?.iter().map(Interface::address).collect())
 }
 
-/// Listens at the addresses: the sockets, and the card that tells of them.
+/// Listens at the addresses. Returns the sockets, and the business card that names their addresses.
 pub(super) fn listen(addresses: &[IpAddr]) -> io::Result<(Vec<OwnedFd>, BusinessCard)> {
     let (mut sockets, mut card, mut refused) = (Vec::new(), BusinessCard::default(), None);
     for &address in addresses {

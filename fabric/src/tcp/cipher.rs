@@ -3,9 +3,9 @@
 //! The handshake's proof and welcome carry the two messages of `Noise_NNpsk0_25519_ChaChaPoly_SHA256`. The
 //! pre-shared key is derived from the secret of the job. The prologue is what the proofs cover: the version,
 //! both processes, whether each side encrypts, and both nonces. Both sides draw a key pair for each
-//! connection, so nobody who learns the secret later can read what was recorded. Invariant: a key encrypts
-//! each number once ([`Sealer`](super::stream::Sealer) counts them). Source: T. Perrin, The Noise Protocol
-//! Framework, revision 34 (2018), pattern NN, modifier psk0.
+//! connection, so a recorded connection cannot be decrypted by a party that learns the secret later.
+//! Invariant: a key encrypts each number once ([`Sealer`](super::stream::Sealer) counts them). Source: T.
+//! Perrin, The Noise Protocol Framework, revision 34 (2018), pattern NN, modifier psk0.
 
 use super::handshake::{Side, Terms};
 use std::io;

@@ -247,7 +247,7 @@ pub(super) fn receive_exactly(socket: &OwnedFd, message: &mut Vec<u8>, bytes: us
         let mut buffer = [0; 64];
         let wanted = (bytes - message.len()).min(buffer.len());
         let part = socket::part(buffer.as_mut_ptr(), wanted);
-        // SAFETY: the part lies in `buffer`, which nobody else uses.
+        // SAFETY: the part lies in `buffer`, which no other thread uses.
         let moved = unsafe { socket::receive(socket.as_raw_fd(), &mut [part]) };
         match moved? {
             Moved::Bytes(count) => message.extend_from_slice(&buffer[..count]),

@@ -385,7 +385,7 @@ impl Domain {
         }
     }
 
-    /// Leaves unsent bytes to the next round of progress, and opens the connection if there is none.
+    /// Leaves unsent bytes for the next round of progress, and opens the connection if there is none.
     #[cold]
     pub(super) fn send_later(
         &self,
@@ -407,7 +407,7 @@ impl Domain {
         }
     }
 
-    /// The descriptor on which the service thread of a PE sleeps.
+    /// The wait descriptor of a PE, on which its service thread sleeps.
     pub(super) fn bell(&self, slot: usize) -> io::Result<OwnedFd> {
         let bell = Poller::open()?;
         bell.add(self.poller.as_raw(), 0, Interest::Input)?;

@@ -111,7 +111,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header. An error describes bytes that are none.
+    /// Reads a header. An error describes bytes that are not a header.
     #[inline]
     pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Header, String> {
         let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);

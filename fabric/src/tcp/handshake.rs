@@ -37,7 +37,7 @@ pub(super) const CHALLENGE_BYTES: usize = 1 + NONCE_BYTES + PROOF_BYTES;
 pub(super) const WELCOME: u8 = b'W';
 /// Bytes of a welcome.
 pub(super) const WELCOME_BYTES: usize = 1 + 8;
-/// Bytes of what is said about earlier connections.
+/// Bytes of the fields about earlier connections.
 const EARLIER_BYTES: usize = 4 + 8;
 
 /// The first bytes of a hello: the protocol and its version.
@@ -152,7 +152,8 @@ impl Terms {
     }
 }
 
-/// A hello: who calls whom, whether the caller encrypts, its earlier connections, and its nonce.
+/// A hello: the calling and the called process, whether the caller encrypts, its earlier connections, and its
+/// nonce.
 pub(super) type Hello = (Call, bool, Earlier, Nonce);
 
 /// Writes a hello.
@@ -167,7 +168,7 @@ pub(super) fn hello((call, encrypts, earlier, nonce): Hello) -> [u8; HELLO_BYTES
     bytes
 }
 
-/// Reads a hello; `None` if the bytes are none.
+/// Reads a hello; `None` if the bytes are not one.
 pub(super) fn read_hello(bytes: &[u8; HELLO_BYTES]) -> Option<Hello> {
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     let call = Call { from: number(8), to: number(12) };
@@ -180,7 +181,8 @@ pub(super) fn welcome(received: u64) -> Vec<u8> {
     [&[WELCOME][..], &received.to_le_bytes()].concat()
 }
 
-/// Reads a welcome: what the other side has received, and what follows; `None` if the bytes are none.
+/// Reads a welcome: the number of bytes that the other side has received, and the rest of the message; `None`
+/// if the bytes are not a welcome.
 pub(super) fn read_welcome(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (welcome, rest) = bytes.split_first_chunk::<WELCOME_BYTES>()?;
     let received = u64::from_le_bytes(std::array::from_fn(|i| welcome[1 + i]));

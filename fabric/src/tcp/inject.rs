@@ -1,5 +1,5 @@
 //! Injected puts: a put of a word without a token, the shortest way from a call to the send queue. It is not
-//! inlined: so the provider in use costs an injected put over libfabric no instruction.
+//! inlined, so that it adds no instruction to an injected put over libfabric.
 
 use super::completion_queue::CompletionQueue;
 use super::domain::Domain;
@@ -52,7 +52,7 @@ impl TcpInject {
 }
 
 impl Inject for TcpInject {
-    /// Other puts go by [`Provider::put`](crate::Provider::put), which copies as many of them as are short.
+    /// Other puts go through [`Provider::put`](crate::Provider::put), which copies short ones.
     fn put_bytes(&self) -> usize {
         0
     }

@@ -1,8 +1,8 @@
 //! Progress: polling of the connections, acknowledgements, and the end of connections.
 //!
 //! Any thread that polls receives for all PEs of the process. With one connection, a round is one system
-//! call: the peer that has sent something last is asked first, and epoll only if that has nothing, or every
-//! [`ROUNDS_PER_EPOLL`] rounds.
+//! call: it reads from the peer that has sent something last. It calls epoll only if that peer has sent
+//! nothing, and once in [`ROUNDS_PER_EPOLL`] rounds.
 
 use super::completion_queue::CompletionQueue;
 use super::domain::{Domain, Fault, Tag};
@@ -29,8 +29,8 @@ const LINGER_PAUSE: Duration = Duration::from_micros(100);
 /// The handler of an endpoint's events.
 type Handler<'a> = dyn FnMut(Event<'_>) + 'a;
 
-/// The endpoint that polls, if it is one that receives messages: they go to its handler, and messages for
-/// other PEs to their inboxes.
+/// The endpoint that polls, if it receives messages. Its messages go to its handler, and messages for other
+/// PEs to their inboxes.
 pub(super) struct Sink<'a, 'b> {
     /// The number of the PE within the process, and the handler.
     pub(super) own: Option<(usize, &'a mut Handler<'b>)>,
@@ -114,7 +114,7 @@ impl Domain {
         frames
     }
 
-    /// Goes on with the frames that have arrived from peers, and of which the poller knows nothing.
+    /// Executes the frames that have arrived from peers and that the poller does not announce.
     #[cold]
     fn receive_hidden(&self, sink: &mut Sink<'_, '_>) -> usize {
         let mut frames = 0;
@@ -253,7 +253,7 @@ impl Domain {
         }
     }
 
-    /// Leaves the bytes of a peer's queue to the next round of progress.
+    /// Leaves the bytes of a peer's queue for the next round of progress.
     pub(super) fn list_unsent(&self, peer: &Peer) {
         let mut queue = peer.send_queue();
         if !queue.is_listed {
@@ -330,7 +330,7 @@ impl Domain {
         self.close(peer);
     }
 
-    /// Closes the endpoint of a PE, whose memory is still there. With the last endpoint, the process says
+    /// Closes the endpoint of a PE, whose memory is still mapped. With the last endpoint, the process says
     /// goodbye to all peers first.
     pub(super) fn close_endpoint(&self, slot: usize) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -357,8 +357,8 @@ impl Domain {
         self.poll(&mut Sink::to_inboxes());
     }
 
-    /// Stops using the memory of an endpoint that closes: its operations under way, and, if it is the one of
-    /// PE `slot`, the regions of the PE, which are not registered any more.
+    /// Stops using the memory of an endpoint that closes: its operations under way, and, if it is the
+    /// endpoint of PE `slot`, the regions of the PE, which are not registered any more.
     pub(super) fn detach(&self, completions: &Arc<CompletionQueue>, slot: Option<usize>) {
         for peer in &self.peers {
             // A thread that writes to memory, or sends from it, has one of these locks.

@@ -74,9 +74,9 @@ pub(super) enum Next {
 /// The outcome of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// As much as there was room for: the connection may have more.
+    /// The room is filled. The connection may have more.
     Full,
-    /// All that the connection had.
+    /// Everything that the connection had.
     All,
     Nothing,
     /// The peer has closed the connection.
@@ -100,7 +100,7 @@ impl Receiver {
         let room = &mut self.buffer[self.end..room_end];
         let room = socket::part(room.as_mut_ptr(), room.len());
         let (wanted, moved) = match &self.direct {
-            // SAFETY: the part is the free end of the own buffer, which nobody else uses.
+            // SAFETY: the part is the free end of the own buffer, which no other thread uses.
             None => (room.iov_len, unsafe { stream::receive(socket, &mut self.opener, &mut [room]) }?),
             Some(direct) => {
                 let mut parts = [socket::part(direct.next, direct.missing), room];

@@ -1,15 +1,16 @@
 //! Connections that are reset, and opened again.
 //!
 //! A firewall, or a machine that translates addresses, may forget a connection and reset it. Both processes
-//! count the bytes that they send and receive, over all connections to each other. When they connect again
-//! each says how much it has received. If that is what the other has sent, nothing was lost, and they go on,
-//! in the midst of a frame too. If not, the job ends, as lost bytes are not kept. An encrypted connection is
-//! not opened again: its bytes are counted within its records.
+//! count the bytes that they send and receive, over all connections to each other. When they connect again,
+//! each tells the other how many bytes it has received. If the other has sent the same number, nothing was
+//! lost, and they go on, even in the middle of a frame. Otherwise the job ends, because a sender does not
+//! keep bytes that it has sent. An encrypted connection is not opened again: its bytes are counted within its
+//! records.
 //!
 //! A process may learn late that a connection was reset, or that an attempt of the other is over. So each
-//! says how many connections it has had, and an attempt to open the same one again is taken once.
+//! tells how many connections it has had, and an attempt to open the same connection again is accepted once.
 //!
-//! A process that has died is not waited for: the system refuses the connection.
+//! No process waits for one that has died: the system refuses the connection.
 
 use super::domain::Domain;
 use super::handshake::Earlier;
@@ -50,7 +51,7 @@ impl Domain {
         }
         let _ = self.poller.remove(socket);
         let mut receiver = peer.receiver();
-        // What the peer has sent before, its goodbye perhaps, counts.
+        // The frames that the peer has sent before count. Its goodbye may be among them.
         let (mut frames, sink) = (0, &mut Sink::to_inboxes());
         while self.receive_once(peer, socket, &mut receiver, sink, &mut frames).is_none() {}
         socket::shut_down(socket);
@@ -73,7 +74,7 @@ impl Domain {
         }
     }
 
-    /// Gives the connection to a peer up, of which only the peer has noticed that it was reset.
+    /// Gives up the connection to a peer. Only the peer has noticed that it was reset.
     pub(super) fn yield_to_resumed(&self, peer: &Peer, earlier: Earlier) {
         let is_this = earlier.connections == peer.connections.load(Ordering::Relaxed);
         if let Some(socket) = peer.socket().filter(|_| is_this) {
@@ -102,7 +103,7 @@ impl Peer {
 }
 
 impl History {
-    /// Whether there is nobody who could accept a connection after a reset.
+    /// Whether no process can accept a connection after a reset.
     pub(super) fn is_hopeless(&self) -> bool {
         self.reset.is_some() && self.is_refused && self.count >= self.addresses.len()
     }

@@ -103,7 +103,7 @@ pub(super) struct SendQueue {
     replies: VecDeque<PendingReply>,
     /// Whether the peer is in the domain's list of those with unsent bytes.
     pub(super) is_listed: bool,
-    /// Whether it is in the list of those for which messages are gathered.
+    /// Whether the peer is in the list of those for which messages are gathered.
     pub(super) is_gathering: bool,
     /// Whether the poller watches for room to send.
     pub(super) watches_room: bool,
@@ -121,7 +121,7 @@ impl SendQueue {
             || self.pieces.len() >= UNSENT_PIECES_MAX
     }
 
-    /// Whether the queue takes the put of a word now. What goes behind large data goes by the ordinary way.
+    /// Whether the queue takes the put of a word now. A put that follows large data takes the general path.
     #[inline]
     pub(super) fn takes_word(&self) -> bool {
         self.pieces.is_empty() && self.batch.len() < UNSENT_BYTES_MAX

@@ -56,11 +56,11 @@ impl Domain {
     }
 
     /// Executes a frame. Its data lie at `data`, or in its target. Returns `false` if an inbox has no room
-    /// for it. What is for a PE that has closed its endpoint is dropped, and gets are answered with zeros.
-    /// Such a frame was under way when all PEs had agreed to leave, or the job fails.
+    /// for it. A frame for a PE that has closed its endpoint is dropped, and the reply to a get from it is
+    /// zeros. Such a frame was under way when all PEs had agreed to leave, or the job fails.
     ///
     /// # Safety
-    /// The data are where this says.
+    /// The data are in the place that this describes.
     #[inline]
     unsafe fn execute(
         &self,
@@ -150,7 +150,7 @@ impl Domain {
         Ok(())
     }
 
-    /// Answers a get.
+    /// Replies to a get.
     fn execute_get(&self, peer: &Peer, header: &Header) -> Result<(), String> {
         let (bytes, to) = (header.bytes as usize, header.to.into());
         let start = self.place(to, header.word, header.offset, bytes)?.cast_const();

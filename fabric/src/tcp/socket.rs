@@ -12,17 +12,18 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// The state of a connection that was reset; one that the other side has closed is in `TCP_CLOSE_WAIT`.
+/// The state of a connection that was reset. A connection that the other side has closed is in
+/// `TCP_CLOSE_WAIT`.
 const TCP_CLOSE: u8 = 7;
 
 /// The outcome of a call that moves bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// So many bytes, at least one.
+    /// This number of bytes, at least one.
     Bytes(usize),
-    /// None now.
+    /// No bytes now.
     Nothing,
-    /// None ever: the other side has closed.
+    /// No more bytes: the other side has closed the connection.
     End,
 }
 
@@ -43,7 +44,7 @@ fn moved(result: isize) -> io::Result<Moved> {
     }
 }
 
-/// Sends what the parts say, or the first bytes of it.
+/// Sends the parts, or their first bytes.
 ///
 /// # Safety
 /// The parts are valid for reads, and not all empty.
@@ -87,7 +88,7 @@ fn family(address: &SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-/// A socket that listens at an address; with port 0, at one that the system chooses, which is told.
+/// A socket that listens at an address, and its port. With port 0 the system chooses one.
 pub(super) fn listen(address: SocketAddr) -> io::Result<(OwnedFd, u16)> {
     let socket = open(family(&address))?;
     if address.is_ipv6() {
@@ -104,7 +105,7 @@ pub(super) fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     match rustix::net::accept_with(listener, flags) {
         Ok(socket) => Ok(Some(socket)),
-        // It has gone before it was accepted.
+        // The other side has closed it before it was accepted.
         Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -182,10 +183,10 @@ impl Poller {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The tags of descriptors that are ready now, as many as there is room for.
+    /// The tags of descriptors that are ready now, at most as many as `room` holds.
     pub(super) fn ready<'a>(&self, room: &'a mut [u64; 32]) -> &'a [u64] {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 32];
-        // SAFETY: the events have so much room.
+        // SAFETY: `events` has room for 32 entries.
         let count = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 32, 0) };
         // An error is an interruption, as the descriptor is one of a poller.
         let count = usize::try_from(count).unwrap_or(0);

@@ -59,8 +59,8 @@ pub(super) struct Opener {
     plain_end: usize,
 }
 
-/// Sends what the parts say, or the first bytes of it. A call after one that has not sent all begins with the
-/// bytes that were not sent.
+/// Sends the parts, or their first bytes. If a call has not sent all bytes, the next call begins with the
+/// bytes that are left.
 ///
 /// # Safety
 /// The parts are valid for reads, and not all empty.
@@ -224,7 +224,7 @@ impl Opener {
         }
     }
 
-    /// Whether there are bytes to be handed out, or a record to be decrypted: the poller knows nothing of
+    /// Whether there are bytes to be handed out, or a record to be decrypted. The poller does not announce
     /// them.
     pub(super) fn has_bytes(&self) -> bool {
         self.plain_start < self.plain_end || matches!(self.record(), Ok(Some(_)) | Err(_))
@@ -284,7 +284,7 @@ impl Opener {
         }
     }
 
-    /// The place of the next record's encrypted bytes and tag, if all of them are there.
+    /// The place of the next record's encrypted bytes and tag, if all of them have arrived.
     fn record(&self) -> io::Result<Option<std::ops::Range<usize>>> {
         let bytes = &self.received[self.start..self.end];
         let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Strangers, members that misbehave, and connections that come about in odd ways.
+//! Strangers, members that misbehave, and connections that are opened in unusual ways.
 
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::handshake::{self, CHALLENGE_BYTES, Call, Earlier, PROOF_BYTES, Side, Terms, WELCOME_BYTES};
@@ -29,7 +29,7 @@ mod resume;
 
 const KEY: Key = 3;
 const REGION_BYTES: usize = 1 << 16;
-/// The pattern of memory that nobody may write to.
+/// The pattern of memory that must not be written.
 const GUARD: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 
 /// The endpoints of PEs, and their memory: a region between two guards.
@@ -54,7 +54,7 @@ impl Job {
         Job::of(endpoints, &cards, secret)
     }
 
-    /// A job of these endpoints, which find each other by these cards.
+    /// A job of these endpoints, which connect by these business cards.
     fn of(mut endpoints: Vec<Tcp>, cards: &[Vec<u8>], secret: Secret) -> Job {
         let n = endpoints.len();
         let mut memory: Vec<Vec<u64>> = (0..n).map(|_| vec![GUARD; 3 * REGION_BYTES / 8]).collect();
@@ -82,7 +82,7 @@ impl Job {
         }
     }
 
-    /// What PE 0 says when a member has done something that it must not.
+    /// The error of PE 0 after a member has broken the protocol.
     fn fault(&self) -> String {
         self.fault_of(0)
     }
@@ -112,8 +112,8 @@ impl Job {
         assert_eq!(self.memory[to][REGION_BYTES / 8 + 1], value);
     }
 
-    /// Lets PE 0 make progress until it has no connection. All it may say is that a peer is lost, and memory
-    /// outside of the regions stays as it is.
+    /// Lets PE 0 make progress until it has no connection. Its only error may be that a peer is lost, and
+    /// memory outside of the regions does not change.
     fn survives(&self) -> Result<(), TestCaseError> {
         let until = Instant::now() + Duration::from_secs(20);
         while self.endpoints[0].domain.links.load(crate::sync::Ordering::Relaxed) > 0 {
@@ -158,7 +158,7 @@ impl Job {
         stream
     }
 
-    /// What process 0 answers; `None` if it closes the connection.
+    /// The reply of process 0; `None` if it closes the connection.
     fn answer<const N: usize>(&self, stream: &mut TcpStream) -> Option<[u8; N]> {
         stream.set_nonblocking(true).unwrap();
         let (mut come, mut count, mut is_over) = ([0; N], 0, false);
@@ -176,7 +176,7 @@ impl Job {
     }
 }
 
-/// What a stranger answers to a challenge.
+/// The reply of a stranger to a challenge.
 type Answer = fn(&[u8]) -> Vec<u8>;
 
 fn header(kind: Kind, bytes: u32) -> Header {
@@ -203,7 +203,7 @@ fn strangers_reach_nothing_and_members_are_not_disturbed() {
     let mut stream = connect();
     stream.write_all(b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n").unwrap();
     assert_eq!(job.answer::<1>(&mut stream), None, "another protocol");
-    // A right hello, and everything but the right proof.
+    // A correct hello, and wrong proofs.
     let frame = [&header(Kind::Put, 8).to_bytes()[..], &7_u64.to_ne_bytes()].concat();
     let proofs: [Answer; 3] = [
         |_| vec![0; PROOF_BYTES],
@@ -303,7 +303,7 @@ fn who_says_goodbye_is_not_lost_and_who_does_not_is() {
     drop(job.member());
     let text = job.fault();
     assert!(text.contains("lost its connection to PE 1"), "{text}");
-    // It is said once.
+    // It is reported once.
     job.endpoints[0].progress(&mut |_| ()).unwrap();
 }
 
@@ -327,7 +327,7 @@ fn an_answer_of_another_length_is_found() {
     assert_eq!(target, [GUARD; 4]);
 }
 
-/// A get of so many bytes from the start of PE `pe`'s region.
+/// A get of the whole target from the start of PE `pe`'s region.
 fn get(pe: usize, target: &mut [u64]) -> Get {
     let (bytes, completion) = (size_of_val(target), Completion::Counted);
     Get {
@@ -406,7 +406,7 @@ fn what_comes_for_a_closed_pe_disturbs_nobody() {
     let add = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 };
     let amo = |fetched| Amo { pe: 0, word: target, atomic: add, fetched, completion };
     let (mut gotten, mut fetched) = ([GUARD; 4], GUARD);
-    // SAFETY: source and targets live until all is complete; what was the region had these places.
+    // SAFETY: source and targets live until all operations are complete; the places lie in the former region.
     unsafe {
         for bytes in [8, REGION_BYTES] {
             assert_eq!(pe_2.put(put(bytes)), Status::Pending);
@@ -464,9 +464,9 @@ fn another_job_is_refused_by_both() {
         encrypts: [false; 2],
         nonces: [nonce, theirs],
     };
-    assert!(!terms.is_proved(Side::Accepts, proof), "who connects finds it");
+    assert!(!terms.is_proved(Side::Accepts, proof), "the side that connects finds it");
     stream.write_all(&terms.proof(Side::Connects)).unwrap();
-    assert_eq!(job.answer::<1>(&mut stream), None, "and so does who accepts");
+    assert_eq!(job.answer::<1>(&mut stream), None, "and so does the side that accepts");
 }
 
 #[test]
@@ -490,7 +490,7 @@ fn messages_that_waited_for_an_inbox_are_delivered_although_nothing_more_arrives
         }
         poll_all_but_pe_1();
     }
-    // All of it has left the connection. Then another process becomes the one that has sent last.
+    // All of it has left the connection. Then another process is the last one that has sent.
     let is_sent = || !pes[2].domain.peers[0].send_queue().has_unsent();
     while !is_sent() {
         assert!(Instant::now() < until, "waited in vain for the messages to leave");
@@ -542,7 +542,7 @@ fn messages_are_gathered_while_more_follow() {
     poll();
     assert!(!waits(), "a PE that sends nothing more has sent all");
     send();
-    assert!(waits() && pe.may_sleep() && !waits(), "who is about to sleep sends all");
+    assert!(waits() && pe.may_sleep() && !waits(), "a PE that is about to sleep sends all");
     let rounds = (1..100).find(|_| {
         send();
         poll();
@@ -590,8 +590,8 @@ fn a_build_that_cannot_encrypt_says_so() {
     assert!(text.contains("cannot encrypt") && text.contains("the feature `encrypt`"), "{text}");
 }
 
-/// Frames of a member that has lost its senses: kind, numbers, and bytes of data that really follow.
-/// Frames of which most have the data that their headers announce, and some more or fewer.
+/// Frames of a faulty member: kind, numbers, and data. Most frames have the data that their headers announce;
+/// some have more or fewer.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![0..64_u64, (REGION_BYTES as u64 - 64)..(REGION_BYTES as u64 + 64), any::<u64>()];
     let bytes = prop_oneof![16 => 0..200_u32, 2 => 4000..9000_u32, 1 => any::<u32>()];
@@ -612,14 +612,14 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(frame, 1..8).prop_map(|frames| frames.concat())
 }
 
-/// The frames that a receiver cuts these bytes into, as far as they are frames, are executed.
+/// Executes the frames that a receiver cuts these bytes into, up to the first bytes that are not a frame.
 fn execute_all(job: &Job, bytes: &[u8]) -> usize {
     let (domain, mut frames) = (&job.endpoints[0].domain, 0);
     let (peer, mut receiver) = (&domain.peers[1], Receiver::default());
     let (mut theirs, ours) = UnixStream::pair().unwrap();
     theirs.write_all(bytes).unwrap();
     theirs.shutdown(std::net::Shutdown::Write).unwrap();
-    // Answers go to nobody.
+    // No process reads the replies.
     peer.send_queue().socket = Some(ours.as_raw_fd());
     while let Received::All | Received::Full = receiver.receive(ours.as_raw_fd()).unwrap() {
         let sink = &mut Sink::to_inboxes();
@@ -632,8 +632,7 @@ fn execute_all(job: &Job, bytes: &[u8]) -> usize {
     frames
 }
 
-/// The number of inputs of a fuzzing test: so many in the full tier, and a hundredth of them in the quick
-/// one.
+/// The number of inputs of a fuzzing test: `full` in the full tier, and a hundredth of that in the quick one.
 /// `PELAGO_FUZZ_INPUTS` (`cargo xtask test --deep`) asks for a number instead. A test that opens a job for
 /// each input makes a hundredth of that.
 fn inputs(full: u32, opens_job: bool) -> ProptestConfig {

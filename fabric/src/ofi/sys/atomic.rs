@@ -17,7 +17,7 @@ structs! {
         addr: *mut c_void,
         count: usize,
     }
-    /// What a domain says about an atomic: elements at a time, and bytes of an element.
+    /// The attributes of an atomic in a domain: elements at a time, and bytes of an element.
     fi_atomic_attr {
         count: usize,
         size: usize,

@@ -17,7 +17,7 @@ pub const fn FI_VERSION(major: u32, minor: u32) -> u32 {
     (major << 16) | minor
 }
 
-/// What `fi_tostr` is told about its argument: `enum fi_type`.
+/// The type of the argument of `fi_tostr`: `enum fi_type`.
 pub type fi_type = libc::c_uint;
 
 constants! {
@@ -158,13 +158,13 @@ constants! {
         FI_AV_MAP = 1;
         FI_AV_TABLE = 2;
     }
-    /// Who makes progress.
+    /// A progress model.
     fi_progress {
         FI_PROGRESS_UNSPEC = 0;
         FI_PROGRESS_AUTO = 1;
         FI_PROGRESS_MANUAL = 2;
     }
-    /// Which calls several threads may make at a time.
+    /// A threading level.
     fi_threading {
         FI_THREAD_UNSPEC = 0;
         FI_THREAD_SAFE = 1;
@@ -187,7 +187,7 @@ constants! {
         FI_CQ_FORMAT_DATA = 3;
         FI_CQ_FORMAT_TAGGED = 4;
     }
-    /// What one waits by.
+    /// A type of wait object.
     fi_wait_obj {
         FI_WAIT_NONE = 0;
         FI_WAIT_UNSPEC = 1;
@@ -197,14 +197,14 @@ constants! {
         FI_WAIT_YIELD = 5;
         FI_WAIT_POLLFD = 6;
     }
-    /// What a wait for a completion queue ends at.
+    /// A condition that ends a wait for a completion queue.
     fi_cq_wait_cond {
         FI_CQ_COND_NONE = 0;
         FI_CQ_COND_THRESHOLD = 1;
     }
-    /// What a counter counts.
+    /// The events that a counter counts.
     fi_cntr_events { FI_CNTR_EVENTS_COMP = 0; }
-    /// Whose memory a region is.
+    /// The interface of a region's memory.
     fi_hmem_iface {
         FI_HMEM_SYSTEM = 0;
         FI_HMEM_CUDA = 1;
@@ -233,7 +233,7 @@ constants! {
         FI_UINT128 = 15;
         FI_VOID = 256;
     }
-    /// What an atomic does.
+    /// An operation of an atomic.
     fi_op {
         FI_MIN = 0;
         FI_MAX = 1;
@@ -281,7 +281,7 @@ constants! {
         FI_OPT_RX_SIZE = 7;
         FI_OPT_FI_HMEM_P2P = 8;
     }
-    /// What the argument of `fi_tostr` is.
+    /// A type of the argument of `fi_tostr`.
     fi_type {
         FI_TYPE_INFO = 0;
         FI_TYPE_EP_TYPE = 1;

@@ -1,4 +1,4 @@
-//! Domains, and what lives in them beside endpoints: address vectors and memory regions. Source:
+//! Domains, and their objects other than endpoints: address vectors and memory regions. Source:
 //! `fi_domain(3)`, `fi_av(3)`, `fi_mr(3)`.
 //!
 //! Invariant: attributes are handed over with room behind them ([`super::Padded`]).
@@ -77,7 +77,7 @@ structs! {
 }
 
 tables! {
-    /// What an address vector can do.
+    /// The operations of an address vector.
     fi_ops_av in ops {
         insert(
             av: *mut fid_av, addr: *const c_void, count: usize, fi_addr: *mut fi_addr_t, flags: u64,
@@ -102,7 +102,7 @@ tables! {
             av: *mut fid_av, attr: *mut fi_av_set_attr, av_set: *mut *mut fid_av_set, context: *mut c_void,
         ) -> c_int;
     }
-    /// What a domain can do.
+    /// The operations of a domain.
     fi_ops_domain in ops {
         av_open(
             domain: *mut fid_domain, attr: *mut fi_av_attr, av: *mut *mut fid_av, context: *mut c_void,
@@ -137,7 +137,7 @@ tables! {
             context: *mut c_void,
         ) -> c_int;
     }
-    /// How a domain registers memory. The object is the domain.
+    /// The operations of a domain that register memory. The object is the domain.
     fi_ops_mr in ops {
         reg(
             fid: *mut fid, buf: *const c_void, len: usize, access: u64, offset: u64, requested_key: u64,
@@ -154,7 +154,7 @@ tables! {
 /// Registers `len` bytes from `buf`.
 ///
 /// # Safety
-/// The domain is open, the memory is there until the region is closed, `mr` is valid for a write.
+/// The domain is open, the memory stays mapped until the region is closed, `mr` is valid for a write.
 pub unsafe fn fi_mr_reg(
     domain: *mut fid_domain,
     buf: *const c_void,
@@ -177,8 +177,8 @@ pub unsafe fn fi_mr_reg(
 /// Registers memory with all its attributes.
 ///
 /// # Safety
-/// The domain is open, `attr` has room for appended fields, its memory is there until the region is closed,
-/// `mr` is valid for a write.
+/// The domain is open, `attr` has room for appended fields, its memory stays mapped until the region is
+/// closed, `mr` is valid for a write.
 pub unsafe fn fi_mr_regattr(
     domain: *mut fid_domain,
     attr: *const fi_mr_attr,
@@ -195,7 +195,7 @@ pub unsafe fn fi_mr_regattr(
 /// # Safety
 /// The region is open.
 pub unsafe fn fi_mr_desc(mr: *mut fid_mr) -> *mut c_void {
-    // SAFETY: the caller promises that the region is open, and so its object is there.
+    // SAFETY: the caller promises that the region is open, so its object is valid.
     unsafe { (*mr).mem_desc }
 }
 
@@ -204,7 +204,7 @@ pub unsafe fn fi_mr_desc(mr: *mut fid_mr) -> *mut c_void {
 /// # Safety
 /// The region is open.
 pub unsafe fn fi_mr_key(mr: *mut fid_mr) -> u64 {
-    // SAFETY: the caller promises that the region is open, and so its object is there.
+    // SAFETY: the caller promises that the region is open, so its object is valid.
     unsafe { (*mr).key }
 }
 
@@ -226,8 +226,8 @@ pub unsafe fn fi_mr_enable(mr: *mut fid_mr) -> c_int {
     unsafe { super::fi_control(mr.cast(), super::FI_ENABLE, std::ptr::null_mut()) }
 }
 
-/// Asks whether a domain executes an atomic, and how many elements at a time; the answer is `-FI_ENOSYS` from
-/// providers that cannot be asked.
+/// Asks whether a domain executes an atomic, and how many elements at a time; returns `-FI_ENOSYS` if the
+/// provider has no such query.
 ///
 /// # Safety
 /// The domain is open, `attr` has room for appended fields.
@@ -238,7 +238,7 @@ pub unsafe fn fi_query_atomic(
     attr: *mut fi_atomic_attr,
     flags: u64,
 ) -> c_int {
-    // SAFETY: the caller promises an open domain, so its table is there, as far as its size says.
+    // SAFETY: the caller promises an open domain, so its table is valid up to its size.
     unsafe {
         let table = (*domain).ops;
         if (*table).size <= offset_of!(fi_ops_domain, query_atomic) {

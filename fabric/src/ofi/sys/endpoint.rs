@@ -52,7 +52,7 @@ structs! {
 }
 
 tables! {
-    /// What an endpoint can do beside moving data.
+    /// The operations of an endpoint, other than transfers.
     fi_ops_ep in ops {
         cancel(fid: *mut fid, context: *mut c_void) -> isize;
         getopt(fid: *mut fid, level: c_int, optname: c_int, optval: *mut c_void, optlen: *mut usize) -> c_int;
@@ -68,7 +68,7 @@ tables! {
         rx_size_left(ep: *mut fid_ep) -> isize;
         tx_size_left(ep: *mut fid_ep) -> isize;
     }
-    /// How an endpoint is named and connected.
+    /// The operations that name and connect an endpoint.
     fi_ops_cm in cm {
         setname(fid: *mut fid, addr: *mut c_void, addrlen: usize) -> c_int;
         getname(fid: *mut fid, addr: *mut c_void, addrlen: *mut usize) -> c_int;
@@ -165,11 +165,12 @@ pub unsafe fn fi_enable(ep: *mut fid_ep) -> c_int {
     unsafe { fi_control(ep.cast(), FI_ENABLE, std::ptr::null_mut()) }
 }
 
-/// Writes the address of an endpoint to `addr`, and its length to `addrlen`, which says how much room there
-/// is; too little is `-FI_ETOOSMALL`.
+/// Writes the address of an endpoint to `addr`, and its length to `addrlen`, which is the size of the buffer
+/// before. Returns `-FI_ETOOSMALL` if the buffer is too small.
 ///
 /// # Safety
-/// The endpoint is enabled; the two are valid for writes of so much.
+/// The endpoint is enabled; `addrlen` is valid for reads and writes, and `addr` for writes of that many
+/// bytes.
 pub unsafe fn fi_getname(ep: *mut fid_ep, addr: *mut c_void, addrlen: *mut usize) -> c_int {
     // SAFETY: the caller promises an open endpoint, whose provider fills this table; it begins with its fid.
     unsafe { (*(*ep).cm).getname.unwrap_unchecked()(ep.cast(), addr, addrlen) }

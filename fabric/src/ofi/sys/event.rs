@@ -88,7 +88,7 @@ structs! {
 }
 
 tables! {
-    /// What a completion queue can do.
+    /// The operations of a completion queue.
     fi_ops_cq in ops {
         read(cq: *mut fid_cq, buf: *mut c_void, count: usize) -> isize => fi_cq_read;
         readfrom(
@@ -107,7 +107,7 @@ tables! {
             cq: *mut fid_cq, prov_errno: c_int, err_data: *const c_void, buf: *mut c_char, len: usize,
         ) -> *const c_char => fi_cq_strerror;
     }
-    /// What a counter can do.
+    /// The operations of a counter.
     fi_ops_cntr in ops {
         read(cntr: *mut fid_cntr) -> u64 => fi_cntr_read;
         readerr(cntr: *mut fid_cntr) -> u64 => fi_cntr_readerr;

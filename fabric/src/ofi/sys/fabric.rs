@@ -21,7 +21,7 @@ opaque! {
 }
 
 structs! {
-    /// What every object begins with.
+    /// The start of every object.
     fid {
         fclass: usize,
         context: *mut c_void,
@@ -44,7 +44,7 @@ structs! {
 }
 
 tables! {
-    /// What every object can do.
+    /// The operations of every object.
     fi_ops in ops {
         close(fid: *mut fid) -> c_int => fi_close;
         bind(fid: *mut fid, bfid: *mut fid, flags: u64) -> c_int => fi_bind;
@@ -57,7 +57,7 @@ tables! {
             fid: *mut fid, name: *const c_char, flags: u64, ops: *mut c_void, context: *mut c_void,
         ) -> c_int;
     }
-    /// What a fabric can do.
+    /// The operations of a fabric.
     fi_ops_fabric in ops {
         domain(
             fabric: *mut fid_fabric, info: *mut fi_info, dom: *mut *mut fid_domain, context: *mut c_void,

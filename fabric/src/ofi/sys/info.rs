@@ -1,7 +1,7 @@
-//! What a provider offers and an application asks for: `fi_info` and its attributes. Source: `fi_getinfo(3)`.
+//! Offers of a provider and hints of an application: `fi_info` and its attributes. Source: `fi_getinfo(3)`.
 //!
-//! Invariant: an `fi_info` and what it points to are allocated by the library, which may know more fields
-//! than stand here, and are freed by it.
+//! Invariant: the library allocates and frees an `fi_info` and the attributes that it points to. It may have
+//! more fields than are declared here.
 
 use super::layout::{opaque, structs};
 use super::{fid, fid_domain, fid_fabric};

@@ -1,8 +1,8 @@
 //! Macros that declare a structure, a table of functions or a constant, and list it for the comparison with
 //! C.
 //!
-//! Invariant: what is declared is listed, for both come from one text. Functions of a table are optional
-//! pointers, since a provider leaves some of them null; a call goes straight through the pointer.
+//! Invariant: every declared item is listed, because the same macro call makes both. Functions of a table are
+//! optional pointers, since a provider leaves some of them null; a call goes straight through the pointer.
 
 use super::{atomic, domain, endpoint, event, fabric, info, rma};
 
@@ -88,7 +88,7 @@ macro_rules! structs {
 }
 
 /// Declares tables of functions, the list `TABLES` of them, and the inline functions that call through them:
-/// `table in member { slot(object: type, ...) -> type => inline function; }`, where the table hangs in the
+/// `table in member { slot(object: type, ...) -> type => inline function; }`, where the table is in the
 /// object's member.
 macro_rules! tables {
     ($($(#[$note:meta])* $name:ident in $member:ident {
@@ -152,7 +152,7 @@ macro_rules! through_table {
         /// name.
         ///
         /// # Safety
-        /// The object is open, offers this function, and the arguments are as the manual page asks.
+        /// The object is open, offers this function, and the arguments are valid as the manual page requires.
         #[inline(always)]
         pub unsafe fn $call($first: $first_type $(, $rest: $type)*) -> $returns {
             // SAFETY: the caller promises an open object that offers the function, and with it the provider

@@ -8,9 +8,9 @@
 //! [`CONSTANTS`] come from the same text as the types and constants do; `tests/ofi_layout.rs` compares them
 //! with the installed headers.
 //!
-//! What newer libraries append is not here. So a structure that they read or fill is allocated by them
-//! ([`fi_info`]: `fi_dupinfo` of null) or handed over with room behind it ([`Padded`]), and a function of a
-//! table is there only if the table's `size` reaches so far (`fi_query_atomic` looks).
+//! Fields that newer libraries append are not declared here. So a structure that they read or fill is
+//! allocated by them ([`fi_info`]: `fi_dupinfo` of null) or handed over with room behind it ([`Padded`]), and
+//! a table has a function only if its `size` includes it (`fi_query_atomic` checks this).
 
 #![allow(non_camel_case_types, reason = "the names are those of the C headers")]
 #![allow(missing_docs, reason = "fields and constants are documented in libfabric's manual pages")]
@@ -66,5 +66,5 @@ impl<T: Zeroed> Padded<T> {
 /// Structures of libfabric for which all bits zero are a value.
 ///
 /// # Safety
-/// That is so for the type.
+/// All bits zero are a value of the type.
 pub unsafe trait Zeroed {}

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 const ALTERED: &str = "the bytes were altered on the way";
-/// The pattern of memory that nobody may write to.
+/// The pattern of memory that must not be written.
 const GUARD: u8 = 0xA5;
 
 /// The keys of both sides of a connection.
@@ -54,7 +54,7 @@ impl Connection {
         unsafe { receive(self.far.as_raw_fd(), &mut self.opener, &mut parts) }
     }
 
-    /// The record of some bytes, which are few.
+    /// The record of a few bytes.
     fn record(&mut self, bytes: &[u8]) -> Vec<u8> {
         assert_eq!(self.send([bytes, &[]]), Moved::Bytes(bytes.len()));
         let mut record = vec![0; bytes.len() + LENGTH_BYTES + TAG_BYTES];
@@ -62,7 +62,8 @@ impl Connection {
         record
     }
 
-    /// Sends raw bytes and receives them. Returns what was handed out, and why not all was.
+    /// Sends raw bytes and receives them. Returns the bytes that were handed out, and the error if some were
+    /// not.
     fn receive_raw(&mut self, bytes: &[u8]) -> (Vec<u8>, Option<String>) {
         self.near.write_all(bytes).unwrap();
         let mut room = vec![GUARD; 4 * RECORD_BYTES];
@@ -84,7 +85,7 @@ fn pattern(bytes: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(feature = "full") { 2000 } else { 50 }))]
 
-    /// The socket takes less than is offered, and the room is smaller than what has come.
+    /// The socket takes less than is offered, and the room is smaller than the bytes that have arrived.
     #[test]
     fn every_byte_arrives_once_and_in_order(
         bytes in 1..600_000_usize,
@@ -118,7 +119,7 @@ proptest! {
         prop_assert!(!connection.opener.unwrap().has_bytes());
     }
 
-    /// Whatever comes, it is refused or waited for.
+    /// Any bytes are refused, or the receiver waits for more.
     #[test]
     fn fuzz_records(bytes in proptest::collection::vec(any::<u8>(), 0..300), length in 0..0x4100_u16) {
         let mut connection = Connection::open();
@@ -195,7 +196,7 @@ fn an_altered_record_yields_nothing() {
             let mut connection = Connection::open();
             let mut record = connection.record(&[7; 40]);
             record[place] ^= 1 << bit;
-            // A record whose length grew gets what follows as its rest.
+            // A record whose length grew takes the bytes behind it as its rest.
             record.resize(RECORD_BYTES + record_bytes, 0);
             let (come, error) = connection.receive_raw(&record);
             assert!(come.is_empty() && error.is_some_and(|e| e.contains(ALTERED)), "byte {place}, bit {bit}");
@@ -222,7 +223,7 @@ fn records_come_once_all_and_in_order() {
             assert_eq!(error.is_some(), !is_good, "{what}, {place}");
         }
     }
-    // Neither does a side take back what it has sent itself.
+    // Nor does a side accept a record that it has sent itself.
     let mut connection = Connection::open();
     let [one, _] = ciphers();
     (connection.sealer, connection.opener) =

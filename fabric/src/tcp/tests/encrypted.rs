@@ -1,4 +1,4 @@
-//! Encrypted connections, and what a relay between two processes can do to them.
+//! Encrypted connections, and the attacks of a relay between two processes.
 
 use super::super::business_card::BusinessCard;
 use super::super::cipher::{Cipher, Exchange, MESSAGE_BYTES, TAG_BYTES};
@@ -99,7 +99,7 @@ fn a_relay_reads_what_is_in_clear_and_nothing_else() {
             assert_eq!(relay.has_seen(&bytes_of(words)), !encrypts, "{what}, encrypted: {encrypts}");
         }
         assert!(!relay.has_seen(&job.secret.to_bytes()));
-        // Both leave in peace.
+        // Both leave without an error.
         job.endpoints.clear();
         assert!(job.are_guards_untouched());
     }
@@ -150,7 +150,7 @@ fn what_a_relay_does_to_records_ends_in_an_error_that_names_the_peer() {
         let relayed = Relayed::open(true, change);
         relayed.add();
         assert_eq!(relayed.count(), 1, "{what}");
-        // The second one is attacked. What follows makes the dropped one missed.
+        // The second record is attacked. The later records reveal that it was dropped.
         relayed.start_add();
         let job = &relayed.job;
         for _ in 0..50 {
@@ -252,7 +252,7 @@ fn a_relay_cannot_switch_encryption_off_nor_change_the_exchange_of_keys() {
         assert_eq!(relayed.count(), 0, "{what}");
         assert!(relayed.job.is_untouched(), "{what}");
     }
-    // The answer to the exchange is the last message: who has sent it loses its connection.
+    // The reply to the key exchange is the last message: its sender loses the connection.
     let change: Change = Box::new(|from, number, mut message| {
         if (from, number) == (From::Called, 1) {
             message[1] ^= 1;
@@ -360,7 +360,7 @@ fn bytes_that_are_decrypted_and_not_executed_keep_the_process_awake() {
 proptest! {
     #![proptest_config(inputs(10_000, true))]
 
-    /// Frames of a member that has lost its senses, cut into records anywhere, and one bit changed or not.
+    /// Frames of a faulty member, cut into records at any places, with or without a changed bit.
     #[test]
     fn fuzz_encrypted_frames(
         bytes in frames(),

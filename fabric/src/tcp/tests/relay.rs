@@ -1,6 +1,6 @@
-//! A relay between two processes: it sees all that passes, and may change it.
+//! A relay between two processes: it sees all bytes that pass, and may change them.
 //!
-//! It cuts what passes into the messages of the handshake and records, as anybody can.
+//! It cuts the bytes that pass into the messages of the handshake and records. That takes no secret.
 
 use super::super::cipher::MESSAGE_BYTES;
 use super::super::handshake::{CHALLENGE_BYTES, HELLO_BYTES, PROOF_BYTES, WELCOME_BYTES};
@@ -26,7 +26,7 @@ struct Direction {
     from: From,
     source: TcpStream,
     target: TcpStream,
-    /// Bytes that are no whole message.
+    /// Bytes that are not a whole message.
     pending: Vec<u8>,
     count: usize,
     encrypts: bool,
@@ -79,7 +79,7 @@ impl Direction {
 /// A relay to one process. It ends when it is dropped.
 pub(super) struct Relay {
     pub(super) address: SocketAddr,
-    /// All that has come to it.
+    /// All bytes that it has received.
     pub(super) seen: Arc<Mutex<Vec<u8>>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -8,8 +8,8 @@ fn socket(job: &Job, from: usize, to: usize) -> Option<i32> {
     job.endpoints[from].domain.peers[to].socket()
 }
 
-/// Resets the connection of PE `from` to PE `to`, as a firewall does that has forgotten it. Bytes that PE
-/// `from` has not received are lost.
+/// Resets the connection of PE `from` to PE `to`, like a firewall that has forgotten it. Bytes that PE `from`
+/// has not received are lost.
 fn reset(job: &Job, from: usize, to: usize) {
     let socket = socket(job, from, to).expect("there is a connection");
     let nowhere = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
@@ -44,7 +44,7 @@ fn a_job_goes_on_after_a_reset_that_has_lost_nothing() {
         job.put(from, to, round as u64);
         job.put(to, from, round as u64 + 100);
         settle(&job);
-        // Which of both agreement records it first differs.
+        // Which of the two processes notices it first differs.
         let before = socket(&job, from, to);
         if round % 2 == 0 {
             reset(&job, from, to);
@@ -65,8 +65,8 @@ fn what_waits_for_the_connection_arrives_after_a_reset() {
     let job = Job::open(2);
     job.put(0, 1, 1);
     settle(&job);
-    // PE 1 has executed a put and not acknowledged it, and PE 0 starts others in the midst of which the
-    // connection is reset: all that it has sent has arrived.
+    // PE 1 has executed a put and not acknowledged it, and PE 0 starts others and the connection is reset in
+    // the middle of them. All bytes that it has sent have arrived.
     let words: Vec<u64> = (0..REGION_BYTES as u64 / 8).collect();
     assert_eq!(put(&job, 0, 1, &words[..100]), Status::Pending);
     let has_arrived = || job.memory[1][REGION_BYTES / 8 + 99] == 99;
@@ -85,7 +85,8 @@ fn what_waits_for_the_connection_arrives_after_a_reset() {
     assert!(job.are_guards_untouched());
 }
 
-/// The error of a connection is told once: the thread that polls sees an end then.
+/// The system reports the error of a connection once. The thread that polls then sees the end of the
+/// connection.
 #[test]
 fn a_send_may_be_the_first_to_notice_a_reset() {
     let job = Job::open(2);
@@ -145,7 +146,7 @@ fn a_process_that_is_gone_after_a_reset_is_lost() {
     );
 }
 
-/// A stranger knows no proof, and one who repeats a hello gets no further.
+/// A stranger knows no proof, and a recorded hello does not help it.
 #[test]
 fn a_stranger_cannot_resume_a_connection() {
     let job = Job::open(2);
