@@ -1,7 +1,7 @@
-//! The array itself: how it is made, where its elements lie, and how its discipline changes.
+//! The array itself: its creation, its layout, and the conversions between disciplines.
 //!
-//! Invariant: as in `distributed`. Whatever a conversion ends with, the array of the old discipline is gone
-//! on this PE: a PE that does not find agreement cannot reach the parts of those that do.
+//! Invariant: as in `distributed`. A conversion consumes the array of the old discipline on this PE, even if
+//! it fails: a PE that finds no agreement cannot access the parts of the PEs that do.
 
 use super::{Access, Atomic, Exclusive, Locked, ReadOnly};
 use crate::Pe;
@@ -17,14 +17,14 @@ use crate::team::space::Space;
 use crate::upc::{BlockSize, Layout, SharedArray};
 use crate::world::World;
 
-/// An array over all PEs of the job or of a team, its elements dealt out in blocks and named by one index;
-/// how they may be accessed is its discipline `A`. See [`World::distributed_array`].
+/// An array over all PEs of the job or of a team, with its elements distributed in blocks and named by one
+/// index. Its discipline `A` defines how they may be accessed. See [`World::distributed_array`].
 ///
-/// A conversion to another discipline is collective and takes the array by value. That nothing of this PE
-/// uses the array any more, the compiler has proved then: slices, guards, iterators and threads borrow it.
-/// For the other PEs it waits, as a barrier does; the words of a wait in vain name conversion, array and, as
-/// far as they are known, the PEs that have not come. Arrays are not cloned and not counted, so no
-/// forgotten copy holds a conversion up.
+/// A conversion to another discipline is collective and takes the array by value. The compiler has then
+/// proved that no code of this PE uses the array any more: slices, guards, iterators and threads borrow it.
+/// The conversion waits for the other PEs, as a barrier does. If this wait cannot end, the message names the
+/// conversion, the array and, as far as they are known, the PEs that have not arrived. Arrays are neither
+/// cloned nor reference-counted, so no forgotten copy delays a conversion.
 ///
 /// ```
 /// use pelago::distributed::BlockSize;
@@ -50,7 +50,7 @@ use crate::world::World;
 /// Ok(mine[0])
 /// # });
 /// ```
-/// nor does what another thread uses:
+/// nor does a borrow of another thread:
 /// ```compile_fail,E0505
 /// # use pelago::distributed::BlockSize;
 /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -62,7 +62,7 @@ use crate::world::World;
 /// })
 /// # });
 /// ```
-/// and what a discipline does not allow, its arrays do not have:
+/// and an array does not have the operations that its discipline does not allow:
 /// ```compile_fail,E0599
 /// # use pelago::distributed::BlockSize;
 /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -76,12 +76,12 @@ pub struct Array<'w, T: Element, A: Access> {
 }
 
 impl World {
-    /// Makes a distributed array of `len` elements, all zero, over all PEs; exclusive at first. Collective;
-    /// complete with a barrier.
+    /// Creates a distributed array of `len` elements, all zero, over all PEs. Its first discipline is
+    /// exclusive. Collective over all PEs; it ends with a barrier.
     ///
     /// # Errors
-    /// If a block has no elements, the heap has no room (every PE's part takes as much as PE 0's), or the PEs
-    /// do not ask for the same.
+    /// If a block has no elements, the heap has no space (every PE's part is as long as PE 0's), or the PEs
+    /// give different arguments.
     #[track_caller]
     pub fn distributed_array<T: Element>(
         &self,
@@ -93,8 +93,8 @@ impl World {
 }
 
 impl Space<'_> {
-    /// Makes a distributed array over the members of the team; as [`World::distributed_array`]. Its layout
-    /// names PEs by their rank.
+    /// Creates a distributed array over the members of the team, as [`World::distributed_array`] does over
+    /// all PEs. Its layout numbers PEs by their rank in the team.
     ///
     /// # Errors
     /// As [`World::distributed_array`].
@@ -108,7 +108,7 @@ impl Space<'_> {
     }
 }
 
-/// The array over these parts, or what is wrong, in its own name.
+/// The array over these parts, or their error, with the name of the distributed array's call.
 fn made<T: Element>(parts: Result<SharedArray<'_, T>>) -> Result<Array<'_, T, Exclusive>> {
     match parts {
         Ok(parts) => Ok(Array { parts, state: () }),
@@ -123,42 +123,44 @@ fn made<T: Element>(parts: Result<SharedArray<'_, T>>) -> Result<Array<'_, T, Ex
 }
 
 impl<'w, T: Element, A: Access> Array<'w, T, A> {
-    /// Elements in all.
+    /// The number of elements on all PEs together.
     #[expect(clippy::len_without_is_empty, reason = "the length of an array, which stays as it is")]
     pub fn len(&self) -> usize {
         self.layout().len()
     }
 
-    /// Where the elements lie.
+    /// The layout of the elements.
     pub fn layout(&self) -> &Layout {
         self.parts.layout()
     }
 
-    /// Elements that this PE has.
+    /// The number of elements that this PE owns.
     pub fn local_len(&self) -> usize {
         self.layout().count_on(self.my_rank())
     }
 
-    /// The indices of the elements that this PE has, ascending, as they stand in its part.
+    /// The indices of the elements that this PE owns, in ascending order, which is their order in its part.
     pub fn local_indices(&self) -> impl ExactSizeIterator<Item = usize> + use<T, A> {
         self.layout().affine(self.my_rank(), 0..self.len()).map(|(index, _)| index)
     }
 
-    /// This PE's number among those of the array.
+    /// This PE's rank among the PEs of the array.
     pub fn my_rank(&self) -> Pe {
         self.view().region().my_rank()
     }
 
-    /// Gives every PE its own part for itself. Collective: completes all accesses and is a barrier.
+    /// Converts to the exclusive discipline: every PE has exclusive access to its own part. Collective: it
+    /// completes all accesses and is a barrier.
     ///
     /// # Errors
-    /// If the PEs do not all convert this array to this discipline; this PE has then dropped it.
+    /// If not all PEs convert this array to this discipline. This PE has then dropped the array.
     #[track_caller]
     pub fn into_exclusive(self) -> Result<Array<'w, T, Exclusive>> {
         self.convert()
     }
 
-    /// Lets nobody write any more. Collective: completes all accesses and is a barrier.
+    /// Converts to the read-only discipline: no PE writes. Collective: it completes all accesses and is a
+    /// barrier.
     ///
     /// # Errors
     /// As [`into_exclusive`](Self::into_exclusive).
@@ -167,7 +169,8 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
         self.convert()
     }
 
-    /// Makes every access an atomic. Collective: completes all accesses and is a barrier.
+    /// Converts to the atomic discipline: every access is an atomic. Collective: it completes all accesses
+    /// and is a barrier.
     ///
     /// # Errors
     /// As [`into_exclusive`](Self::into_exclusive).
@@ -179,20 +182,21 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
         self.convert()
     }
 
-    /// Gives each PE's part a lock, which takes 24 bytes of each PE's heap (128 with what a block of the heap
-    /// costs) until the next conversion. Collective: completes all accesses and is a barrier.
+    /// Converts to the locked discipline: each PE's part has a lock. The lock takes 24 bytes of each PE's
+    /// heap (128 with the overhead of a heap block) until the next conversion. Collective: it completes all
+    /// accesses and is a barrier.
     ///
     /// # Errors
-    /// As [`into_exclusive`](Self::into_exclusive), and if the heap has no room for the locks.
+    /// As [`into_exclusive`](Self::into_exclusive), and if the heap has no space for the locks.
     #[track_caller]
     pub fn into_locked(self) -> Result<Array<'w, T, Locked>> {
         self.convert()
     }
 
-    /// Gives the memory back at once. Collective, begins with a barrier.
+    /// Frees the memory at once. Collective; it begins with a barrier.
     ///
     /// # Errors
-    /// If the PEs do not all free this array; it is then reclaimed like a dropped one.
+    /// If not all PEs free this array. It is then reclaimed like a dropped array.
     pub fn free(self) -> Result<()> {
         drop(self.state);
         self.parts.free()
@@ -214,7 +218,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
         self.parts.parts()
     }
 
-    /// The PE that has an element, and where in its part.
+    /// The PE that owns an element, and the element's position in that PE's part.
     #[inline]
     pub(super) fn locate(&self, operation: &'static str, index: usize) -> Result<(Pe, usize)> {
         match index < self.len() {
@@ -223,7 +227,7 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
         }
     }
 
-    /// Refuses a range that exceeds the array.
+    /// Returns an error for a range that exceeds the array.
     pub(super) fn check_range(&self, operation: &'static str, index: usize, count: usize) -> Result<()> {
         match self.layout().has(index, count) {
             true => Ok(()),
@@ -231,7 +235,8 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
         }
     }
 
-    /// Refuses a list that names an element that does not exist, or has another length than its values.
+    /// Returns an error for a list that names an element that does not exist, or whose length differs from
+    /// the number of values.
     pub(super) fn check_list(&self, operation: &'static str, indices: &[usize], values: usize) -> Result<()> {
         if indices.len() != values {
             let (me, indices) = (self.view().world().my_pe(), indices.len());

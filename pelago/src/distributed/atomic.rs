@@ -1,8 +1,8 @@
 //! The atomic discipline: every access is an atomic operation on one element.
 //!
-//! Invariant: all accesses, those to the own part as well, go to the executor of atomics that the job has for
-//! the type, so they take effect one after the other. Over the net a batch is one message an element, all
-//! under way at once: elements that were packed would not go to that executor.
+//! Invariant: the job's executor of atomics for the type executes all accesses, including those to the own
+//! part, so they take effect one after the other. Over the network a batch is one message for each element,
+//! all outstanding at the same time: packed elements would bypass that executor.
 
 use super::iter::{Iter, block_len};
 use super::{Array, Atomic, reduction};
@@ -12,8 +12,8 @@ use crate::base::error::Result;
 use crate::coll::reduction::{ReduceOp, Reducible};
 use pelago_fabric::AtomicOp;
 
-/// Single elements. Over the net those that answer something take a round trip; the others do not wait, and
-/// are complete after a [`quiet`](crate::World::quiet), a barrier or a conversion.
+/// Operations on single elements. Over the network, operations that return a value take a round trip; the
+/// others do not wait, and are complete after a [`quiet`](crate::World::quiet), a barrier or a conversion.
 impl<T: AtomicElement> Array<'_, T, Atomic> {
     /// Reads an element.
     ///
@@ -35,7 +35,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         self.view().atomic_set(owner, local, value)
     }
 
-    /// Sets an element and answers its old value.
+    /// Sets an element and returns its old value.
     ///
     /// # Errors
     /// If there is no such element.
@@ -45,8 +45,8 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         self.view().swap(owner, local, value)
     }
 
-    /// Sets an element to `new` if it is `expected`, and answers its old value: the swap has happened if that
-    /// is `expected`. Floats are compared by their bits.
+    /// Sets an element to `new` if it is `expected`, and returns its old value: the element was changed if
+    /// the old value is `expected`. Floats are compared by their bits.
     ///
     /// # Errors
     /// If there is no such element.
@@ -59,13 +59,13 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     /// Executes any operation that takes one operand.
     ///
     /// # Errors
-    /// If there is no such element, or no such operation on this type.
+    /// If there is no such element, or the type does not have this operation.
     pub fn amo(&self, index: usize, op: AtomicOp, operand: T) -> Result<()> {
         let (owner, local) = self.locate("amo", index)?;
         self.view().amo(owner, local, op, operand)
     }
 
-    /// As [`amo`](Self::amo); answers the old value.
+    /// Executes an operation as [`amo`](Self::amo) does, and returns the old value.
     ///
     /// # Errors
     /// As [`amo`](Self::amo).
@@ -76,7 +76,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
 }
 
 impl<T: AtomicInteger> Array<'_, T, Atomic> {
-    /// Adds to an element, wrapping around, and answers its old value.
+    /// Adds to an element, wrapping around, and returns its old value.
     ///
     /// # Errors
     /// If there is no such element.
@@ -86,8 +86,8 @@ impl<T: AtomicInteger> Array<'_, T, Atomic> {
         self.view().fetch_add(owner, local, value)
     }
 
-    /// Adds values to the elements of a list, wrapping around; complete as [`amo_all`](Self::amo_all). Floats
-    /// are added to by that one.
+    /// Adds values to the elements of a list, wrapping around. It completes as [`amo_all`](Self::amo_all)
+    /// does. To add to floats, use [`amo_all`](Self::amo_all).
     ///
     /// ```
     /// # use pelago::distributed::BlockSize;
@@ -100,14 +100,15 @@ impl<T: AtomicInteger> Array<'_, T, Atomic> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such element, or the lengths differ; nothing happens then.
+    /// If there is no such element, or the lengths differ; no element is changed then.
     pub fn add(&self, indices: &[usize], values: &[T]) -> Result<()> {
         self.each("add", indices, values, |owner, local, value| self.view().add(owner, local, value))
     }
 }
 
-/// Lists of elements, which may name one several times. Over the net they are one message an element, and
-/// as many are under way at once as the fabric takes; those that answer something wait for all at the end.
+/// Operations on lists of elements. A list may name an element several times. Over the network there is one
+/// message for each element, and as many are outstanding as the fabric accepts; operations that return values
+/// wait for all of them at the end.
 impl<T: AtomicElement> Array<'_, T, Atomic> {
     /// Reads the elements of a list.
     ///
@@ -119,19 +120,19 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         Ok(values)
     }
 
-    /// As [`get`](Self::get), into a slice.
+    /// Reads the elements of a list, as [`get`](Self::get) does, into a slice.
     ///
     /// # Errors
-    /// As [`get`](Self::get), and if the slice has another length than the list.
+    /// As [`get`](Self::get), and if the lengths of the slice and the list differ.
     pub fn get_into(&self, indices: &[usize], target: &mut [T]) -> Result<()> {
         self.list("get_into", indices, target)
     }
 
-    /// Sets the elements of a list; complete as [`amo_all`](Self::amo_all). Of values for one element it is
-    /// unspecified which stays.
+    /// Sets the elements of a list. It completes as [`amo_all`](Self::amo_all) does. If the list names an
+    /// element several times, it is unspecified which value remains.
     ///
     /// # Errors
-    /// If there is no such element, or the lengths differ; nothing happens then.
+    /// If there is no such element, or the lengths differ; no element is changed then.
     pub fn put(&self, indices: &[usize], values: &[T]) -> Result<()> {
         self.each("put", indices, values, |owner, local, value| self.view().atomic_set(owner, local, value))
     }
@@ -150,15 +151,16 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such element, the lengths differ, or there is no such operation on this type; nothing
-    /// happens then.
+    /// If there is no such element, the lengths differ, or the type does not have this operation; no element
+    /// is changed then.
     pub fn amo_all(&self, op: AtomicOp, indices: &[usize], operands: &[T]) -> Result<()> {
         self.view().check_op("amo_all", op, false)?;
         let view = self.view();
         self.each("amo_all", indices, operands, |owner, local, operand| view.amo(owner, local, op, operand))
     }
 
-    /// As [`amo_all`](Self::amo_all); answers the old values.
+    /// Executes an operation as [`amo_all`](Self::amo_all) does, waits for it, and returns the old values in
+    /// the order of the list.
     ///
     /// # Errors
     /// As [`amo_all`](Self::amo_all).
@@ -176,7 +178,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         self.load_all(indices.iter().map(|&index| self.layout().locate(index)), target)
     }
 
-    /// Reads the elements at these places of the parts.
+    /// Reads the elements at these positions of the parts.
     fn load_all(&self, places: impl Iterator<Item = (Pe, usize)>, target: &mut [T]) -> Result<()> {
         let view = self.view();
         if !view.are_all_mapped() {
@@ -188,7 +190,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         })
     }
 
-    /// Executes a fetching operation at these places of the parts, all at once.
+    /// Executes a fetching operation at these positions of the parts, all at once.
     fn fetch(
         &self,
         op: AtomicOp,
@@ -202,7 +204,8 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         })
     }
 
-    /// Calls for each element of a list, with the PE that has it, its place there, and its value.
+    /// Calls `work` for each element of a list, with its owner, its position in the owner's part, and its
+    /// value.
     #[inline]
     fn each(
         &self,
@@ -219,12 +222,12 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     }
 }
 
-/// Whole parts, and the whole array.
+/// Operations on whole parts, and on the whole array.
 impl<T: AtomicElement> Array<'_, T, Atomic> {
-    /// The elements of this PE with their indices, ascending, read in blocks of 16 KiB.
+    /// The elements of this PE with their indices, in ascending order, read in blocks of 16 KiB.
     ///
     /// # Panics
-    /// While it goes on, if the job fails.
+    /// If the job fails during the iteration.
     #[track_caller]
     pub fn local_iter(&self) -> impl Iterator<Item = (usize, T)> {
         let (me, len) = (self.my_rank(), self.local_len());
@@ -234,7 +237,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         self.local_indices().zip(values)
     }
 
-    /// Sets all elements of this PE; complete as [`amo_all`](Self::amo_all).
+    /// Sets all elements of this PE. It completes as [`amo_all`](Self::amo_all) does.
     ///
     /// # Errors
     /// If the job has failed.
@@ -244,19 +247,19 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     }
 
     /// All elements of all PEs, in the order of their indices, each read once. They come in blocks of 16 KiB,
-    /// whose elements are read at once; what others write meanwhile may be among them or not.
+    /// whose elements are read concurrently. Values that other PEs write meanwhile may or may not be seen.
     ///
     /// # Panics
-    /// While it goes on, if the job fails.
+    /// If the job fails during the iteration.
     #[track_caller]
     pub fn iter(&self) -> Iter<'_, T> {
         self.iter_by(block_len::<T>())
     }
 
-    /// As [`iter`](Self::iter), in blocks of so many elements.
+    /// Iterates as [`iter`](Self::iter) does, in blocks of `block_len` elements.
     ///
     /// # Panics
-    /// If a block has no elements; while it goes on, if the job fails.
+    /// If `block_len` is 0, or if the job fails during the iteration.
     #[track_caller]
     pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
         Iter::new(self.len(), block_len, move |range, block| {
@@ -264,12 +267,12 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
         })
     }
 
-    /// Combines all elements of all PEs, as an [`Exclusive`](super::Exclusive) array does. It
-    /// begins with a barrier, so that what any PE has done before its call counts; what one does after it
-    /// may count or not.
+    /// Combines all elements of all PEs, as an [`Exclusive`](super::Exclusive) array does. It begins with a
+    /// barrier, so that the result includes all changes that PEs have made before their calls. It may or may
+    /// not include later changes.
     ///
     /// # Errors
-    /// If the operation is not defined for the type, or the PEs do not make the same call.
+    /// If the operation is not defined for the type, or the PEs make different calls.
     #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where

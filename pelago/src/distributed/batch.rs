@@ -1,7 +1,7 @@
-//! Batches: lists of indices of a distributed array, grouped by the PEs that have the elements.
+//! Batches: lists of indices of a distributed array, grouped by the PEs that own the elements.
 //!
-//! Invariant: within a group the elements stand in the order of the list. A group is moved by one indexed
-//! transfer, which packs what it can into messages (`vis`).
+//! Invariant: within a group the elements have the order of the list. A group is moved by one indexed
+//! transfer, which packs elements into messages if possible (`vis`).
 
 use super::{Access, Array};
 use crate::Pe;
@@ -11,11 +11,11 @@ use std::ops::Range;
 
 /// A list of indices, grouped by owner.
 pub(super) struct Batch {
-    /// Where each PE's group begins, and where the last one ends.
+    /// The start of each PE's group, and the end of the last group.
     starts: Vec<usize>,
-    /// The places of the elements in their owners' parts.
+    /// The positions of the elements in their owners' parts.
     locals: Vec<usize>,
-    /// Where each of them stands in the list.
+    /// The position of each element in the list.
     numbers: Vec<usize>,
 }
 
@@ -35,18 +35,18 @@ impl Batch {
         Batch { starts, locals, numbers }
     }
 
-    /// The PEs that have some of the elements, and their groups.
+    /// The PEs that own some of the elements, and their groups.
     pub(super) fn groups(&self) -> impl Iterator<Item = (Pe, Range<usize>)> {
         let groups = self.starts.windows(2).map(|bounds| bounds[0]..bounds[1]);
         groups.enumerate().filter(|(_, group)| !group.is_empty())
     }
 
-    /// The places of a group in its owner's part.
+    /// The positions of a group's elements in its owner's part.
     pub(super) fn locals(&self, group: Range<usize>) -> &[usize] {
         &self.locals[group]
     }
 
-    /// Where the elements of a group stand in the list.
+    /// The positions of a group's elements in the list.
     pub(super) fn numbers(&self, group: Range<usize>) -> &[usize] {
         &self.numbers[group]
     }
@@ -63,7 +63,7 @@ impl Batch {
 }
 
 impl<T: Element, A: Access> Array<'_, T, A> {
-    /// Copies what a PE has of a range to where it belongs in `target`, which holds the range.
+    /// Copies a PE's elements of a range to their positions in `target`, which holds the range.
     pub(super) fn spread(&self, pe: Pe, range: Range<usize>, packed: &[T], target: &mut [T]) {
         let (start, mut runs) = (range.start, self.layout().affine(pe, range));
         let mut packed = packed;
@@ -75,7 +75,7 @@ impl<T: Element, A: Access> Array<'_, T, A> {
     }
 }
 
-/// So many elements of zero bytes.
+/// `count` elements of zero bytes.
 pub(super) fn zeros<T: Element>(count: usize) -> Vec<T> {
     // SAFETY: every bit pattern of an element's size is a valid value, as the type has promised.
     vec![unsafe { std::mem::zeroed() }; count]

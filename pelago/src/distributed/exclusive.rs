@@ -1,7 +1,7 @@
-//! The exclusive discipline: each PE has its own part for itself.
+//! The exclusive discipline: each PE has exclusive access to its own part.
 //!
-//! Invariant: an exclusive array has no operation that leaves its PE, and every PE that relies on this part
-//! being its own has found agreement that all arrays are exclusive.
+//! Invariant: an exclusive array has no remote operation, and every PE that relies on exclusive access to its
+//! part has found agreement that the array is exclusive on all PEs.
 
 use super::reduction;
 use super::{Array, Exclusive, part};
@@ -10,14 +10,14 @@ use crate::base::error::Result;
 use crate::coll::reduction::{ReduceOp, Reducible};
 
 impl<T: Element> Array<'_, T, Exclusive> {
-    /// This PE's part.
+    /// This PE's part, as a slice.
     pub fn local(&self) -> &[T] {
-        // SAFETY: all PEs have agreed that the array is exclusive, so no other one accesses this part; who
-        // would write to it on this PE borrows the array mutably.
+        // SAFETY: all PEs have agreed that the array is exclusive, so no other PE accesses this part; code of
+        // this PE that writes to it borrows the array mutably.
         unsafe { part::shared(&self.parts) }
     }
 
-    /// This PE's part, to write.
+    /// This PE's part, as a mutable slice.
     ///
     /// ```
     /// # use pelago::distributed::BlockSize;
@@ -28,17 +28,17 @@ impl<T: Element> Array<'_, T, Exclusive> {
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     pub fn local_mut(&mut self) -> &mut [T] {
-        // SAFETY: all PEs have agreed that the array is exclusive, so no other one accesses this part; on
-        // this PE the array is borrowed mutably.
+        // SAFETY: all PEs have agreed that the array is exclusive, so no other PE accesses this part; on this
+        // PE the array is borrowed mutably.
         unsafe { part::exclusive(&self.parts) }
     }
 
-    /// The elements of this PE with their indices, ascending.
+    /// The elements of this PE with their indices, in ascending order.
     pub fn local_iter(&self) -> impl ExactSizeIterator<Item = (usize, &T)> {
         self.local_indices().zip(self.local())
     }
 
-    /// As [`local_iter`](Self::local_iter), to write.
+    /// Iterates as [`local_iter`](Self::local_iter) does, with mutable references.
     pub fn local_iter_mut(&mut self) -> impl ExactSizeIterator<Item = (usize, &mut T)> {
         self.local_indices().zip(self.local_mut())
     }
@@ -48,16 +48,17 @@ impl<T: Element> Array<'_, T, Exclusive> {
         self.local_mut().fill(value);
     }
 
-    /// Changes all elements of this PE, each to what `new` makes of its index and value.
+    /// Replaces each element of this PE with the result of `new` for its index and value.
     pub fn map_in_place(&mut self, mut new: impl FnMut(usize, T) -> T) {
         self.local_iter_mut().for_each(|(index, value)| *value = new(index, *value));
     }
 
-    /// Combines all elements of all PEs; every PE has the same result, bit by bit. `None` if there are none.
-    /// Collective: all PEs name the same operation. It sends each PE one word or two of every other one.
+    /// Combines all elements of all PEs; every PE gets the same result, bit for bit. `None` if there are no
+    /// elements. Collective: all PEs give the same operation. Each PE receives one or two words from every
+    /// other PE.
     ///
     /// # Errors
-    /// If the operation is not defined for the type, or the PEs do not make the same call.
+    /// If the operation is not defined for the type, or the PEs make different calls.
     #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where

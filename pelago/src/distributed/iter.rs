@@ -1,6 +1,7 @@
-//! Iterators over all elements of a distributed array, which come in blocks.
+//! Iterators over all elements of a distributed array, which are fetched in blocks.
 //!
-//! Invariant: nothing is fetched element by element; how a block is fetched, the discipline says.
+//! Invariant: elements are fetched in blocks only, never one by one; the discipline defines how a block is
+//! fetched.
 
 use crate::base::element::Element;
 use crate::base::error::Result;
@@ -8,29 +9,29 @@ use std::ops::Range;
 
 use super::batch::zeros;
 
-/// Bytes of a block, unless the caller says otherwise.
+/// The default size of a block, in bytes.
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// Elements of such a block.
+/// The number of elements of a block of the default size.
 pub(super) fn block_len<T>() -> usize {
     (BLOCK_BYTES / size_of::<T>().max(1)).max(1)
 }
 
-/// What fetches the elements of a range.
+/// A function that fetches the elements of a range.
 type Fetch<'a, T> = Box<dyn FnMut(Range<usize>, &mut [T]) -> Result<()> + 'a>;
 
 /// The elements of a distributed array, in the order of their indices.
 pub struct Iter<'a, T: Element> {
     len: usize,
     block_len: usize,
-    /// The elements of this range are in the block, those before it were given.
+    /// The elements of this range are in the block; those before it were returned.
     here: Range<usize>,
     block: Vec<T>,
     fetch: Fetch<'a, T>,
 }
 
 impl<'a, T: Element> Iter<'a, T> {
-    /// Of an array of `len` elements, that come in blocks of `block_len`.
+    /// The iterator of an array of `len` elements, fetched in blocks of `block_len`.
     pub(super) fn new(
         len: usize,
         block_len: usize,
@@ -40,7 +41,7 @@ impl<'a, T: Element> Iter<'a, T> {
         Iter { len, block_len, here: 0..0, block: Vec::new(), fetch: Box::new(fetch) }
     }
 
-    /// Fetches the next block; whether there is one.
+    /// Fetches the next block; returns whether there is one.
     #[cold]
     fn refill(&mut self) -> bool {
         let start = self.here.end;

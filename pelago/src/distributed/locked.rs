@@ -1,8 +1,9 @@
 //! The locked discipline: each PE's part has a lock for readers and writers, which every access takes.
 //!
-//! Invariant: a slice of the own part exists in a guard only, which holds the part's lock, and whatever moves
-//! elements of any part holds that part's lock meanwhile and is complete before it lets it go. No call holds
-//! two parts, and none can be made while a guard is alive, which borrows the array mutably.
+//! Invariant: a slice of the own part exists only in a guard, which holds the part's lock. Every operation
+//! that moves elements of a part holds that part's lock meanwhile and is complete before it releases the
+//! lock. No call holds the locks of two parts, and no call is possible while a guard is alive, because the
+//! guard borrows the array mutably.
 
 use super::batch::{Batch, zeros};
 use super::iter::{Iter, block_len};
@@ -19,7 +20,8 @@ use std::ops::{Add, Deref, DerefMut, Range};
 
 /// This PE's part.
 impl<T: Element> Array<'_, T, Locked> {
-    /// Waits until no PE writes to this PE's part, and lends it to read; others may read it meanwhile.
+    /// Waits until no PE writes to this PE's part, and returns a guard to read it. Other PEs may read it
+    /// meanwhile.
     ///
     /// ```
     /// # use pelago::distributed::BlockSize;
@@ -32,8 +34,8 @@ impl<T: Element> Array<'_, T, Locked> {
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     ///
-    /// While a guard is alive, the array is of no other use to this PE; so PEs that hold their own parts
-    /// cannot wait for each other's:
+    /// While a guard is alive, this PE cannot use the array otherwise. So PEs that hold their own parts
+    /// cannot wait for each other's parts:
     /// ```compile_fail,E0502
     /// # use pelago::distributed::BlockSize;
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -51,8 +53,8 @@ impl<T: Element> Array<'_, T, Locked> {
         Ok(ReadGuard { locks: &this.state, parts: &this.parts })
     }
 
-    /// Waits until no PE uses this PE's part, and lends it to write. A guard that is forgotten holds the part
-    /// until the next call on the array, a conversion or its drop.
+    /// Waits until no PE accesses this PE's part, and returns a guard to write it. A guard that is forgotten
+    /// holds the part until the next call on the array, until a conversion, or until the array is dropped.
     ///
     /// # Errors
     /// If the job has failed.
@@ -62,7 +64,7 @@ impl<T: Element> Array<'_, T, Locked> {
         Ok(WriteGuard { locks: &this.state, parts: &this.parts })
     }
 
-    /// Sets all elements of this PE, holding its part.
+    /// Sets all elements of this PE, under the lock of its part.
     ///
     /// # Errors
     /// If the job has failed.
@@ -71,7 +73,8 @@ impl<T: Element> Array<'_, T, Locked> {
         Ok(())
     }
 
-    /// Changes all elements of this PE, each to what `new` makes of its index and value, holding its part.
+    /// Replaces each element of this PE with the result of `new` for its index and value, under the lock of
+    /// its part.
     ///
     /// # Errors
     /// If the job has failed.
@@ -81,8 +84,8 @@ impl<T: Element> Array<'_, T, Locked> {
     }
 }
 
-/// Elements of any part. To take a part over the net costs a reader four round trips, a writer four and those
-/// that it waits; lists take each part once, one after the other.
+/// Operations on elements of any part. To lock a part over the network costs four round trips, and a writer
+/// may wait for readers in addition. A list locks each part once, one after the other.
 impl<T: Element> Array<'_, T, Locked> {
     /// Reads an element.
     ///
@@ -93,7 +96,7 @@ impl<T: Element> Array<'_, T, Locked> {
         self.state.with("load", (Mode::Read, owner), || self.view().g(owner, local))
     }
 
-    /// Writes an element; complete at return.
+    /// Writes an element; the write is complete at return.
     ///
     /// # Errors
     /// If there is no such element.
@@ -102,8 +105,9 @@ impl<T: Element> Array<'_, T, Locked> {
         self.state.with("store", (Mode::Write, owner), || self.view().p(owner, local, value))
     }
 
-    /// Reads the elements of a list, which may name one several times: what one PE has of them at one time,
-    /// each PE's at another. One indexed get from each PE that has some.
+    /// Reads the elements of a list, which may name an element several times. The elements of one PE are read
+    /// under one lock; those of different PEs are read at different times. It makes one indexed get from each
+    /// PE that owns some of them.
     ///
     /// # Errors
     /// If there is no such element; nothing is read then.
@@ -113,16 +117,17 @@ impl<T: Element> Array<'_, T, Locked> {
         Ok(values)
     }
 
-    /// As [`get`](Self::get), into a slice.
+    /// Reads the elements of a list, as [`get`](Self::get) does, into a slice.
     ///
     /// # Errors
-    /// As [`get`](Self::get), and if the slice has another length than the list.
+    /// As [`get`](Self::get), and if the lengths of the slice and the list differ.
     pub fn get_into(&self, indices: &[usize], target: &mut [T]) -> Result<()> {
         self.list("get_into", indices, target)
     }
 
-    /// Writes the elements of a list; complete at return. Of values for one element it is unspecified which
-    /// stays. One indexed put to each PE that has some.
+    /// Writes the elements of a list; the writes are complete at return. If the list names an element several
+    /// times, it is unspecified which value remains. It makes one indexed put to each PE that owns some of
+    /// them.
     ///
     /// # Errors
     /// If there is no such element, or the lengths differ; nothing is written then.
@@ -138,22 +143,23 @@ impl<T: Element> Array<'_, T, Locked> {
         })
     }
 
-    /// Changes the elements of a list, each to what `new` makes of it and of its operand; complete at return.
-    /// What stands in the list several times is changed by one operand after the other, in their order. An
-    /// indexed get from each PE that has some, and an indexed put.
+    /// Replaces each element of a list with the result of `new` for the element and its operand; the changes
+    /// are complete at return. If the list names an element several times, its operands are applied one after
+    /// the other, in their order. It makes one indexed get and one indexed put for each PE that owns some of
+    /// the elements.
     ///
     /// # Errors
     /// If there is no such element, or the lengths differ; nothing is changed then.
     ///
     /// # Panics
-    /// If `new` panics, or calls what waits for other PEs; that is the failure of the job.
+    /// If `new` panics, or makes a call that waits for other PEs. The job then fails.
     #[track_caller]
     pub fn update(&self, indices: &[usize], operands: &[T], new: impl FnMut(T, T) -> T) -> Result<()> {
         self.update_as("update", indices, operands, new)
     }
 
-    /// Adds values to the elements of a list, as [`update`](Self::update); integers must not overflow where
-    /// the program checks that.
+    /// Adds values to the elements of a list, as [`update`](Self::update) does. Integer overflow panics if
+    /// the program is built with overflow checks.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -203,23 +209,24 @@ impl<T: Element> Array<'_, T, Locked> {
     }
 }
 
-/// The whole array.
+/// Operations on the whole array.
 impl<T: Element> Array<'_, T, Locked> {
-    /// All elements of all PEs, in the order of their indices. They come in blocks of 16 KiB: what one PE has
-    /// of a block at one time, each PE's at another.
+    /// All elements of all PEs, in the order of their indices. They are read in blocks of 16 KiB. The
+    /// elements of a block on one PE are read under one lock; those of different PEs are read at different
+    /// times.
     ///
     /// # Panics
-    /// While it goes on, if the job fails.
+    /// If the job fails during the iteration.
     #[track_caller]
     pub fn iter(&self) -> Iter<'_, T> {
         self.iter_by(block_len::<T>())
     }
 
-    /// As [`iter`](Self::iter), in blocks of so many elements: each takes the part of each PE that has some
-    /// of it once.
+    /// Iterates as [`iter`](Self::iter) does, in blocks of `block_len` elements. For each block it locks the
+    /// part of each PE that owns some of the block once.
     ///
     /// # Panics
-    /// If a block has no elements; while it goes on, if the job fails.
+    /// If `block_len` is 0, or if the job fails during the iteration.
     #[track_caller]
     pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
         Iter::new(self.len(), block_len, move |range, block| {
@@ -235,12 +242,12 @@ impl<T: Element> Array<'_, T, Locked> {
         })
     }
 
-    /// Combines all elements of all PEs, as an [`Exclusive`](super::Exclusive) array does. It
-    /// begins with a barrier, so that what any PE has done before its call counts; what one does after it
-    /// may count or not.
+    /// Combines all elements of all PEs, as an [`Exclusive`](super::Exclusive) array does. It begins with a
+    /// barrier, so that the result includes all changes that PEs have made before their calls. It may or may
+    /// not include later changes.
     ///
     /// # Errors
-    /// If the operation is not defined for the type, or the PEs do not make the same call.
+    /// If the operation is not defined for the type, or the PEs make different calls.
     #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where
@@ -252,7 +259,7 @@ impl<T: Element> Array<'_, T, Locked> {
         reduction::reduce(&self.parts, op, &values)
     }
 
-    /// A copy of some of a PE's part.
+    /// A copy of a range of a PE's part.
     fn part_of(&self, operation: &'static str, pe: Pe, local: Range<usize>) -> Result<Vec<T>> {
         let mut values = zeros(local.len());
         self.state.with(operation, (Mode::Read, pe), || self.view().get(pe, local.start, &mut values))?;
@@ -260,12 +267,12 @@ impl<T: Element> Array<'_, T, Locked> {
     }
 }
 
-/// The places that a group changes, each once and ascending, and the changes: the number of the place, and
-/// the operand.
+/// The positions that a group changes, each once and in ascending order, and the changes: the number of the
+/// position, and the operand.
 fn changes<T: Copy>(batch: &Batch, group: Range<usize>, operands: &[T]) -> (Vec<usize>, Vec<(usize, T)>) {
     let numbers = batch.numbers(group.clone()).iter().map(|&number| operands[number]);
     let mut changes: Vec<(usize, T)> = batch.locals(group).iter().copied().zip(numbers).collect();
-    // Stable: operands of one element stay in their order.
+    // The sort is stable: operands of one element keep their order.
     changes.sort_by_key(|&(local, _)| local);
     let mut places: Vec<usize> = Vec::with_capacity(changes.len());
     for (local, _) in &mut changes {
@@ -277,14 +284,14 @@ fn changes<T: Copy>(batch: &Batch, group: Range<usize>, operands: &[T]) -> (Vec<
     (places, changes)
 }
 
-/// This PE's part, to read: see [`Array::read_guard`](Array::<T, Locked>::read_guard).
+/// A guard to read this PE's part: see [`Array::read_guard`](Array::<T, Locked>::read_guard).
 #[must_use = "the part is let go when the guard is dropped"]
 pub struct ReadGuard<'a, T: Element> {
     locks: &'a PartLocks<'a>,
     parts: &'a SharedArray<'a, T>,
 }
 
-/// This PE's part, to write: see [`Array::write_guard`](Array::<T, Locked>::write_guard).
+/// A guard to write this PE's part: see [`Array::write_guard`](Array::<T, Locked>::write_guard).
 #[must_use = "the part is let go when the guard is dropped"]
 pub struct WriteGuard<'a, T: Element> {
     locks: &'a PartLocks<'a>,
@@ -292,20 +299,20 @@ pub struct WriteGuard<'a, T: Element> {
 }
 
 impl<T: Element> ReadGuard<'_, T> {
-    /// The elements of this PE with their indices, ascending.
+    /// The elements of this PE with their indices, in ascending order.
     pub fn local_iter(&self) -> impl ExactSizeIterator<Item = (usize, &T)> {
         local_indices(self.parts).zip(self.iter())
     }
 }
 
 impl<T: Element> WriteGuard<'_, T> {
-    /// The elements of this PE with their indices, ascending.
+    /// The elements of this PE with their indices, in ascending order.
     pub fn local_iter_mut(&mut self) -> impl ExactSizeIterator<Item = (usize, &mut T)> {
         local_indices(self.parts).zip(self.iter_mut())
     }
 }
 
-/// The indices of the elements that this PE has.
+/// The indices of the elements that this PE owns.
 fn local_indices<T: Element>(parts: &SharedArray<'_, T>) -> impl ExactSizeIterator<Item = usize> + use<T> {
     parts.affine(0..parts.len()).map(|(index, _)| index)
 }
@@ -324,16 +331,16 @@ impl<T: Element> Deref for WriteGuard<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the guard holds the part for writing, so no other PE accesses it; on this PE the array is
-        // borrowed by the guard, and who would write through that borrows it mutably.
+        // SAFETY: the guard holds the part for writing, so no other PE accesses it; on this PE the guard
+        // borrows the array, and code that writes through the guard borrows it mutably.
         unsafe { part::shared(self.parts) }
     }
 }
 
 impl<T: Element> DerefMut for WriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the guard holds the part for writing, so no other PE accesses it; on this PE the array is
-        // borrowed by the guard, and the guard mutably.
+        // SAFETY: the guard holds the part for writing, so no other PE accesses it; on this PE the guard
+        // borrows the array, and the guard is borrowed mutably.
         unsafe { part::exclusive(self.parts) }
     }
 }

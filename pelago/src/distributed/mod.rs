@@ -1,10 +1,10 @@
-//! Distributed arrays: one index space over the PEs of a team, with the discipline of access in the type. A
-//! chapter of its own, docs/distributed-arrays.md, says which discipline is for what, and what calls cost.
+//! Distributed arrays: one index space over the PEs of a team, with the discipline of access in the type. The
+//! chapter docs/distributed-arrays.md describes the use of each discipline and the costs of the calls.
 //!
-//! Invariant: the arrays of all PEs have the same discipline, as far as anybody relies on it. A conversion
-//! consumes the array, so that no borrow of it is alive on this PE, and then lets all PEs agree on the new
-//! discipline; only a PE that has found agreement has an array of it (docs/decisions/0023). Source of the
-//! idea of such disciplines: Lamellar (Friese, Gioiosa et al., Pacific Northwest National Laboratory), whose
+//! Invariant: an array has the same discipline on all PEs whenever a PE relies on it. A conversion consumes
+//! the array, so that no borrow of it is alive on this PE, and then all PEs agree on the new discipline. Only
+//! a PE that has found agreement has an array of the new discipline (docs/decisions/0023). Source of the idea
+//! of such disciplines: Lamellar (Friese, Gioiosa et al., Pacific Northwest National Laboratory), whose
 //! arrays are counted references; these are not.
 
 mod array;
@@ -29,16 +29,16 @@ use crate::base::error::Result;
 use part_lock::PartLocks;
 use sealed::Discipline;
 
-/// Who may access the elements of an [`Array`], and how: [`Exclusive`], [`ReadOnly`], [`Atomic`] or
-/// [`Locked`].
+/// The discipline of an [`Array`], which defines how PEs may access its elements: [`Exclusive`],
+/// [`ReadOnly`], [`Atomic`] or [`Locked`].
 pub trait Access: Discipline {}
 
-/// Each PE has its own part for itself, as a slice that it may write to; nobody reaches another one's. What a
-/// new array has.
+/// Each PE has exclusive access to its own part, as a mutable slice, and no access to the parts of other PEs.
+/// This is the discipline of a new array.
 #[derive(Debug)]
 pub enum Exclusive {}
 
-/// Nobody writes: the own part is a slice, and gets take no locks.
+/// No PE writes: the own part is a slice, and gets take no locks.
 #[derive(Debug)]
 pub enum ReadOnly {}
 
@@ -53,14 +53,14 @@ pub enum Locked {}
 mod sealed {
     use super::*;
 
-    /// What is behind a discipline.
+    /// The implementation of a discipline.
     pub trait Discipline: Sized + 'static {
-        /// What an array needs for it, beside the elements.
+        /// The state that an array of this discipline needs in addition to its elements.
         type State<'w>;
-        /// What tells it from others.
+        /// The code of the discipline, which differs from all others.
         const CODE: u64;
 
-        /// Makes what the array of these parts needs. Collective, if it is anything.
+        /// Creates the state for the array of these parts. Collective, unless the state is empty.
         fn open<'w, T: Element>(parts: &View<'w, T>) -> Result<Self::State<'w>>;
     }
 }

@@ -1,11 +1,12 @@
-//! Locks for readers and writers, one for the part of each PE.
+//! Reader-writer locks, one for the part of each PE.
 //!
-//! Who wants a part queues for its queueing lock (`lock.rs`). A writer keeps that and waits until the readers
-//! are gone; a reader counts itself and hands it on at once. So nobody overtakes anybody, and readers that
-//! follow each other read together. All waits are for words of the waiter's own PE. The count of readers
-//! after Courtois, Heymans and Parnas, Concurrent Control with "Readers" and "Writers" (1971); that the last
-//! reader wakes a writer by its own word, after Mellor-Crummey and Scott, Scalable Reader-Writer
-//! Synchronization for Shared-Memory Multiprocessors (1991).
+//! A PE that locks a part first acquires its queueing lock (`lock.rs`). A writer keeps the queueing lock and
+//! waits until no reader is left; a reader increments the count of readers and releases the queueing lock at
+//! once. So the order is fair, and consecutive readers read together. All waits are for words of the waiter's
+//! own PE. Sources: the count of readers is from Courtois, Heymans and Parnas, Concurrent Control with
+//! "Readers" and "Writers" (1971); the wake-up of a writer by the last reader, through the writer's own word,
+//! is from Mellor-Crummey and Scott, Scalable Reader-Writer Synchronization for Shared-Memory Multiprocessors
+//! (1991).
 //!
 //! ```text
 //! read:   queue; STATE of the owner += 1; leave the queue   done: STATE -= 1; was it the last, and a writer
@@ -14,9 +15,9 @@
 //!         wait until my TURN is 1, and clear it
 //! ```
 //!
-//! Invariant: STATE has the number of readers in its lower half, and in the upper one the rank and 1 of the
-//! writer that is at the head of the queue, or 0. A PE is in one queue of an array at a time, and waits while
-//! it holds nothing: so PEs that take parts of one array never wait for each other in a circle.
+//! Invariant: STATE has the number of readers in its lower half. Its upper half has the rank plus 1 of the
+//! writer at the head of the queue, or 0. A PE is in one queue of an array at a time, and holds no part while
+//! it waits: so PEs that lock parts of one array never deadlock.
 
 use crate::Pe;
 use crate::array::symmetric::Symmetric;
@@ -37,12 +38,12 @@ use std::sync::{Mutex, MutexGuard};
 const WORDS: usize = 3;
 const STATE: usize = 1;
 const TURN: usize = 2;
-/// In STATE: the number of readers.
+/// The bits of STATE with the number of readers.
 const READERS: u64 = u32::MAX as u64;
-/// In STATE: where the writer's mark begins.
+/// The first bit of the writer's mark in STATE.
 const MARK_SHIFT: u32 = 32;
 
-/// What a PE takes a part for.
+/// The access for which a PE locks a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Read,
@@ -52,18 +53,18 @@ pub(super) enum Mode {
 /// The locks of all parts.
 pub struct PartLocks<'w> {
     words: Symmetric<'w, u64>,
-    /// The same words, as the queueing locks have them.
+    /// The same words in halves, as the queueing locks use them.
     halves: View<'w, u32>,
     /// One thread of this PE at a time queues.
     turn: Mutex<()>,
-    /// What the guard holds that was made last, until it is dropped.
+    /// The mode in which the last guard holds the part, until it is dropped.
     held: AtomicU32,
 }
 
 /// Values of `held`.
 const HELD: [Option<Mode>; 3] = [None, Some(Mode::Read), Some(Mode::Write)];
 
-/// A part that is held; its drop lets it go.
+/// A part that is locked; its drop releases the lock.
 struct Hold<'a> {
     locks: &'a PartLocks<'a>,
     mode: Mode,
@@ -71,7 +72,7 @@ struct Hold<'a> {
 }
 
 impl<'w> PartLocks<'w> {
-    /// Locks that nobody holds. Collective.
+    /// Creates the locks, which no PE holds. Collective.
     pub(super) fn new(world: &'w World, region: &'w SymmetricRegion) -> Result<PartLocks<'w>> {
         let (bytes, align_bytes) = (WORDS * size_of::<u64>(), align_of::<u64>());
         let kind = ObjectKind::PartLocks;
@@ -84,7 +85,7 @@ impl<'w> PartLocks<'w> {
         Ok(PartLocks { words, halves, turn: Mutex::default(), held: AtomicU32::new(0) })
     }
 
-    /// Runs `work` while this PE holds the part of `owner`.
+    /// Runs `work` while this PE holds the lock of `owner`'s part.
     pub(super) fn with<R>(
         &self,
         operation: &'static str,
@@ -99,7 +100,7 @@ impl<'w> PartLocks<'w> {
         work()
     }
 
-    /// Takes the own part for a guard. The caller has the array for itself.
+    /// Locks the own part for a guard. The caller has exclusive access to the array.
     pub(super) fn hold(&self, operation: &'static str, mode: Mode) -> Result<()> {
         callback::forbid(self.words.world(), operation);
         let _turn = self.turn();
@@ -110,21 +111,21 @@ impl<'w> PartLocks<'w> {
         Ok(())
     }
 
-    /// Lets the own part go that a guard has held, if it is still held.
+    /// Releases the own part that a guard has locked, if it is still locked.
     pub(super) fn let_go(&self) {
         if let Some(mode) = HELD[self.held.swap(0, Ordering::Relaxed) as usize] {
             drop(Hold { locks: self, mode, owner: self.me() });
         }
     }
 
-    /// Lets go what a forgotten guard has held, before this PE waits for others.
+    /// Releases the part that a forgotten guard holds, before this PE waits for others.
     pub(super) fn settle(&self) {
         let _turn = self.turn();
         self.release_forgotten();
     }
 
-    /// The same for who has the turn. No guard is alive when an operation begins, as guards borrow the array
-    /// mutably.
+    /// The same for the thread that has the turn. No guard is alive when an operation begins, because guards
+    /// borrow the array mutably.
     fn release_forgotten(&self) {
         if self.held.load(Ordering::Relaxed) != 0 {
             self.let_go();
@@ -140,7 +141,7 @@ impl<'w> PartLocks<'w> {
         }
         if self.words.fetch_add(owner, STATE, self.mark())? != 0 {
             self.words.local().wait_until(TURN, |turn| turn != 0);
-            // Fetching, so that it is complete before this PE queues again.
+            // A fetching atomic, so that it is complete before this PE queues again.
             self.words.swap(self.me(), TURN, 0)?;
         }
         Ok(())
@@ -167,7 +168,7 @@ impl<'w> PartLocks<'w> {
         self.words.region().my_rank()
     }
 
-    /// This PE as the writer at the head of a queue.
+    /// The mark of this PE as the writer at the head of a queue.
     fn mark(&self) -> u64 {
         (self.me() as u64 + 1) << MARK_SHIFT
     }
@@ -181,12 +182,12 @@ impl Drop for Hold<'_> {
     fn drop(&mut self) {
         let world = self.locks.words.world();
         if world.barrier.is_closed() {
-            // The job has failed here, and nobody waits for this part any more.
+            // The job has failed here, and no PE waits for this part any more.
             return;
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             world.quiet();
-            // An error says that the job has failed, which whoever waits for the part sees as well.
+            // An error means that the job has failed, which a PE that waits for the part detects as well.
             let _ = self.locks.release(self.mode, self.owner);
         }));
         if let Err(payload) = outcome

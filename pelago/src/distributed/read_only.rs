@@ -1,7 +1,7 @@
-//! The read-only discipline: nobody writes, so everybody may read as he likes.
+//! The read-only discipline: no PE writes, so all PEs may read at any time.
 //!
 //! Invariant: a read-only array has no operation that writes, and every PE that relies on that has found
-//! agreement that all arrays are read-only, after all writes were complete.
+//! agreement that the array is read-only on all PEs, after all writes were complete.
 
 use super::batch::{Batch, zeros};
 use super::iter::{Iter, block_len};
@@ -15,13 +15,13 @@ use crate::vis::Indexed;
 use std::ops::Range;
 
 impl<T: Element> Array<'_, T, ReadOnly> {
-    /// This PE's part.
+    /// This PE's part, as a slice.
     pub fn local(&self) -> &[T] {
-        // SAFETY: all PEs have agreed that the array is read-only, so nobody writes to it.
+        // SAFETY: all PEs have agreed that the array is read-only, so no PE writes to it.
         unsafe { part::shared(&self.parts) }
     }
 
-    /// The elements of this PE with their indices, ascending.
+    /// The elements of this PE with their indices, in ascending order.
     ///
     /// ```
     /// # use pelago::distributed::BlockSize;
@@ -48,7 +48,8 @@ impl<T: Element> Array<'_, T, ReadOnly> {
         }
     }
 
-    /// Reads the elements from `index` on into `target`: over the net one get from each PE that has some.
+    /// Reads the elements from `index` on into `target`. Over the network it makes one get from each PE that
+    /// owns some of them.
     ///
     /// # Errors
     /// If the range exceeds the array; nothing is read then.
@@ -57,8 +58,9 @@ impl<T: Element> Array<'_, T, ReadOnly> {
         self.parts.memget(index, target)
     }
 
-    /// Reads the elements of a list, which may name one several times. Over the net one indexed get from each
-    /// other PE that has some, all at once: packed into messages from 16 elements on, else a message each.
+    /// Reads the elements of a list, which may name an element several times. Over the network it makes one
+    /// indexed get from each other PE that owns some of them, all at the same time: packed into messages if
+    /// there are 16 elements or more, or else one message for each element.
     ///
     /// # Errors
     /// If there is no such element; nothing is read then.
@@ -68,10 +70,10 @@ impl<T: Element> Array<'_, T, ReadOnly> {
         Ok(values)
     }
 
-    /// As [`get`](Self::get), into a slice.
+    /// Reads the elements of a list, as [`get`](Self::get) does, into a slice.
     ///
     /// # Errors
-    /// As [`get`](Self::get), and if the slice has another length than the list.
+    /// As [`get`](Self::get), and if the lengths of the slice and the list differ.
     pub fn get_into(&self, indices: &[usize], target: &mut [T]) -> Result<()> {
         self.list("get_into", indices, target)
     }
@@ -80,7 +82,7 @@ impl<T: Element> Array<'_, T, ReadOnly> {
         self.check_list(operation, indices, target.len())?;
         let (view, layout, me) = (self.view(), self.layout(), self.my_rank());
         if view.are_all_mapped() {
-            // A load an element; to sort them would cost more.
+            // One load for each element; to sort them would cost more.
             return indices.iter().zip(target).try_for_each(|(&index, value)| {
                 let (owner, local) = layout.locate(index);
                 *value = view.g(owner, local)?;
@@ -106,8 +108,8 @@ impl<T: Element> Array<'_, T, ReadOnly> {
         Ok(())
     }
 
-    /// All elements of all PEs, in the order of their indices. They come in blocks of 16 KiB: while one is
-    /// used, the next is under way.
+    /// All elements of all PEs, in the order of their indices. They are fetched in blocks of 16 KiB; the next
+    /// block is fetched while one is used.
     ///
     /// ```
     /// # use pelago::distributed::BlockSize;
@@ -121,17 +123,17 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     /// ```
     ///
     /// # Panics
-    /// While it goes on, if the job fails.
+    /// If the job fails during the iteration.
     #[track_caller]
     pub fn iter(&self) -> Iter<'_, T> {
         self.iter_by(block_len::<T>())
     }
 
-    /// As [`iter`](Self::iter), in blocks of so many elements: over the net one get from each PE that has
-    /// some of a block. It takes the memory of three blocks.
+    /// Iterates as [`iter`](Self::iter) does, in blocks of `block_len` elements. Over the network it makes
+    /// one get from each PE that owns some of a block. It uses the memory of three blocks.
     ///
     /// # Panics
-    /// If a block has no elements; while it goes on, if the job fails.
+    /// If `block_len` is 0, or if the job fails during the iteration.
     #[track_caller]
     pub fn iter_by(&self, block_len: usize) -> Iter<'_, T> {
         let len = self.len();
@@ -165,7 +167,7 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     /// Combines all elements of all PEs, as an [`Exclusive`](super::Exclusive) array does.
     ///
     /// # Errors
-    /// If the operation is not defined for the type, or the PEs do not make the same call.
+    /// If the operation is not defined for the type, or the PEs make different calls.
     #[track_caller]
     pub fn reduce(&self, op: ReduceOp) -> Result<Option<T>>
     where
@@ -175,5 +177,5 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     }
 }
 
-/// The gets of a block, from each PE that has some of it.
+/// The gets of a block, one from each PE that owns some of it.
 type Ahead<'a, T> = Vec<(Pe, Transfer<'a, T>)>;

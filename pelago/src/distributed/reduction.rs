@@ -1,8 +1,8 @@
 //! Reductions of a distributed array: each PE folds its own part, the team exchanges the results, and each PE
-//! folds those in the order of ranks.
+//! folds these results in the order of ranks.
 //!
-//! Invariant: the result depends on the elements, the layout and the operation alone, so it is the same at
-//! all PEs, bit by bit.
+//! Invariant: the result depends only on the elements, the layout and the operation, so it is the same on all
+//! PEs, bit for bit.
 
 use super::batch::zeros;
 use crate::base::error::{ErrorKind, Result};
@@ -12,9 +12,9 @@ use crate::team::Team;
 use crate::upc::SharedArray;
 use std::sync::Arc;
 
-/// Elements that are combined at once.
+/// The number of elements that are combined at the same time.
 const LANES: usize = 256;
-/// Bytes that a member tells the others in one exchange.
+/// The bytes that a member sends to the others in one exchange.
 const WORDS_BYTES: usize = 16;
 
 /// Combines the elements of all PEs, of which this PE has `local`.
@@ -43,7 +43,7 @@ pub(super) fn reduce<T: Reducible>(
     Ok(fold(&combiner, &results))
 }
 
-/// Combines elements: those at one distance first, then halves with each other.
+/// Combines elements: first the elements at a constant distance, then the halves of the result.
 #[track_caller]
 fn fold<T: Reducible>(combiner: &Combiner, values: &[T]) -> Option<T> {
     let (first, rest) = values.split_at(values.len().min(LANES));
@@ -80,7 +80,8 @@ fn to_words<T: Reducible>(value: T) -> [u64; 2] {
 /// The element of these bytes.
 fn from_words<T: Reducible>(words: [u64; 2]) -> T {
     let mut values = zeros::<T>(1);
-    // SAFETY: the words have at least as many bytes as an element, as `reduce` asserts; any bytes are one.
+    // SAFETY: the words have at least as many bytes as an element, as `reduce` asserts; any bytes are an
+    // element.
     unsafe {
         let target: *mut u8 = values.as_mut_ptr().cast();
         std::ptr::copy_nonoverlapping(words.as_ptr().cast(), target, size_of::<T>());

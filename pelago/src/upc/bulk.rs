@@ -1,9 +1,10 @@
 //! Bulk transfers of shared arrays: any range of indices, across blocks and owners.
 //!
-//! Invariant: what a PE has of a range is one range of its part, so a transfer touches each PE once: between
-//! PEs that map each other block by block, over the net as one message, which is packed or unpacked here. A
-//! range of fewer blocks than PEs goes block by block. Source: UPC Language Specifications 1.3, section 7.2.5
-//! (`upc_memcpy`, `upc_memget`, `upc_memput`, `upc_memset`), which know no layout: there a block is the most.
+//! Invariant: the elements of a range on one PE form one range of its part, so a transfer accesses each PE
+//! once: block by block between PEs that map each other, and as one message over the network, which is packed
+//! or unpacked here. A range with fewer blocks than PEs is transferred block by block. Source: UPC Language
+//! Specifications 1.3, section 7.2.5 (`upc_memcpy`, `upc_memget`, `upc_memput`, `upc_memset`), which do not
+//! know layouts: their transfers are limited to one block.
 
 use super::shared_array::SharedArray;
 use crate::Pe;
@@ -11,12 +12,12 @@ use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use std::ops::Range;
 
-/// Bytes that go through private memory at once.
+/// The size of the chunks that are copied through private memory, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
 impl<T: Element> SharedArray<'_, T> {
-    /// Writes `source` to the elements from `index` on. The source may be reused at return; the elements are
-    /// complete after a quiet or a barrier.
+    /// Writes `source` to the elements from `index` on. The source may be reused at return; the put is
+    /// complete at the owners of the elements after a quiet or a barrier.
     ///
     /// # Errors
     /// If the range exceeds the array; nothing is written then.
@@ -42,7 +43,7 @@ impl<T: Element> SharedArray<'_, T> {
         Ok(())
     }
 
-    /// Reads the elements from `index` on into `target`; they are there at return.
+    /// Reads the elements from `index` on into `target`; the get is complete at return.
     ///
     /// # Errors
     /// If the range exceeds the array; nothing is read then.
@@ -65,7 +66,7 @@ impl<T: Element> SharedArray<'_, T> {
         if packed.is_empty() {
             return Ok(());
         }
-        // Over the net all messages are under way at once.
+        // Over the network all messages are outstanding at the same time.
         parts.world().scope(|scope| {
             packed.iter_mut().try_for_each(|(_, pe, local, data)| scope.get(parts, *pe, *local, data))
         })?;
@@ -77,8 +78,8 @@ impl<T: Element> SharedArray<'_, T> {
         Ok(())
     }
 
-    /// Copies `count` elements of `source`, from `source_index` on, to those from `index` on; complete as a
-    /// [`memput`](Self::memput). The layouts need not be alike.
+    /// Copies `count` elements of `source`, from `source_index` on, to the elements from `index` on. It
+    /// completes as a [`memput`](Self::memput) does. The layouts may differ.
     ///
     /// ```
     /// use pelago::upc::BlockSize;
@@ -126,7 +127,7 @@ impl<T: Element> SharedArray<'_, T> {
         Ok(())
     }
 
-    /// Sets the elements of a range to one value; complete as a [`memput`](Self::memput).
+    /// Sets the elements of a range to one value. It completes as a [`memput`](Self::memput) does.
     ///
     /// # Errors
     /// If the range exceeds the array or ends before it starts; nothing is written then.
@@ -144,8 +145,9 @@ impl<T: Element> SharedArray<'_, T> {
         Ok(())
     }
 
-    /// A range in pieces: a PE and the range of indices in which its elements are meant. The PE of the first
-    /// element comes first. If there are fewer blocks than PEs, each is a piece of its own.
+    /// Divides a range into pieces: each has a PE, and a range of indices of which the PE's elements belong
+    /// to the piece. The PE of the first element comes first. If there are fewer blocks than PEs, each block
+    /// is a separate piece.
     fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = (Pe, Range<usize>)> {
         let (block, n_pes) = (self.layout().block(), self.layout().n_pes());
         let first_block = range.start / block;
@@ -161,14 +163,14 @@ impl<T: Element> SharedArray<'_, T> {
         })
     }
 
-    /// Whether all of a range lies in one block, so that it is contiguous on both sides.
+    /// Whether a range lies in one block, so that it is contiguous on both sides.
     fn is_one_run(&self, range: &Range<usize>) -> bool {
         let block = self.layout().block();
         range.is_empty() || range.start / block == (range.end - 1) / block
     }
 }
 
-/// Elements of a chunk, of a transfer of `count`.
+/// The number of elements of a chunk, in a transfer of `count` elements.
 fn chunk_of<T>(count: usize) -> usize {
     (CHUNK_BYTES / size_of::<T>().max(1)).clamp(1, count.max(1))
 }

@@ -1,27 +1,29 @@
-//! Block-cyclic layout: which PE has an element of a shared array, and where in its part. Pure arithmetic.
+//! Block-cyclic layout: the owner of each element of a shared array, and its position in the owner's part.
+//! This is pure arithmetic.
 //!
-//! Invariant: blocks of one size are dealt to the PEs in turn, block b to PE b mod n; the blocks of a PE lie
-//! in its part one after the other, so that what a PE has of any range of indices is one range of its part.
-//! Source: UPC Language Specifications 1.3, sections 6.5.1 and 7.2.3.
+//! Invariant: blocks of one size are distributed over the PEs in turn, block b to PE b mod n. The blocks of a
+//! PE lie in its part one after the other, so that a PE's elements of any range of indices form one range of
+//! its part. Source: UPC Language Specifications 1.3, sections 6.5.1 and 7.2.3.
 
 use crate::Pe;
 use std::ops::Range;
 
-/// How many elements of a shared array lie together on one PE before the next PE's begin.
+/// The block size of a shared array: the number of consecutive elements on one PE, before the elements of the
+/// next PE begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockSize {
-    /// One block a PE, all of one size, the last perhaps shorter (UPC's `[*]`).
+    /// One block for each PE, all of one size; the last may be shorter (UPC's `[*]`).
     #[default]
     Even,
-    /// Single elements in turn (UPC's default, `[1]`).
+    /// Blocks of one element (UPC's default, `[1]`).
     Cyclic,
-    /// Blocks of so many elements (UPC's `[n]`); at least 1.
+    /// Blocks of this number of elements (UPC's `[n]`); at least 1.
     Of(usize),
     /// All elements on PE 0 (UPC's `[]`).
     Indefinite,
 }
 
-/// Where the elements of a shared array lie.
+/// The layout of a shared array: the owner and the position of each element.
 ///
 /// ```
 /// use pelago::upc::{BlockSize, Layout};
@@ -37,11 +39,11 @@ pub struct Layout {
     is_indefinite: bool,
 }
 
-/// A number to divide by; powers of two are divided by in one step.
+/// A divisor. Division by a power of two is a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Divisor {
     value: usize,
-    /// The power of two that it is, or else this constant.
+    /// The exponent if the divisor is a power of two, or else this constant.
     shift: u32,
 }
 
@@ -64,7 +66,8 @@ impl Divisor {
 }
 
 impl Layout {
-    /// The layout of `len` elements over `n_pes` PEs; `None` if there are no PEs or blocks of no elements.
+    /// The layout of `len` elements over `n_pes` PEs; `None` if there are no PEs, or if a block has no
+    /// elements.
     pub fn new(len: usize, block_size: BlockSize, n_pes: usize) -> Option<Layout> {
         let block = match block_size {
             BlockSize::Cyclic => 1,
@@ -81,18 +84,19 @@ impl Layout {
         })
     }
 
-    /// Elements in all.
+    /// The number of elements on all PEs together.
     #[expect(clippy::len_without_is_empty, reason = "the length of an array, which stays as it is")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// PEs that the elements are dealt to.
+    /// The number of PEs that the elements are distributed over.
     pub fn n_pes(&self) -> usize {
         self.n_pes.value
     }
 
-    /// Elements of a block; of an indefinite layout all, or 1 if there are none.
+    /// The number of elements of a block. In an indefinite layout it is the number of all elements, or 1 if
+    /// there are none.
     pub fn block(&self) -> usize {
         self.block.value
     }
@@ -102,7 +106,7 @@ impl Layout {
         self.is_indefinite
     }
 
-    /// The PE that has an element (UPC's `upc_threadof`), and where in its part.
+    /// The PE that owns an element (UPC's `upc_threadof`), and the element's position in that PE's part.
     #[inline]
     pub fn locate(&self, index: usize) -> (Pe, usize) {
         let (block, phase) = self.block.divide(index);
@@ -110,22 +114,22 @@ impl Layout {
         (owner, row * self.block.value + phase)
     }
 
-    /// The PE that has an element (UPC's `upc_threadof`).
+    /// The PE that owns an element (UPC's `upc_threadof`).
     pub fn owner(&self, index: usize) -> Pe {
         self.locate(index).0
     }
 
-    /// Where an element lies in its owner's part.
+    /// The position of an element in its owner's part.
     pub fn local(&self, index: usize) -> usize {
         self.locate(index).1
     }
 
-    /// Where an element lies in its block (UPC's `upc_phaseof`); 0 where there are no blocks.
+    /// The position of an element in its block (UPC's `upc_phaseof`); 0 if there are no blocks.
     pub fn phase(&self, index: usize) -> usize {
         if self.is_indefinite { 0 } else { self.block.divide(index).1 }
     }
 
-    /// The index of the element that lies there in the part of `pe`; `None` if there is none.
+    /// The index of the element at position `local` in the part of `pe`; `None` if there is none.
     pub fn index_of(&self, pe: Pe, local: usize) -> Option<usize> {
         if pe >= self.n_pes.value {
             return None;
@@ -136,22 +140,23 @@ impl Layout {
         (index < self.len).then_some(index)
     }
 
-    /// How many elements `pe` has (UPC's `upc_affinitysize`, in elements); none if there is no such PE.
+    /// The number of elements of `pe` (UPC's `upc_affinitysize`, in elements); 0 if there is no such PE.
     pub fn count_on(&self, pe: Pe) -> usize {
         self.count_before(self.len, pe)
     }
 
-    /// Elements that each PE's part has room for: what PE 0 has, as nobody has more.
+    /// The number of elements that each PE's part has space for. It is the number of elements of PE 0,
+    /// because no PE has more.
     pub fn part_len(&self) -> usize {
         self.count_on(0)
     }
 
-    /// What `pe` has of a range of indices, as a range of its part.
+    /// The elements of a range of indices that `pe` owns, as a range of its part.
     pub fn local_range(&self, pe: Pe, range: Range<usize>) -> Range<usize> {
         self.count_before(range.start, pe)..self.count_before(range.end, pe)
     }
 
-    /// How many of the first `index` elements `pe` has.
+    /// The number of the first `index` elements that `pe` owns.
     fn count_before(&self, index: usize, pe: Pe) -> usize {
         if pe >= self.n_pes.value {
             return 0;
@@ -162,7 +167,7 @@ impl Layout {
         (rows + usize::from(pe < last)) * self.block.value + rest
     }
 
-    /// The elements of a range that `pe` has: index and place in its part, both ascending.
+    /// The elements of a range that `pe` owns: index and position in its part, both ascending.
     pub fn affine(&self, pe: Pe, range: Range<usize>) -> Affine {
         let range = range.start.min(self.len)..range.end.min(self.len);
         let local = self.local_range(pe, range);
@@ -179,8 +184,8 @@ impl Layout {
     }
 }
 
-/// The elements of a shared array that one PE has: their index and their place in that PE's part. It goes
-/// from block to block, and divides nothing on the way.
+/// An iterator over the elements of a shared array that one PE owns: their index, and their position in that
+/// PE's part. It steps from block to block without divisions.
 #[derive(Clone, Debug)]
 pub struct Affine {
     index: usize,
@@ -193,8 +198,8 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// The next elements that lie together on both sides: their first index, their first place in the part,
-    /// and their number.
+    /// The next elements that are contiguous on both sides: their first index, their first position in the
+    /// part, and their number.
     pub fn next_run(&mut self) -> Option<(usize, usize, usize)> {
         let count = match self.skip {
             0 => self.left,
@@ -241,7 +246,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The owner and place of each index, dealt out one by one.
+    /// The owner and position of each index, computed one by one.
     fn dealt(len: usize, block: usize, n_pes: usize) -> Vec<(Pe, usize)> {
         let mut counts = vec![0; n_pes];
         let deal = |index: usize| {

@@ -1,9 +1,10 @@
-//! The shapes of Unified Parallel C: shared arrays and pointers into them, semaphores, the split-phase
-//! barrier, strict accesses. A chapter of its own, docs/upc.md, says what of UPC is here and by which name.
+//! The features of Unified Parallel C: shared arrays and pointers into them, semaphores, the split-phase
+//! barrier, strict accesses. The chapter docs/upc.md lists the supported features of UPC and their names
+//! here.
 //!
-//! Invariant: all of it stands on the one-sided operations, the waits and the collective operations of the
-//! other modules, and so works over whatever carries those. Sources: UPC Language Specifications 1.3; the
-//! slides "GASNet and Berkeley UPC on BlueGene/P" (semaphores, memput_signal).
+//! Invariant: all of it uses the one-sided operations, the waits and the collective operations of the other
+//! modules, and so works over every provider. Sources: UPC Language Specifications 1.3; the slides "GASNet
+//! and Berkeley UPC on BlueGene/P" (semaphores, memput_signal).
 
 mod bulk;
 mod layout;
@@ -27,7 +28,7 @@ use crate::team::Team;
 use crate::world::World;
 use std::sync::Arc;
 
-/// The team of the PEs of a region: that of a space, or all.
+/// The team of the PEs of a region: the team of a space, or the team of all PEs.
 fn team_of<'w>(world: &'w World, region: &SymmetricRegion) -> Team<'w> {
     match region.team() {
         None => world.team(),

@@ -1,9 +1,8 @@
 //! Pointers to shared elements: thread, phase and address, and their arithmetic.
 //!
-//! Invariant: a pointer is a number of three parts and no permission: what it names is looked up, and
-//! checked, by the array that it is used with. Source: UPC Language Specifications 1.3, sections 6.4.2 and
-//! 6.4.3 (pointer arithmetic, casts), 7.2.3 (`upc_threadof`, `upc_phaseof`, `upc_addrfield`,
-//! `upc_resetphase`).
+//! Invariant: a pointer is a number of three parts and grants no access: the array that it is used with looks
+//! up and checks the element. Source: UPC Language Specifications 1.3, sections 6.4.2 and 6.4.3 (pointer
+//! arithmetic, casts), 7.2.3 (`upc_threadof`, `upc_phaseof`, `upc_addrfield`, `upc_resetphase`).
 
 use super::layout::Layout;
 use crate::Pe;
@@ -13,11 +12,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// A pointer to an element of a [`SharedArray`](super::SharedArray), as UPC has it.
+/// A pointer to an element of a [`SharedArray`](super::SharedArray), as in UPC.
 ///
-/// `pointer + i` is the pointer to the element i further on in a layout of the pointer's block size, whatever
-/// the array's own; so a cast to another block size walks an array in another order. Pointers of one block
-/// size are compared and subtracted by that order; two that name one place are equal, whatever their phase.
+/// `pointer + i` points `i` elements further in a layout of the pointer's own block size, which may differ
+/// from the array's. So a cast to another block size traverses an array in another order. Pointers of one
+/// block size are compared and subtracted in that order. Two pointers to the same address are equal, even if
+/// their phases differ.
 ///
 /// ```
 /// use pelago::upc::BlockSize;
@@ -34,7 +34,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 pub struct SharedPointer<T> {
     thread: Pe,
     phase: usize,
-    /// In bytes from the start of the PE's part.
+    /// Offset from the start of the PE's part, in bytes.
     address: usize,
     /// Elements of a block; 0 if there are no blocks.
     block: usize,
@@ -68,12 +68,12 @@ impl<T: Element> SharedPointer<T> {
         self.thread
     }
 
-    /// The place in the block (UPC's `upc_phaseof`).
+    /// The position in the block (UPC's `upc_phaseof`).
     pub fn phaseof(&self) -> usize {
         self.phase
     }
 
-    /// The place in the PE's part, in bytes (UPC's `upc_addrfield`).
+    /// The offset in the PE's part, in bytes (UPC's `upc_addrfield`).
     pub fn addrfield(&self) -> usize {
         self.address
     }
@@ -83,13 +83,13 @@ impl<T: Element> SharedPointer<T> {
         self.block
     }
 
-    /// The same place with phase 0 (UPC's `upc_resetphase`).
+    /// The pointer to the same address with phase 0 (UPC's `upc_resetphase`).
     pub fn resetphase(self) -> SharedPointer<T> {
         SharedPointer { phase: 0, ..self }
     }
 
-    /// The same place as elements of another type in blocks of `block` elements, 0 for none. The phase is
-    /// reset, unless type and block size stay the same.
+    /// The pointer to the same address as elements of another type in blocks of `block` elements; 0 for no
+    /// blocks. The phase is reset, unless type and block size stay the same.
     pub fn cast<U: Element>(self, block: usize) -> SharedPointer<U> {
         let is_same = block == self.block && std::any::TypeId::of::<T>() == std::any::TypeId::of::<U>();
         let SharedPointer { thread, address, n_pes, .. } = self;
@@ -105,8 +105,8 @@ impl<T: Element> SharedPointer<T> {
         }
     }
 
-    /// The pointer `count` elements further on; `None` if that would be before the start of a PE's part, or
-    /// beyond the address space.
+    /// The pointer `count` elements further; `None` if it would be before the start of a PE's part, or beyond
+    /// the address space.
     pub fn checked_add(self, count: isize) -> Option<SharedPointer<T>> {
         let (count, bytes) = (count as i128, size_of::<T>() as i128);
         let forward = |elements: i128| usize::try_from(self.address as i128 + elements * bytes).ok();
@@ -121,9 +121,9 @@ impl<T: Element> SharedPointer<T> {
         Some(SharedPointer { thread, phase: new_phase as usize, address, ..self })
     }
 
-    /// How many elements this is further on than `other`: what leads from there to here. `None` if nothing
-    /// does: pointers of different block sizes, to different PEs where there are no blocks, or whose blocks
-    /// do not begin at whole blocks of each other.
+    /// The number of elements from `other` to this pointer. `None` if there is none: if the block sizes
+    /// differ, if there are no blocks and the PEs differ, or if the blocks of the two pointers are not
+    /// aligned to each other.
     pub fn checked_sub(self, other: SharedPointer<T>) -> Option<isize> {
         if (self.block, self.n_pes) != (other.block, other.n_pes) {
             return None;
@@ -153,7 +153,7 @@ impl<T: Element> Add<isize> for SharedPointer<T> {
     type Output = SharedPointer<T>;
 
     /// # Panics
-    /// If there is no such pointer; see [`checked_add`](SharedPointer::checked_add).
+    /// If the result does not exist; see [`checked_add`](SharedPointer::checked_add).
     #[track_caller]
     fn add(self, count: isize) -> SharedPointer<T> {
         self.checked_add(count).unwrap_or_else(|| {
@@ -192,7 +192,7 @@ impl<T: Element> Sub for SharedPointer<T> {
     type Output = isize;
 
     /// # Panics
-    /// If nothing leads from one to the other; see [`checked_sub`](SharedPointer::checked_sub).
+    /// If the distance does not exist; see [`checked_sub`](SharedPointer::checked_sub).
     #[track_caller]
     fn sub(self, other: SharedPointer<T>) -> isize {
         self.checked_sub(other).unwrap_or_else(|| {
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(parts(start.resetphase()), (1, 0, 8));
         assert_eq!(parts(start.cast::<u32>(4)), (1, 2, 8), "the same type and block size");
         assert_eq!(parts(start.cast::<u32>(5)), (1, 0, 8));
-        // In blocks of 5 from here on: five elements later it is PE 2's turn, at the same address.
+        // In blocks of 5 from here: five elements later it points to PE 2, at the same address.
         assert_eq!(parts(start.cast::<u32>(5) + 5), (2, 0, 8));
         assert_eq!(parts(start.cast::<u32>(0) + 5), (1, 0, 28));
         let bytes = start.cast::<u8>(16) + 15;

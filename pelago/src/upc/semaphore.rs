@@ -1,8 +1,8 @@
-//! Semaphores: who waits sees what the poster did before it posted.
+//! Semaphores: a PE that waits for a post sees the effects of the poster's operations before the post.
 //!
 //! A semaphore has two words on the PE that it has affinity to. `COUNT` is changed by atomics only. `POSTED`
-//! is put by a single producer: all that it has posted, and who it is. A single consumer keeps to itself what
-//! it has taken, `taken`; many consumers take from `COUNT`.
+//! is put by a single producer: it has the number of all its posts, and the producer's PE. A single consumer
+//! keeps its count of successful waits, `taken`, in private memory; multiple consumers decrease `COUNT`.
 //!
 //! ```text
 //!                        value                       post n                    take n
@@ -12,11 +12,11 @@
 //! many, boolean            COUNT                     COUNT: set 1              COUNT: swap 0, if it was 1
 //! ```
 //!
-//! Of a boolean one for one consumer every post counts all the same, and a wait takes all of them.
+//! A boolean semaphore with a single consumer counts every post as well, and a wait takes all posts.
 //!
-//! Invariant: a post is issued after what this PE has started is complete, and a wait that succeeds acquires;
-//! between two puts of `POSTED` the first is complete, so the word never falls behind. Every wait makes
-//! progress. Source: the slides "GASNet and Berkeley UPC on BlueGene/P", appendix (UPC Semaphore).
+//! Invariant: a post is issued after all earlier operations of this PE are complete, and a successful wait is
+//! an acquire. A put of `POSTED` is complete before the next one, so the word never decreases. Every wait
+//! makes progress. Source: the slides "GASNet and Berkeley UPC on BlueGene/P", appendix (UPC Semaphore).
 
 use crate::Pe;
 use crate::array::symmetric::Symmetric;
@@ -32,30 +32,31 @@ use crate::world::World;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
 
-/// Words from one semaphore to the next: a cache line.
+/// The distance between two semaphores, in words: a cache line.
 const STRIDE: usize = 8;
 const ALIGN_BYTES: usize = STRIDE * size_of::<u64>();
-/// The word of a single producer.
+/// The word that a single producer puts.
 const POSTED: usize = 0;
-/// The word of atomics.
+/// The word that atomics change.
 pub(super) const COUNT: usize = 1;
-/// Bits of `POSTED`, and of values made of it, that count posts; the others say who posts.
+/// The number of bits of `POSTED`, and of values made from it, that count posts; the other bits have the
+/// producer.
 const TOTAL_BITS: u32 = 48;
 const TOTAL_MASK: u64 = (1 << TOTAL_BITS) - 1;
 
-/// Semaphores of one kind, as many on each PE: see [`World::semaphores`].
+/// Semaphores of one kind, the same number on each PE: see [`World::semaphores`].
 ///
-/// One thread of a PE at a time has them.
+/// They are used by one thread of a PE at a time.
 pub struct Semaphores<'w> {
     words: Symmetric<'w, u64>,
     kind: SemaphoreKind,
-    /// On each PE.
+    /// The number of semaphores on each PE.
     count: usize,
-    /// What this PE has taken from each of its own; of semaphores with one consumer.
+    /// The count that this PE has taken from each of its own semaphores, if they have a single consumer.
     taken: Box<[Cell<u64>]>,
-    /// The producer of each of its own, as `POSTED` has it, once it is known.
+    /// The producer of each of its own semaphores, as encoded in `POSTED`, once it is known.
     producer: Box<[Cell<u64>]>,
-    /// What this PE has posted to each, by PE and index; of semaphores whose posts are puts.
+    /// The number of posts of this PE to each semaphore, by PE and index, if posts are puts.
     posted: Box<[Cell<u64>]>,
 }
 
@@ -68,8 +69,8 @@ pub struct Semaphore<'s> {
 }
 
 impl World {
-    /// Makes semaphores of one kind, `count` with affinity to each PE, all of value 0. Collective; complete
-    /// with a barrier.
+    /// Creates semaphores of one kind, `count` of them with affinity to each PE, all with value 0. Collective
+    /// over all PEs; it ends with a barrier.
     ///
     /// ```
     /// use pelago::upc::SemaphoreKind;
@@ -88,7 +89,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If the heap has no room, or the PEs do not ask for the same.
+    /// If the heap has no space, or the PEs give different arguments.
     #[track_caller]
     pub fn semaphores(&self, count: usize, kind: SemaphoreKind) -> Result<Semaphores<'_>> {
         let alloc = |len| self.alloc_as(ObjectKind::Semaphores, len, ALIGN_BYTES);
@@ -97,7 +98,8 @@ impl World {
 }
 
 impl Space<'_> {
-    /// Makes semaphores for the members of the team, who name each other by rank; as [`World::semaphores`].
+    /// Creates semaphores for the members of the team, as [`World::semaphores`] does for all PEs. PEs are
+    /// numbered by their rank in the team.
     ///
     /// # Errors
     /// As [`World::semaphores`].
@@ -135,7 +137,7 @@ impl<'w> Semaphores<'w> {
     /// The greatest value of an integer semaphore.
     pub const MAX: u64 = u32::MAX as u64;
 
-    /// Semaphores on each PE.
+    /// The number of semaphores on each PE.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -145,7 +147,7 @@ impl<'w> Semaphores<'w> {
         self.kind
     }
 
-    /// Semaphore `index` of those that have affinity to `pe`.
+    /// Returns semaphore `index` of the semaphores that have affinity to `pe`.
     ///
     /// # Errors
     /// If there is no such PE or semaphore.
@@ -159,7 +161,7 @@ impl<'w> Semaphores<'w> {
         Ok(Semaphore { set: self, owner: pe, index })
     }
 
-    /// Gives the memory back at once. Collective, begins with a barrier.
+    /// Frees the memory at once. Collective; it begins with a barrier.
     ///
     /// # Errors
     /// As [`Symmetric::free`].
@@ -179,7 +181,8 @@ impl Semaphore<'_> {
         self.owner
     }
 
-    /// As [`post_n`](Semaphore::post_n) of 1: the only one for a boolean semaphore.
+    /// Adds 1 to the value, as [`post_n`](Semaphore::post_n) does. This is the only post of a boolean
+    /// semaphore.
     ///
     /// # Errors
     /// If the job has failed.
@@ -188,12 +191,12 @@ impl Semaphore<'_> {
         self.post_any(1)
     }
 
-    /// Adds `n` to the value. A fence first: who has waited for it sees all that this PE has started before,
-    /// wherever that went; not what went through a [`Context`](crate::Context).
+    /// Adds `n` to the value, after a fence: a PE that has waited for this post sees the effects of all
+    /// earlier operations of this PE, to any PE, except those through a [`Context`](crate::Context).
     ///
     /// # Errors
-    /// If the semaphore is boolean, `n` exceeds [`Semaphores::MAX`], or the job has failed. A value that has
-    /// grown too great is told to who waits.
+    /// If the semaphore is boolean, `n` exceeds [`Semaphores::MAX`], or the job has failed. If the value
+    /// becomes too large, the wait returns the error.
     #[track_caller]
     pub fn post_n(&self, n: u64) -> Result<()> {
         self.check_integer("post_n")?;
@@ -201,7 +204,8 @@ impl Semaphore<'_> {
         self.post_any(n)
     }
 
-    /// As [`wait_n`](Semaphore::wait_n) of 1: the only one for a boolean semaphore.
+    /// Waits for 1 and takes it, as [`wait_n`](Semaphore::wait_n) does. This is the only wait of a boolean
+    /// semaphore.
     ///
     /// # Errors
     /// As [`wait_n`](Semaphore::wait_n).
@@ -210,15 +214,15 @@ impl Semaphore<'_> {
         self.wait_as("wait", 1)
     }
 
-    /// Waits until the value is at least `n`, and takes so much of it. A fence afterwards: what the posters
-    /// did before is visible. Waiters are served in no particular order.
+    /// Waits until the value is at least `n`, and subtracts `n`. A fence follows: the effects of the posters'
+    /// earlier operations are visible. Waiters are served in no particular order.
     ///
     /// # Errors
-    /// If the semaphore is boolean or not for this PE to wait for, `n` exceeds [`Semaphores::MAX`], the value
-    /// does, or two PEs have posted to one for a single producer.
+    /// If the semaphore is boolean, if this PE is not its single consumer, if `n` or the value exceeds
+    /// [`Semaphores::MAX`], or if two PEs have posted to a semaphore with a single producer.
     ///
     /// # Panics
-    /// If every other PE has left the job before.
+    /// If every other PE has left the job and the value is still less than `n`.
     #[track_caller]
     pub fn wait_n(&self, n: u64) -> Result<()> {
         self.check_integer("wait_n")?;
@@ -226,8 +230,8 @@ impl Semaphore<'_> {
         self.wait_as("wait_n", n)
     }
 
-    /// As [`try_wait_n`](Semaphore::try_wait_n) of 1: the only one for a boolean semaphore (UPC's
-    /// `upc_sem_try`).
+    /// Takes 1 if possible, as [`try_wait_n`](Semaphore::try_wait_n) does. This is the only such call for a
+    /// boolean semaphore (UPC's `upc_sem_try`).
     ///
     /// # Errors
     /// As [`wait_n`](Semaphore::wait_n).
@@ -236,8 +240,8 @@ impl Semaphore<'_> {
         self.try_as("try_wait", 1)
     }
 
-    /// Makes progress, takes `n` of the value if it is at least that, and says whether it has. If so, it is a
-    /// fence as [`wait_n`](Semaphore::wait_n) is (UPC's `upc_sem_tryN`).
+    /// Makes progress, subtracts `n` from the value if it is at least `n`, and returns whether it did. If so,
+    /// a fence follows as in [`wait_n`](Semaphore::wait_n) (UPC's `upc_sem_tryN`).
     ///
     /// # Errors
     /// As [`wait_n`](Semaphore::wait_n).
@@ -251,7 +255,7 @@ impl Semaphore<'_> {
     fn post_any(&self, n: u64) -> Result<()> {
         let (set, words) = (self.set, &self.set.words);
         let world = words.world();
-        // Over the net a fence would not do for what went to third PEs.
+        // Over the network a fence would not cover operations on third PEs.
         match world.net.is_none() {
             true => world.fence(),
             false => world.quiet(),
@@ -267,7 +271,7 @@ impl Semaphore<'_> {
         Ok(())
     }
 
-    /// Puts all that this PE has posted, and wakes the consumer if it sleeps.
+    /// Puts the number of all posts of this PE, and wakes the consumer if it sleeps.
     fn put_posted(&self, n: u64) -> Result<()> {
         let (set, words) = (self.set, &self.set.words);
         let me = words.region().my_rank();
@@ -277,14 +281,14 @@ impl Semaphore<'_> {
         words.p(self.owner, self.word(POSTED), word)?;
         posted.set(total);
         // SAFETY: the owner was compared with the number of PEs when this handle was made. A sleeper that
-        // announces itself just now looks again within its bounded sleep.
+        // announces itself at this moment checks again within its bounded sleep.
         if unsafe { words.place.mapped(self.owner) }.is_some_and(|part| part.has_waiters()) {
             words.ring(self.owner);
         }
         Ok(())
     }
 
-    /// Wakes those who wait elsewhere than at the owner, whom an atomic does not wake.
+    /// Wakes consumers on other PEs than the owner, which an atomic does not wake.
     pub(super) fn ring_consumers(&self) {
         if !self.set.kind.has_one_consumer {
             self.set.words.world().ring_sleepers_for_data();
@@ -302,13 +306,13 @@ impl Semaphore<'_> {
         let (world, mut found) = (words.world(), None);
         world.ring_sleepers_for_data();
         world.wait(Awaited::Element { index: self.word(COUNT) }, || {
-            // What was taken once is not taken again.
+            // A count that was taken once is not taken again.
             if found.is_none() {
                 found = look();
             }
             found.is_some()
         });
-        // SYNC POINT put-order: acquires what the posters released by their fences.
+        // SYNC POINT put-order: acquires the operations that the posters released by their fences.
         fence(Ordering::Acquire);
         found.expect("a wait ends when something is found")
     }
@@ -320,13 +324,13 @@ impl Semaphore<'_> {
         world.progress();
         let is_taken = self.take(operation, n)?;
         if is_taken {
-            // SYNC POINT put-order: acquires what the posters released by their fences.
+            // SYNC POINT put-order: acquires the operations that the posters released by their fences.
             fence(Ordering::Acquire);
         }
         Ok(is_taken)
     }
 
-    /// Takes `n` of the value if it is at least that.
+    /// Subtracts `n` from the value if it is at least `n`.
     fn take(&self, operation: &'static str, n: u64) -> Result<bool> {
         let kind = self.set.kind;
         match (kind.has_one_consumer, kind.is_boolean) {
@@ -336,7 +340,7 @@ impl Semaphore<'_> {
         }
     }
 
-    /// As the only consumer, from the own words.
+    /// The same for a single consumer, from the own words.
     fn take_alone(&self, operation: &'static str, n: u64) -> Result<bool> {
         let (set, local) = (self.set, self.set.words.local());
         let (count, taken) = (local.get(self.word(COUNT)), &set.taken[self.index]);
@@ -359,21 +363,21 @@ impl Semaphore<'_> {
         if value < n {
             return Ok(false);
         }
-        // Beyond the bits of a total it is not looked at.
+        // Only the bits of the total are read, so the sum may wrap around.
         taken.set(taken.get().wrapping_add(n));
         Ok(true)
     }
 
-    /// As one of many consumers, from a boolean one.
+    /// The same for multiple consumers of a boolean semaphore.
     fn take_flag(&self) -> Result<bool> {
         let (words, at) = (&self.set.words, self.word(COUNT));
-        // A swap goes over the net as fast as a look; in shared memory it takes the line from the others.
-        // SAFETY: the owner was compared with the number of PEs when this handle was made.
+        // Over the network a swap is as fast as a load; in shared memory it takes the cache line from the
+        // others. SAFETY: the owner was compared with the number of PEs when this handle was made.
         let is_far = unsafe { words.place.mapped(self.owner) }.is_none();
         Ok((is_far || self.peek()? != 0) && words.swap(self.owner, at, 0)? != 0)
     }
 
-    /// As one of many consumers, from an integer one.
+    /// The same for multiple consumers of an integer semaphore.
     fn take_shared(&self, operation: &'static str, n: u64) -> Result<bool> {
         let (words, at) = (&self.set.words, self.word(COUNT));
         let mut value = self.peek()?;
@@ -389,13 +393,13 @@ impl Semaphore<'_> {
         }
     }
 
-    /// The shared count, as cheaply as it can be had.
+    /// Reads the shared count by the cheapest access.
     fn peek(&self) -> Result<u64> {
         let (words, at) = (&self.set.words, self.word(COUNT));
         if self.is_own() { Ok(words.local().get(at)) } else { words.atomic_fetch(self.owner, at) }
     }
 
-    /// An element of the words of this semaphore.
+    /// The index of a word of this semaphore.
     pub(super) fn word(&self, which: usize) -> usize {
         self.index * STRIDE + which
     }
@@ -411,7 +415,7 @@ impl Semaphore<'_> {
         }
     }
 
-    /// Refuses numbers that no value reaches.
+    /// Returns an error for numbers that the value cannot have.
     pub(super) fn check_count(&self, operation: &'static str, n: u64) -> Result<()> {
         let (max, is_boolean) = (Semaphores::MAX, self.set.kind.is_boolean);
         if is_boolean && n != 1 {
@@ -425,7 +429,7 @@ impl Semaphore<'_> {
 
     fn check_consumer(&self, operation: &'static str) -> Result<()> {
         if self.set.kind.has_one_consumer && !self.is_own() {
-            let reason = "it has a single consumer, the PE that it has affinity to. Let that one wait, or \
+            let reason = "it has a single consumer, the PE that it has affinity to. Let that PE wait, or \
                           make it for many consumers";
             return Err(self.refuse(operation, reason));
         }
@@ -442,7 +446,7 @@ impl Semaphore<'_> {
         Ok(())
     }
 
-    /// Notes the producer, and finds that there is another one.
+    /// Records the producer, and returns an error if there is another one.
     fn check_producer(&self, operation: &'static str, producer: u64) -> Result<()> {
         let known = &self.set.producer[self.index];
         match known.get() {

@@ -1,8 +1,9 @@
-//! Shared arrays: one array over all PEs, its elements dealt to them block by block, named by one index.
+//! Shared arrays: one array over all PEs, with its elements distributed over them block by block, and one
+//! index.
 //!
-//! Invariant: every access is checked against the array's length and then against the part that it falls
-//! into; an element has affinity to one PE, as its layout says, for as long as the array lives. Source: UPC
-//! Language Specifications 1.3, sections 6.5 (shared arrays), 6.6.2 (`upc_forall`).
+//! Invariant: every access is checked against the array's length and then against the part that has the
+//! element; an element has affinity to one PE, as its layout says, for as long as the array lives. Source:
+//! UPC Language Specifications 1.3, sections 6.5 (shared arrays), 6.6.2 (`upc_forall`).
 
 use super::layout::{Affine, BlockSize, Layout};
 use super::pointer::SharedPointer;
@@ -18,7 +19,7 @@ use crate::team::space::Space;
 use crate::world::World;
 use std::ops::Range;
 
-/// An array over all PEs of the job or of a team, its elements dealt out in blocks: see
+/// An array over all PEs of the job or of a team, with its elements distributed in blocks: see
 /// [`World::shared_array`].
 ///
 /// Accesses are relaxed: they are ordered and complete as puts and gets are. [`strict_get`](Self::strict_get)
@@ -44,17 +45,18 @@ pub struct SharedArray<'w, T: Element> {
 }
 
 impl World {
-    /// Makes a shared array of `len` elements, all zero, over all PEs. Collective; complete with a barrier.
+    /// Creates a shared array of `len` elements, all zero, over all PEs. Collective over all PEs; it ends
+    /// with a barrier.
     ///
     /// # Errors
-    /// If a block has no elements, the heap has no room (every PE's part is as long as PE 0's), or the PEs do
-    /// not ask for the same.
+    /// If a block has no elements, the heap has no space (every PE's part is as long as PE 0's), or the PEs
+    /// give different arguments.
     #[track_caller]
     pub fn shared_array<T: Element>(&self, len: usize, block_size: BlockSize) -> Result<SharedArray<'_, T>> {
         self.shared_array_as(ObjectKind::SharedArray, len, block_size)
     }
 
-    /// As [`shared_array`](World::shared_array), for an array of this kind.
+    /// Creates an array of this kind, as [`shared_array`](World::shared_array) does.
     #[track_caller]
     pub(crate) fn shared_array_as<T: Element>(
         &self,
@@ -68,7 +70,7 @@ impl World {
 }
 
 impl Space<'_> {
-    /// Makes a shared array over the members of the team; as [`World::shared_array`].
+    /// Creates a shared array over the members of the team, as [`World::shared_array`] does over all PEs.
     ///
     /// # Errors
     /// As [`World::shared_array`].
@@ -77,7 +79,7 @@ impl Space<'_> {
         self.shared_array_as(ObjectKind::SharedArray, len, block_size)
     }
 
-    /// As [`shared_array`](Space::shared_array), for an array of this kind.
+    /// Creates an array of this kind, as [`shared_array`](Space::shared_array) does.
     #[track_caller]
     pub(crate) fn shared_array_as<T: Element>(
         &self,
@@ -115,25 +117,24 @@ impl<'w, T: Element> SharedArray<'w, T> {
         Ok(SharedArray { parts: alloc(layout.part_len())?, layout })
     }
 
-    /// Elements in all.
+    /// The number of elements on all PEs together.
     #[expect(clippy::len_without_is_empty, reason = "the length of an array, which stays as it is")]
     pub fn len(&self) -> usize {
         self.layout.len()
     }
 
-    /// Where the elements lie.
+    /// The layout of the elements.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The parts of the PEs as a symmetric array, for all that one-sided operations can do: element `local`
-    /// of PE `owner`, where [`Layout::locate`] says both. A part may end with room that belongs to no
-    /// element.
+    /// The parts of the PEs as a symmetric array, for all one-sided operations: an element is at position
+    /// `local` on PE `owner`, as returned by [`Layout::locate`]. The end of a part may belong to no element.
     pub fn parts(&self) -> &View<'w, T> {
         &self.parts
     }
 
-    /// This PE's part, by place in the part.
+    /// This PE's part, indexed by position in the part.
     pub fn local(&self) -> crate::Local<'_, T> {
         self.parts.local()
     }
@@ -143,7 +144,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
         self.parts.region().my_rank()
     }
 
-    /// Reads an element.
+    /// Reads an element; the get is complete at return.
     ///
     /// # Errors
     /// If there is no such element.
@@ -156,7 +157,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
         self.parts.g(owner, local)
     }
 
-    /// Writes an element; complete at its owner after a quiet or a barrier.
+    /// Writes an element; the put is complete at its owner after a quiet or a barrier.
     ///
     /// # Errors
     /// If there is no such element.
@@ -189,9 +190,10 @@ impl<'w, T: Element> SharedArray<'w, T> {
         self.parts.strict().p(owner, local, value)
     }
 
-    /// The elements of a range that have affinity to this PE, as index and place in [`local`](Self::local):
-    /// UPC's `upc_forall` with the address of an element. Indices beyond the array are left out. What has
-    /// affinity to a number i, `upc_forall (...; i)`, is `(me..len).step_by(n)`.
+    /// The elements of a range that have affinity to this PE, as index and position in
+    /// [`local`](Self::local): UPC's `upc_forall` with the address of an element. Indices beyond the array
+    /// are left out. The iterations of `upc_forall (...; i)`, whose affinity is an integer, are
+    /// `(me..len).step_by(n)`.
     pub fn affine(&self, range: Range<usize>) -> Affine {
         self.layout.affine(self.my_rank(), range)
     }
@@ -211,7 +213,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
         self.affine(0..self.len()).map(move |(index, place)| (index, local.get(place)))
     }
 
-    /// Changes all elements that have affinity to this PE, each to what `new` makes of its index and value.
+    /// Replaces each element that has affinity to this PE with the result of `new` for its index and value.
     pub fn update(&self, mut new: impl FnMut(usize, T) -> T) {
         let local = self.local();
         for (index, place) in self.affine(0..self.len()) {
@@ -219,7 +221,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
         }
     }
 
-    /// The pointer to an element, or to just behind the last one.
+    /// The pointer to an element, or to the position just behind the last one.
     ///
     /// # Errors
     /// If there is no such element.
@@ -230,7 +232,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
         Ok(SharedPointer::new(&self.layout, index))
     }
 
-    /// The index of the element that a pointer points to, whatever its block size.
+    /// The index of the element that a pointer points to, for any block size of the pointer.
     ///
     /// # Errors
     /// If it points to no element of this array.
@@ -248,7 +250,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
         })
     }
 
-    /// Gives the memory back at once. Collective, begins with a barrier.
+    /// Frees the memory at once. Collective; it begins with a barrier.
     ///
     /// # Errors
     /// As [`Symmetric::free`].

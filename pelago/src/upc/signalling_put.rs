@@ -1,16 +1,16 @@
-//! A put that posts a semaphore when its data have come (UPC's `upc_memput_signal`).
+//! A put that posts a semaphore when its data are delivered (UPC's `upc_memput_signal`).
 //!
-//! Invariant: the semaphore is posted after the data are delivered, as `put_signal` does it. What holds when:
+//! Invariant: the semaphore is posted after the data are delivered, as with `put_signal`. The guarantees are:
 //!
-//! | | at return | who has waited for the post |
+//! | | at return | a PE that has waited for the post |
 //! |---|---|---|
 //! | `memput_signal` | the source may be reused | sees the data |
 //! | `memput_signal_within` | nothing; the region keeps the source borrowed | sees the data |
 //! | `memput_signal_async` | nothing; the caller keeps the source | sees the data; may tell the initiator |
 //!
-//! None is a fence: of the initiator's other accesses the post says nothing. The initiator is told nothing of
-//! the arrival; a quiet completes it as it does a put. Source: the slides "GASNet and Berkeley UPC on
-//! BlueGene/P", appendix (UPC Semaphore, Memput).
+//! None of them is a fence: the post does not cover the initiator's other accesses. The initiator is not
+//! notified of the delivery; a quiet completes it as it completes a put. Source: the slides "GASNet and
+//! Berkeley UPC on BlueGene/P", appendix (UPC Semaphore, Memput).
 
 use super::semaphore::{COUNT, Semaphore};
 use super::shared_array::SharedArray;
@@ -22,8 +22,8 @@ use crate::base::signal_op::SignalOp;
 
 impl Semaphore<'_> {
     /// Puts `source` to the elements from `index` on, on the PE that the semaphore has affinity to, and adds
-    /// `n` to the semaphore when they are there. Returns as soon as the source may be reused, which may be
-    /// before the data arrive.
+    /// `n` to the semaphore when they are delivered. Returns as soon as the source may be reused, which may
+    /// be before the data arrive.
     ///
     /// ```
     /// use pelago::upc::SemaphoreKind;
@@ -40,8 +40,8 @@ impl Semaphore<'_> {
     /// ```
     ///
     /// # Errors
-    /// If the range exceeds the array, the array is not of the semaphore's PEs, or `n` is no number for this
-    /// semaphore; nothing happens then.
+    /// If the range exceeds the array, the array and the semaphore have different PEs, or `n` is not valid
+    /// for this semaphore; nothing is written or posted then.
     pub fn memput_signal<T: Element>(
         &self,
         array: &View<'_, T>,
@@ -74,15 +74,16 @@ impl Semaphore<'_> {
         Ok(())
     }
 
-    /// As [`memput_signal`](Self::memput_signal), but may return while the source is still in use, and leaves
-    /// it to the caller (UPC's `upc_memput_signal_async`).
+    /// As [`memput_signal`](Self::memput_signal), but may return while the source is still in use, and the
+    /// caller must keep the source unchanged (UPC's `upc_memput_signal_async`).
     ///
     /// # Errors
     /// As [`memput_signal`](Self::memput_signal).
     ///
     /// # Safety
     /// The source is not written, moved or freed before a [`quiet`](crate::World::quiet) has returned, or
-    /// before this PE has heard, by something that acquires, from the PE that has waited for this post.
+    /// before this PE has received an acknowledgement, by an operation that is an acquire, from the PE that
+    /// has waited for this post.
     pub unsafe fn memput_signal_async<T: Element>(
         &self,
         array: &View<'_, T>,
@@ -91,8 +92,8 @@ impl Semaphore<'_> {
         n: u64,
     ) -> Result<()> {
         let op = self.signal("memput_signal_async", array, n)?;
-        // SAFETY: the caller keeps the source as it is until the data are delivered, which is when the
-        // semaphore is posted, or the world quiet.
+        // SAFETY: the caller keeps the source unchanged until the data are delivered, that is until the
+        // semaphore is posted or a quiet has returned.
         unsafe {
             array.put_signal_nbi(self.owner, index, source, self.set.words(), self.word(COUNT), op)?;
         }
@@ -100,7 +101,7 @@ impl Semaphore<'_> {
         Ok(())
     }
 
-    /// What a put does to the count, after it was made sure that it may.
+    /// Checks the arguments, and returns the signal that a put makes to the count.
     fn signal<T: Element>(&self, operation: &'static str, array: &View<'_, T>, n: u64) -> Result<SignalOp> {
         self.check_count(operation, n)?;
         let words = self.set.words();
@@ -120,12 +121,12 @@ impl Semaphore<'_> {
 }
 
 impl<T: Element> SharedArray<'_, T> {
-    /// Puts `source` to the elements from `index` on and posts `n` to a semaphore when they are there: as
-    /// [`Semaphore::memput_signal`]. The elements lie in one block, of the PE that the semaphore has affinity
-    /// to.
+    /// Puts `source` to the elements from `index` on and adds `n` to a semaphore when they are delivered, as
+    /// [`Semaphore::memput_signal`] does. The elements must lie in one block, on the PE that the semaphore
+    /// has affinity to.
     ///
     /// # Errors
-    /// As [`Semaphore::memput_signal`], and if the elements do not lie so.
+    /// As [`Semaphore::memput_signal`], and if the elements do not lie in one block on that PE.
     pub fn memput_signal(&self, index: usize, source: &[T], semaphore: &Semaphore<'_>, n: u64) -> Result<()> {
         let operation = "memput_signal";
         self.check(operation, index, source.len())?;

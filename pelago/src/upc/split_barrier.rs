@@ -1,12 +1,14 @@
-//! The split-phase barrier: a PE notifies that it has come, does something else, and waits for the others.
+//! The split-phase barrier: a PE notifies the others of its arrival, does other work, and waits for the
+//! others.
 //!
-//! Each phase is one all-reduce that is started by notify: of the least and the greatest value that PEs have
-//! given, and who gave them. Its end says that all have come, and the two values differ if any two do.
+//! Each phase is one all-reduce that notify starts: it computes the least and the greatest value that PEs
+//! have given, and the PEs that gave them. When it is complete, all PEs have arrived. The two results differ
+//! if any two values differ.
 //!
-//! Invariant: a PE's notifies and waits take turns; between them it makes no other collective call (those
-//! that are barriers of the world are told, by the barrier's form). What a PE has started before it notifies
-//! is complete when any PE has waited. Every PE finds the same result, so a mismatch is found by all. Source:
-//! UPC Language Specifications 1.3, section 6.6.1 (`upc_notify`, `upc_wait`, `upc_barrier`).
+//! Invariant: a PE's notifies and waits take turns; between them it makes no other collective call (barriers
+//! of the world are detected, by the barrier's form). Operations that a PE has started before it notifies are
+//! complete when any PE has waited. Every PE gets the same result, so all PEs detect a mismatch. Source: UPC
+//! Language Specifications 1.3, section 6.6.1 (`upc_notify`, `upc_wait`, `upc_barrier`).
 
 use crate::array::symmetric::Symmetric;
 use crate::base::error::{ErrorKind, Result};
@@ -20,12 +22,12 @@ use crate::{Collective, Element, Pe};
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::{Cell, RefCell};
 
-/// A barrier in two halves: see [`World::split_barrier`]. One thread of a PE has it.
+/// A split-phase barrier: see [`World::split_barrier`]. One thread of a PE uses it.
 pub struct SplitBarrier<'w> {
     team: Team<'w>,
     /// Whether its members are all PEs, so that the world's barrier is closed meanwhile.
     is_world: bool,
-    /// Element 0: what this PE says; element 1: what all say.
+    /// Array 0 has this PE's claim, array 1 the result of all claims.
     claims: [Symmetric<'w, Claim>; 2],
     phase: Cell<u64>,
     /// Between notify and wait: the all-reduce.
@@ -34,7 +36,7 @@ pub struct SplitBarrier<'w> {
     form: Cell<Option<u32>>,
 }
 
-/// The least and the greatest value that some PEs have given; nothing if none has.
+/// The least and the greatest value that some PEs have given; empty if none has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 struct Claim {
@@ -54,14 +56,15 @@ impl Claim {
         Claim { is_any, least: value, least_pe: pe, greatest: value, greatest_pe: pe }
     }
 
-    /// What both say together. Which of two PEs with one value is named does not depend on the order.
+    /// Combines two claims. If two PEs have the same value, the choice of the PE does not depend on the
+    /// order.
     fn join(self, other: Claim) -> Claim {
         match (self.is_any, other.is_any) {
             (0, _) => other,
             (_, 0) => self,
             _ => {
                 let (least, least_pe) = (self.least, self.least_pe).min((other.least, other.least_pe));
-                // Of equals the lowest PE.
+                // Among equal values the lowest PE is chosen.
                 let key = |claim: Claim| (claim.greatest, !claim.greatest_pe);
                 let (greatest, pe) = key(self).max(key(other));
                 Claim { is_any: 1, least, least_pe, greatest, greatest_pe: !pe }
@@ -71,7 +74,7 @@ impl Claim {
 }
 
 impl World {
-    /// Makes a split-phase barrier of all PEs. Collective.
+    /// Creates a split-phase barrier of all PEs. Collective over all PEs.
     ///
     /// ```
     /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -90,7 +93,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If the heap has no room for a few words.
+    /// If the heap has no space for its words.
     #[track_caller]
     pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
         SplitBarrier::new(self, &self.region, || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
@@ -98,11 +101,11 @@ impl World {
 }
 
 impl Space<'_> {
-    /// Makes a split-phase barrier of the members of the team. Collective on the team. It does not tell of
+    /// Creates a split-phase barrier of the members of the team. Collective over the team. It does not detect
     /// other collective calls between notify and wait.
     ///
     /// # Errors
-    /// If the space has no room for a few words.
+    /// If the space has no memory left for its words.
     #[track_caller]
     pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
         SplitBarrier::new(self.world(), self.region(), || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
@@ -125,10 +128,10 @@ impl<'w> SplitBarrier<'w> {
         })
     }
 
-    /// Says that this PE has come, having completed all that it has started, and goes on (UPC's
-    /// `upc_notify`). The PE's next call on this barrier is a wait, and until then it makes no other
-    /// collective call. Other PEs get on only while this one comes to the runtime: to a wait, a test,
-    /// [`progress`](World::progress).
+    /// Completes all operations of this PE, notifies the other PEs of its arrival, and returns without
+    /// waiting for them (UPC's `upc_notify`). The PE's next call on this barrier is a wait, and until then it
+    /// makes no other collective call. Other PEs may depend on the progress of this one, which it makes only
+    /// in calls of the runtime: a wait, a test, [`progress`](World::progress).
     ///
     /// # Errors
     /// If this PE has notified already.
@@ -137,39 +140,40 @@ impl<'w> SplitBarrier<'w> {
         self.notify_as("notify", None)
     }
 
-    /// As [`notify`](Self::notify), with a value that must be that of all PEs that give one (UPC's
+    /// As [`notify`](Self::notify), with a value. All PEs that give a value must give the same (UPC's
     /// `upc_notify` with an expression).
     ///
     /// # Errors
-    /// As [`notify`](Self::notify). That another PE gave another value is told by the wait.
+    /// As [`notify`](Self::notify). If another PE gave another value, the wait returns the error.
     #[track_caller]
     pub fn notify_with(&self, value: u64) -> Result<()> {
         self.notify_as("notify_with", Some(value))
     }
 
-    /// Waits until all PEs have notified; what they had started before is complete then (UPC's `upc_wait`).
+    /// Waits until all PEs have notified. Operations that they had started before are complete then (UPC's
+    /// `upc_wait`).
     ///
     /// # Errors
-    /// If this PE has not notified, or two PEs gave different values: every PE is told so, and the phase is
-    /// over.
+    /// If this PE has not notified, or two PEs gave different values. Every PE gets this error, and the phase
+    /// is over.
     ///
     /// # Panics
-    /// If a PE that has not come has left the job or failed.
+    /// If a PE that has not notified has left the job or failed.
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.wait_as("wait", None)
     }
 
-    /// As [`wait`](Self::wait), with a value that must be that of all notifies that gave one.
+    /// As [`wait`](Self::wait), with a value, which must be equal to the value of every notify that gave one.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait), and if a notify gave another value; the phase is over all the same.
+    /// As [`wait`](Self::wait), and if a notify gave another value; the phase is over nevertheless.
     #[track_caller]
     pub fn wait_with(&self, value: u64) -> Result<()> {
         self.wait_as("wait_with", Some(value))
     }
 
-    /// Makes progress, and says whether all PEs have notified; if so the phase is over, as after
+    /// Makes progress, and returns whether all PEs have notified; if so, the phase is over, as after
     /// [`wait`](Self::wait) (Berkeley UPC's `bupc_try_wait`).
     ///
     /// # Errors
@@ -179,7 +183,7 @@ impl<'w> SplitBarrier<'w> {
         self.try_wait_as("try_wait", None)
     }
 
-    /// As [`try_wait`](Self::try_wait), with a value as [`wait_with`](Self::wait_with) has it.
+    /// As [`try_wait`](Self::try_wait), with a value, as in [`wait_with`](Self::wait_with).
     ///
     /// # Errors
     /// As [`wait_with`](Self::wait_with).
@@ -208,9 +212,9 @@ impl<'w> SplitBarrier<'w> {
         mine.local().set(0, Claim::of(world.my_pe(), value));
         let started = self.team.nonblocking().all_reduce(Claim::join, all, mine);
         let request = started.inspect_err(|_| self.reopen())?;
-        // SAFETY: the arrays are this barrier's own, which keeps them for as long as the request, and the
-        // operation itself keeps what it works on in use until it is over, whatever is dropped; the world and
-        // the team's memory outlive 'w.
+        // SAFETY: the arrays belong to this barrier, which keeps them for as long as the request. The
+        // operation itself keeps its arrays in use until it is complete, even if handles are dropped. The
+        // world and the team's memory outlive 'w.
         let request = unsafe { std::mem::transmute::<Request<'_>, Request<'w>>(request) };
         self.arriving.replace(Some(request));
         Ok(())
@@ -233,10 +237,10 @@ impl<'w> SplitBarrier<'w> {
         self.finish(value).map(|()| true)
     }
 
-    /// Ends a phase in which all have come, and compares what they said.
+    /// Ends a phase in which all PEs have notified, and compares their values.
     #[track_caller]
     fn finish(&self, value: Option<u64>) -> Result<()> {
-        // SYNC POINT put-order: acquires what the others completed before they notified.
+        // SYNC POINT put-order: acquires the operations that the others completed before they notified.
         fence(Ordering::SeqCst);
         self.reopen();
         let (me, phase) = (self.team.world().my_pe(), self.phase.get());

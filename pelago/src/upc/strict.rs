@@ -1,10 +1,10 @@
-//! Strict accesses: sequentially consistent between PEs, beside the relaxed ones, which are puts and gets.
+//! Strict accesses, which are sequentially consistent between PEs. Puts and gets are the relaxed accesses.
 //!
-//! Invariant: before a strict access everything that this thread has started is complete, and it is complete
-//! itself before the thread goes on. Each number lies in one memory, in which accesses to it take effect one
-//! after the other; so all strict accesses take effect in one order, which is that of each thread (Lamport,
-//! "How to make a multiprocessor computer that correctly executes multiprocess programs", 1979). Source: UPC
-//! Language Specifications 1.3, appendix B (memory consistency).
+//! Invariant: before a strict access all operations that this thread has started are complete, and the access
+//! is complete before the thread continues. Each number lies in one memory, in which accesses to it take
+//! effect one after the other; so all strict accesses take effect in one order, which agrees with the program
+//! order of each thread (Lamport, "How to make a multiprocessor computer that correctly executes multiprocess
+//! programs", 1979). Source: UPC Language Specifications 1.3, appendix B (memory consistency).
 
 use crate::Pe;
 use crate::array::view::View;
@@ -12,19 +12,19 @@ use crate::base::element::Element;
 use crate::base::error::Result;
 use pelago_fabric::sync::{Ordering, fence};
 
-/// An array seen by strict accesses: see [`View::strict`].
+/// The strict accesses of an array: see [`View::strict`].
 pub struct Strict<'a, T: Element> {
     view: &'a View<'a, T>,
 }
 
 impl<T: Element> View<'_, T> {
-    /// The array seen by strict accesses, UPC's `strict shared`: they take effect in one order, the same for
-    /// all PEs, in which those of each PE stand as it makes them; and what a PE does otherwise, its relaxed
-    /// accesses, stays on its side of each of its strict ones. So flags and turns can be programmed with them
-    /// as on paper. Each one completes all that this PE has started; that makes them slow over a net.
+    /// Returns the strict accesses of the array, UPC's `strict shared`. They take effect in one order, which
+    /// is the same for all PEs and agrees with the program order of each PE. Relaxed accesses of a PE are not
+    /// moved across its strict accesses. So algorithms that use flags work with them as in textbooks. Each
+    /// strict access completes all earlier operations of this PE, which makes them slow over a network.
     ///
     /// Relaxed accesses through a [`Context`](crate::Context) are not ordered by them. Elements are numbers
-    /// of up to 8 bytes: of others nothing more than of puts and gets is promised.
+    /// of up to 8 bytes: for other types the guarantees are those of puts and gets.
     ///
     /// ```
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {

@@ -1,18 +1,18 @@
-//! Departures: what is between a PE that has left the job and those that wait for it in vain.
+//! Departures: the protocol between a PE that has left the job and the PEs that still wait for it.
 //!
-//! Invariant: who leaves says first what its last error was, and who finds that it waits in vain names that.
-//! Under a launcher a PE whose wait is in vain does not end the job at once: it lets those go that have left,
-//! so that the `main` of each returns its error, and gives them a bounded time for it. A launcher ends the
-//! job if one of them then ends with a status other than 0. Otherwise the PE that waits in vain does, in its
-//! own words.
+//! Invariant: a PE that leaves first publishes its last error, and a PE that finds that its wait cannot end
+//! reports this error. Under a launcher such a PE does not end the job at once: it lets the PEs go that have
+//! left, so that the `main` of each returns its error, and gives them a bounded time for it. The launcher
+//! ends the job if one of them then ends with a status other than 0. Otherwise the waiting PE ends it, with
+//! its own message.
 //!
 //! ```text
 //! leaver:  last error, left --------- missed --> returns from its drop, tells its launcher, ends
 //! waiter:        in vain --> missed ------------ (bounded time) --------> panics, unless the job has ended
 //! ```
 //!
-//! Between PEs of one node the words lie in the PEs' blocks; a PE of another node is asked by a message,
-//! which it takes because it still waits for the others to leave.
+//! Between PEs of one node the errors lie in the PEs' blocks. A PE of another node is asked by a message,
+//! which it receives because it still waits for the others to leave.
 
 use super::engine::Engine;
 use crate::Pe;
@@ -27,21 +27,22 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// The time that a PE which waits in vain gives those that have left to end.
+/// The time that a PE whose wait cannot end gives the PEs that have left to end.
 const TIME_TO_END: Duration = Duration::from_secs(5);
 /// The time that a launcher has to end the job after the last of them has ended.
 const TIME_TO_NOTICE: Duration = Duration::from_secs(2);
-/// The time that a launcher has to end the job after a PE was lost: longer than a PE waits that knows more.
+/// The time that a launcher has to end the job after a PE was lost: longer than the wait of a PE that knows
+/// the reason.
 const TIME_AFTER_LOSS: Duration = Duration::from_secs(3);
-/// The time in which a launcher that is gone ends this PE, if it was about to.
+/// The time that this PE leaves its launcher, if that has exited, to end this PE.
 const TIME_AFTER_LAUNCHER: Duration = Duration::from_secs(2);
-/// Between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The longest error that travels, in bytes.
+/// The longest error that is sent, in bytes.
 const WORDS_MAX_BYTES: usize = 512;
 
 impl Engine {
-    /// Says that this PE has begun to leave, and what its last error was.
+    /// Publishes that this PE has begun to leave, with its last error.
     pub(crate) fn say_left(&self) {
         let block = self.memory.near_block(self.my_pe());
         let last_error =
@@ -50,24 +51,24 @@ impl Engine {
             block.last_error.record(self.my_pe(), words);
         }
         let place = self.memory.header().leaving.fetch_add(1, Ordering::AcqRel) + 1;
-        // SYNC POINT left: releases this PE's last operations to whoever sees that it has left.
+        // SYNC POINT left: releases this PE's last operations to a PE that sees that it has left.
         block.departure.left.store(place, Ordering::Release);
         self.ring_sleepers();
     }
 
-    /// The PE that waits in vain for this one, which has left, if there is one.
+    /// The PE that waits for this one, although this one has left, if there is such a PE.
     pub(crate) fn missed_by(&self) -> Option<Pe> {
         let near = self.memory.near_block(self.my_pe()).departure.missed.load(Ordering::Relaxed);
         near.checked_sub(1).map(|pe| pe as Pe).or_else(|| self.departures.missed_by.get().copied())
     }
 
-    /// The words for the launcher of a PE that is missed.
+    /// The message to the launcher of a PE that has left while another PE waits for it.
     pub(crate) fn missed_words(&self, by: Pe) -> String {
         let last_error = self.departures.last_error.get().cloned().flatten();
         last_error.unwrap_or_else(|| format!("PE {by} still waited for PE {}", self.my_pe()))
     }
 
-    /// Another PE waits for this one in vain: tells it why.
+    /// Records that another PE waits for this one, which has left, and sends it this PE's last error.
     pub(crate) fn note_missed(&self, from: Pe) {
         let _ = self.departures.missed_by.set(from);
         let words = self.departures.last_error.get().and_then(Option::as_deref).unwrap_or_default();
@@ -75,13 +76,13 @@ impl Engine {
         self.send_later(from, Purpose::LastError, 0, words.as_bytes()[..bytes].to_vec());
     }
 
-    /// The last error of a PE of another node has come.
+    /// Records the last error of a PE of another node.
     pub(crate) fn note_last_error(&self, from: Pe, words: &[u8]) {
         let words = (!words.is_empty()).then(|| String::from_utf8_lossy(words).into_owned());
         self.told().push((from, words));
     }
 
-    /// The PE that has left first, if any has; those of other nodes, whose places are not known, come last.
+    /// The PE that has left first, if any has; PEs of other nodes, whose order is not known, come last.
     pub(crate) fn first_to_leave(&self) -> Option<Pe> {
         (0..self.n_pes()).filter(|&pe| self.has_left(pe)).min_by_key(|&pe| self.place_of(pe))
     }
@@ -90,7 +91,7 @@ impl Engine {
         self.memory.block(pe).map_or(u32::MAX, |block| block.departure.left.load(Ordering::Relaxed))
     }
 
-    /// Ends this PE, which waits for `what` in vain: for `pe`, which has left, or because all others have.
+    /// Ends this PE, whose wait for `what` cannot end: because `pe` has left, or because all others have.
     #[cold]
     #[track_caller]
     pub(crate) fn wait_in_vain(&self, what: &str, pe: Option<Pe>) -> ! {
@@ -104,7 +105,7 @@ impl Engine {
             Some(pe) => format!("PE {pe} has left the job"),
             None => "no other PE is left in the job".to_owned(),
         };
-        // That of the PE that is waited for, or the first.
+        // The error of the PE that is waited for, or else the first one found.
         let with_error = pe.into_iter().chain(leavers).find_map(|pe| Some((pe, self.last_error_of(pe)?)));
         let why = match with_error {
             None => String::new(),
@@ -114,7 +115,8 @@ impl Engine {
         self.fail(&format!("PE {me}: waits for {what}, but {left}{why}"));
     }
 
-    /// Ends this PE because it has lost another one: a launcher that ends the job meanwhile knows why.
+    /// Ends this PE because it has lost another one, unless the launcher, which knows the reason, ends the
+    /// job first.
     #[cold]
     #[track_caller]
     pub(crate) fn fail_after_loss(&self, reason: &str) -> ! {
@@ -124,13 +126,13 @@ impl Engine {
         self.fail(reason);
     }
 
-    /// How long this PE has known that another one failed, if it does.
+    /// The failure of another PE, if this PE knows of one, and how long it has known of it.
     pub(crate) fn known_failure(&self) -> Option<(Duration, Pe, String)> {
         let (pe, reason) = self.memory.header().failure.read()?;
         Some((self.departures.failure_seen.get_or_init(Instant::now).elapsed(), pe, reason))
     }
 
-    /// Lets PEs go that have left, or do so meanwhile, and gives them the time to end.
+    /// Lets PEs go that have left, or that leave meanwhile, and gives them time to end.
     fn let_go(&self) {
         self.departures.has_given_time.store(true, Ordering::Relaxed);
         let (mut told, mut near, mut is_any_unseen, mut is_any_other) =
@@ -144,7 +146,7 @@ impl Engine {
                         is_any_other |= end != End::WithThis;
                         is_any_unseen |= end == End::Unseen;
                         if let End::OfProcess(process) = end {
-                            // Without a handle it has ended already.
+                            // A process without a handle has ended already.
                             near.extend(handle(process));
                         }
                     }
@@ -165,8 +167,8 @@ impl Engine {
         self.pause_until(deadline.min(Instant::now() + TIME_TO_NOTICE), || false);
     }
 
-    /// A PE that has left, and others that perhaps have: a PE of another node says so only to those that wait
-    /// for it, and its process does not end before all its PEs have been let go.
+    /// A PE that has left, and others that may have left: a PE of another node reports it only to PEs that
+    /// wait for it, and its process does not end before all its PEs have been let go.
     fn not_seen_to_leave(&self, leaver: Pe) -> Range<Pe> {
         let each = self.pes_per_process();
         match self.memory.block(leaver) {
@@ -175,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// Tells a PE that has left that this one waits for it in vain.
+    /// Tells a PE that has left that this one waits for it.
     fn tell_missed(&self, pe: Pe) -> End {
         let Some(block) = self.memory.block(pe) else {
             self.send_later(pe, Purpose::Missed, 0, Vec::new());
@@ -190,8 +192,8 @@ impl Engine {
         }
     }
 
-    /// Pauses until `is_over` or the time is over. What others ask of this PE is served meanwhile. A launcher
-    /// that ends a job may be gone before it has ended this PE, so it has some time for that.
+    /// Pauses until `is_over` or until the deadline. This PE serves the requests of others meanwhile. A
+    /// launcher that ends a job may exit before this PE has ended, so the pause allows some time for that.
     fn pause_until(&self, deadline: Instant, mut is_over: impl FnMut() -> bool) {
         let mut gone_since = None;
         while Instant::now() < deadline && !is_over() {
@@ -217,24 +219,24 @@ impl Engine {
     }
 }
 
-/// How the end of a PE that has left is seen.
+/// How this PE observes the end of a PE that has left.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It shares the process of this PE.
+    /// The PE shares the process of this PE.
     WithThis,
-    /// That of this process.
+    /// By the end of the process with this number.
     OfProcess(u32),
     /// Not at all.
     Unseen,
 }
 
-/// A handle of a process; `None` if it is gone, or the system does not give any.
+/// A handle of a process; `None` if it has ended, or if the system has no such handles.
 fn handle(process: u32) -> Option<OwnedFd> {
     let pid = Pid::from_raw(process.cast_signed())?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Whether a process has ended, be it that nobody has asked for its status yet.
+/// Whether a process has ended, even if its status was not collected yet.
 fn has_ended(process: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN)];
     !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0) | Err(Errno::INTR))

@@ -22,19 +22,20 @@ pub struct Engine {
     pub(crate) policy: WaitPolicy,
     pub(crate) message_barrier: MessageBarrier,
     pub(crate) departures: Departures,
-    /// After the endpoints, which write its answers.
+    /// Dropped after the endpoints, which write its results.
     pub(crate) watch: Watch,
     /// Likewise.
     pub(crate) stall: Stall,
     /// The core that this PE runs on.
     pub(crate) affinity: Affinity,
-    /// The thread that serves others meanwhile, if there is one.
+    /// The thread that serves other PEs while this one computes, if there is one.
     pub(crate) service: Service,
     /// The threads that run handlers.
     pub(crate) executors: Executors,
-    /// Collective operations and teams that have something to do; waits drive while there are any.
+    /// The number of collective operations and teams that need progress; waits drive them while it is not 0.
     pub(crate) active_operations: AtomicU32,
-    /// Endpoints of active messages that are open. While there are none no message arrives, and nobody looks.
+    /// The number of open endpoints of active messages. While it is 0 no message arrives, and no thread
+    /// checks for one.
     pub(crate) open_handlers: AtomicU32,
 }
 
@@ -48,17 +49,17 @@ impl Deref for Engine {
 }
 
 impl Engine {
-    /// The engine of a PE that has not met the others yet.
+    /// The engine of a PE that has not communicated with the others yet.
     pub(crate) fn new(job: Job, settings: &Settings) -> Engine {
         let net = job.net.as_deref();
         let is_simulated = net.is_some_and(|net| net.virtual_time().is_some());
-        // A PE that computes still replies to the question whether it is there.
+        // A PE that computes still replies to liveness checks.
         let replies = net.is_some_and(|net| net.moves_by_itself() && (settings.service || !net.is_urgent()));
         Engine {
             policy: WaitPolicy::new(job.memory.blocks().len(), 1, net, settings),
             message_barrier: MessageBarrier::default(),
             departures: Departures::default(),
-            // Elsewhere a PE is silent by the program's fault only.
+            // In other cases a PE may not reply only because of the program.
             watch: Watch::new(settings.peer_timeout.filter(|_| replies)),
             stall: Stall::new(!is_simulated, settings),
             affinity: Affinity::default(),
@@ -70,7 +71,7 @@ impl Engine {
         }
     }
 
-    /// Whether collective operations are under way.
+    /// Whether collective operations are outstanding.
     #[inline(always)]
     pub(crate) fn has_active_operations(&self) -> bool {
         self.active_operations.load(Ordering::Relaxed) != 0

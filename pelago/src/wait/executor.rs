@@ -1,12 +1,13 @@
-//! The thread that runs handlers, and the waits of other threads of its PE that last while it is blocked.
+//! The thread that runs handlers, and the waits of other threads of its PE that cannot end while it is
+//! blocked.
 //!
 //! A handler that starts a thread and waits for its end blocks the PE for ever if that thread waits in the
-//! runtime: the thread waits for something that needs handlers, or the end of this one. The runtime cannot
-//! tell which thread has started which. So a wait fails when one and the same run of handlers has been asleep
-//! for [`BLOCKED_LIMIT`], without any use of a processor. A handler that computes has no limit.
+//! runtime: the thread waits for an event that needs handlers, or for the end of this handler. The runtime
+//! cannot tell which thread has started which. So a wait fails when one and the same run of handlers has been
+//! asleep for [`BLOCKED_LIMIT`], without any use of a processor. A handler that computes has no limit.
 //!
-//! Invariant: a run is noted for exactly as long as its thread holds the lock of the inbox; a run that waits
-//! in the runtime itself, for room for an answer, is excused.
+//! Invariant: a run is recorded for exactly as long as its thread holds the lock of the inbox; a run that
+//! waits in the runtime itself, for space for a reply, is excused.
 
 use crate::job::Job;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
@@ -15,20 +16,20 @@ use std::time::{Duration, Instant};
 
 /// How long handlers may be asleep while another thread of the PE waits.
 const BLOCKED_LIMIT: Duration = Duration::from_secs(5);
-/// The shortest time between two looks at the thread that runs handlers.
+/// The shortest time between two checks of the thread that runs handlers.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// The number that the system gives this thread, once it is known; 0 before.
+    /// The system's number of this thread; 0 until it is known.
     static THREAD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The run of handlers for requests of a PE, or for answers.
+/// The run of a PE's handlers for requests, or for replies.
 #[derive(Default)]
 pub(crate) struct Executor {
     /// The number of the thread that runs handlers now; 0 if none does.
     thread: AtomicU32,
-    /// How many runs there were.
+    /// The number of runs so far.
     runs: AtomicU64,
     /// Whether it waits in the runtime.
     is_excused: AtomicU32,
@@ -38,7 +39,7 @@ pub(crate) struct Executor {
 pub(crate) struct Run<'a>(&'a Executor);
 
 impl Executor {
-    /// This thread runs handlers from now on.
+    /// Begins a run of handlers on this thread.
     pub(crate) fn run(&self) -> Run<'_> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.thread.store(own_thread(), Ordering::Relaxed);
@@ -52,7 +53,7 @@ impl Drop for Run<'_> {
     }
 }
 
-/// Those for requests, and those for answers.
+/// The executor for requests, and the executor for replies.
 #[derive(Default)]
 pub(crate) struct Executors(pub(crate) [Executor; 2]);
 
@@ -60,7 +61,7 @@ pub(crate) struct Executors(pub(crate) [Executor; 2]);
 pub(crate) struct Excused<'a>(&'a Executors);
 
 impl Executors {
-    /// This thread, which runs handlers, waits in the runtime from now on.
+    /// Excuses this thread, which runs handlers and waits in the runtime, until the result is dropped.
     pub(crate) fn excuse(&self) -> Excused<'_> {
         self.set_excused(1);
         Excused(self)
@@ -78,11 +79,11 @@ impl Drop for Excused<'_> {
     }
 }
 
-/// The handlers on other threads of this PE, as a wait has seen them.
+/// The handlers on other threads of this PE, as observed by a wait.
 #[derive(Debug, Default)]
 pub(crate) struct BlockedHandlers {
     looked: Option<Instant>,
-    /// For each executor: a run that was asleep at every look, and since when.
+    /// For each executor: a run that was asleep at every check, and the time of the first check.
     asleep: [Option<(Asleep, Instant)>; 2],
 }
 
@@ -95,8 +96,8 @@ struct Asleep {
 }
 
 impl BlockedHandlers {
-    /// Looks at them, from time to time; fails if one has been asleep for too long. `awaited` says what the
-    /// caller waits for.
+    /// Checks them from time to time; fails if one has been asleep for too long. `awaited` describes the
+    /// condition that the caller waits for.
     pub(crate) fn look(&mut self, job: &Job, executors: &Executors, awaited: impl FnOnce() -> String) {
         let now = Instant::now();
         if self.looked.is_some_and(|looked| now.duration_since(looked) < LOOK_INTERVAL) {
@@ -137,7 +138,7 @@ impl Executor {
 
 /// The ticks that a thread has used of a processor, from the text of its `stat`, if it is asleep.
 fn ticks_asleep(stat: &str) -> Option<u64> {
-    // The name stands in brackets and may have any characters, brackets among them.
+    // The name is in brackets and may have any characters, including brackets.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     if fields.next()? != "S" {
@@ -147,7 +148,7 @@ fn ticks_asleep(stat: &str) -> Option<u64> {
     Some(ticks.next()?.ok()? + ticks.next()?.ok()?)
 }
 
-/// The number that the system gives this thread.
+/// The system's number of this thread.
 fn own_thread() -> u32 {
     match THREAD.get() {
         0 => {

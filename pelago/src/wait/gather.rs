@@ -1,8 +1,8 @@
-//! The look at the records of all PEs: which PE does it, and what comes of it.
+//! The collection of the records of all PEs: the PE that does it, and its consequences.
 //!
-//! Invariant: the lowest PE that has waited long enough looks, the others find that it waits and leave it to
-//! that PE. Records of PEs of this node are read, those of other nodes come by gets, one at a time; so a look
-//! over the net takes several steps, and none of them waits.
+//! Invariant: the lowest PE that has waited long enough collects the records; the others find that it waits
+//! and leave the collection to it. Records of PEs of this node are read directly, and those of other nodes by
+//! gets, one at a time. So a collection over the network takes several steps, and no step waits.
 
 use super::engine::Engine;
 use super::long::Long;
@@ -17,13 +17,14 @@ use pelago_fabric::sync::Ordering;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a PE of another node may take for its answer, before it counts as one that does not answer.
+/// The time within which a get from a PE of another node must complete; after that the PE counts as not
+/// responding.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-/// Looks that do not tell, before what each PE waits for is said all the same.
+/// The number of inconclusive collections before the waits of all PEs are reported nevertheless.
 const UNCLEAR_LOOKS_MAX: u32 = 10;
-/// Looks that are compared with the same earlier one, as long as they do not tell.
+/// The number of inconclusive collections that are compared with the same earlier one.
 const LOOKS_PER_COMPARISON: u32 = 4;
-/// Bytes of a reason that a launcher keeps.
+/// The number of bytes of a reason that a launcher keeps.
 const REASON_BYTES_MAX: usize = 900;
 
 /// The outcome of reading a record.
@@ -33,7 +34,7 @@ enum Reading {
 }
 
 impl Engine {
-    /// Goes on with the look at all PEs, as far as that goes without a wait.
+    /// Continues the collection of all records, as far as possible without a wait.
     pub(super) fn look_at_all(&self, long: &Long<'_>, now: Instant) {
         let Some(mut looker) = self.stall.looker() else { return };
         let looker = &mut *looker;
@@ -64,13 +65,13 @@ impl Engine {
         };
         looker.unclear = if verdict == Verdict::Unclear { looker.unclear + 1 } else { 0 };
         self.decide(&verdict, &look, looker, now - long.since());
-        // A look that came too early is compared with the next but one.
+        // A collection that came too early is compared with the next but one.
         if verdict != Verdict::Unclear || looker.unclear % LOOKS_PER_COMPARISON == 1 {
             looker.previous = Some(look);
         }
     }
 
-    /// Reads the record of a PE, or goes on with that.
+    /// Starts or continues to read the record of a PE.
     fn read_record(&self, looker: &mut Looker, pe: Pe, (long, now): (&Long<'_>, Instant)) -> Reading {
         if self.memory.block(pe).is_some() {
             return Reading::Done(Snapshot::read(self.memory.record(pe)));
@@ -79,7 +80,7 @@ impl Engine {
             let is_silent = now - question.since > ANSWER_LIMIT;
             if !question.counter.is_done() {
                 looker.question = Some(question);
-                // As long as the get is under way, no other one can take its place.
+                // While the get is outstanding, no other get can use its target.
                 return if is_silent { Reading::Done(None) } else { Reading::UnderWay };
             }
             self.completions.release(question.counter);
@@ -88,11 +89,11 @@ impl Engine {
                 return Reading::Done(Snapshot::read(self.stall.answer()));
             }
         }
-        // As the job forms or ends, nobody reaches for another's memory.
+        // While the job forms or ends, no PE accesses the memory of another.
         let Some(net) = self.net.as_ref().filter(|_| long.works()) else { return Reading::Done(None) };
         let target = RemoteAddress { operation: "stall", pe, offset_bytes: Memory::RECORD_OFFSET_BYTES };
         let (counter, into) = (self.completions.open(), self.stall.answer().as_ptr().cast_mut().cast());
-        // SAFETY: the record lies at the start of every heap. The place of the answer lives as long as the
+        // SAFETY: the record lies at the start of every heap. The target of the get lives as long as the
         // world, whose endpoints are shut first.
         let is_asked = unsafe { net.try_get(target, into, RECORD_WORDS, &counter) };
         match is_asked {
@@ -105,12 +106,12 @@ impl Engine {
         Reading::UnderWay
     }
 
-    /// The state of the process of a PE, if this machine has it and its number is known here.
+    /// The state of the process of a PE, if it runs on this machine and its number is known here.
     fn process_of(&self, pe: Pe) -> Option<ProcessState> {
         self.pid_of(pe).map(process_state)
     }
 
-    /// Ends the job, or says what each PE waits for, or does nothing.
+    /// Ends the job, reports the waits of all PEs, or does nothing.
     fn decide(&self, verdict: &Verdict, look: &Look, looker: &mut Looker, waited: Duration) {
         let me = self.my_pe();
         let is_late = self.stall.limit().is_some_and(|limit| waited >= limit);
@@ -147,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// The state of some PEs of this node in words, a line for each.
+    /// Describes the state of some PEs of this node, one line for each.
     pub(crate) fn waits_of(&self, pes: Range<Pe>) -> String {
         let seen = |pe: Pe| {
             let is_here = pes.contains(&pe) && self.memory.block(pe).is_some();
@@ -159,7 +160,7 @@ impl Engine {
     fn say_waits(&self, look: &Look, waited: Duration) {
         let lines: String =
             judge::lines(look, 0..self.n_pes()).iter().map(|line| format!("  {line}\n")).collect();
-        // Written at once, so that the words of two PEs do not mix.
+        // Written by one call, so that the messages of two PEs do not mix.
         let text = format!(
             "PE {} has waited for {:.1} s (PELAGO_STALL_REPORT). What each PE does:\n{lines}",
             self.my_pe(),
@@ -169,14 +170,14 @@ impl Engine {
     }
 }
 
-/// Whether a lower PE looks for this one: it has waited long enough, and goes on looking for what it waits
-/// for.
+/// Whether a lower PE collects the records for this one: it has waited long enough, and still polls its
+/// condition.
 fn is_looked_after(looker: &mut Looker, pe: Pe, record: Option<&Snapshot>) -> bool {
     let Some(record) = record.filter(|record| record.is_due) else { return false };
     looker.lower.insert(pe, record.rounds) != Some(record.rounds)
 }
 
-/// A reason that a launcher can keep.
+/// A reason that is short enough for the launcher.
 fn brief(reason: String) -> String {
     match reason.len() <= REASON_BYTES_MAX {
         true => reason,

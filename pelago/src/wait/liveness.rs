@@ -1,7 +1,7 @@
-//! Whether what a PE waits for can still come.
+//! Whether the condition that a PE waits for can still become true.
 //!
-//! Invariant: a wait ends with words that say who waited for what when a PE has failed, PEs have left the
-//! job, the launcher is gone, or a limit that was set is over.
+//! Invariant: a wait ends with a message that names the waiting PE and its condition when a PE has failed,
+//! PEs have left the job, the launcher has exited, or a configured limit has passed.
 
 use super::engine::Engine;
 use super::executor::BlockedHandlers;
@@ -12,11 +12,11 @@ use pelago_fabric::sync::Ordering;
 use pelago_fabric::threads;
 use std::time::{Duration, Instant};
 
-/// Looks, or sleeps, between two questions whether the launcher is still there.
+/// The number of polls, or sleeps, between two checks that the launcher is alive.
 const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
-/// How long the last message of a PE that has left may be under way: it was not told of its delivery.
+/// The time that the last message of a PE that has left may take: that PE was not notified of its delivery.
 const TIME_FOR_LAST_MESSAGE: Duration = Duration::from_secs(2);
-/// What a launcher may take to end the job after a PE has failed.
+/// The time within which a launcher must end the job after a PE has failed.
 const TIME_FOR_LAUNCHER: Duration = Duration::from_secs(2);
 
 /// The checks that a long wait makes from time to time.
@@ -25,17 +25,17 @@ pub(super) struct Care<'a> {
     since: Option<Instant>,
     long: Option<Long<'a>>,
     handlers: BlockedHandlers,
-    /// When the PE that is awaited was first seen to have left.
+    /// The time at which the awaited PE was first seen to have left.
     left_since: Option<Instant>,
 }
 
 impl<'a> Care<'a> {
-    /// When the first look was.
+    /// The time of the first check.
     pub(super) fn since(&self) -> Instant {
         self.since.expect("there has been a look")
     }
 
-    /// The look of this number, from 1. Fails if what is awaited can no longer come.
+    /// The check with this number, counted from 1. Fails if the condition can no longer become true.
     #[track_caller]
     pub(super) fn look(
         &mut self,
@@ -56,7 +56,7 @@ impl<'a> Care<'a> {
 }
 
 impl Engine {
-    /// Fails if the wait has taken longer than it may.
+    /// Fails if the wait has exceeded its limit.
     #[track_caller]
     pub(super) fn check_limit(&self, awaited: Awaited, since: Instant) {
         let (limit, setting) = match awaited {
@@ -72,8 +72,8 @@ impl Engine {
         }
     }
 
-    /// Gives up if the job is failing. A launcher ends the others by itself when a PE dies, and knows why it
-    /// died; so under one a PE gives up only if that does not happen.
+    /// Gives up if the job is failing. When a PE dies, the launcher ends the others by itself, and knows the
+    /// reason. So under a launcher a PE gives up only if that does not happen.
     pub(super) fn check_job(&self, awaited: Awaited, looks: u32) {
         let in_vain = || format!("gave up waiting for {}", self.describe(awaited));
         if let Some((age, pe, reason)) = self.known_failure()
@@ -86,7 +86,7 @@ impl Engine {
         }
     }
 
-    /// Fails if what is awaited can no longer come.
+    /// Fails if the condition can no longer become true.
     #[track_caller]
     pub(super) fn check_liveness(
         &self,
@@ -101,9 +101,9 @@ impl Engine {
                 self.net.as_ref().is_some_and(|net| net.moves_by_itself()) && !self.memory.is_mapped(pe);
             !is_far || left_since.get_or_insert_with(Instant::now).elapsed() > TIME_FOR_LAST_MESSAGE
         };
-        // In vain: for this PE, or because all others have left.
+        // The wait cannot end because this PE has left, or because all others have left.
         let in_vain: Option<Option<Pe>> = match awaited {
-            // Who leaves stays reachable until all have left.
+            // A PE that leaves stays reachable until all have left.
             Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
             Awaited::Join | Awaited::Leave => None,
             Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork | Awaited::Handlers => None,
@@ -119,7 +119,7 @@ impl Engine {
                 is_alone.then_some(None)
             }
         };
-        // A PE that leaves may have done its part just before: only a last look tells.
+        // A PE that leaves may have done its part just before, so check the condition a last time.
         if let Some(pe) = in_vain {
             self.take_arrivals();
             if !ready() {
@@ -128,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// Takes what has arrived over the net, if there is one.
+    /// Processes the events of the network, if there is one.
     #[track_caller]
     pub(super) fn take_arrivals(&self) {
         if self.net.is_some() {
@@ -137,9 +137,9 @@ impl Engine {
     }
 }
 
-/// Whether this process has other threads that may belong to the same PE, or nobody knows: threads of the
-/// same name, as they inherit that of the thread that starts them; or any, if the PE is a process that has
-/// said so. The runtime's own threads are none of them.
+/// Whether this process has other threads that may belong to the same PE, or whether this is unknown. These
+/// are threads of the same name, because a thread inherits the name of the thread that starts it; or all
+/// threads, if the PE is a process that has declared so. The runtime's own threads do not count.
 fn has_siblings(any: bool) -> bool {
     let own_name = std::fs::read("/proc/thread-self/comm");
     let (Ok(own_name), Ok(tasks)) = (own_name, std::fs::read_dir("/proc/self/task")) else { return true };

@@ -1,5 +1,5 @@
-//! Waits that last: a thread that neither spins nor yields any more enters the record of its PE, and looks at
-//! the other PEs from time to time. See [`stall`](super::stall).
+//! Long waits: a thread that neither spins nor yields any more enters the record of its PE, and checks the
+//! other PEs from time to time. See [`stall`](super::stall).
 
 use super::engine::Engine;
 use super::stall::record::{Need, Snapshot};
@@ -11,7 +11,7 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A wait from the time on when it neither spins nor yields any more.
+/// A wait, from the time when it neither spins nor yields any more.
 pub(crate) struct Long<'w> {
     engine: &'w Engine,
     awaited: Awaited,
@@ -26,7 +26,7 @@ impl<'w> Long<'w> {
         Long { engine, awaited, since, next_at, registered: None }
     }
 
-    /// To be called before each look for what is awaited, or before some of them.
+    /// To be called before each check of the condition, or before some of them.
     pub(crate) fn tick(&mut self) {
         if !self.engine.stall.is_on {
             return;
@@ -41,7 +41,8 @@ impl<'w> Long<'w> {
         }
     }
 
-    /// Whether this is no wait of a job that forms or ends, or of a thread that accompanies another.
+    /// Whether this is a wait of a running job, as opposed to a job that forms or ends, and not of a progress
+    /// thread.
     pub(super) fn works(&self) -> bool {
         !matches!(self.awaited, Awaited::Join | Awaited::Leave | Awaited::EndOfWork)
     }
@@ -50,7 +51,7 @@ impl<'w> Long<'w> {
         self.since
     }
 
-    /// Whether the wait is long enough for a look at all PEs.
+    /// Whether the wait is long enough to collect the records of all PEs.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let Some((entry, _)) = &self.registered else { return false };
         self.engine.stall.is_entry_due(entry, now)
@@ -67,7 +68,7 @@ impl<'w> Long<'w> {
         match &self.registered {
             Some((entry, _)) => *locked(&entry.told) = told,
             None => {
-                // A wait inside a wait is part of that one.
+                // A wait inside another wait belongs to the outer one.
                 let Some(waiting) = threads::enter() else { return };
                 let (looks, counted) = (AtomicU64::new(0), AtomicU64::new(0));
                 let entry = Arc::new(Entry { since: self.since, looks, counted, told: Mutex::new(told) });
@@ -84,9 +85,9 @@ impl<'w> Long<'w> {
         self.engine.look_at_all(self, now);
     }
 
-    /// The event without which the wait cannot end. Of a collective operation it is known as long as its
-    /// calls are compared: each member then waits in the call itself. So it is in a barrier of all PEs, whose
-    /// team has no other operations.
+    /// The event without which the wait cannot end. For a collective operation it is known while its calls
+    /// are compared, because each member then waits in the call itself. The same holds for a barrier of all
+    /// PEs, whose team has no other operations.
     fn need(&self) -> Need {
         match self.awaited {
             Awaited::Barrier { pe: Some(pe), .. } => Need::Of(pe),
@@ -109,7 +110,7 @@ impl Drop for Long<'_> {
 }
 
 impl Engine {
-    /// Brings the record of this PE up to date.
+    /// Updates the record of this PE.
     fn publish_waits(&self, now: Instant) {
         let stall = &self.stall;
         let mut waits = locked(&stall.waits);
@@ -149,12 +150,12 @@ impl Engine {
         snapshot.write(self.memory.record(self.my_pe()));
     }
 
-    /// Whether the launcher asks what the PEs of this process wait for.
+    /// Whether the launcher requests a report of the waits of this process's PEs.
     pub(crate) fn is_asked_for_waits(&self) -> bool {
         self.membership().as_ref().is_some_and(|of| of.job.is_asked())
     }
 
-    /// Tells the launcher what the PEs of this process wait for.
+    /// Reports the waits of this process's PEs to the launcher.
     pub(crate) fn tell_waits(&self) {
         if let Some(of) = &*self.membership() {
             let first = of.job.first_pe();
@@ -162,8 +163,8 @@ impl Engine {
         }
     }
 
-    /// Whether nothing that this PE has started, or that was sent to it, is under way. Active messages over
-    /// the net may be where nobody counts them.
+    /// Whether no operation of this PE is outstanding, and no message to it is in flight. Active messages
+    /// over the network may be in flight without being counted.
     fn is_settled(&self) -> bool {
         match &self.net {
             None => self.upper.get().is_none_or(|upper| upper.are_messages_settled()),
@@ -177,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// A number that changes when something arrives here or moves.
+    /// A number that changes when a message arrives here or an operation makes progress.
     fn activity(&self) -> u64 {
         self.messages() + self.upper.get().map_or(0, |upper| upper.activity())
     }

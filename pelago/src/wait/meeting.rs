@@ -1,4 +1,4 @@
-//! The first meeting of the PEs of a node.
+//! The first barrier of the PEs of a node.
 
 use super::engine::Engine;
 use crate::base::awaited::Awaited;
@@ -7,7 +7,7 @@ use pelago_boot::cpus;
 use pelago_fabric::sync::Ordering;
 
 impl Engine {
-    /// Waits for the other PEs of this node: the number of cores on which they may run together.
+    /// Waits for the other PEs of this node, and returns the number of cores on which they may run together.
     pub(crate) fn meet_and_count_cores(&self) -> usize {
         let header = self.memory.header();
         for cpu in cpus() {
@@ -23,14 +23,14 @@ impl Engine {
         // SYNC POINT joined: releases this PE's CPUs.
         header.joined.fetch_add(1, Ordering::AcqRel);
         self.ring_sleepers();
-        // SYNC POINT joined: acquires everybody's CPUs.
+        // SYNC POINT joined: acquires the CPUs of all PEs.
         let n_here = self.memory.blocks().len();
         self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= n_here);
         let cores: u32 = header.cpus.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
         (cores as usize).max(1)
     }
 
-    /// Makes sure that all PEs of this node take the same way, as they would not meet otherwise.
+    /// Checks that all PEs of this node use the same route, because they could not synchronize otherwise.
     pub(crate) fn check_routes(&self) -> Result<()> {
         let over_net = self.memory.header().over_net.load(Ordering::Relaxed) as usize;
         let n_pes = self.memory.blocks().len();

@@ -1,9 +1,9 @@
-//! Message barriers: every PE of a job with a net has come to a point of its life, and knows that the others
-//! have.
+//! Message barriers: every PE of a job with a network has reached a point of the job's life, and knows that
+//! the others have.
 //!
 //! Invariant: a message barrier needs messages only, so that it works before any PE may touch another's
-//! memory, and after the last time that it may. The word goes up a tree of the PEs to PE 0 and down again: a
-//! PE tells its parent when it and all below it have come, and its children when everybody has.
+//! memory, and after the last time that it may. Messages go up a tree of the PEs to PE 0 and down again: a PE
+//! notifies its parent when it and its whole subtree have arrived, and its children when all PEs have.
 
 use super::engine::Engine;
 use crate::Pe;
@@ -13,24 +13,24 @@ use crate::progress::purpose::Purpose;
 use pelago_fabric::sync::Ordering;
 use std::time::Duration;
 
-/// Looks before a PE leaves its core to others between looks: PEs that still set up their endpoints and
-/// connections need it more, and nothing here is in a hurry.
+/// The number of polls before a PE yields its core between polls: PEs that still set up their endpoints and
+/// connections need it more, and these barriers are not time-critical.
 const LOOKS: u32 = 100;
-/// How long a PE leaves its core to others.
+/// The time for which a PE yields its core.
 const NAP: Duration = Duration::from_micros(100);
-/// The direction of a word.
+/// The direction of a message.
 const UP: u16 = 0;
 const DOWN: u16 = 1;
 
 impl Engine {
-    /// Says that this PE has come, and waits for all others; or, as it leaves, until one of them waits for it
-    /// in vain. Once for each point.
+    /// Announces that this PE has arrived, and waits for all others; or, when it leaves, until one of them
+    /// reports that it still waits for this PE. To be called once for each point.
     pub(crate) fn message_barrier(&self, point: Point, awaited: Awaited) {
         self.note_come(point);
         let leaves_core = self.net.as_ref().is_some_and(|net| net.moves_by_itself());
         let mut looks = 0_u32;
         self.wait(awaited, || {
-            // SYNC POINT message_barrier: acquires what the thread that took the last word had done.
+            // SYNC POINT message_barrier: acquires the effects of the thread that processed the last message.
             let is_over = self.message_barrier.points[point as usize].is_over.load(Ordering::Acquire);
             let ends = is_over || point == Point::Leave && self.missed_by().is_some();
             looks = looks.saturating_add(1);
@@ -39,11 +39,11 @@ impl Engine {
             }
             ends
         });
-        // The words for those below must not wait until this PE comes to the runtime again, which it may not.
+        // The messages to the children must be sent now, because this PE may never call the runtime again.
         self.wait(awaited, || self.has_sent_all());
     }
 
-    /// Takes the word of another PE. `None` if it makes no sense.
+    /// Processes the message of another PE. `None` if it is invalid.
     pub(crate) fn note_message_barrier(&self, from: Pe, code: u16) -> Option<()> {
         let point = match code >> 1 {
             0 => Point::Join,
@@ -75,7 +75,7 @@ impl Engine {
         for child in children(self.my_pe(), self.n_pes()) {
             self.send_message_barrier(child, point, DOWN);
         }
-        // SYNC POINT message_barrier: releases what this thread has done.
+        // SYNC POINT message_barrier: releases the effects of this thread.
         self.message_barrier.points[point as usize].is_over.store(true, Ordering::Release);
     }
 

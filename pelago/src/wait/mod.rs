@@ -1,5 +1,5 @@
-//! Waiting and progress: how a PE waits, what it does for others meanwhile, and how it finds that what it
-//! waits for can no longer come.
+//! Waiting and progress: how a PE waits, how it serves other PEs meanwhile, and how it detects that its
+//! condition can no longer become true.
 
 pub(crate) mod departure;
 pub(crate) mod engine;

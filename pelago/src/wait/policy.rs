@@ -4,20 +4,23 @@ use crate::endpoint::Endpoint;
 use pelago_boot::Settings;
 use std::time::{Duration, Instant};
 
-/// Looks at a net that moves by itself before a PE gives its core away for the first time.
+/// The number of polls of a network that makes progress by itself before a PE yields its core for the first
+/// time.
 const NET_SPINS: u32 = 32;
-/// Looks before the first round of progress of a net that moves by itself. What a PE of the same node brings
-/// about mostly comes that soon; a round takes as long as 20 to 50 of these looks.
+/// The number of polls before the first round of progress of a network that makes progress by itself. Events
+/// from PEs of the same node mostly occur within this time; a round takes as long as 20 to 50 polls.
 const SPINS_BEFORE_NET: u32 = 40;
-/// Looks between two rounds of progress, if a PE that is mapped brings about what is awaited, or any other.
+/// The number of polls between two rounds of progress, if a mapped PE makes the condition true.
 const SPINS_BETWEEN_MAPPED: u32 = 64;
+/// The same if any other PE does.
 const SPINS_BETWEEN: u32 = 8;
-/// How long a PE waits over a net before it sleeps, if nothing arrives and nothing of its own is under way.
+/// The time that a PE waits over a network before it sleeps, if no message arrives and none of its operations
+/// is outstanding.
 const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
-/// A call of sched_yield that takes longer has given the core to another thread. One that has found none
-/// takes 0.5 us, one that has 2.8 us.
+/// A call of sched_yield that takes longer has given the core to another thread. It takes 0.5 us if no other
+/// thread was runnable, and 2.8 us otherwise.
 pub(super) const UNSHARED_REST: Duration = Duration::from_nanos(1500);
-/// Most looks between two rests.
+/// The maximum number of polls between two rests.
 const STRIDE_MAX: u32 = 1024;
 
 /// How long to spin and to yield before sleeping.
@@ -25,20 +28,21 @@ const STRIDE_MAX: u32 = 1024;
 pub(crate) struct WaitPolicy {
     pub(super) spins: u32,
     pub(super) yields: u32,
-    /// Looks at a net that moves by itself before this PE gives its core away for the first time.
+    /// The number of polls of a network that makes progress by itself before this PE yields its core for the
+    /// first time.
     pub(super) net_spins: u32,
-    /// Looks between two rounds of progress over such a net, if a PE that is mapped brings about what is
-    /// awaited, and if any other does.
+    /// The number of polls between two rounds of progress over such a network, if a mapped PE makes the
+    /// condition true, and if another PE does.
     pub(super) spins_between: [u32; 2],
-    /// How long it waits over such a net before it sleeps.
+    /// The time that it waits over such a network before it sleeps.
     pub(super) awake_over_net: Duration,
     pub(super) limit: Option<Duration>,
     pub(super) join_limit: Duration,
 }
 
 impl WaitPolicy {
-    /// PEs that all have a core of their own spin; PEs that share cores soon give them up. Where a net moves
-    /// only in calls of the runtime, every look is a round of progress.
+    /// PEs that all have a core of their own spin; PEs that share cores soon yield them. If a network makes
+    /// progress only in calls of the runtime, every poll is a round of progress.
     pub(crate) fn new(
         n_here: usize,
         cores: usize,
@@ -49,7 +53,7 @@ impl WaitPolicy {
         let spins = settings.spins.unwrap_or(spins);
         let spins = match net {
             None => spins,
-            // Nobody else writes to the memory of a PE that is alone on its node.
+            // No other PE writes directly to the memory of a PE that is alone on its node.
             Some(net) if net.moves_by_itself() && n_here > 1 => spins.min(SPINS_BEFORE_NET),
             Some(_) => 0,
         };
@@ -66,11 +70,11 @@ impl WaitPolicy {
     }
 }
 
-/// When a PE that waits over a net that moves by itself gives its core away: to other PEs, or to threads of
-/// the provider. Whether somebody wanted the core shows in the time that it takes to come back; as long as
-/// nobody does, the PE asks less and less often.
+/// Decides when a PE yields its core, to other PEs or to threads of the provider, while it waits over a
+/// network that makes progress by itself. The time that a yield takes shows whether another thread used the
+/// core. As long as none does, the PE yields less and less often.
 pub(super) struct Rests {
-    /// The look at which it rests next.
+    /// The poll at which it rests next.
     pub(super) next: u32,
     stride: u32,
 }
@@ -80,7 +84,8 @@ impl Rests {
         Rests { next: spins, stride: 1 }
     }
 
-    /// Plans the next rest after one that took so long: whether somebody else had the core meanwhile.
+    /// Plans the next rest after one that took `took`, and returns whether another thread used the core
+    /// meanwhile.
     pub(super) fn rested(&mut self, looks: u32, took: Duration) -> bool {
         let is_shared = took >= UNSHARED_REST;
         self.stride = if is_shared { 1 } else { (2 * self.stride).min(STRIDE_MAX) };
@@ -89,7 +94,7 @@ impl Rests {
     }
 }
 
-/// When something has arrived last over a net, as a PE that waits has seen it.
+/// The time of the last arrival over a network, as observed by a waiting PE.
 pub(super) struct Traffic {
     activity: u32,
     last: Instant,
@@ -100,7 +105,7 @@ impl Traffic {
         Traffic { activity: net.activity(), last: Instant::now() }
     }
 
-    /// How long nothing has arrived.
+    /// The time since the last arrival.
     pub(super) fn pause(&mut self, net: &Endpoint) -> Duration {
         let now = net.activity();
         if std::mem::replace(&mut self.activity, now) != now {

@@ -1,5 +1,5 @@
-//! Progress: a PE takes what its endpoints have brought, serves the other PEs and moves what it has started
-//! itself.
+//! Progress: a PE processes the events of its endpoints, serves the other PEs and advances its own
+//! operations.
 
 use super::engine::Engine;
 use crate::Pe;
@@ -9,9 +9,9 @@ use crate::progress::purpose::Purpose;
 use std::sync::Arc;
 
 impl Engine {
-    /// Moves what is under way: takes what has arrived, serves what other PEs ask of this one, starts what
-    /// waits. Every call that waits does so by itself. Between PEs that map each other nothing is ever under
-    /// way, and this does nothing.
+    /// Makes progress: processes messages that have arrived, serves requests of other PEs, and starts
+    /// deferred operations. Every call that waits does so by itself. Between PEs that map each other no
+    /// operation is ever outstanding, and this call does nothing.
     #[inline]
     #[track_caller]
     pub(crate) fn progress(&self) {
@@ -23,13 +23,13 @@ impl Engine {
         }
     }
 
-    /// Whether something is under way that this PE has to move: collective operations, or active messages.
+    /// Whether operations need this PE's progress: collective operations, or active messages.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         self.has_active_operations() || self.has_open_handlers()
     }
 
-    /// Moves it.
+    /// Makes progress on these operations.
     #[cold]
     #[track_caller]
     pub(crate) fn drive_all(&self) {
@@ -42,11 +42,12 @@ impl Engine {
     #[track_caller]
     fn progress_net(&self, net: &Arc<Endpoint>) {
         if net.is_shut() {
-            // Nothing moves any more; a destructor that runs because of that must not fail again.
+            // No operation makes progress any more; a destructor that runs because of that must not fail
+            // again.
             match std::thread::panicking() {
                 true => return,
                 false => {
-                    // The thread that has closed the endpoints may not have said why yet.
+                    // The thread that has closed the endpoints may not have recorded the reason yet.
                     let reason = self.memory.header().failure.read().map(|(_, reason)| reason);
                     self.give_up(reason.as_deref().unwrap_or("progress after this PE has given up"))
                 }
@@ -71,7 +72,7 @@ impl Engine {
         }
     }
 
-    /// Serves others where that is possible still; what goes wrong is not reported.
+    /// Serves other PEs if that is still possible; errors are not reported.
     pub(crate) fn serve_if_possible(&self) {
         let Some(net) = self.net.as_ref().filter(|net| !net.is_shut()) else { return };
         if self.take_events(net, &self.receiver()).is_ok() && !self.outbox.is_empty() {
@@ -88,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// Takes messages of all layers.
+    /// Receives messages of all layers.
     fn receiver(&self) -> impl Fn(Pe, u64, &[u8]) -> Option<()> {
         |from, header, payload| {
             let purpose = (header >> 56) as u8;
@@ -155,7 +156,7 @@ mod tests {
                 receive(5, 0, &[], &[]),
                 receive(2, 0, &[0], &[]),
             ];
-            // Three arguments that are not there, and flags that nobody sends.
+            // Three arguments that are missing, and flags that no PE sends.
             assert!(world.note_active(0, 3 << 48, &[]).is_none());
             assert!(world.note_active(0, 31 << 48, &[]).is_none());
             let nothing_noted = world.outbox.is_empty();

@@ -1,5 +1,5 @@
-//! The service thread of a PE, as the PE's other threads call it, stop it and rely on it. The thread itself
-//! is in [`service_thread`](super::service_thread).
+//! The interface to the service thread of a PE, by which the PE's other threads call it, stop it and rely on
+//! it. The thread itself is in [`service_thread`](super::service_thread).
 
 use crate::base::locked::locked;
 use crate::endpoint::Endpoint;
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// When the service thread is to watch the network for a thread that sleeps.
+/// How soon the service thread must watch the network for a thread that sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// From now on: what the sleeper waits for may come over the network.
+    /// From now on: the sleeper may wait for an event of the network.
     Watches,
-    /// After its nap, if it is in one: a PE of the same node brings about what the sleeper waits for.
+    /// After its current nap, if there is one: a PE of the same node makes the sleeper's condition true.
     MayNap,
 }
 
@@ -28,15 +28,15 @@ pub(super) struct Running {
     pub(super) control: Arc<Control>,
 }
 
-/// How other threads of the PE call the service thread.
+/// The state by which other threads of the PE control the service thread.
 pub(crate) struct Control {
     pub(super) is_over: AtomicBool,
-    /// Whether the thread sleeps until something arrives, or is about to.
+    /// Whether the thread sleeps until a message arrives, or is about to.
     pub(super) is_on_guard: AtomicBool,
-    /// Threads of the PE that sleep and rely on this one. Another one that waits may be kept from making
-    /// progress by a lock that one of them has.
+    /// The number of threads of the PE that sleep and rely on this one. One of them may hold a lock that
+    /// keeps another waiting thread from making progress.
     pub(super) sleepers: AtomicU32,
-    /// Whether everything that arrives wakes the thread.
+    /// Whether every arrival wakes the thread.
     pub(super) hears_all: bool,
     /// Readable after a call.
     pub(super) event: OwnedFd,
@@ -48,27 +48,27 @@ impl Control {
     }
 
     pub(super) fn stop(&self) {
-        // Nothing is handed over by this: the caller waits for the thread's end.
+        // Relaxed, because this store publishes no other data: the caller waits for the thread's end.
         self.is_over.store(true, Ordering::Relaxed);
         self.call();
     }
 
     /// Ends the thread's sleep, or its next one.
     pub(super) fn call(&self) {
-        // The counter of calls has room for 2^64 - 2 of them.
+        // The counter of calls overflows only after 2^64 - 2 of them.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps, but not longer than `bound`: until a call comes, or one of the others is readable.
+    /// Sleeps, but not longer than `bound`: until a call, or until one of the others is readable.
     pub(super) fn sleep(&self, others: Option<BorrowedFd<'_>>, bound: Duration) {
         let mut fds = [self.event.as_fd(), others.unwrap_or(self.event.as_fd())]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let count = 1 + usize::from(others.is_some());
         let bound = Timespec { tv_sec: bound.as_secs() as i64, tv_nsec: bound.subsec_nanos().into() };
-        // Whatever comes of it, the caller looks again: to be interrupted is to sleep less.
+        // The result does not matter, because the caller checks again: an interrupted sleep is only shorter.
         let _ = poll(&mut fds[..count], Some(&bound));
         if fds[0].revents().contains(PollFlags::IN) {
-            // The call is taken.
+            // This consumes the call.
             let _ = rustix::io::read(&self.event, &mut [0; 8]);
         }
     }
@@ -86,17 +86,18 @@ impl Drop for Relying {
 }
 
 impl Service {
-    /// Ends the thread: whether there was one.
+    /// Ends the thread, and returns whether there was one.
     pub(crate) fn stop(&self) -> bool {
         let running = self.running().take();
         let Some(Running { thread, control }) = running else { return false };
         control.stop();
-        // It has caught whatever it might have panicked with.
+        // The thread has caught its own panics.
         let _ = thread.join();
         true
     }
 
-    /// Says that this thread is about to sleep and relies on the service thread, until the answer is dropped.
+    /// Records that this thread is about to sleep and relies on the service thread, until the result is
+    /// dropped.
     pub(crate) fn rely(&self) -> Relying {
         let control = self.running().as_ref().map(|running| Arc::clone(&running.control));
         if let Some(control) = &control {
@@ -105,8 +106,8 @@ impl Service {
         Relying(control)
     }
 
-    /// Whether the service thread takes what arrives over the net, and wakes this PE's sleepers then. It does
-    /// so until a thread of this PE makes progress again.
+    /// Whether the service thread processes arrivals over the network and then wakes this PE's sleepers. It
+    /// does so until a thread of this PE makes progress again.
     pub(crate) fn is_guarded(&self, net: &Endpoint, guard: Guard) -> bool {
         let running = self.running();
         let Some(control) = running.as_ref().map(|running| &running.control).filter(|c| c.hears_all) else {
@@ -116,8 +117,8 @@ impl Service {
             return true;
         }
         net.forget_looks();
-        // SYNC POINT guard: what has arrived before the thread went on guard, it has taken, and it has woken
-        // the sleepers; this one announces itself before it looks again.
+        // SYNC POINT guard: the thread has processed all arrivals before it went on guard, and has woken the
+        // sleepers; this sleeper announces itself before it checks again.
         if !control.is_on_guard.load(Ordering::Acquire) {
             control.call();
         }
@@ -128,7 +129,7 @@ impl Service {
         locked(&self.0)
     }
 
-    /// Takes note of the thread.
+    /// Records the running thread.
     pub(super) fn set(&self, running: Running) {
         *self.running() = Some(running);
     }

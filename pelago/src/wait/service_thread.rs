@@ -1,10 +1,11 @@
-//! The service thread: over a net that moves by itself, it does for other PEs what needs this one's processor
-//! while this PE computes: atomics that the fabric does not execute, signals, parcels, answers.
+//! The service thread: over a network that makes progress by itself, it executes the requests of other PEs
+//! that need this PE's processor, while this PE computes: atomics that the fabric does not execute, signals,
+//! parcels, replies.
 //!
-//! Invariant: it executes no code of the user, and touches nothing while a thread of this PE waits in the
-//! runtime, which serves others by itself. It sleeps until the provider's bell rings, and holds no lock
-//! meanwhile. Threads of this PE that sleep at its doorbell are woken after each round: see `is_guarded`. It
-//! ends before a world that leaves in order shuts its endpoints.
+//! Invariant: it executes no user code, and is idle while a thread of this PE waits in the runtime, because
+//! that thread serves other PEs by itself. It sleeps until the provider's doorbell rings, and holds no lock
+//! meanwhile. Threads of this PE that sleep at its doorbell are woken after each round: see `is_guarded`. In
+//! an orderly end of a world it ends before the endpoints are shut.
 
 use super::engine::Engine;
 use super::service::{Control, Running, Service};
@@ -21,24 +22,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The thread's name, by which those who count a PE's threads leave it out. The system keeps 15 characters.
+/// The thread's name, by which code that counts a PE's threads excludes it. The system keeps 15 characters.
 pub(crate) const NAME: &str = "pelago-service";
 
-/// How long it leaves a PE alone that makes progress, and so serves others itself: at first, and at most,
-/// where what is urgent moves without it or does not. It is twice as long each time that the PE has done so
-/// meanwhile.
+/// The initial time for which it is idle after the PE has made progress, and so has served others itself. It
+/// is doubled each time that the PE has done so meanwhile.
 const NAP: Duration = Duration::from_micros(500);
+/// The maximum of that time, if urgent operations make progress without it.
 const NAP_MAX: Duration = Duration::from_millis(4);
+/// The maximum of that time, if urgent operations need it.
 const NAP_MAX_URGENT: Duration = Duration::from_millis(1);
-/// How long it lets things gather between two rounds, where what is urgent moves without it.
+/// The time for which it lets requests accumulate between two rounds, if urgent operations make progress
+/// without it.
 const GATHERING: Duration = Duration::from_micros(200);
-/// How long it leaves the provider to others where it cannot sleep now.
+/// The time for which it leaves the provider to other threads if it cannot sleep now.
 const PAUSE: Duration = Duration::from_micros(50);
 /// The longest sleep between two rounds.
 const SLEEP_BOUND: Duration = Duration::from_secs(1);
 
-/// Starts the thread where there is a use for it. `engine` keeps the PE in place for as long as the thread
-/// runs.
+/// Starts the thread if it is useful. `engine` keeps the PE in place for as long as the thread runs.
 pub(crate) fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Service) {
     let Some(net) = engine.net.as_ref().filter(|net| net.moves_by_itself()).map(Arc::clone) else { return };
     let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
@@ -73,7 +75,7 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
         }
         nap = NAP;
         engine.serve_others(net);
-        // SYNC POINT doorbell: orders what has arrived before the look at this PE's sleepers.
+        // SYNC POINT doorbell: orders the processed arrivals before the check for this PE's sleepers.
         fence(Ordering::SeqCst);
         engine.ring_own();
         match &bell {
@@ -81,12 +83,12 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
                 if !is_urgent {
                     control.sleep(None, GATHERING);
                 }
-                // No bell rings for contexts, which move in calls as well where anything does.
+                // No doorbell rings for contexts, which make progress in calls if any endpoint does.
                 let may_rest =
                     engine.outbox.is_empty() && !(*is_urgent && engine.contexts.have_outstanding());
                 let bound = if may_rest { SLEEP_BOUND } else { GATHERING };
                 if !net.has_waiters() && net.may_sleep() {
-                    // SYNC POINT guard: releases what was taken before.
+                    // SYNC POINT guard: releases the arrivals that were processed before.
                     control.is_on_guard.store(true, Ordering::Release);
                     control.sleep(Some(descriptor.as_fd()), bound);
                     control.is_on_guard.store(false, Ordering::Relaxed);

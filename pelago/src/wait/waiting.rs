@@ -1,12 +1,12 @@
 //! How a PE waits: spin, then yield the core, then sleep at its doorbell.
 //!
-//! Invariant: no wait goes on for what can no longer come. Between two sleeps the waiter looks whether it
-//! still can: a PE that failed, PEs that left the job, or a launcher that is gone end the wait with words
-//! that say who waited for what, and so do `PELAGO_WAIT_LIMIT`, if it is set, and `PELAGO_INIT_TIMEOUT` while
-//! the job forms. Sleeps are bounded by 1 ms, so that even a plain put, which rings no doorbell, is seen
-//! soon. With a net a waiting PE makes progress, and rests as the provider lets it. It sleeps only while
-//! nothing that it has started is under way and its service thread watches the network: that thread takes
-//! what arrives, and wakes it.
+//! Invariant: no wait continues if its condition can no longer become true. Between two sleeps the waiting
+//! thread checks this: a PE that has failed, PEs that have left the job, or a launcher that has exited end
+//! the wait with a message that names the waiting PE and its condition, and so do `PELAGO_WAIT_LIMIT`, if it
+//! is set, and `PELAGO_INIT_TIMEOUT` while the job forms. Sleeps are bounded by 1 ms, so that even a plain
+//! put, which rings no doorbell, is seen soon. With a network a waiting PE makes progress, and rests as the
+//! provider permits. It sleeps only while none of its operations is outstanding and its service thread
+//! watches the network: that thread processes arrivals and wakes the PE.
 
 use super::engine::Engine;
 use super::liveness::Care;
@@ -21,20 +21,19 @@ use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
 use pelago_fabric::sync::{AtomicU32, spin_once};
 use std::time::{Duration, Instant};
 
-/// The longest sleep between two looks.
+/// The longest sleep between two checks of the condition.
 const SLEEP_BOUND: Duration = Duration::from_millis(1);
-/// Looks between two questions whether a member of a team has left.
+/// The number of polls between two checks whether a member of a team has left.
 const LOOKS_PER_MEMBERS_CHECK: u32 = 256;
-/// Looks at the net between two questions whether what is awaited can still come.
+/// The number of polls of the network between two checks whether the condition can still become true.
 const LOOKS_PER_CHECK: u32 = 16;
-/// Of those questions, one in so many is about the PEs of other nodes.
+/// One in this many of those checks covers the PEs of other nodes.
 const CHECKS_PER_WATCH: u32 = 4;
-/// On a core that others have work for: how often a PE that waits for one of its node yields before it
-/// sleeps.
+/// The number of yields before a PE sleeps, on a shared core, in a wait for a PE of its node.
 const YIELDS_BEFORE_SLEEP: u32 = 4;
 
 impl Engine {
-    /// Waits until `ready` says yes. The spinning part is here, the rest out of line.
+    /// Waits until `ready` returns true. The spinning part is here, the rest is out of line.
     #[inline]
     #[track_caller]
     pub(crate) fn wait(&self, awaited: Awaited, ready: impl FnMut() -> bool) {
@@ -56,8 +55,8 @@ impl Engine {
         }
     }
 
-    /// As `wait`, for something that only members of a team can bring about: `needed` says from time to time
-    /// which PE, that has perhaps left the job, it cannot come without.
+    /// As `wait`, for a condition that only members of a team can make true: `needed` is called from time to
+    /// time and returns a PE that the condition depends on and that may have left the job.
     #[track_caller]
     pub(crate) fn wait_for_members(
         &self,
@@ -70,8 +69,8 @@ impl Engine {
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_PER_MEMBERS_CHECK) {
                 culprit = needed().filter(|&pe| self.has_left(pe));
-                // What it did before it left is visible now: only a last look tells whether that is enough.
-                // While another thread moves the operations this one cannot look, and asks again later.
+                // The effects of its operations before it left are visible now, so a last check decides.
+                // While another thread advances the operations, this one cannot check, and tries again later.
                 if culprit.is_some() {
                     self.take_arrivals();
                     let has_looked = self.upper.get().is_none_or(|upper| upper.advance_operations());
@@ -85,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// Spins for as long as that pays, and then waits in the way that the routes leave.
+    /// Spins for as long as that pays, and then waits in the way that the routes require.
     #[inline(always)]
     #[track_caller]
     fn wait_patiently(
@@ -106,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// Waits and moves collective operations meanwhile: other PEs may need this one in those.
+    /// Waits and advances collective operations meanwhile, because other PEs may depend on this one in them.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -147,8 +146,8 @@ impl Engine {
         }
     }
 
-    /// Sleeps at the doorbell until it rings, or the bound has passed, unless what is awaited is there:
-    /// whether it is there now.
+    /// Sleeps at the doorbell until it rings or the bound has passed, unless the condition is true. Returns
+    /// whether it is true now.
     fn sleep_once(
         &self,
         awaited: Awaited,
@@ -166,7 +165,7 @@ impl Engine {
         is_ready || ready()
     }
 
-    /// Waits by making progress: what is awaited may come over the net, and other PEs may wait for this one
+    /// Waits by making progress: the condition may depend on the network, and other PEs may wait for this one
     /// to serve them.
     #[cold]
     #[inline(never)]
@@ -187,7 +186,7 @@ impl Engine {
             (Core::Own, true) => (self.policy.net_spins, self.policy.spins_between[0]),
             (Core::Own, false) => (self.policy.net_spins, self.policy.spins_between[1]),
             (Core::Shared, true) => {
-                // The PE that is awaited may have work for this core, and it will ring.
+                // The awaited PE may need this core, and will ring the doorbell.
                 if has_come_soon(YIELDS_BEFORE_SLEEP, rustix::thread::sched_yield, ready) {
                     return;
                 }
@@ -242,8 +241,8 @@ impl Engine {
         }
     }
 
-    /// Sleeps as long as nothing arrives or is under way and there is a service thread, which watches the
-    /// network: whether what is awaited has come.
+    /// Sleeps while no message arrives, no operation is outstanding and a service thread watches the network.
+    /// Returns whether the condition has become true.
     #[track_caller]
     fn sleep_guarded<'a>(
         &'a self,
@@ -277,7 +276,8 @@ impl Engine {
         callback::forbid_wait(self, || self.describe(awaited));
     }
 
-    /// Waits inside a handler of active messages, which nothing else may: `serve` is what lets others go on.
+    /// Waits inside a handler of active messages, which is the only wait that is permitted there: `serve`
+    /// makes the progress that other PEs need.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -303,7 +303,7 @@ impl Engine {
     }
 }
 
-/// Whether what is awaited comes within this number of looks, with a pause before each.
+/// Whether the condition becomes true within this number of polls, with a pause before each.
 fn has_come_soon(looks: u32, pause: fn(), ready: &mut dyn FnMut() -> bool) -> bool {
     (0..looks).any(|_| {
         pause();
@@ -311,7 +311,7 @@ fn has_come_soon(looks: u32, pause: fn(), ready: &mut dyn FnMut() -> bool) -> bo
     })
 }
 
-/// A sleeper's announcement, withdrawn when it is dropped: also when the condition that it looks at panics.
+/// A sleeper's announcement, withdrawn when it is dropped: also when the evaluation of its condition panics.
 struct Announced<'a> {
     doorbell: &'a Doorbell,
     sleepers: &'a Sleepers,

@@ -1,45 +1,46 @@
-//! The judgement: whether PEs can still go on, by two looks at the records of all.
+//! The verdict: whether PEs can still make progress, from two collections of the records of all PEs.
 //!
-//! Invariant: a PE *stands still* if both looks find the same: every thread of its process waits, in the same
-//! waits as before; each has looked for what it waits for, in full, after the first look; nothing has arrived
-//! or moved; and nothing that the PE has started is under way. Such a PE does something only after another
-//! one has. So if all PEs of the job stand still, none goes on, ever.
+//! Invariant: a PE *stands still* if both collections find the same: every thread of its process waits, in
+//! the same waits as before; each thread has completely checked its condition after the first collection; no
+//! message has arrived and no operation has made progress; and no operation of the PE is outstanding. Such a
+//! PE acts only after another PE has acted. So if all PEs of the job stand still, they are deadlocked.
 //!
 //! With checks on some PEs suffice. A wait in the barrier of all PEs, or in the comparison of a team's calls
-//! that checks put before each, ends only when a certain other PE comes to the same call, or is released from
-//! it. If all waits of some PEs are such ones, each for another PE among them, and all of them stand still,
-//! then they wait for each other for ever, whatever the rest of the job does: their calls do not match.
+//! that checks put before each, ends only when a particular other PE enters the same call, or is released
+//! from it. If all waits of some PEs are of this kind, each for another PE among them, and all of them stand
+//! still, then they wait for each other for ever, regardless of the rest of the job: their calls do not
+//! match.
 
 use super::record::{Need, Snapshot};
 use crate::Pe;
 use crate::base::label::ranges;
 use pelago_boot::ProcessState;
 
-/// The knowledge of a PE after a look.
+/// The state of a PE in one collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Its record; `None` if it could not be read.
     pub(crate) record: Option<Snapshot>,
-    /// The state of its process, if this machine has it.
+    /// The state of its process, if it runs on this machine.
     pub(crate) process: Option<ProcessState>,
 }
 
-/// The PEs of the job, at about one time.
+/// The states of all PEs of the job, collected at about the same time.
 pub(crate) type Look = Vec<Seen>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// No PE can go on.
+    /// No PE can make progress.
     AllStandStill,
     /// These PEs are in collective calls that do not match.
     Mismatch(Vec<Pe>),
-    /// Some PEs do something else than to wait.
+    /// Some PEs do not wait.
     Open,
-    /// The looks do not tell.
+    /// The collections are inconclusive.
     Unclear,
 }
 
-/// The verdict of two looks. `finds_mismatches` if checks are on.
+/// The verdict from two collections. `finds_mismatches` if checks are on.
 pub(crate) fn verdict(before: &Look, now: &Look, finds_mismatches: bool) -> Verdict {
     let still: Vec<bool> = before.iter().zip(now).map(|(before, now)| stands_still(before, now)).collect();
     if finds_mismatches {
@@ -56,7 +57,7 @@ pub(crate) fn verdict(before: &Look, now: &Look, finds_mismatches: bool) -> Verd
     }
 }
 
-/// Whether a PE does nothing but wait, as far as one look tells.
+/// Whether a PE only waits, as far as one collection shows.
 fn waits(seen: &Seen) -> bool {
     let runs = matches!(seen.process, None | Some(ProcessState::Running));
     runs && seen.record.as_ref().is_some_and(|record| record.waits > 0 && record.is_idle)
@@ -68,15 +69,15 @@ fn stands_still(before: &Seen, now: &Seen) -> bool {
         && first.activity == second.activity
         && first.waits == second.waits
         && first.needs == second.needs;
-    // A round counts the begins of looks. The first one may have begun before the first look at all PEs, the
-    // second one has not, and the third one shows that the second has ended.
+    // A round counts the starts of checks. The first check may have begun before the first collection, the
+    // second has not, and the third shows that the second has ended.
     let has_looked = second.rounds >= first.rounds + 3;
     let is_settled = first.is_settled && second.is_settled;
     waits(before) && waits(now) && is_same && has_looked && is_settled
 }
 
-/// The PEs that wait for each other alone: the greatest set of those that stand still, and of which each wait
-/// needs another PE of the set.
+/// The PEs that wait only for each other: the largest set of PEs that stand still and whose waits each need
+/// another PE of the set.
 fn mismatch(now: &Look, mut still: Vec<bool>) -> Vec<Pe> {
     let record = |pe: Pe| now[pe].record.as_ref();
     loop {
@@ -100,7 +101,7 @@ fn mismatch(now: &Look, mut still: Vec<bool>) -> Vec<Pe> {
     }
 }
 
-/// The state of each of these PEs in words. PEs that do the same share a line.
+/// Describes the state of each of these PEs. PEs in the same state share a line.
 pub(crate) fn lines(look: &Look, pes: impl Iterator<Item = Pe>) -> Vec<String> {
     let mut groups: Vec<(String, Vec<Pe>)> = Vec::new();
     for pe in pes {
@@ -117,7 +118,7 @@ pub(crate) fn lines(look: &Look, pes: impl Iterator<Item = Pe>) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// The words for a PE, or for several that do the same.
+/// The description of a PE, or of several in the same state.
 fn doing(seen: &Seen, are_several: bool) -> String {
     let form = |one: &'static str, several: &'static str| if are_several { several } else { one };
     let (is, wait) = (form("is", "are"), form("waits", "wait"));
@@ -159,7 +160,7 @@ mod tests {
         Seen { record: Some(record), process: Some(ProcessState::Running) }
     }
 
-    /// The look after `before`, when each PE has looked twice for what it waits for.
+    /// The collection after `before`, when each PE has checked its condition twice.
     fn later(before: &Look) -> Look {
         let mut now = before.clone();
         now.iter_mut().filter_map(|seen| seen.record.as_mut()).for_each(|record| record.rounds += 3);
@@ -223,7 +224,8 @@ mod tests {
         assert_eq!(judged(other, true), Verdict::Open);
     }
 
-    /// PE 1 has a thread that another PE may release, and a wait of several is over when one is.
+    /// PE 1 has a thread that another PE may release, and a wait for one of several ends when one of them
+    /// does.
     #[test]
     fn each_thread_of_a_pe_counts() {
         let computes = Snapshot::default;

@@ -1,4 +1,4 @@
-//! A look at the records of all PEs, as far as it has come.
+//! The state of a collection of the records of all PEs.
 
 use super::judge::Look;
 use crate::Pe;
@@ -6,17 +6,17 @@ use crate::endpoint::completion_counter::CompletionCounter;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// A look at all PEs, and the results of earlier ones.
+/// A collection of the records of all PEs, and the results of earlier ones.
 pub(in crate::wait) struct Looker {
     pub(in crate::wait) next_at: Instant,
-    /// Those that were read so far.
+    /// The records that were read so far.
     pub(in crate::wait) seen: Look,
     pub(in crate::wait) question: Option<Question>,
     pub(in crate::wait) previous: Option<Look>,
     pub(in crate::wait) unclear: u32,
-    /// Lower PEs that have looked for this one, and their rounds at that time.
+    /// Lower PEs that have collected the records for this one, and their rounds at that time.
     pub(in crate::wait) lower: BTreeMap<Pe, u64>,
-    /// PEs that were said to be stopped.
+    /// PEs that were reported as stopped.
     pub(in crate::wait) stopped: Vec<Pe>,
 }
 

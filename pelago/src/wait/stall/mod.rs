@@ -1,15 +1,15 @@
-//! Waits that last: what every PE waits for, said when one has waited long, and the end of a job in which no
-//! PE can go on.
+//! Stalls: the report of the waits of all PEs when one has waited for long, and the end of a job in which no
+//! PE can make progress.
 //!
-//! A thread that waits longer than a moment enters the *record* of its PE (`record.rs`): what it waits for,
-//! and that it goes on looking. The lowest PE that has waited for `PELAGO_STALL_REPORT` reads the records of
-//! all, twice, and `judge.rs` decides. If every thread of every PE waits and nothing has changed, the job
-//! ends. In every other case what each PE does is said once, and PEs that compute, are stopped by a signal or
-//! sit in a debugger are named. With checks on (`PELAGO_CHECK`) the looks begin at once, and collective calls
-//! that cannot match end the job.
+//! A thread that waits longer than a moment enters the *record* of its PE (`record.rs`): the condition that
+//! it waits for, and a count that shows that it still polls. The lowest PE that has waited for
+//! `PELAGO_STALL_REPORT` reads the records of all, twice, and `judge.rs` decides. If every thread of every PE
+//! waits and nothing has changed, the job ends. In every other case the state of each PE is reported once,
+//! and PEs that compute, are stopped by a signal or are in a debugger are named. With checks on
+//! (`PELAGO_CHECK`) the collections begin at once, and collective calls that cannot match end the job.
 //!
 //! Invariant: nothing here runs before a wait has spun and yielded; a wait that ends leaves no trace in the
-//! record. Over the simulated network, whose time is virtual and which finds jobs that hang by itself, all of
+//! record. Over the simulated network, whose time is virtual and which detects hanging jobs by itself, all of
 //! it is off.
 
 pub(super) mod judge;
@@ -29,15 +29,16 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Between two looks at all PEs: at least, and at most.
+/// The minimum time between two collections.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// The maximum time between two collections.
 const INTERVAL_MAX: Duration = Duration::from_secs(1);
-/// The same at least where calls are checked.
+/// The minimum time between two collections if calls are checked.
 const INTERVAL_MIN_CHECKED: Duration = Duration::from_millis(8);
-/// How often a record is brought up to date between two looks.
+/// The number of updates of a record between two collections.
 pub(super) const PULSES: u32 = 8;
 
-/// The long waits of a world, and its looks at other PEs.
+/// The long waits of a world, and its collections of the other PEs' records.
 pub(crate) struct Stall {
     pub(super) is_on: bool,
     limit: Option<Duration>,
@@ -45,12 +46,12 @@ pub(crate) struct Stall {
     pub(super) waits: Mutex<Waits>,
     looker: Mutex<Looker>,
     pub(super) process: threads::Process,
-    /// This PE has said what each PE waits for.
+    /// Whether this PE has reported the waits of all PEs.
     pub(super) has_said: AtomicBool,
-    /// A get of another PE's record is under way.
+    /// Whether a get of another PE's record is outstanding.
     pub(super) is_asking: AtomicBool,
-    /// The target of gets of other PEs' records. It lives as long as the world, as the fabric may write it
-    /// at any time.
+    /// The target of gets of other PEs' records. It lives as long as the world, because the fabric may write
+    /// it at any time.
     answer: Box<[AtomicU64; RECORD_WORDS]>,
 }
 
@@ -65,12 +66,12 @@ pub(super) struct Waits {
 pub(super) struct Entry {
     pub(super) since: Instant,
     pub(super) looks: AtomicU64,
-    /// Those at the last round.
+    /// The count at the last round.
     pub(super) counted: AtomicU64,
     pub(super) told: Mutex<Told>,
 }
 
-/// The words of the thread about it.
+/// The thread's description of its wait.
 pub(super) struct Told {
     pub(super) text: String,
     pub(super) need: Need,
@@ -78,11 +79,11 @@ pub(super) struct Told {
 }
 
 thread_local! {
-    /// The PE that the wait of this thread needs next, where its `Awaited` does not know it.
+    /// The PE that the wait of this thread needs next, if its `Awaited` does not name it.
     pub(super) static NEEDED: Cell<Option<Pe>> = const { Cell::new(None) };
 }
 
-/// A wait of this thread that learns at each look which PE it needs next.
+/// A wait of this thread that determines at each check which PE it needs next.
 pub(crate) struct Needed(Option<Pe>);
 
 impl Needed {
@@ -90,7 +91,7 @@ impl Needed {
         Needed(NEEDED.take())
     }
 
-    /// Says which PE it is now, if it is known.
+    /// Records the PE that is needed now, if it is known.
     pub(crate) fn note(&self, pe: Option<Pe>) {
         NEEDED.set(pe);
     }
@@ -103,7 +104,7 @@ impl Drop for Needed {
 }
 
 impl Stall {
-    /// For a world that this thread joins. `is_on` unless time is virtual.
+    /// The state for a world that this thread joins. `is_on` is true unless time is virtual.
     pub(crate) fn new(is_on: bool, settings: &Settings) -> Stall {
         Stall {
             is_on,
@@ -135,7 +136,7 @@ impl Stall {
         &self.answer
     }
 
-    /// How long after a look the next one follows, in a wait of this age.
+    /// The time from one collection to the next, in a wait of this age.
     pub(super) fn interval(&self, waited: Duration) -> Duration {
         match self.is_checked {
             true => (waited / 4).clamp(INTERVAL_MIN_CHECKED, INTERVAL_MAX),
@@ -143,7 +144,7 @@ impl Stall {
         }
     }
 
-    /// The right to look at all PEs, unless another thread does.
+    /// The right to collect the records, unless another thread has it.
     pub(super) fn looker(&self) -> Option<MutexGuard<'_, Looker>> {
         try_locked(&self.looker)
     }

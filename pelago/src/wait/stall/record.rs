@@ -1,10 +1,10 @@
-//! The record of a PE: what its threads wait for, in words of the runtime's part of its heap, where the PEs
-//! of its node read it and those of other nodes get it.
+//! The record of a PE: the waits of its threads, encoded in words of the runtime's part of its heap, where
+//! the PEs of its node read it and those of other nodes get it.
 //!
-//! Invariant: one thread of the PE writes at a time, and only in long waits. The first word and the last are
-//! the number of the writing, odd while it goes on: a reader that finds both equal and even has read one
-//! writing. A net that cuts transfers can mix two writings all the same. They differ at the next look, and
-//! nothing is decided by one look.
+//! Invariant: one thread of the PE writes at a time, and only in long waits. The first and the last word have
+//! a sequence number, which is odd during a write: a reader that finds both equal and even has read one
+//! consistent version. A network that splits transfers can mix two versions nevertheless. Such a record
+//! differs in the next collection, and no decision depends on one collection only.
 //!
 //! ```text
 //! | number | flags | waits | epoch | rounds | activity | barriers | waited, ms | bytes of text | said |
@@ -28,30 +28,31 @@ const WAITED: usize = 7;
 const TEXT_BYTES: usize = 8;
 const SAID: usize = 9;
 const NEEDS: usize = 10;
-/// Waits of which is told what they need; a PE with more is in no mismatch that is found.
+/// The maximum number of waits whose needs are recorded; a mismatch that involves a PE with more waits is not
+/// detected.
 pub(crate) const NEEDS_MAX: usize = 4;
 const TEXT: usize = NEEDS + 2 * NEEDS_MAX;
 const NUMBER_AGAIN: usize = RECORD_WORDS - 1;
-/// Room for the text, in bytes.
+/// The size of the text, in bytes.
 const TEXT_BYTES_MAX: usize = 8 * (NUMBER_AGAIN - TEXT);
 
 /// All threads of its process wait.
 const IDLE: u64 = 1;
-/// Nothing that it has started is under way.
+/// No operation that it has started is outstanding.
 const SETTLED: u64 = 2;
-/// It has waited long enough to look at the others.
+/// It has waited long enough to collect the records of the others.
 const DUE: u64 = 4;
-/// Some wait is for something else than that the job forms or ends.
+/// At least one wait is not for the start or the end of the job.
 const WORKS: u64 = 8;
 
 /// The need of a wait: the event without which it cannot end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// All PEs in this barrier of all PEs.
+    /// The arrival of all PEs at this barrier of all PEs.
     All { round: u64 },
-    /// That this PE comes to a collective call, or is released from it.
+    /// This PE enters a collective call, or is released from it.
     Of(Pe),
-    /// Something else.
+    /// Another event.
     Unknown,
 }
 
@@ -66,27 +67,28 @@ pub(crate) struct Snapshot {
     pub(crate) waits: u64,
     /// Changes when a thread of its process begins or ends a long wait.
     pub(crate) epoch: u64,
-    /// How often all its waiting threads have looked for what they wait for.
+    /// The number of times that all its waiting threads have checked their conditions.
     pub(crate) rounds: u64,
-    /// Changes when something arrives or moves.
+    /// Changes when a message arrives or an operation makes progress.
     pub(crate) activity: u64,
-    /// Barriers of all PEs that it has come to.
+    /// The number of barriers of all PEs that it has entered.
     pub(crate) barriers: u64,
     pub(crate) waited: Duration,
-    /// Whether it has said what each PE waits for.
+    /// Whether it has reported the waits of all PEs.
     pub(crate) has_said: bool,
-    /// One for each thread that waits, or none if they are too many.
+    /// One need for each thread that waits; empty if there are too many.
     pub(crate) needs: Vec<Need>,
     pub(crate) text: String,
 }
 
 impl Snapshot {
-    /// Writes it as the record of this PE. The caller lets no other thread do so at the same time.
+    /// Writes the snapshot as the record of this PE. The caller ensures that no other thread writes at the
+    /// same time.
     pub(crate) fn write(&self, record: &[AtomicU64; RECORD_WORDS]) {
         let number = record[NUMBER].load(Ordering::Relaxed);
         let store = |place: usize, value: u64| record[place].store(value, Ordering::Relaxed);
         store(NUMBER, number + 1);
-        // SYNC POINT record: orders the odd number before what follows.
+        // SYNC POINT record: orders the odd number before the words that follow.
         fence(Ordering::Release);
         let flag = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
         let flags = flag(self.is_idle, IDLE) | flag(self.is_settled, SETTLED);
@@ -115,25 +117,25 @@ impl Snapshot {
             store(TEXT + place, u64::from_ne_bytes(word));
         }
         store(NUMBER_AGAIN, number + 2);
-        // SYNC POINT record: releases the writing.
+        // SYNC POINT record: releases the new version.
         record[NUMBER].store(number + 2, Ordering::Release);
     }
 
     /// Reads a record; `None` if it is being written.
     pub(crate) fn read(record: &[AtomicU64; RECORD_WORDS]) -> Option<Snapshot> {
-        // SYNC POINT record: acquires the writing.
+        // SYNC POINT record: acquires the version.
         let number = record[NUMBER].load(Ordering::Acquire);
         let mut words = [0; RECORD_WORDS];
         for (word, there) in words.iter_mut().zip(record).skip(1) {
             *word = there.load(Ordering::Relaxed);
         }
-        // SYNC POINT record: orders what was read before the second look at the number.
+        // SYNC POINT record: orders the words that were read before the second read of the number.
         fence(Ordering::Acquire);
         words[NUMBER] = record[NUMBER].load(Ordering::Relaxed);
         (words[NUMBER] == number).then(|| Snapshot::of(&words)).flatten()
     }
 
-    /// The contents of these words; `None` if they are of two writings.
+    /// The contents of these words; `None` if they are from two versions.
     fn of(words: &[u64; RECORD_WORDS]) -> Option<Snapshot> {
         if !words[NUMBER].is_multiple_of(2) || words[NUMBER] != words[NUMBER_AGAIN] {
             return None;
@@ -167,7 +169,7 @@ impl Snapshot {
     }
 }
 
-/// The start of a text, of at most so many bytes.
+/// The start of a text, at most `bytes` bytes long.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {

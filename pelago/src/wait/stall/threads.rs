@@ -1,9 +1,9 @@
-//! The threads of this process: whether every one of them is in a long wait of the runtime, so that nothing
-//! moves but what other processes do.
+//! The threads of this process: whether every one of them is in a long wait of the runtime, so that only
+//! other processes can act.
 //!
-//! Invariant: a thread counts as waiting from [`enter`] to the drop of its answer, and each of the two
-//! changes the epoch. So all threads have waited from one look to another if both find them waiting, in one
-//! epoch. A thread that nobody knows counts as one that computes.
+//! Invariant: a thread counts as waiting from [`enter`] to the drop of its result, and both change the epoch.
+//! So all threads have waited from one check to another if both checks find them waiting in the same epoch.
+//! An unknown thread counts as computing.
 
 use crate::base::locked::locked;
 use pelago_fabric::threads::PREFIX;
@@ -11,18 +11,18 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long the answer of one look at the threads holds, as long as the epoch is the same.
+/// The time for which the result of one check of the threads is valid, while the epoch is unchanged.
 const LOOK_HOLDS: Duration = Duration::from_millis(200);
 
-/// The number of a thread, as the system has it.
+/// The system's number of a thread.
 type Tid = i32;
 
 #[derive(Default)]
 struct Threads {
     waiting: Vec<Tid>,
-    /// Those that only wait for the end of PEs which are threads.
+    /// Threads that only wait for the end of PEs that are threads.
     resting: Vec<Tid>,
-    /// Those that belong to none of the PEs: in copies of a test program.
+    /// Threads that belong to none of the PEs, in copies of a test program.
     bystanders: Vec<Tid>,
     epoch: u64,
 }
@@ -32,7 +32,7 @@ static THREADS: Mutex<Threads> =
 
 thread_local! {
     static IS_WAITING: Cell<bool> = const { Cell::new(false) };
-    /// Those that were there before the job of threads that this thread is a PE of.
+    /// The threads that existed before the job of threads that this thread is a PE of.
     static BEFORE_JOB: RefCell<Option<Arc<[Tid]>>> = const { RefCell::new(None) };
 }
 
@@ -44,13 +44,13 @@ fn own() -> Tid {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// A thread's long wait, as long as it lives. It stays in the thread that has made it.
+/// A thread's long wait, which ends when this value is dropped. It stays on the thread that has created it.
 pub(crate) struct Waiting {
     tid: Tid,
     _thread: std::marker::PhantomData<*const ()>,
 }
 
-/// Counts this thread as one that waits; `None` if it is counted already, as a wait may need another one.
+/// Counts this thread as waiting; `None` if it is counted already, because a wait may contain another one.
 pub(crate) fn enter() -> Option<Waiting> {
     if IS_WAITING.replace(true) {
         return None;
@@ -71,7 +71,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Counts this thread as one that only waits for the end of others, until the answer is dropped.
+/// Counts this thread as one that only waits for the end of others, until the value is dropped.
 pub(crate) struct Resting(Tid);
 
 impl Resting {
@@ -91,31 +91,31 @@ impl Drop for Resting {
     }
 }
 
-/// Says that all threads but this one have no part in the job: those of a test harness.
+/// Declares that all threads except this one have no part in the job, such as the threads of a test harness.
 pub(crate) fn others_are_bystanders() {
     let others = all().unwrap_or_default().into_iter().filter(|&tid| tid != own()).collect();
     threads().bystanders = others;
 }
 
-/// The threads that are there now: before a job of threads begins.
+/// The threads that exist now, before a job of threads begins.
 pub(crate) fn before_job() -> Arc<[Tid]> {
     all().unwrap_or_default().into()
 }
 
-/// Says in a PE of a job of threads which were there before: they have no part in it.
+/// Declares, in a PE of a job of threads, the threads that existed before and have no part in it.
 pub(crate) fn join_job(before: &Arc<[Tid]>) {
     BEFORE_JOB.set(Some(Arc::clone(before)));
 }
 
 /// The threads of a world's process.
 pub(crate) struct Process {
-    /// Threads that were there before the job, if its PEs are threads.
+    /// Threads that existed before the job, if its PEs are threads.
     before: Arc<[Tid]>,
     last: Mutex<Option<(u64, Instant, bool)>>,
 }
 
 impl Process {
-    /// For the world that this thread joins.
+    /// The state for the world that this thread joins.
     pub(crate) fn new() -> Process {
         // In an exit handler a thread has no local storage any more.
         let before = BEFORE_JOB.try_with(|before| before.borrow().clone()).ok().flatten();
@@ -145,13 +145,13 @@ impl Process {
     }
 }
 
-/// All threads of this process; `None` if the system does not tell.
+/// All threads of this process; `None` if the system does not list them.
 fn all() -> Option<Vec<Tid>> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     tasks.map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Whether a thread is one of the runtime. One that has just ended is nobody's.
+/// Whether a thread belongs to the runtime. A thread that has just ended does not count as any PE's.
 fn is_service(tid: Tid) -> bool {
     let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm"));
     name.map_or(true, |name| name.starts_with(PREFIX))
