@@ -1,4 +1,4 @@
-//! What C and Rust share: handles, constants and types, as `include/shmem.h` has them.
+//! The handles, constants and types that C and Rust share, as in `include/shmem.h`.
 
 #![allow(non_camel_case_types, reason = "the table of the interface speaks the words of C")]
 
@@ -6,7 +6,7 @@ pub(crate) use libc::{c_char, c_int, c_long, c_void, ptrdiff_t, size_t};
 pub(crate) use num_complex::Complex;
 use pelago::Element;
 
-/// C's `long double`: its bytes.
+/// C's `long double`, as bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub(crate) struct LongDouble([u8; 16]);
@@ -16,7 +16,8 @@ impl LongDouble {
     pub(crate) const ZERO: LongDouble = LongDouble([0; 16]);
 }
 
-// SAFETY: bytes, as many as the alignment: no padding that Rust would leave unwritten, no pointer.
+// SAFETY: plain bytes, as many as the alignment: there is no padding that Rust would leave unwritten, and no
+// pointer.
 unsafe impl Element for LongDouble {}
 
 /// A context. Handles of predefined objects are small numbers, so that they are constants of C; the others
@@ -42,10 +43,10 @@ impl TeamHandle {
     pub(crate) const NODE: TeamHandle = TeamHandle(3);
 }
 
-/// A function of the program that says which thread calls it.
+/// A function of the program that returns the number of the calling thread.
 pub(crate) type ThreadNumber = Option<unsafe extern "C-unwind" fn() -> u64>;
 
-/// A collective operation under way.
+/// A collective operation in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Request(pub(crate) usize);
@@ -98,7 +99,7 @@ pub(crate) const TEAM_NUM_CONTEXTS: c_long = 1;
 pub(crate) const CTX_PRIVATE: c_long = 1;
 pub(crate) const CTX_SERIALIZED: c_long = 1 << 1;
 pub(crate) const CTX_NOSTORE: c_long = 1 << 2;
-/// An extension, of which no use is made.
+/// An extension; the library ignores it.
 pub(crate) const CTX_BOUNCE_BUFFER: c_long = 1 << 3;
 
 /// Options of sessions, and bits of a mask of their configurations.
@@ -121,7 +122,7 @@ pub(crate) const CMP_GE: c_int = 4;
 pub(crate) const CMP_LT: c_int = 5;
 pub(crate) const CMP_LE: c_int = 6;
 
-/// What a word of `pSync` holds before and after each use.
+/// The value of a word of `pSync` before and after each use.
 pub(crate) const SYNC_VALUE: c_long = 0;
 
 /// The version of the standard.

@@ -1,7 +1,7 @@
-//! Active sets (OpenSHMEM 1.6, 9.10, deprecated): collective operations of PEs `start`, `start + 2^log`, and
-//! so on, of which only those make the call.
+//! Active sets (OpenSHMEM 1.6, 9.10, deprecated): collective operations of the PEs `start`, `start + 2^log`,
+//! and so on; only these PEs make the call.
 //!
-//! Invariant: an active set has a team, which its members found when they meet in it for the first time, and
+//! Invariant: an active set has a team, which its members create at their first operation on the set, and
 //! which they keep. So the program's `pSync` and `pWrk` are not needed: nothing is written to them.
 
 use crate::abi::{Ctx, SYNC_VALUE, c_int, c_long, ptrdiff_t, size_t};
@@ -17,17 +17,17 @@ use pelago::{Pe, Team, World};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Words of `pSync`, as `include/shmem.h` has it for all operations.
+/// The number of words of `pSync` for all operations, as in `include/shmem.h`.
 const SYNC_SIZE: usize = 8;
 
-/// An active set as calls name it: first PE, logarithm of the stride, number of PEs.
+/// An active set as given in calls: first PE, logarithm of the stride, number of PEs.
 pub(crate) type Triplet = (c_int, c_int, c_int);
 
 /// The teams of the active sets that this PE has been in.
 pub(crate) struct ActiveSets {
     teams: Mutex<HashMap<Triplet, Arc<Team<'static>>>>,
     foundry: Foundry<'static>,
-    /// Whether this PE was told that it reduces with a set that it is not in.
+    /// Whether this PE has reported a reduction over a set that it is not in.
     is_told: AtomicBool,
 }
 
@@ -64,8 +64,9 @@ pub(crate) fn find(call: Call, set: Triplet, psync: *const c_long) -> Arc<Team<'
     known.unwrap_or_else(|| library.found(call, set))
 }
 
-/// The same of a reduction; `None` if this PE is not in the set. The standard leaves that undefined; other
-/// libraries let such a PE go on, on which programs rely. With `PELAGO_CHECK` the first such call says so.
+/// The same for a reduction; `None` if this PE is not in the set. The standard leaves this case undefined;
+/// other libraries let such a PE continue, and programs rely on it. With `PELAGO_CHECK` the first such call
+/// prints a message.
 pub(crate) fn find_for_reduction(
     call: Call,
     set: Triplet,
@@ -87,13 +88,14 @@ pub(crate) fn find_for_reduction(
     None
 }
 
-/// A number of elements that a call gives as an `int`.
+/// A number of elements that a call passes as an `int`.
 pub(crate) fn count(call: Call, what: &str, count: c_int) -> usize {
     usize::try_from(count).unwrap_or_else(|_| fail(call, format_args!("{what} is {count}: give 0 or more")))
 }
 
 impl Library {
-    /// Lets the members found the team. Other threads may found others meanwhile.
+    /// Creates the team, collectively over its members. Other threads may create other teams at the same
+    /// time.
     #[cold]
     fn found(&'static self, call: Call, set: Triplet) -> Arc<Team<'static>> {
         let pes = self.members(call, set);
@@ -125,7 +127,7 @@ impl Library {
         })
     }
 
-    /// The PEs of an active set, this one among them.
+    /// The PEs of an active set that includes this PE.
     fn members(&'static self, call: Call, set: Triplet) -> Vec<Pe> {
         let (me, pes, (start, log_stride, size)) = (self.me(), self.pes(call, set), set);
         if !pes.contains(&me) {
@@ -140,11 +142,11 @@ impl Library {
         pes
     }
 
-    /// Whether `pSync` is what the standard asks for.
+    /// Checks that `pSync` has the contents that the standard requires.
     #[cold]
     fn check_psync(&'static self, call: Call, psync: *const c_long) {
         self.locate(call, "pSync", psync as usize, SYNC_SIZE * size_of::<c_long>());
-        // SAFETY: so many words are symmetric memory of this PE; they may lie anywhere in it.
+        // SAFETY: these words were found to be symmetric memory of this PE; they need no alignment there.
         let word = |i: &usize| unsafe { psync.add(*i).read_unaligned() };
         if let Some(i) = (0..SYNC_SIZE).find(|i| word(i) != SYNC_VALUE) {
             let value = word(&i);
@@ -159,7 +161,7 @@ impl Library {
     }
 }
 
-/// `shmem_barrier`: completes what was issued through the default context.
+/// `shmem_barrier`: completes the operations that were issued through the default context.
 pub(crate) unsafe fn barrier(
     call: Call,
     pe_start: c_int,
@@ -201,7 +203,7 @@ pub(crate) unsafe fn broadcast<T: Unit>(
     library.broadcast_to_others(call, &team, (dest, source), nelems, root);
 }
 
-/// Declares a family whose functions are those of teams.
+/// Declares a family that is implemented by the functions of teams.
 macro_rules! families {
     ($($(#[$doc:meta])* $name:ident $units:ident($($argument:ident: $type:ty),*);)+) => {$(
         $(#[$doc])*

@@ -1,9 +1,10 @@
 //! Atomic memory operations (OpenSHMEM 1.6, 9.8).
 //!
-//! The fast path is that of a put: where the word is mapped, one instruction of the processor changes it, and
-//! then a look tells whether its owner sleeps until the heap changes. Everything else - static data, the net,
-//! counting, mistakes - goes through one of the cold functions, to the runtime's atomics. Those are the same
-//! instructions, or the target's executes them, so that all PEs' atomics on a word exclude each other.
+//! The fast path is that of a put: where the word is mapped, one processor instruction changes it, and then
+//! one load tells whether its owner sleeps until the heap changes. All other cases - static data, the
+//! network, counting, mistakes - go through one of the cold functions to the runtime's atomics. These use the
+//! same instructions, on this PE or on the target, so that the atomics of all PEs on a word exclude each
+//! other.
 //!
 //! Source of the fast path: `View`'s own atomics, `pelago/src/amo.rs`.
 
@@ -15,12 +16,13 @@ use pelago::binding::{WAITERS_BEFORE_BYTES, copy, fence_after_update};
 use pelago::{AtomicElement, AtomicInteger, AtomicOp, Element, View};
 use std::mem::MaybeUninit;
 
-// Operations by their place in `AtomicOp::ALL`, so that cold functions take one argument less: what they
-// take fits into registers, and the fast path needs no frame.
+// Operations by their index in `AtomicOp::ALL`, so that cold functions take one argument less: their
+// arguments fit into registers, and the fast path needs no stack frame.
 const FETCH: usize = AtomicOp::Fetch as usize;
 const ADD: usize = AtomicOp::Add as usize;
 
-/// Operations that answer the old value: the blocking form, and the one that leaves it to the next quiet.
+/// Operations that return the old value: the blocking form, and the non-blocking form, whose result is valid
+/// after the next quiet.
 macro_rules! fetching {
     ($($name:ident $nbi:ident: $bound:ident, $op:ident;)+) => {$(
         #[doc = concat!("`shmem_<type>_atomic_", stringify!($name), "`.")]
@@ -60,7 +62,7 @@ fetching! {
     fetch_xor fetch_xor_nbi: AtomicInteger, Xor;
 }
 
-/// Operations without an answer.
+/// Operations without a result.
 macro_rules! updating {
     ($($name:ident: $bound:ident, $op:ident;)+) => {$(
         #[doc = concat!("`shmem_<type>_atomic_", stringify!($name), "`.")]
@@ -180,7 +182,7 @@ pub(crate) unsafe fn compare_swap_nbi<T: AtomicElement>(
     }
 }
 
-/// The operations that had names before there were contexts.
+/// The operations with names from before contexts were introduced.
 macro_rules! of_the_default_context {
     ($($name:ident: $of:ident, $bound:ident, ($($argument:ident: $type:ty),+) $(-> $old:ty)?;)+) => {$(
         #[doc = concat!("`", stringify!($of), "` of the default context.")]
@@ -266,13 +268,14 @@ unsafe fn update_op<T: AtomicElement, const OP: usize>(
 /// A part of the heap begins there.
 #[inline(always)]
 pub(crate) unsafe fn has_sleepers(part: *const u8) -> bool {
-    // SYNC POINT doorbell: orders the change before the look at the sleepers.
+    // SYNC POINT doorbell: orders the change before the load of the number of sleepers.
     fence_after_update();
-    // SAFETY: so many bytes before each part lies a word that is accessed as an atomic only.
+    // SAFETY: at this distance before each part lies a word that is only accessed as an atomic; the caller
+    // guarantees that a part begins at `part`.
     unsafe { copy::load(part.sub(WAITERS_BEFORE_BYTES).cast::<u32>()) != 0 }
 }
 
-/// Wakes a PE that sleeps until the heap changes, and answers what the calling function does.
+/// Wakes a PE that sleeps until the heap changes. Returns `answer`, the result of the calling function.
 #[cold]
 #[inline(never)]
 pub(crate) fn wake<R>(answer: R, pe: c_int, ctx: Ctx, call: Call) -> R {
@@ -313,7 +316,7 @@ unsafe fn nbi_cold<T: AtomicElement, const OP: usize>(
     let (remote, index) = library.word(call, name_of(OP), dest);
     let fetch = output(call, "fetch", fetch);
     let outcome = library.through_words(call, ctx, remote, |words| {
-        // SAFETY: the caller leaves the place of the old value alone until the next quiet.
+        // SAFETY: the caller does not access the place of the old value until the next quiet.
         unsafe {
             words.fetch_amo_nbi(pe, index, AtomicOp::ALL[OP], operand, &mut *fetch.cast::<MaybeUninit<T>>())
         }
@@ -338,7 +341,8 @@ unsafe fn update_cold<T: AtomicElement, const OP: usize>(
         .or_fail(call);
 }
 
-/// The two cold forms of compare-and-swap: what that of the default context takes fits into registers.
+/// The two cold forms of compare-and-swap: the arguments of the form for the default context fit into
+/// registers.
 #[inline(always)]
 unsafe fn compare_slow<T: AtomicElement>(
     call: Call,
@@ -402,20 +406,20 @@ unsafe fn compare_nbi_cold<T: AtomicElement>(
     let (remote, index) = library.word(call, "dest", dest);
     let fetch = output(call, "fetch", fetch);
     let outcome = library.through_words(call, ctx, remote, |words| {
-        // SAFETY: the caller leaves the place of the old value alone until the next quiet.
+        // SAFETY: the caller does not access the place of the old value until the next quiet.
         unsafe { words.compare_swap_nbi(pe, index, cond, value, &mut *fetch.cast::<MaybeUninit<T>>()) }
     });
     outcome.or_fail(call);
 }
 
-/// What the standard calls the word of an operation.
+/// The standard's name for the word of an operation.
 fn name_of(op: usize) -> &'static str {
     if op == FETCH { "source" } else { "dest" }
 }
 
 impl Library {
-    /// Where a word at an address of this PE lies, and its index among the array's words of the type. `what`
-    /// names the argument.
+    /// The array of a word at an address of this PE, and the word's index among the array's words of the
+    /// type. `what` names the argument.
     pub(crate) fn word<T>(
         &'static self,
         call: Call,
@@ -447,7 +451,7 @@ impl Library {
         self.locate(call, what, address as usize, count.saturating_mul(size_of::<T>()))
     }
 
-    /// Does something with the array of a word, as operations of a context see it, as words of the type.
+    /// Calls `work` with the array of a word, seen through a context, as words of the type.
     pub(crate) fn through_words<T: Element, R>(
         &'static self,
         call: Call,

@@ -1,31 +1,31 @@
-//! The account of the symmetric heap: which of its blocks are in use, here and at all PEs.
+//! The state of the symmetric heap: the blocks that are in use, on this PE and on all PEs.
 //!
-//! Invariant: what all PEs have is the same on every PE, so what they would do next follows from it alone.
-//! Here there are these blocks, those of this PE's spaces (`extension/space.rs`), and for the length of a
-//! call what is held until the others have agreed.
+//! Invariant: the blocks that all PEs have are the same on every PE, so the next plan follows from them
+//! alone. This PE has these blocks, the blocks of its spaces (`extension/space.rs`), and during a call the
+//! memory that it holds until the other PEs have agreed.
 
 use crate::memory::ANY_ALIGN_BYTES;
 use pelago::binding::Heap;
 
-/// The account.
+/// The state.
 pub(crate) struct Blocks {
-    /// What is in use here.
+    /// The blocks that are in use on this PE.
     pub(crate) own: Heap,
     /// The blocks that all PEs have.
     common: Heap,
 }
 
-/// What all PEs do with their heaps if nothing is in the way of any.
+/// The change that all PEs make to their heaps if no PE has a conflicting block.
 #[derive(Clone, Copy)]
 pub(crate) enum Plan {
-    /// A new block at an offset; `None` if there is no room.
+    /// A new block at an offset; `None` if there is not enough memory.
     Place(Option<usize>),
-    /// A block, of so many bytes until now, changes its size and stays where it is.
+    /// A block, whose size was `bytes` until now, changes its size and stays in place.
     Stay { offset: usize, bytes: usize },
 }
 
 impl Blocks {
-    /// A heap of so many bytes, all free.
+    /// A heap of `bytes` bytes, all free.
     pub(crate) fn new(bytes: usize) -> Blocks {
         Blocks { own: Heap::new(0, bytes), common: Heap::new(0, bytes) }
     }
@@ -46,7 +46,7 @@ impl Blocks {
         }
     }
 
-    /// Takes the room that a plan needs, if nothing is in the way here.
+    /// Reserves the memory that a plan needs, if it is free on this PE.
     pub(crate) fn hold(&mut self, plan: Plan, bytes: usize) -> bool {
         match plan {
             Plan::Place(None) => true,
@@ -55,7 +55,7 @@ impl Blocks {
         }
     }
 
-    /// Gives up what was held.
+    /// Releases the memory that was reserved.
     pub(crate) fn give_up(&mut self, plan: Plan) {
         match plan {
             Plan::Place(None) => (),
@@ -64,7 +64,7 @@ impl Blocks {
         }
     }
 
-    /// Does what was held for on all PEs.
+    /// Carries out a plan for which all PEs have reserved memory.
     pub(crate) fn carry_out(&mut self, plan: Plan, bytes: usize) {
         let is_done = match plan {
             Plan::Place(None) => true,
@@ -76,7 +76,7 @@ impl Blocks {
         assert!(is_done, "what is free at a PE is free where there are no spaces");
     }
 
-    /// Gives a block of all PEs back.
+    /// Frees a block of all PEs.
     pub(crate) fn free(&mut self, offset: usize) {
         self.common.free(offset);
         self.own.free(offset);

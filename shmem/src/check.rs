@@ -1,8 +1,8 @@
-//! What `PELAGO_CHECK=on` finds in addition: operations that reach beyond their object or into memory that
-//! was given back, and sources that change while a non-blocking operation uses them.
+//! The additional checks of `PELAGO_CHECK=on`: operations that reach beyond their object or into freed
+//! memory, and sources that change while a non-blocking operation uses them.
 //!
-//! Invariant: while it is on, the fast path is closed and quiet and barriers have something to do, so every
-//! call comes here; while it is off, a library has no `Checks`, and nothing of this is done.
+//! Invariant: while checking is on, the fast path is closed and quiet and barriers take their slow paths, so
+//! every call reaches these functions; while it is off, a library has no `Checks`, and no check is done.
 
 mod objects;
 mod sources;
@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use sources::User;
 
-/// What is kept for it.
+/// The data of the checks.
 #[derive(Default)]
 pub(crate) struct Checks {
     objects: Mutex<Objects>,
@@ -34,7 +34,7 @@ impl Checks {
 }
 
 impl Library {
-    /// Refuses symmetric memory that is not all of one object. Of variables that is known as far as the
+    /// Ends the job if symmetric memory does not lie in one object. For variables this is checked if the
     /// program's file names them.
     pub(crate) fn check_object(&self, call: Call, what: &str, address: usize, bytes: usize) {
         let Some(checks) = &self.checks else { return };
@@ -47,7 +47,7 @@ impl Library {
         }
     }
 
-    /// The same of a buffer of this PE, which need not be symmetric, but is one.
+    /// The same for a buffer of this PE, which need not be symmetric, but must not be null.
     pub(crate) fn check_buffer(&'static self, call: Call, what: &str, address: usize, bytes: usize) {
         if address == 0 {
             fail(call, format_args!("{what} is null, but {bytes} bytes are to be moved"));
@@ -57,21 +57,21 @@ impl Library {
         }
     }
 
-    /// Notes a block that a call has allocated.
+    /// Records a block that a call has allocated.
     pub(crate) fn note_block(&self, call: Call, address: usize, bytes: usize) {
         if let Some(checks) = &self.checks {
             checks.objects().add(address, bytes, call);
         }
     }
 
-    /// Notes that a call has given a block back.
+    /// Records that a call has freed a block.
     pub(crate) fn forget_block(&self, call: Call, address: usize) {
         if let Some(checks) = &self.checks {
             checks.objects().remove(address, call);
         }
     }
 
-    /// Notes the source of an operation that goes on after the call.
+    /// Records the source of an operation that continues after the call.
     ///
     /// # Safety
     /// It is valid for reads now.
@@ -81,7 +81,7 @@ impl Library {
         }
     }
 
-    /// Looks whether the sources of operations that this call completes are what they were.
+    /// Checks that the sources of the operations that this call completes are unchanged.
     pub(crate) fn settle_sources(&self, call: Call, user: Option<User>) {
         let Some(checks) = &self.checks else { return };
         let problem = checks.sources().settle(user);
@@ -90,7 +90,7 @@ impl Library {
         }
     }
 
-    /// Where this PE has the symmetric heap.
+    /// The addresses of this PE's symmetric heap.
     fn heap_addresses(&self) -> Range<usize> {
         let start = self.heap.reach().own as usize;
         start..start + self.heap.len()

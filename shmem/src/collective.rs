@@ -1,7 +1,7 @@
-//! Collective operations on teams (OpenSHMEM 1.6, 9.10): barriers, and those that move data. Those that
-//! compute are in `reduce.rs`, the ones over active sets in `active_set.rs`.
+//! Collective operations on teams (OpenSHMEM 1.6, 9.10): barriers, and operations that move data. Reductions
+//! and scans are in `reduce.rs`, operations over active sets in `active_set.rs`.
 //!
-//! Each family is one function for each size of elements, to which the functions for the types jump.
+//! Each family has one function for each size of elements; the functions for the types jump to it.
 
 use crate::abi::{Ctx, TeamHandle, c_int, c_void, ptrdiff_t, size_t};
 use crate::fault::{Call, Mark, OrFail, fail};
@@ -16,7 +16,7 @@ use pelago::{Collective, Team};
 /// via the default context", by all PEs.
 #[inline(always)]
 pub(crate) unsafe fn barrier_all(call: Call) {
-    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    // SAFETY: only initialisation and finalisation write it, and they run concurrently with no other call.
     match unsafe { JOB.plain.as_ref() } {
         Some(world) => world.barrier(),
         None => barrier_slowly(call),
@@ -42,7 +42,7 @@ pub(crate) unsafe fn team_sync(call: Call, team: TeamHandle) -> c_int {
     0
 }
 
-/// Lets the members of a team meet.
+/// Synchronises the members of a team.
 #[inline(always)]
 pub(crate) fn meet(call: Call, team: &Team<'_>) {
     if team.is_plain() { team.sync() } else { meet_slowly(call, team) }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn broadcastmem(
     broadcast_units::<u8>(team, dest.cast(), source.cast(), nelems, pe_root, call)
 }
 
-/// One word in the heap, for all PEs, goes the short way: whether it has gone.
+/// The fast path for one word in the heap, to all PEs. Returns whether it was taken.
 #[inline(always)]
 fn broadcast_word<T>(
     team: TeamHandle,
@@ -101,7 +101,7 @@ fn broadcast_word<T>(
     broadcast_word_in(world, dest.cast(), source.cast(), pe_root)
 }
 
-/// The same for a team, which is looked for last: that takes the fewest instructions.
+/// The same for a team, whose handle is looked up last: this order takes the fewest instructions.
 #[inline(always)]
 fn broadcast_word_in(
     team: impl FnOnce() -> Option<&'static Team<'static>>,
@@ -109,10 +109,10 @@ fn broadcast_word_in(
     source: *const u64,
     pe_root: c_int,
 ) -> bool {
-    // SAFETY: the default context always has one.
+    // SAFETY: the default context always has this entry.
     let hot = unsafe { Ctx::DEFAULT.hot() };
     let root = pe_root as u32 as usize;
-    // Tests in the form that takes the fewest instructions.
+    // The tests are written in the form that takes the fewest instructions.
     if !(dest as usize | source as usize).is_multiple_of(WORD_BYTES) {
         return false;
     }
@@ -124,7 +124,7 @@ fn broadcast_word_in(
     if !team.is_plain() || root >= team.n_pes() {
         return false;
     }
-    // SAFETY: two aligned words of the heap; the rest was just asked.
+    // SAFETY: both are aligned words of the heap; the tests above have checked this.
     unsafe { team.broadcast_word(root, dest, source) };
     true
 }
@@ -153,7 +153,7 @@ fn broadcast_units<U: Unit>(
     0
 }
 
-/// The root of a call, which it names by its number in the team.
+/// The root of a call, given as a PE number in the team.
 #[inline(always)]
 pub(crate) fn root(call: Call, pe_root: c_int, team: &Team<'_>) -> usize {
     let root = pe_root as u32 as usize;
@@ -169,7 +169,7 @@ fn wrong_root(call: Call, pe_root: c_int, n: usize) -> ! {
     fail(call, format_args!("PE_root is {pe_root}, but there are {n} PEs, numbered 0 to {}", n - 1))
 }
 
-/// Declares a family of one form: for types, and for bytes.
+/// Declares a family of one form, for types and for bytes.
 macro_rules! families {
     ($($(#[$doc:meta])* $typed:ident $bytes:ident $units:ident($($argument:ident: $type:ty),*);)+) => {$(
         $(#[$doc])*
@@ -186,7 +186,7 @@ macro_rules! families {
             $units::<T::Unit>(&team.team, dest.cast(), source.cast(), $($argument,)* nelems, call)
         }
 
-        /// The same of bytes.
+        /// The same for bytes.
         #[inline(always)]
         pub(crate) unsafe fn $bytes(
             call: Call,
@@ -227,7 +227,7 @@ pub(crate) fn fcollect_units<U: Unit>(
     0
 }
 
-/// First all learn the lengths of all; often they are the same.
+/// First the members exchange their lengths, which are often equal.
 #[inline(never)]
 pub(crate) fn collect_units<U: Unit>(
     team: &Team<'_>,
@@ -293,7 +293,7 @@ pub(crate) fn alltoalls_units<U: Unit>(
     0
 }
 
-/// So many elements that no array has them, if the product is too large.
+/// The product, or if it is too large, a number of elements that no array has.
 fn product(count: usize, times: usize) -> usize {
     count.saturating_mul(times)
 }
@@ -310,7 +310,7 @@ impl Library {
     ) {
         let is_root = team.my_rank() == root;
         if team.is_plain() {
-            // The direct forms write nothing at the root but its own target, which is its source here.
+            // The direct forms write only the target at the root, which is its source here.
             let source = self.span(call, "source", source, nelems);
             let target = if is_root { source } else { self.span(call, "dest", dest, nelems) };
             return team.broadcast(root, target, source).or_fail(call);
@@ -331,7 +331,7 @@ impl Library {
         self.span(call, "dest", dest, nelems);
         if !is_root {
             let (pe, bytes) = (team.pe(root) as c_int, nelems * size_of::<U>());
-            // SAFETY: the target has so many bytes, as was just found.
+            // SAFETY: the target has this many bytes, as was just checked.
             unsafe {
                 rma::get_cold(dest.cast(), source.cast(), bytes, pe, Ctx::DEFAULT, call, Kind::Blocking)
             };

@@ -1,5 +1,5 @@
-//! Contexts (OpenSHMEM 1.6, 9.5): streams of operations that are ordered and completed apart from each other,
-//! over the PEs of a team.
+//! Contexts (OpenSHMEM 1.6, 9.5): streams of operations that are ordered and completed independently of each
+//! other, over the PEs of a team.
 
 use crate::abi::{
     CTX_BOUNCE_BUFFER, CTX_NOSTORE, CTX_PRIVATE, CTX_SERIALIZED, Ctx, TeamHandle, c_int, c_long,
@@ -13,14 +13,14 @@ use crate::order;
 use crate::team;
 use pelago::{ContextKind, Pe};
 
-/// The contexts that were made by the program.
+/// The contexts that the program has created.
 static CONTEXTS: Handles<Context> = Handles::new();
 
-/// What a handle other than the predefined ones stands for.
+/// The context of a handle that is not predefined.
 pub(crate) struct Context {
     stream: pelago::Context<'static>,
     team: TeamHandle,
-    /// The PE of each member of its team; `None` of all PEs.
+    /// The PE of each member of its team; `None` if the team has all PEs.
     members: Option<Members>,
     n_pes: usize,
     pub(crate) counts: Counts,
@@ -28,13 +28,13 @@ pub(crate) struct Context {
 
 struct Members {
     pes: Box<[Pe]>,
-    /// Where the heap of each begins; what the fast path reads.
+    /// The start of the heap of each member; the fast path reads it.
     parts: Box<[*mut u8]>,
 }
 
 // SAFETY: addresses of shared memory, in a table that is never changed.
 unsafe impl Send for Members {}
-// SAFETY: as for `Send`: nothing of it is ever written.
+// SAFETY: as for `Send`: the table is never written.
 unsafe impl Sync for Members {}
 
 impl Context {
@@ -68,7 +68,7 @@ pub(crate) unsafe fn create(call: Call, options: c_long, ctx: *mut Ctx) -> c_int
     unsafe { create_of(call, TeamHandle::WORLD, options, ctx) }
 }
 
-/// `shmem_team_create_ctx`. The number of contexts that the team's configuration names is no limit.
+/// `shmem_team_create_ctx`. The number of contexts in the team's configuration is not a limit.
 pub(crate) unsafe fn create_of(call: Call, team: TeamHandle, options: c_long, ctx: *mut Ctx) -> c_int {
     let (library, ctx) = (library::of(call), output(call, "ctx", ctx));
     let made = library.make_context(call, team, options);
@@ -77,7 +77,7 @@ pub(crate) unsafe fn create_of(call: Call, team: TeamHandle, options: c_long, ct
     c_int::from(made.is_none())
 }
 
-/// `shmem_ctx_destroy`: "performs a quiet operation on the context"; of `SHMEM_CTX_INVALID` nothing happens.
+/// `shmem_ctx_destroy`: "performs a quiet operation on the context"; no effect for `SHMEM_CTX_INVALID`.
 pub(crate) unsafe fn destroy(call: Call, ctx: Ctx) {
     match ctx {
         Ctx::INVALID => (),
@@ -118,7 +118,7 @@ pub(crate) fn destroy_all() {
 }
 
 impl Library {
-    /// A context over the PEs of a team; `None` if there is no such team or no room.
+    /// A context over the PEs of a team; `None` if there is no such team, or no memory.
     fn make_context(&'static self, call: Call, handle: TeamHandle, options: c_long) -> Option<Ctx> {
         let team = team::find_if_valid(call, "team", handle)?;
         if options & !(CTX_PRIVATE | CTX_SERIALIZED | CTX_NOSTORE | CTX_BOUNCE_BUFFER) != 0 {
@@ -134,7 +134,7 @@ impl Library {
         };
         let stream = self.world.context(kind).ok()?;
         let n_pes = team.team.n_pes();
-        // SAFETY: the default context always has one.
+        // SAFETY: the default context always has this entry.
         let mut hot = *unsafe { Ctx::DEFAULT.hot() };
         let members = (handle != TeamHandle::WORLD).then(|| {
             let pes: Box<[Pe]> = (0..n_pes).map(|rank| team.team.pe(rank)).collect();
@@ -145,7 +145,8 @@ impl Library {
         });
         if let Some(members) = &members {
             let limit = if hot.limit == 0 { 0 } else { n_pes };
-            // What injects knows PEs by their numbers in the job: here everything takes the cold functions.
+            // The injection path numbers PEs by their number in the job, so for other numbers all calls take
+            // the cold functions.
             let far = if limit == 0 { hot.far } else { hot.far.closed(self.world) };
             hot = Hot { limit, parts: members.parts.as_ptr(), far, ..hot };
         } else {

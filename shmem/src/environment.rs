@@ -1,10 +1,10 @@
 //! Environment variables (OpenSHMEM 1.6, chapter 8). The names with `SMA_` are deprecated; where both are
-//! set, those with `SHMEM_` hold.
+//! set, the name with `SHMEM_` is used.
 
 use crate::abi::{VENDOR, VERSION};
 use std::env;
 
-/// What the environment asks for.
+/// The settings from the environment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Environment {
     /// `SHMEM_SYMMETRIC_SIZE`: bytes of the symmetric heap of each PE.
@@ -14,7 +14,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Reads it.
+    /// Reads the settings.
     pub(crate) fn read() -> Result<Environment, String> {
         let size = variable("SYMMETRIC_SIZE");
         let bytes = |(name, text): &(String, String)| {
@@ -31,7 +31,7 @@ impl Environment {
         })
     }
 
-    /// Prints what it asks to be printed.
+    /// Prints the version and the help, if the environment requests them.
     pub(crate) fn announce(&self) {
         let name = VENDOR.to_string_lossy();
         if self.wants_version {
@@ -56,8 +56,8 @@ fn variable(name: &str) -> Option<(String, String)> {
     })
 }
 
-/// A size: a number, maybe with a fraction, and a letter for its unit; "characters after the first suffix are
-/// ignored", and fractions of a byte are rounded up.
+/// Parses a size: a number, possibly with a fraction, and a letter for its unit; "characters after the first
+/// suffix are ignored", and fractions of a byte are rounded up.
 fn size_bytes(text: &str) -> Option<u64> {
     let text = text.trim_start();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

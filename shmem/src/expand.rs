@@ -1,8 +1,8 @@
-//! From the table of the interface to C functions.
+//! Expands the table of the interface to C functions.
 //!
 //! Each file of `api/` is one `api!` with a line for each family of functions: its kind, its name, the Rust
-//! function behind it, and its arguments and result in the words of C. Here the lines become functions; in
-//! `xtask/src/header` the same lines, read with another `api!`, become `shmem.h` and the list of exports.
+//! function that implements it, and its arguments and result in C notation. Here the lines become functions;
+//! in `xtask/src/header` the same lines, read with another `api!`, become `shmem.h` and the list of exports.
 //!
 //! | kind | functions of `"..."` |
 //! |---|---|
@@ -13,17 +13,18 @@
 //! | `sized(TABLE) "x" "_y"` | `shmem_x<bits>_y` for each size of the table |
 //! | `joined(TABLE) "_x"` | extensions that the standard's generic name `shmem_x` chooses as well |
 //!
-//! Before the kind stands `only`, or `both`: then there are two forms of each function, for the default
-//! context, and `shmem_ctx_...`, which takes a context first; or `foreign` or `foreign_both`: the same for
-//! functions that are defined in `foreign.c`. In arguments and result, `T` is the type of the table's row.
-//! Every function has a twin whose name begins with `p`, for tools.
+//! The word before the kind is `only`, or `both`: then each function has two forms, one for the default
+//! context, and `shmem_ctx_...`, whose first argument is a context; or `foreign` or `foreign_both`: the same
+//! for functions that are defined in `foreign.c`. In arguments and result, `T` is the type of the table's
+//! row. Every function has a second name that begins with `p`, for profiling tools.
 //!
 //! `extra`, `extra_both` and `foreign_extra` are the same for extensions: their names begin with `shmemx_`,
-//! generic ones too, `shmemx.h` declares them, and they have no twins.
+//! including the generic ones, `shmemx.h` declares them, and they have no second name.
 //!
-//! What is called gets the name of the function, the context (`both` only) and the arguments. For `sized`,
-//! `T` is an unsigned integer of that size here and `void` in C: one generic function serves the typed and
-//! the sized families and, with `c_void`, which Rust takes for one byte, that of bytes.
+//! The Rust function gets the name of the C function, the context (`both` only) and the arguments. For
+//! `sized`, `T` is an unsigned integer of that size here and `void` in C: one generic function implements the
+//! typed families, the sized families and, with `c_void`, which has the size of one byte in Rust, the
+//! families of bytes.
 
 /// Makes the functions of one chapter.
 macro_rules! api {
@@ -63,7 +64,7 @@ macro_rules! family {
     };
 }
 
-/// The rows of a table: the name of the type is a part of that of the function, and `T` is the type.
+/// The rows of a table: the name of the type is a part of the name of the function, and `T` is the type.
 macro_rules! rows {
     ([$(($part:literal, $rust:ty, $c:literal)),+ $(,)?] $family:tt) => {$(
         const _: () = {
@@ -114,7 +115,7 @@ macro_rules! form {
     };
 }
 
-/// One function under its two names, the second of which is that of its twin.
+/// One function under its two names; the second is the profiling name.
 macro_rules! function {
     ($name:expr, $first:tt, $body:path, $arguments:tt $result:tt) => {
         symbol! { $name, $first, $body, $arguments $result }
@@ -122,14 +123,14 @@ macro_rules! function {
     };
 }
 
-/// One C function. The ABI is that which lets panics pass: there are none, as the first thing that a panic
-/// does is to end the job (`library.rs`), and so nothing need be prepared for one.
+/// One C function. The ABI permits unwinding, although no panic unwinds through the function: a panic first
+/// of all ends the job (`library.rs`). With this ABI the compiler adds no code that catches panics.
 macro_rules! symbol {
     ($name:expr, ($($first:expr),+), $body:path, ($($argument:ident: $type:ty),* $(,)?) ($($result:ty)?)) => {
         const _: () = {
             #[unsafe(export_name = $name)]
             unsafe extern "C-unwind" fn symbol($($argument: $type),*) $(-> $result)? {
-                // SAFETY: the caller of the C function keeps the promises that the standard asks for.
+                // SAFETY: the caller of the C function keeps the promises that the standard requires.
                 unsafe { $body($($first,)+ $($argument),*) }
             }
         };

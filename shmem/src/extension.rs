@@ -1,7 +1,7 @@
-//! Extensions of OpenSHMEM, `shmemx_...`: a file for each group that has code of its own. Those that are
-//! other names of the standard's functions are lines of `api/extension.rs` alone.
+//! Extensions of OpenSHMEM, `shmemx_...`, with one file for each group that has code of its own. Extensions
+//! that are other names of standard functions are only lines of `api/extension.rs`.
 //!
-//! docs/openshmem-extensions.md says what each does, and whose names they are.
+//! docs/openshmem-extensions.md describes each of them and the origin of its name.
 
 pub(crate) mod arrival;
 pub(crate) mod completion;

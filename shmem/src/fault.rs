@@ -1,4 +1,4 @@
-//! Mistakes of the program: said in words that name the PE, the call and the argument; then the job ends.
+//! Mistakes of the program: the message names the PE, the call and the argument; then the job ends.
 
 use crate::library;
 use crate::say::say;
@@ -12,8 +12,8 @@ thread_local! {
     static MARK: Cell<Option<Call>> = const { Cell::new(None) };
 }
 
-/// The name of the call that this thread is in, for messages of the runtime that cannot be caught: while it
-/// waits. It holds the one before.
+/// The name of the call that this thread is in, for messages of the runtime that cannot be caught while the
+/// thread waits. It stores the previous name.
 pub(crate) struct Mark(Option<Call>);
 
 impl Mark {
@@ -54,7 +54,7 @@ pub(crate) fn output<T>(call: Call, what: &str, place: *mut T) -> *mut T {
     place
 }
 
-/// The value of an outcome, or the end of the job.
+/// Returns the value of a result, or ends the job.
 pub(crate) trait OrFail<T> {
     fn or_fail(self, call: Call) -> T;
 }

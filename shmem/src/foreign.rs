@@ -1,7 +1,7 @@
-//! What `foreign.c` calls: `long double` by address, as Rust cannot take it by value, and the level of
-//! profiling, as Rust defines no function with `...`.
+//! The functions that `foreign.c` calls: `long double` by address, as Rust cannot take it by value, and the
+//! level of profiling, as Rust cannot define variadic functions.
 //!
-//! These symbols are seen by that file alone: the version script and objcopy hide them (`xtask/src/install`).
+//! Only that file can refer to these symbols: the version script and objcopy hide them (`xtask/src/install`).
 
 use crate::abi::{Ctx, LongDouble, c_int};
 use crate::fault::fail;
@@ -13,7 +13,7 @@ static LEVEL: AtomicI32 = AtomicI32::new(1);
 
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn pelago_shmem_p(dest: *mut LongDouble, value: *const LongDouble, pe: c_int) {
-    // SAFETY: the caller of the C function keeps the promises that the standard asks for; `value` is a local
+    // SAFETY: the caller of the C function keeps the promises that the standard requires; `value` is a local
     // of `foreign.c`.
     unsafe { rma::p("shmem_longdouble_p", Ctx::DEFAULT, dest, *value, pe) }
 }
@@ -46,8 +46,8 @@ unsafe extern "C-unwind" fn pelago_shmem_ctx_g(
     unsafe { value.write(rma::g("shmem_ctx_longdouble_g", ctx, source, pe)) }
 }
 
-/// `shmem_pcontrol`: 0 is off, 1 on, 2 on with the data so far written out, more is for tools to say. This
-/// library gathers no profile; it keeps the level.
+/// `shmem_pcontrol`: 0 is off, 1 is on, 2 is on and writes out the data so far; tools define higher levels.
+/// This library collects no profile; it stores the level.
 #[unsafe(no_mangle)]
 extern "C-unwind" fn pelago_shmem_pcontrol(level: c_int) {
     if level < 0 {

@@ -1,9 +1,9 @@
-//! Handles of teams and contexts: addresses of slots in one table, whose memory is never given back.
+//! Handles of teams and contexts: addresses of slots in one table, whose memory is never freed.
 //!
-//! Invariant: an address is a handle only if a slot begins there, so whatever a program passes is found out
-//! without being followed. Slots of what was destroyed are used again late, so that a handle that is used
-//! too long is found out as well. Each slot begins with what the fast path reads, which is closed while the
-//! slot is not that of a living context.
+//! Invariant: an address is a handle only if a slot begins there, so an invalid handle is detected without
+//! dereferencing it. Slots of destroyed objects are reused late, so that most uses of a handle after
+//! destruction are detected as well. Each slot begins with the data that the fast path reads, which are
+//! closed while the slot is not that of a live context.
 
 use crate::hot::Hot;
 use pelago::sync::{AtomicU32, AtomicUsize, Ordering};
@@ -14,9 +14,10 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Slots of a table, and so the most that can be alive at once. They take memory once they are used.
+/// The number of slots of a table, and so the maximum number of live objects. Slots take memory once they are
+/// used.
 pub(crate) const SLOTS: usize = 1 << 16;
-/// So many that were destroyed are kept as they are.
+/// The number of slots of destroyed objects that are not reused yet.
 const KEPT: usize = 1024;
 
 /// States of a slot.
@@ -25,28 +26,28 @@ const DESTROYED: u32 = 2;
 
 /// A table of handles.
 pub(crate) struct Handles<T> {
-    /// Where the slots lie; 0 before there is one.
+    /// The address of the slots; 0 before the first one is used.
     start: AtomicUsize,
     account: Mutex<Account>,
     value: PhantomData<fn(T) -> T>,
 }
 
 struct Account {
-    /// Slots that were ever used.
+    /// The number of slots that were ever used.
     used: usize,
-    /// Those that are not any more, the one destroyed first in front.
+    /// Slots of destroyed objects, the first destroyed one in front.
     free: VecDeque<usize>,
 }
 
 #[repr(C)]
 struct Slot<T> {
-    /// First, as the fast path takes the handle of a context for its address.
+    /// The first field, as the fast path uses the handle of a context as the address of this field.
     hot: UnsafeCell<Hot>,
     state: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// Why a handle is none.
+/// The reason why a handle is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stale {
     Destroyed,
@@ -59,7 +60,7 @@ impl<T: Send + Sync + 'static> Handles<T> {
         Handles { start: AtomicUsize::new(0), account, value: PhantomData }
     }
 
-    /// A handle of a new value, with what the fast path reads there; `None` if there is no room.
+    /// A handle of a new value, with the data that the fast path reads; `None` if there is no free slot.
     pub(crate) fn insert(&self, hot: Hot, value: T) -> Option<usize> {
         let mut account = self.account();
         let is_full = account.used == SLOTS;
@@ -71,9 +72,9 @@ impl<T: Send + Sync + 'static> Handles<T> {
             start + (account.used - 1) * size_of::<Slot<T>>()
         };
         drop(account);
-        // SAFETY: a slot begins there, and it is nobody else's.
+        // SAFETY: a slot begins there, and only this call has it.
         let slot = unsafe { &*(address as *const Slot<T>) };
-        // SAFETY: nobody has a handle of this slot yet.
+        // SAFETY: no caller has a handle of this slot yet.
         unsafe {
             (*slot.value.get()).write(value);
             slot.hot.get().write(hot);
@@ -82,22 +83,22 @@ impl<T: Send + Sync + 'static> Handles<T> {
         Some(address)
     }
 
-    /// What a handle stands for.
+    /// The value of a handle.
     #[inline]
     pub(crate) fn get(&self, handle: usize) -> Result<&'static T, Stale> {
         let slot = self.slot(handle)?;
-        // SAFETY: it is alive, so a value was written; it stays until it is destroyed, and who has the handle
-        // does not use it meanwhile.
+        // SAFETY: the slot is alive, so a value was written; it stays until it is destroyed, and the caller
+        // guarantees that it does not destroy a handle that is in use.
         Ok(unsafe { (*slot.value.get()).assume_init_ref() })
     }
 
-    /// Destroys what a handle stands for, and answers it.
+    /// Destroys a handle, and returns its value.
     pub(crate) fn remove(&self, handle: usize) -> Result<T, Stale> {
         let mut account = self.account();
         let slot = self.slot(handle)?;
         slot.state.store(DESTROYED, Ordering::Release);
         account.free.push_back(handle);
-        // SAFETY: it was alive, so a value was written; from here on nobody finds it there.
+        // SAFETY: the slot was alive, so a value was written; from here on no call finds it there.
         unsafe {
             slot.hot.get().write(Hot::CLOSED);
             Ok((*slot.value.get()).assume_init_read())
@@ -109,7 +110,7 @@ impl<T: Send + Sync + 'static> Handles<T> {
         self.drain().for_each(drop);
     }
 
-    /// Destroys all, and answers what they were.
+    /// Destroys all handles, and returns their values.
     pub(crate) fn drain(&self) -> impl Iterator<Item = T> + '_ {
         let (start, used) = (self.start.load(Ordering::Acquire), self.account().used);
         (0..used).filter_map(move |i| self.remove(start + i * size_of::<Slot<T>>()).ok())
@@ -131,7 +132,7 @@ impl<T: Send + Sync + 'static> Handles<T> {
         }
     }
 
-    /// Where the slots lie. Called with the account held.
+    /// The address of the slots. Called with the lock held.
     fn start_of_slots(&self) -> Option<usize> {
         let start = self.start.load(Ordering::Acquire);
         if start != 0 {

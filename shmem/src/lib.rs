@@ -1,13 +1,12 @@
 //! OpenSHMEM 1.6 for C and C++, on the Pelago runtime.
 //!
 //! `api/` is the table of the interface, chapter by chapter as the standard has them; `expand.rs` makes C
-//! functions of its lines. What they call lies in the modules named after the chapters. There is one
-//! `library::Library` a process: the world, the symmetric heap and the program's static data as two
-//! symmetric arrays of bytes, and the teams. A put goes `api/rma.rs`, `rma.rs`, and is done; everything that
-//! the fast path (`hot.rs`) does not let pass goes on through one cold function, `library.rs`, and the
-//! runtime.
+//! functions of its lines. Their implementations are in the modules named after the chapters. There is one
+//! `library::Library` in a process: the world, the symmetric heap and the program's static data as two
+//! symmetric arrays of bytes, and the teams. A put goes through `api/rma.rs` and `rma.rs`, where the fast
+//! path (`hot.rs`) completes it; all other cases go through one cold function, `library.rs`, and the runtime.
 //!
-//! The standard's semantics are quoted above what implements them.
+//! The standard's semantics are quoted above the functions that implement them.
 
 #[macro_use]
 mod expand;

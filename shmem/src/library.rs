@@ -1,9 +1,10 @@
-//! The library's one global state: the world and what of it is symmetric for C.
+//! The library's one global state: the world and its memory that is symmetric for C.
 //!
-//! Invariant: it is made by the first initialisation and given up by the last finalisation, which run beside
-//! no other call; in between it never changes its place, and who has it may keep it for the length of a call.
-//! Symmetric memory is two arrays of bytes, the same on every PE: the heap, in which `memory.rs` allocates,
-//! and the program's static data (`statics.rs`), whose part of each PE lies twice in its address space.
+//! Invariant: it is created by the first initialisation and closed by the last finalisation, which run
+//! concurrently with no other call; in between it never moves, so a reference to it is valid for the duration
+//! of a call. Symmetric memory is two arrays of bytes, the same on every PE: the heap, in which `memory.rs`
+//! allocates, and the program's static data (`statics.rs`), of which each PE maps its own part twice in its
+//! address space.
 
 use crate::abi::{Ctx, THREAD_SINGLE, c_int};
 use crate::active_set::ActiveSets;
@@ -25,35 +26,35 @@ use std::sync::{Mutex, Once};
 #[unsafe(link_section = "pelago_state")]
 static mut LIBRARY: *mut Library = null_mut();
 
-/// Bytes at the end of the heap that are never allocated, so that the fast path may look at the first byte of
-/// a value only.
+/// Bytes at the end of the heap that are never allocated, so that the fast path only needs to check the first
+/// byte of a value.
 const MARGIN_BYTES: usize = 64;
-/// Where the heap's part of each PE begins: at a multiple of this, and so may its blocks; in a small heap, at
-/// a multiple of a page.
+/// The alignment of the heap's part of each PE, and so the largest alignment of its blocks; a small heap is
+/// aligned to a page.
 const ALIGN_BYTES: usize = 16 << 20;
 const PAGE_BYTES: usize = 4096;
-/// What a heap takes more than can be allocated in it, in bytes.
+/// The overhead of a heap in bytes: its size minus the bytes that can be allocated in it.
 pub(crate) const OVERHEAD_BYTES: usize = 2 * ALIGN_BYTES;
 
 /// The state.
 pub(crate) struct Library {
     pub(crate) world: &'static World,
-    /// Dropped first, as it sees the arrays as other elements.
+    /// Dropped first, as it has views of the arrays with other element types.
     pub(crate) groups: Groups,
     pub(crate) heap: Symmetric<'static, u8>,
     pub(crate) statics: Statics,
-    /// What of the heap is allocated, by offsets in it.
+    /// The allocated blocks of the heap, by offsets in it.
     pub(crate) blocks: Mutex<Blocks>,
-    /// Those of the default context.
+    /// The counts of the default context.
     pub(crate) counts: Counts,
     pub(crate) thread_level: c_int,
-    /// If `PELAGO_CHECK` is on.
+    /// Present if `PELAGO_CHECK` is on.
     pub(crate) checks: Option<Checks>,
-    /// What blocks can be aligned to.
+    /// The largest alignment of blocks.
     pub(crate) align_bytes: usize,
 }
 
-/// A symmetric object: where it lies, on every PE, in one of the two arrays.
+/// A symmetric object: its place, the same on every PE, in one of the two arrays.
 #[derive(Clone, Copy)]
 pub(crate) struct RemoteAddress {
     pub(crate) array: &'static View<'static, u8>,
@@ -63,7 +64,7 @@ pub(crate) struct RemoteAddress {
 /// The library, if it is initialised.
 #[inline]
 pub(crate) fn get() -> Option<&'static Library> {
-    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    // SAFETY: only initialisation and finalisation write it, and they run concurrently with no other call.
     unsafe { LIBRARY.as_ref() }
 }
 
@@ -73,7 +74,8 @@ pub(crate) fn of(call: Call) -> &'static Library {
     get().unwrap_or_else(|| fail(call, "called before shmem_init, or after the last shmem_finalize"))
 }
 
-/// Makes the library of a world; opens the fast path. `threads` is how many this process had before.
+/// Makes the library of a world; opens the fast path. `threads` is the number of threads that this process
+/// had before.
 pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<usize>) -> pelago::Result<()> {
     world.bear_overlap();
     if thread_level > THREAD_SINGLE {
@@ -96,7 +98,7 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let counts = Counts::default();
     let library = Library { world, groups, statics, blocks, counts, thread_level, align_bytes, heap, checks };
     let (start, parts) = (reach.own as usize, reach.parts);
-    // All that it names is the world's, which outlives the library.
+    // All its references are to the world, which outlives the library.
     let far = library.heap.far();
     let hot = Hot { limit, start, bytes: usable, parts, looked_at_bytes, far };
     let plain: *const World = if limit > 0 { world } else { null() };
@@ -104,7 +106,7 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
         None => world.outstanding().map(|word| word.cast()),
         Some(_) => Job::NONE.outstanding,
     };
-    // SAFETY: initialisation runs beside no other call.
+    // SAFETY: initialisation runs concurrently with no other call.
     unsafe {
         LIBRARY = Box::into_raw(Box::new(library));
         JOB = Job { outstanding, plain, me: world.my_pe() as c_int, n_pes: world.n_pes() as c_int };
@@ -113,8 +115,8 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     Ok(())
 }
 
-/// From now on a panic, once its words are said, ends the job: none passes through frames of C. What cannot
-/// go on, as it waits for a PE that is gone, ends so as well.
+/// From now on a panic ends the job after its message is printed, so no panic unwinds through frames of C. A
+/// call that cannot continue, as it waits for a PE that has left, ends the job in the same way.
 pub(crate) fn end_job_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -138,12 +140,11 @@ pub(crate) fn end_job_on_panic() {
     });
 }
 
-/// Gives the library up; the process stays in its job, in which it may initialise again. All PEs have come to
-/// this.
+/// Closes the library; the process stays in its job and may initialise again. All PEs have reached this call.
 pub(crate) fn close() -> Option<Membership> {
     let membership = leave();
-    // SAFETY: finalisation runs beside no other call; the world was leaked by `open`, and all that borrows it
-    // is gone before it.
+    // SAFETY: finalisation runs concurrently with no other call; the world was leaked by `open`, and
+    // everything that borrows it is dropped before it.
     unsafe {
         HOT = Hot::CLOSED;
         JOB = Job::NONE;
@@ -156,14 +157,14 @@ pub(crate) fn close() -> Option<Membership> {
     membership
 }
 
-/// Leaves, and gives nothing up: at the end of the process, whose other threads may still run.
+/// Leaves the job without freeing anything: at the end of the process, whose other threads may still run.
 pub(crate) fn leave() -> Option<Membership> {
     get().and_then(|library| library.world.detach())
 }
 
-/// Forgets the library, without leaving the job: in a child process, which is no PE.
+/// Abandons the library without leaving the job: in a child process, which is not a PE.
 pub(crate) fn abandon() {
-    // SAFETY: the child has no other thread; what is forgotten here is never freed.
+    // SAFETY: the child has no other thread; the abandoned objects are never freed.
     unsafe {
         HOT = Hot::CLOSED;
         JOB = Job::NONE;
@@ -178,7 +179,7 @@ impl Library {
         self.world.barrier();
     }
 
-    /// What precedes whatever is such a barrier.
+    /// The actions before every operation that includes such a barrier.
     pub(crate) fn enter_barrier(&self, call: Call) -> Mark {
         self.settle_sources(call, Some(User::Context(Ctx::DEFAULT)));
         Mark::set(call)
@@ -189,7 +190,7 @@ impl Library {
         self.world.my_pe()
     }
 
-    /// Where an address of this PE lies, if `bytes` bytes from there on are symmetric.
+    /// The place of an address of this PE, if the `bytes` bytes from there on are symmetric.
     pub(crate) fn find(&'static self, address: usize, bytes: usize) -> Option<RemoteAddress> {
         let offset = address.wrapping_sub(self.heap.reach().own as usize);
         if offset < self.heap.len() && bytes <= self.heap.len() - offset {
@@ -198,7 +199,7 @@ impl Library {
         self.statics.find(address, bytes).map(|(array, offset)| RemoteAddress { array, offset })
     }
 
-    /// The same in a call that needs it: `what` names the argument.
+    /// The same in a call that requires a symmetric address: `what` names the argument.
     pub(crate) fn locate(
         &'static self,
         call: Call,
@@ -223,7 +224,7 @@ impl Library {
         remote
     }
 
-    /// The PE of the job that a call names by its number in the context's team.
+    /// The PE of the job, from its number in the context's team.
     pub(crate) fn pe(&'static self, call: Call, ctx: Ctx, pe: c_int) -> Pe {
         let (n_pes, translate): (usize, &dyn Fn(Pe) -> Pe) = match context::find(call, ctx) {
             None => (self.world.n_pes(), &|pe| pe),
@@ -237,7 +238,7 @@ impl Library {
         }
     }
 
-    /// Does something with an array as operations of a context see it.
+    /// Calls `work` with an array, seen through a context.
     pub(crate) fn through<R>(
         &'static self,
         call: Call,

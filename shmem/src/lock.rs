@@ -1,11 +1,11 @@
 //! Distributed locks (OpenSHMEM 1.6, 9.13), in one `long` of every PE.
 //!
 //! The lock is the runtime's queueing lock, whose two words of 4 bytes fill the `long`: PEs get it in the
-//! order in which they ask. The queue ends at a home PE, which follows from the lock's place, so that many
-//! locks have their homes on many PEs; for a lock in a space, on its members.
+//! order of their requests. The tail of the queue is at a home PE, which is computed from the lock's place,
+//! so that the homes of many locks are spread over the PEs; for a lock in a space, over its members.
 //!
 //! A second `shmem_set_lock` before the lock is cleared, also by another thread of the PE, is refused, and so
-//! is clearing what this PE does not hold: the standard leaves both undefined.
+//! is clearing a lock that this PE does not hold: the standard leaves both undefined.
 
 use crate::abi::{Ctx, c_int, c_long};
 use crate::extension::space;
@@ -36,7 +36,7 @@ pub(crate) unsafe fn clear(call: Call, lock: *mut c_long) {
     });
 }
 
-/// A refusal as C programs know the lock: by its address.
+/// Ends the job if the lock was refused; the message names the lock by its address, as C programs do.
 fn in_words(call: Call, lock: *mut c_long, outcome: Result<()>) {
     let Err(error) = outcome else { return };
     match error.kind() {
@@ -63,7 +63,7 @@ impl Library {
         let (remote, place) = self.word(call, "lock", lock);
         // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
         let words = unsafe { remote.array.cast::<u32>() };
-        // That of a lock in a space is one of its members.
+        // The home of a lock in a space is one of the space's members.
         let is_in_heap = std::ptr::eq(remote.array, &*self.heap);
         let home = match space::team_around(remote.offset).filter(|_| is_in_heap) {
             Some(team) => team.pe(place % team.n_pes()),

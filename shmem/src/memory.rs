@@ -1,9 +1,9 @@
 //! Memory management (OpenSHMEM 1.6, 9.3): the symmetric heap.
 //!
-//! Invariant: all PEs make the same calls, so a block lies at the same offset on every PE; that they do is
-//! compared at every call. A call that allocates or gives back is a barrier of all PEs, unless there is
-//! nothing to do. Where some PEs have spaces (`extension/space.rs`) in the way of what all would do, which
-//! they say in the same agreement, they look for a place that is free at all of them.
+//! Invariant: all PEs make the same calls, so a block lies at the same offset on every PE; every call
+//! compares the calls of all PEs. A call that allocates or frees is a barrier of all PEs, unless there is
+//! nothing to do. If spaces of some PEs (`extension/space.rs`) conflict with the plan of all PEs, which those
+//! PEs report in the same agreement, the PEs search for a place that is free on all of them.
 
 use crate::abi::{c_long, c_void, size_t};
 use crate::blocks::{Blocks, Plan};
@@ -14,7 +14,7 @@ use crate::setup;
 use std::ptr::null_mut;
 use std::sync::{MutexGuard, PoisonError};
 
-/// The alignment of a block that suits any type.
+/// An alignment of a block that is sufficient for any type.
 pub(crate) const ANY_ALIGN_BYTES: usize = 16;
 
 /// `shmem_malloc`.
@@ -28,8 +28,8 @@ pub(crate) unsafe fn malloc_with_hints(call: Call, size: size_t, _hints: c_long)
 }
 
 /// `shmem_align`: "alignment must be a power of two and a multiple of sizeof(void *)"; smaller powers of two,
-/// which programs use all the same, are met by any block. Of any other alignment it returns null on all PEs,
-/// as `aligned_alloc` does, and with `PELAGO_CHECK` says so.
+/// which some programs use, are satisfied by any block. For any other alignment it returns null on all PEs,
+/// as `aligned_alloc` does, and with `PELAGO_CHECK` prints a message.
 pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut c_void {
     let library = library::of(call);
     if !alignment.is_power_of_two() && library.checks.is_some() {
@@ -48,18 +48,18 @@ pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut 
 /// `shmem_calloc`: the block is zero on every PE.
 pub(crate) unsafe fn calloc(call: Call, count: size_t, size: size_t) -> *mut c_void {
     let library = library::of(call);
-    // A product that does not fit is an allocation that fails.
+    // If the product overflows, the allocation fails.
     let bytes = count.saturating_mul(size);
     let block = library.alloc(call, bytes, ANY_ALIGN_BYTES);
     if !block.is_null() {
-        // SAFETY: the block has so many bytes, and no PE uses it before the barrier below.
+        // SAFETY: the block has `bytes` bytes, and no PE uses it before the barrier below.
         unsafe { block.cast::<u8>().write_bytes(0, bytes) };
         library.barrier(call);
     }
     block
 }
 
-/// `shmem_free`: of null nothing happens; else it begins with a barrier.
+/// `shmem_free`: no effect for null; else it begins with a barrier.
 pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
     if setup::has_ended() {
         return;
@@ -77,8 +77,8 @@ pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
     }
 }
 
-/// `shmem_realloc`: of null it allocates, to size 0 it frees. If there is no room, null on all PEs, and the
-/// block stays as it is.
+/// `shmem_realloc`: for null it allocates, for size 0 it frees. If there is not enough memory, the result is
+/// null on all PEs, and the block does not change.
 pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut c_void {
     let library = library::of(call);
     if ptr.is_null() {
@@ -103,8 +103,8 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
     };
     let kept = library.blocks().own.block_bytes(offset).map_or(0, |bytes| bytes.min(size));
     let moved = library.address(new);
-    // SAFETY: both blocks have so many bytes and do not overlap; the old one is used by nobody any more, as
-    // the agreement was a barrier, and the new one not before the barrier below.
+    // SAFETY: both blocks have `kept` bytes and do not overlap; no PE uses the old one any more, as the
+    // agreement was a barrier, and no PE uses the new one before the barrier below.
     unsafe { moved.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), kept) };
     library.blocks().free(offset);
     library.forget_block(call, ptr as usize);
@@ -118,12 +118,12 @@ impl Library {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where this PE has an offset of the heap.
+    /// The address of an offset of the heap on this PE.
     pub(crate) fn address(&self, offset: usize) -> *mut c_void {
         self.heap.reach().own.wrapping_add(offset).cast()
     }
 
-    /// Allocates on all PEs; null if there is no room or nothing to allocate.
+    /// Allocates on all PEs; null if there is not enough memory or if `bytes` is 0.
     fn alloc(&self, call: Call, bytes: usize, align_bytes: usize) -> *mut c_void {
         if bytes == 0 {
             return null_mut();
@@ -141,8 +141,8 @@ impl Library {
         }
     }
 
-    /// Carries out a plan for a block of so many bytes if all PEs can; else finds a place for it where all
-    /// have room. What was done, on all PEs alike.
+    /// Carries out a plan for a block of `bytes` bytes if all PEs can; else finds a place for it that is free
+    /// on all PEs. Returns the plan that was carried out, the same on all PEs.
     fn settle(
         &self,
         call: Call,
@@ -166,12 +166,12 @@ impl Library {
         done
     }
 
-    /// The highest offset at which all members of a team have room for a block, held at each of them; `None`
-    /// on all if there is none. `tell` exchanges where each has room.
+    /// The highest offset at which a block is free on all members of a team, reserved on each of them; `None`
+    /// on all if there is none. `tell` exchanges the free offsets.
     ///
-    /// Each member names its highest place below the lowest that was named before, and holds it meanwhile, so
-    /// that other threads leave it alone. If all name the same, that is it. The lowest place falls with every
-    /// round.
+    /// In each round, every member proposes its highest free offset below the lowest offset that was proposed
+    /// before, and reserves it for the round, so that other threads do not take it. If all members propose
+    /// the same offset, it is the result. The lowest offset falls with every round.
     pub(crate) fn hold_at_all(
         &self,
         (bytes, align_bytes): (usize, usize),
@@ -192,12 +192,12 @@ impl Library {
             if let Some(place) = place {
                 self.blocks().own.free(place);
             }
-            // `None` is less than any place.
+            // `None` is less than any offset.
             last = told.into_iter().min().flatten()?;
         }
     }
 
-    /// The offset of a block that a call names by its address.
+    /// The offset of a block, from its address in a call.
     fn block(&self, call: Call, ptr: *mut c_void) -> usize {
         let offset = self.offset(ptr);
         let blocks = self.blocks();

@@ -13,7 +13,8 @@ use pelago::sync::{Ordering, fence as atomic_fence};
 pub(crate) unsafe fn fence(call: Call, ctx: Ctx) {
     match ctx {
         Ctx::DEFAULT => {
-            // SYNC POINT put-order: as `World::fence`, whose look at what more there is to do this one is.
+            // SYNC POINT put-order: as in `World::fence`; this load of the outstanding flags is the same as
+            // there.
             atomic_fence(Ordering::Release);
             if is_needed() {
                 fence_of(call, ctx);
@@ -29,7 +30,8 @@ pub(crate) unsafe fn fence(call: Call, ctx: Ctx) {
 pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
     match ctx {
         Ctx::DEFAULT => {
-            // SYNC POINT put-order: as `World::quiet`, whose look at what more there is to do this one is.
+            // SYNC POINT put-order: as in `World::quiet`; this load of the outstanding flags is the same as
+            // there.
             atomic_fence(Ordering::SeqCst);
             if is_needed() {
                 complete(call, ctx);
@@ -39,17 +41,17 @@ pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
     }
 }
 
-/// Whether fence and quiet of the default context have more to do than to order stores.
+/// Whether fence and quiet of the default context must do more than order stores.
 #[inline(always)]
 fn is_needed() -> bool {
-    // SAFETY: they point to words that are accessed as atomics only.
+    // SAFETY: they point to words that are only accessed as atomics.
     let outstanding = unsafe { JOB.outstanding.map(|word| pelago::binding::copy::load(word)) };
-    // SYNC POINT unquiet: acquires what was complete when another thread has found all quiet.
+    // SYNC POINT unquiet: acquires the completions that another thread saw when it found everything quiet.
     atomic_fence(Ordering::Acquire);
     outstanding[0] | outstanding[1] != 0
 }
 
-/// `shmem_pe_quiet`: quiet as far as the listed PEs are concerned; "a full quiet is legal".
+/// `shmem_pe_quiet`: quiet for the operations on the listed PEs; "a full quiet is legal".
 #[inline(always)]
 pub(crate) unsafe fn pe_quiet(call: Call, ctx: Ctx, target_pes: *const c_int, npes: size_t) {
     if npes == 0 {
@@ -81,7 +83,7 @@ fn fence_of(call: Call, ctx: Ctx) {
     }
 }
 
-/// A quiet, whatever there is to do.
+/// A quiet, always by the slow path.
 #[cold]
 #[inline(never)]
 pub(crate) fn complete(call: Call, ctx: Ctx) {

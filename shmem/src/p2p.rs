@@ -1,8 +1,9 @@
 //! Point-to-point synchronisation (OpenSHMEM 1.6, 9.11): waiting for, and testing of, words of this PE that
 //! other PEs change.
 //!
-//! Invariant: what is found is an acquire, and every call makes progress. A word of 2, 4 or 8 bytes is read
-//! in one piece, so that not only atomics may change it but also aligned puts of its size.
+//! Invariant: a load that satisfies the comparison is an acquire, and every call makes progress. A word of 2,
+//! 4 or 8 bytes is read with one load, so that it may be changed not only by atomics but also by aligned puts
+//! of its size.
 
 use crate::abi::{CMP_EQ, CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, c_int, size_t};
 use crate::fault::{Call, Mark, fail, output};
@@ -18,7 +19,7 @@ pub(crate) unsafe fn wait_until<T: Word>(call: Call, ivar: *mut T, cmp: c_int, c
     unsafe { wait(call, "ivar", ivar, cmp, cmp_value) };
 }
 
-/// `shmem_<type>_wait`: until the word differs.
+/// `shmem_<type>_wait`: waits until the word differs from the value.
 #[inline(always)]
 pub(crate) unsafe fn wait_until_other<T: Word>(call: Call, ivar: *mut T, cmp_value: T) {
     // SAFETY: the caller's promises are the same.
@@ -31,25 +32,25 @@ pub(crate) unsafe fn test<T: Word>(call: Call, ivar: *mut T, cmp: c_int, cmp_val
     let comparison = comparison(call, cmp);
     let remote = library::of(call).words(call, "ivar", ivar, 1);
     let found = remote.array.test_to_find(|| {
-        // SAFETY: the word is one of this PE's symmetric memory, as was found.
+        // SAFETY: the word was checked to be in this PE's symmetric memory.
         comparison.holds(unsafe { copy::load(ivar) }, cmp_value).then_some(())
     });
     c_int::from(found.is_some())
 }
 
-/// Waits for a word that the call names `what`, and answers what it then is.
+/// Waits for a word, which messages call `what`, and returns its value.
 #[inline(never)]
 pub(crate) unsafe fn wait<T: Word>(call: Call, what: &str, ivar: *mut T, cmp: c_int, cmp_value: T) -> T {
     let comparison = comparison(call, cmp);
     let remote = library::of(call).words(call, what, ivar, 1);
     wait_to_find(call, remote, || {
-        // SAFETY: the word is one of this PE's symmetric memory, as was found.
+        // SAFETY: the word was checked to be in this PE's symmetric memory.
         let element = unsafe { copy::load(ivar) };
         comparison.holds(element, cmp_value).then_some(element)
     })
 }
 
-/// Waits until `look` finds something. Only who has to wait pays for the name of the call.
+/// Waits until `look` finds something. The name of the call is stored only if the call must wait.
 #[inline(always)]
 fn wait_to_find<R>(call: Call, remote: RemoteAddress, mut look: impl FnMut() -> Option<R>) -> R {
     let mut mark = None;
@@ -62,7 +63,7 @@ fn wait_to_find<R>(call: Call, remote: RemoteAddress, mut look: impl FnMut() -> 
     })
 }
 
-/// The calls on a set of words, and those with a value for each of them.
+/// The calls on a set of words: with one value for all words, and with a value for each word.
 macro_rules! of_sets {
     ($(
         $name:ident $name_vector:ident: $of:ident, $(($indices:ident))? $(-> $result:ty)?;
@@ -113,33 +114,33 @@ pub(crate) trait Word: Element + PartialOrd {}
 
 impl<T: Element + PartialOrd> Word for T {}
 
-/// What no element of an empty set has as its index: `SIZE_MAX`.
+/// The index that stands for no element: `SIZE_MAX`.
 const NONE: size_t = size_t::MAX;
 
-/// What words are compared with: all with the same, or each with one of its own.
+/// The values that words are compared with: one for all words, or one for each.
 #[derive(Clone, Copy)]
 struct Values<T> {
     first: *const T,
     step: usize,
 }
 
-/// Words of this PE, and what they are compared with.
+/// Words of this PE, and the values that they are compared with.
 struct Set<T> {
     call: Call,
     ivars: *const T,
     len: usize,
-    /// Which words are left out: those whose entry is not 0. None if null.
+    /// The words to ignore: those whose entry is not 0. If the pointer is null, no word is ignored.
     status: *const c_int,
     comparison: Comparison,
     values: Values<T>,
-    /// Where the words lie; none if there are none.
+    /// The place of the words; `None` if the set is empty.
     remote: Option<RemoteAddress>,
 }
 
 impl<T: Word> Set<T> {
     /// # Safety
-    /// `status` is null or has an entry for each word, and so have the values if they are several; they live
-    /// as long as the set.
+    /// `status` is null or has an entry for each word. If the values are several, they have an entry for each
+    /// word, too. Both live as long as the set.
     #[inline(never)]
     unsafe fn new(
         call: Call,
@@ -160,7 +161,7 @@ impl<T: Word> Set<T> {
         set
     }
 
-    /// "Each element of ivars has been updated": at whatever time during the call.
+    /// "Each element of ivars has been updated": at any time during the call.
     #[inline(never)]
     fn wait_all(&self) {
         let Some(remote) = self.remote else { return };
@@ -217,12 +218,13 @@ impl<T: Word> Set<T> {
         remote.array.test_to_find(|| unsafe { self.find_all(indices) }).unwrap_or(0)
     }
 
-    /// A word for which the comparison holds, looked for from `first` on, round the set.
+    /// A word for which the comparison holds. The search starts at `first` and wraps around the set.
     fn find(&self, first: usize) -> Option<usize> {
         (first..self.len).chain(0..first).find(|&index| self.is_in(index) && self.holds(index))
     }
 
-    /// Writes the indices of all words for which the comparison holds; how many, if there are any.
+    /// Writes the indices of all words for which the comparison holds. Returns their number, if there are
+    /// any.
     ///
     /// # Safety
     /// There is room for as many indices as the set has words.
@@ -237,13 +239,13 @@ impl<T: Word> Set<T> {
     }
 
     fn is_in(&self, index: usize) -> bool {
-        // SAFETY: the one who made the set vouches for an entry of each word.
+        // SAFETY: the caller of `Set::new` has guaranteed an entry for each word.
         self.status.is_null() || unsafe { self.status.add(index).read() } == 0
     }
 
     fn holds(&self, index: usize) -> bool {
-        // SAFETY: the words lie in this PE's symmetric memory, as was found; the one who made the set vouches
-        // for the values.
+        // SAFETY: the words were checked to be in this PE's symmetric memory; the caller of `Set::new` has
+        // guaranteed the values.
         unsafe {
             let value = self.values.first.add(index * self.values.step).read();
             self.comparison.holds(copy::load(self.ivars.add(index)), value)
@@ -251,9 +253,10 @@ impl<T: Word> Set<T> {
     }
 }
 
-/// Where the next search in a set begins: behind the word that the last one has found, so that of several
-/// that always hold each is found in turn. Sets are told apart by the address of their first word; those
-/// that share a cursor begin anywhere, so that none of their words is left out for ever.
+/// The start of the next search in a set: after the word that the last search has found, so that several
+/// words that always satisfy the comparison are found in turn. Sets are identified by the address of their
+/// first word; sets that share a cursor start at varying words, so that none of their words is ignored
+/// forever.
 struct Cursor {
     slot: &'static AtomicU64,
     tag: u64,
@@ -261,7 +264,7 @@ struct Cursor {
 
 static CURSORS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-/// Counts the searches whose slot another set has.
+/// Counts the searches whose cursor belongs to another set.
 static TURN: AtomicU64 = AtomicU64::new(0);
 
 /// An odd number whose multiples differ in their high bits: 2^64 by the golden ratio.
@@ -277,7 +280,7 @@ impl Cursor {
         let word = self.slot.load(Ordering::Relaxed);
         let start = match word >> 32 == self.tag {
             true => word & 0xffff_ffff,
-            // Another set has the slot: anywhere, and not the same place each time.
+            // The cursor belongs to another set: start at a word that varies from search to search.
             false => TURN.fetch_add(1, Ordering::Relaxed).wrapping_mul(SPREAD) >> 32,
         };
         start as usize % len

@@ -1,8 +1,8 @@
 //! Reductions and scans (OpenSHMEM 1.6, 9.10.7 to 9.10.10). Results are the same, bit for bit, on all PEs and
 //! in every run.
 //!
-//! `long double`, with which Rust cannot compute, comes from `long_double.c`, with a C function that combines
-//! two elements.
+//! Rust cannot compute with `long double`: its calls come from `long_double.c`, which passes a C function
+//! that combines two elements.
 
 use crate::abi::{LongDouble, TeamHandle, c_char, c_int, c_long, size_t};
 use crate::active_set::{self, Triplet};
@@ -13,7 +13,8 @@ use crate::team;
 use pelago::{Collective, Combiner, IntoCombiner, ReduceOp, Reducible, Team};
 use std::ffi::CStr;
 
-/// A combiner that is chosen already, for elements that are seen as others of the same size.
+/// A combiner that was chosen before, for elements that are treated as elements of another type of the same
+/// size.
 pub(crate) struct Ready(pub(crate) Combiner);
 
 impl<U: Unit> IntoCombiner<U> for Ready {
@@ -73,7 +74,7 @@ operations! {
     prod_reduce prod_to_all Product;
 }
 
-/// `shmem_<type>_sum_inscan`: of the sources of this PE and those before it.
+/// `shmem_<type>_sum_inscan`: the sum of the sources of this PE and the PEs before it.
 #[inline(always)]
 pub(crate) unsafe fn sum_inscan<T: Stored + Reducible>(
     call: Call,
@@ -87,7 +88,7 @@ pub(crate) unsafe fn sum_inscan<T: Stored + Reducible>(
     scan_units::<T::Unit, true>(team, dest.cast(), source.cast(), nelems, make(), call)
 }
 
-/// `shmem_<type>_sum_exscan`: of the sources of those before it; zeros on the first.
+/// `shmem_<type>_sum_exscan`: the sum of the sources of the PEs before this one; zeros on the first PE.
 #[inline(always)]
 pub(crate) unsafe fn sum_exscan<T: Stored + Reducible>(
     call: Call,
@@ -178,13 +179,14 @@ fn scan_units<U: Unit, const INCLUSIVE: bool>(
     }
     team.exclusive_scan(Ready(combiner), target, source).or_fail(call);
     if team.my_rank() == 0 && nelems > 0 {
-        // SAFETY: the target was found to have so many elements; all have read the source that it may be.
+        // SAFETY: the target was checked to have `nelems` elements; if it is the source, all PEs have read
+        // it.
         unsafe { dest.write_bytes(0, nelems) };
     }
     0
 }
 
-/// The operations on `long double`, as the names of calls have them.
+/// The operations on `long double`, by their names in calls.
 const LONG_DOUBLE_OPS: [(&str, ReduceOp); 4] = [
     ("_sum_", ReduceOp::Sum),
     ("_prod_", ReduceOp::Product),
@@ -196,7 +198,7 @@ const LONG_DOUBLE_OPS: [(&str, ReduceOp); 4] = [
 pub(crate) type CombineLongDouble =
     unsafe extern "C" fn(*const LongDouble, *const LongDouble, *mut LongDouble);
 
-/// The combiner of a call of `long double`, whose name says the operation.
+/// The combiner of a call of `long double`; the name of the call contains the operation.
 pub(crate) fn long_double_combiner(call: Call, combine: CombineLongDouble) -> Combiner {
     let combiner = Combiner::user::<LongDouble>(move |left, right| {
         let mut result = LongDouble::ZERO;

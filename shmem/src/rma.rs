@@ -1,8 +1,8 @@
 //! Remote memory access (OpenSHMEM 1.6, 9.6 and 9.7): put, get, p, g, and the non-blocking forms.
 //!
 //! Between PEs that map each other the non-blocking forms are complete at return, so they are the blocking
-//! ones. A single element of a PE that is not mapped is put and got by what injects there, if nothing
-//! stands in the way. Everything else comes to `put_cold` or `get_cold`.
+//! ones. A single element on a PE that is not mapped is put and got through the injection path, if it is
+//! open. All other cases go to `put_cold` or `get_cold`.
 
 use crate::abi::{Ctx, c_int, size_t};
 use crate::check::User;
@@ -13,7 +13,7 @@ use pelago::binding::copy;
 use std::mem::MaybeUninit;
 use std::slice;
 
-/// Whether an operation waits until its buffer on this side is free, or has its data.
+/// Whether an operation waits until its local buffer is free, or has its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Blocking,
@@ -37,7 +37,7 @@ pub(crate) unsafe fn p<T: Copy>(call: Call, ctx: Ctx, dest: *mut T, value: T, pe
     }
 }
 
-/// A put of the default context to a PE that is not mapped; PE and address are right.
+/// A put of the default context to a PE that is not mapped; PE and address are valid.
 #[cold]
 #[inline(never)]
 unsafe fn p_far_default<T: Copy>(dest: *mut T, value: T, pe: c_int, call: Call) {
@@ -45,7 +45,7 @@ unsafe fn p_far_default<T: Copy>(dest: *mut T, value: T, pe: c_int, call: Call) 
     unsafe { p_far(dest, value, pe, Ctx::DEFAULT, call) }
 }
 
-/// The same of any context.
+/// The same for any context.
 #[cold]
 #[inline(never)]
 unsafe fn p_far_ctx<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
@@ -55,8 +55,8 @@ unsafe fn p_far_ctx<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: 
 
 #[inline(always)]
 unsafe fn p_far<T: Copy>(dest: *mut T, value: T, pe: c_int, ctx: Ctx, call: Call) {
-    // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
-    // context says.
+    // SAFETY: the handle is what the standard requires; the caller has compared PE and address with the
+    // context's data.
     unsafe {
         let hot = ctx.hot();
         if !hot.far.put(pe as u32 as usize, dest as usize - hot.start, value) {
@@ -90,7 +90,7 @@ pub(crate) unsafe fn g<T: Copy>(call: Call, ctx: Ctx, source: *const T, pe: c_in
     }
 }
 
-/// A get of the default context from a PE that is not mapped; PE and address are right.
+/// A get of the default context from a PE that is not mapped; PE and address are valid.
 #[cold]
 #[inline(never)]
 unsafe fn g_far_default<T: Copy>(source: *const T, pe: c_int, call: Call) -> T {
@@ -98,7 +98,7 @@ unsafe fn g_far_default<T: Copy>(source: *const T, pe: c_int, call: Call) -> T {
     unsafe { g_far(source, pe, Ctx::DEFAULT, call) }
 }
 
-/// The same of any context.
+/// The same for any context.
 #[cold]
 #[inline(never)]
 unsafe fn g_far_ctx<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
@@ -108,8 +108,8 @@ unsafe fn g_far_ctx<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) 
 
 #[inline(always)]
 unsafe fn g_far<T: Copy>(source: *const T, pe: c_int, ctx: Ctx, call: Call) -> T {
-    // SAFETY: the handle is what the standard asks for; the caller has compared PE and address with what the
-    // context says.
+    // SAFETY: the handle is what the standard requires; the caller has compared PE and address with the
+    // context's data.
     unsafe {
         let hot = ctx.hot();
         match hot.far.get(pe as u32 as usize, source as usize - hot.start) {
@@ -143,7 +143,7 @@ pub(crate) unsafe fn put<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     }
 }
 
-/// `shmem_<type>_put_nbi` and its like.
+/// `shmem_<type>_put_nbi`, `shmem_put<bits>_nbi` and `shmem_putmem_nbi`.
 #[inline(always)]
 pub(crate) unsafe fn put_nbi<T>(
     call: Call,
@@ -176,7 +176,7 @@ pub(crate) unsafe fn get<T>(call: Call, ctx: Ctx, dest: *mut T, source: *const T
     }
 }
 
-/// `shmem_<type>_get_nbi` and its like.
+/// `shmem_<type>_get_nbi`, `shmem_get<bits>_nbi` and `shmem_getmem_nbi`.
 #[inline(always)]
 pub(crate) unsafe fn get_nbi<T>(
     call: Call,
@@ -196,8 +196,8 @@ pub(crate) unsafe fn get_nbi<T>(
     }
 }
 
-/// Puts a run; one word is the most frequent of them. A part begins at a multiple of a page, so the offset
-/// says how a place is aligned.
+/// Puts a run; the most frequent length is one word. A part begins at a multiple of a page, so the offset
+/// determines the alignment.
 ///
 /// # Safety
 /// The source is valid for reads of `bytes` bytes, and the place for writes, as shared memory is.
@@ -251,7 +251,7 @@ pub(crate) unsafe fn put_cold(
     let remote = library.locate(call, "dest", dest as usize, bytes);
     library.check_buffer(call, "source", source as usize, bytes);
     let outcome = library.through(call, ctx, remote.array, |array| {
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees that the source is valid.
         unsafe {
             let source = slice::from_raw_parts(source, bytes);
             match kind {
@@ -262,7 +262,7 @@ pub(crate) unsafe fn put_cold(
     });
     outcome.or_fail(call);
     if kind == Kind::Nonblocking {
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees that the source is valid.
         unsafe { library.watch_source(call, User::Context(ctx), source, bytes) };
     }
 }
@@ -290,7 +290,7 @@ pub(crate) unsafe fn get_cold(
     let remote = library.locate(call, "source", source as usize, bytes);
     library.check_buffer(call, "dest", dest as usize, bytes);
     let outcome = library.through(call, ctx, remote.array, |array| {
-        // SAFETY: the caller vouches for the destination.
+        // SAFETY: the caller guarantees that the destination is valid.
         unsafe {
             let dest = slice::from_raw_parts_mut(dest, bytes);
             match kind {

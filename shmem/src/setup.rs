@@ -1,8 +1,8 @@
 //! Library setup, exit and query routines (OpenSHMEM 1.6, 9.1 and 9.2).
 //!
-//! Invariant: initialisations are counted since 1.6, and only the last finalisation gives the library up;
-//! then it may be initialised again. A program that exits with status 0 without it is finalised at its exit,
-//! as after `start_pes`.
+//! Invariant: initialisations are counted since 1.6, and only the last finalisation closes the library; then
+//! it may be initialised again. A program that exits with status 0 without it is finalised at its exit, as
+//! after `start_pes`.
 
 use crate::abi::{THREAD_MULTIPLE, THREAD_SINGLE, VENDOR, VERSION, c_char, c_int, c_void};
 use crate::environment::Environment;
@@ -17,20 +17,20 @@ use pelago::binding::{Membership, thread_count};
 use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What outlives the library. No lock is held while others are waited for: a PE may ask for the end of the
-/// job, or be asked to end, at any moment.
+/// The state that outlives the library. No lock is held while a call waits for other PEs: a PE may request
+/// the end of the job, or be told to end, at any time.
 struct Setup {
-    /// How often the library is initialised.
+    /// The number of initialisations minus finalisations.
     count: AtomicUsize,
-    /// The process that is initialised; 0 before that.
+    /// The process ID of the initialised process; 0 before initialisation.
     process: AtomicU32,
-    /// The status that the whole job ends with, once a PE has asked for its end; else `NO_EXIT`.
+    /// The exit status of the whole job, once this PE has requested its end; else `NO_EXIT`.
     global_exit: AtomicI64,
-    /// Finalised at the exit of the process, where later calls that give back have nothing to do.
+    /// Whether the library was finalised at the exit of the process; later calls that free have no effect.
     has_ended: AtomicBool,
     is_exit_watched: AtomicBool,
-    /// The job, from the last finalisation on: it is left at the exit, as it may be initialised again, and a
-    /// launcher is joined once.
+    /// The membership in the job, from the last finalisation on: the process leaves the job only at its exit,
+    /// as the library may be initialised again and a process joins its launcher only once.
     membership: Mutex<Option<Membership>>,
 }
 
@@ -56,8 +56,8 @@ impl Setup {
     }
 }
 
-/// Whether the library was finalised at the exit of the process: what exit handlers of the program, which run
-/// later, still give back is gone.
+/// Whether the library was finalised at the exit of the process: the objects that exit handlers of the
+/// program, which run later, still free do not exist any more.
 pub(crate) fn has_ended() -> bool {
     SETUP.has_ended.load(Ordering::Relaxed)
 }
@@ -95,7 +95,7 @@ pub(crate) unsafe fn start_pes(call: Call, _npes: c_int) {
     }
 }
 
-/// One more initialisation; the thread level that is in force.
+/// Counts one more initialisation. Returns the thread level in force.
 fn initialize(requested: c_int) -> Result<c_int, String> {
     if let Some(library) = library::get() {
         SETUP.count.fetch_add(1, Ordering::Relaxed);
@@ -129,8 +129,8 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
     Ok(requested)
 }
 
-/// What is asked of the runtime for the symmetric heap, which static data take room in; nothing if its
-/// default is right.
+/// The heap size to request from the runtime; the heap also holds the static data. `None` if the default is
+/// sufficient.
 fn heap_size(environment: &Environment) -> Option<String> {
     let statics_bytes = statics::extent_bytes();
     match environment.symmetric_size {
@@ -147,7 +147,7 @@ fn heap_size(environment: &Environment) -> Option<String> {
 
 /// The setting of the runtime for the size of the symmetric heap.
 const HEAP_SIZE: &str = "PELAGO_HEAP_SIZE";
-/// Where static data take more, the default is a share of the node's memory.
+/// If static data are larger than this, the default is a share of the node's memory.
 const LARGE_STATICS_BYTES: usize = 128 << 20;
 
 /// `shmem_finalize`: the last one "performs an implicit global barrier to ensure that pending communications
@@ -156,7 +156,7 @@ pub(crate) unsafe fn finalize(call: Call) {
     if has_ended() {
         return;
     }
-    // Undefined by the standard. Programs that do so are done, and lose nothing.
+    // Undefined by the standard. Programs that do this have finished and lose nothing.
     let Some(library) = library::get().filter(|_| SETUP.count.load(Ordering::Relaxed) > 0) else {
         if SETUP.process.load(Ordering::Relaxed) == 0 {
             fail(call, "called before shmem_init");
@@ -190,13 +190,13 @@ pub(crate) unsafe fn query_thread(call: Call, provided: *mut c_int) {
 
 // SAFETY: the prototypes are those of the C library.
 unsafe extern "C" {
-    /// The C library's: as `atexit`, with the status.
+    /// The C library's function: like `atexit`, but the handler gets the status.
     fn on_exit(work: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-    /// The C library's.
+    /// The C library's function.
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// What finalises then, for messages.
+/// The name of the call for messages, when the exit of the process finalises.
 const AT_EXIT: Call = "shmem_finalize at the exit of the process";
 
 fn watch_exit() {
@@ -204,10 +204,10 @@ fn watch_exit() {
     unsafe { on_exit(at_exit, std::ptr::null_mut()) };
 }
 
-/// The end of the process, by `exit` or from `main`: what `shmem_global_exit` has asked for, or the implicit
-/// finalisation. A PE that fails leaves its end to the launcher.
+/// The end of the process, by `exit` or from `main`: ends the job as `shmem_global_exit` has requested, or
+/// performs the implicit finalisation. If a PE exits with an error, the launcher ends the job.
 extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
-    // A child of a fork has copies of all this, and no part in the job.
+    // A child of a fork has copies of all this state, and is not part of the job.
     if SETUP.process.load(Ordering::Relaxed) != std::process::id() {
         return;
     }
@@ -234,20 +234,20 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     }
 }
 
-/// `shmem_global_exit`: "the exit of all PEs", whatever they do; runs the C library's end of a program here.
+/// `shmem_global_exit`: "the exit of all PEs", whatever they do; calls `exit` of the C library on this PE.
 pub(crate) unsafe fn global_exit(call: Call, status: c_int) {
     if library::get().is_none() {
         fail(call, "called before shmem_init, or after the last shmem_finalize");
     }
     SETUP.global_exit.store(status.into(), Ordering::Relaxed);
-    // SAFETY: the program asks for its end.
+    // SAFETY: it has no precondition; the program has requested its end.
     unsafe { libc::exit(status) }
 }
 
 /// `shmem_my_pe`.
 #[inline(always)]
 pub(crate) unsafe fn my_pe(call: Call) -> c_int {
-    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    // SAFETY: only initialisation and finalisation write it, and they run concurrently with no other call.
     let me = unsafe { JOB.me };
     if me < 0 { library::of(call).me() as c_int } else { me }
 }
@@ -255,7 +255,7 @@ pub(crate) unsafe fn my_pe(call: Call) -> c_int {
 /// `shmem_n_pes`.
 #[inline(always)]
 pub(crate) unsafe fn n_pes(call: Call) -> c_int {
-    // SAFETY: it changes in initialisation and finalisation only, which run beside no other call.
+    // SAFETY: only initialisation and finalisation write it, and they run concurrently with no other call.
     let n_pes = unsafe { JOB.n_pes };
     if n_pes < 0 { library::of(call).world.n_pes() as c_int } else { n_pes }
 }
@@ -270,11 +270,11 @@ pub(crate) unsafe fn pe_accessible(call: Call, pe: c_int) -> c_int {
 pub(crate) unsafe fn addr_accessible(call: Call, addr: *const c_void, pe: c_int) -> c_int {
     let library = library::of(call);
     let is_symmetric = library.find(addr as usize, 1).is_some();
-    // SAFETY: the function asks its callers for nothing.
+    // SAFETY: the function has no precondition; it checks its arguments itself.
     c_int::from(is_symmetric && unsafe { pe_accessible(call, pe) } == 1)
 }
 
-/// `shmem_ptr`: where a symmetric object of another PE is mapped; null if it is not.
+/// `shmem_ptr`: the address at which a symmetric object of another PE is mapped; null if it is not mapped.
 pub(crate) unsafe fn ptr(call: Call, dest: *const c_void, pe: c_int) -> *mut c_void {
     let library = library::of(call);
     let place = || {
@@ -300,6 +300,6 @@ pub(crate) unsafe fn info_get_version(call: Call, major: *mut c_int, minor: *mut
 /// `shmem_info_get_name`.
 pub(crate) unsafe fn info_get_name(call: Call, name: *mut c_char) {
     let (bytes, name) = (VENDOR.to_bytes_with_nul(), output(call, "name", name));
-    // SAFETY: the caller has room for SHMEM_MAX_NAME_LEN characters, more than this name has.
+    // SAFETY: the caller provides SHMEM_MAX_NAME_LEN characters, more than this name has.
     unsafe { name.copy_from_nonoverlapping(bytes.as_ptr().cast(), bytes.len()) };
 }

@@ -1,9 +1,9 @@
-//! Signalling operations (OpenSHMEM 1.6, 9.9): puts that change a word of the target once their data are
-//! there, and that change alone.
+//! Signalling operations (OpenSHMEM 1.6, 9.9): puts that update a word of the target after their data have
+//! arrived, and such updates without data.
 //!
-//! Invariant: who sees a signal sees the data that were put with it, and of other puts it says nothing. Where
-//! data and word are mapped, the atomic that signals follows the stores and releases them, and the
-//! non-blocking form is complete at return; all else is the runtime's `put_signal`.
+//! Invariant: a PE that sees a signal sees the data that were put with it; a signal gives no information
+//! about other puts. Where data and word are mapped, the atomic that signals follows the stores and releases
+//! them, and the non-blocking form is complete at return; all other cases use the runtime's `put_signal`.
 
 use crate::abi::{Ctx, SIGNAL_ADD, SIGNAL_SET, c_int, size_t};
 use crate::amo::{has_sleepers, wake};
@@ -37,7 +37,7 @@ pub(crate) unsafe fn put<T>(
     unsafe { put_elements(call, size_of::<T>(), ctx, data, (sig_addr, signal, sig_op), pe, Kind::Blocking) }
 }
 
-/// `shmem_<type>_put_signal_nbi` and its like.
+/// `shmem_<type>_put_signal_nbi`, `shmem_put<bits>_signal_nbi` and `shmem_putmem_signal_nbi`.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "those of the C function")]
 pub(crate) unsafe fn put_nbi<T>(
@@ -86,10 +86,10 @@ pub(crate) unsafe fn set(call: Call, ctx: Ctx, sig_addr: *mut u64, signal: u64, 
     }
 }
 
-/// `shmem_signal_fetch`: of a signal of this PE.
+/// `shmem_signal_fetch`: reads a signal of this PE.
 #[inline(always)]
 pub(crate) unsafe fn fetch(call: Call, sig_addr: *const u64) -> u64 {
-    // SAFETY: initialisation and finalisation, which write it, run beside no other call.
+    // SAFETY: initialisation and finalisation, which write it, run concurrently with no other call.
     let hot = unsafe { Ctx::DEFAULT.hot() };
     let is_plain = (sig_addr as usize).wrapping_sub(hot.start) < hot.looked_at_bytes;
     if !is_plain || !sig_addr.is_aligned() {
@@ -102,21 +102,21 @@ pub(crate) unsafe fn fetch(call: Call, sig_addr: *const u64) -> u64 {
     signal
 }
 
-/// Who looks again and again for a signal that comes over the net needs progress.
+/// A caller that polls for a signal from the network needs progress.
 #[cold]
 #[inline(never)]
 fn fetch_cold(call: Call, sig_addr: *const u64) -> u64 {
     let library = library::of(call);
     library.words(call, "sig_addr", sig_addr, 1);
     library.world.progress();
-    // SAFETY: the word is one of this PE's symmetric memory, as was found.
+    // SAFETY: the word was checked to be in this PE's symmetric memory.
     let signal = unsafe { copy::load(sig_addr) };
     // SYNC POINT signal: acquires the data that were put with the signal.
     fence(Ordering::Acquire);
     signal
 }
 
-/// `shmem_signal_wait_until`: answers the signal that satisfies the comparison.
+/// `shmem_signal_wait_until`: returns the signal that satisfies the comparison.
 pub(crate) unsafe fn wait_until(call: Call, sig_addr: *mut u64, cmp: c_int, cmp_value: u64) -> u64 {
     // SAFETY: the caller's promises are the same.
     unsafe { p2p::wait(call, "sig_addr", sig_addr, cmp, cmp_value) }
@@ -156,7 +156,7 @@ unsafe fn put_elements(
     }
 }
 
-/// A put and its signal with all checks, by any route. Of nothing, it is the signal alone.
+/// A put and its signal with all checks, by any route. A put of 0 bytes sends only the signal.
 #[cold]
 #[inline(never)]
 unsafe fn put_cold(
@@ -179,7 +179,8 @@ unsafe fn put_cold(
     // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
     let signals = unsafe { remote.array.cast::<u64>() };
     let outcome = library.through(call, ctx, data.array, |array| {
-        // SAFETY: the caller vouches for the source, until the next quiet if the put is non-blocking.
+        // SAFETY: the caller guarantees that the source is valid, until the next quiet if the put is
+        // non-blocking.
         unsafe {
             let source = slice::from_raw_parts(source, bytes);
             match kind {
@@ -190,12 +191,13 @@ unsafe fn put_cold(
     });
     outcome.or_fail(call);
     if kind == Kind::Nonblocking {
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees that the source is valid.
         unsafe { library.watch_source(call, User::Context(ctx), source, bytes) };
     }
 }
 
-/// The operator is a constant, so that what this takes fits into registers, and the fast path needs no frame.
+/// The operator is a constant, so that the arguments fit into registers, and the fast path needs no stack
+/// frame.
 #[cold]
 #[inline(never)]
 fn signal_cold<const SIG_OP: c_int>(sig_addr: *mut u64, signal: u64, pe: c_int, ctx: Ctx, call: Call) {

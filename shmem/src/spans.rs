@@ -1,9 +1,9 @@
-//! Symmetric objects as collective operations see them: elements of views that are made once, when the
-//! library is opened, so that a call counts no references.
+//! Symmetric objects as collective operations use them: elements of views that are made once, when the
+//! library is opened, so that a call changes no reference count.
 //!
-//! Invariant: what is moved and not computed with is seen as an unsigned number of its size. Objects lie at
-//! multiples of their size in the arrays, as they are aligned so; complex numbers, of which only the half is
-//! a type's alignment, have two views.
+//! Invariant: elements that are moved and not computed with are treated as unsigned numbers of their size.
+//! Objects lie at multiples of their size in the arrays, as they are aligned to it; complex numbers, whose
+//! alignment is only half their size, have two views.
 
 use crate::abi::LongDouble;
 use crate::fault::{Call, fail};
@@ -12,7 +12,7 @@ use num_complex::Complex;
 use pelago::{Element, Span, View};
 use std::sync::OnceLock;
 
-/// A type of the interface, and the elements that it is seen as.
+/// A type of the interface, and the element type that it is treated as.
 pub(crate) trait Stored: Element {
     /// A type of the same size.
     type Unit: Unit;
@@ -30,16 +30,16 @@ stored! {
     Complex<f32> => Complex<f32>, Complex<f64> => Complex<f64>,
 }
 
-/// Elements that there are views of.
+/// Element types that have views.
 pub(crate) trait Unit: Element {
-    /// Of one array.
+    /// The view of one array.
     fn of(array: &'static Array) -> &'static Sight<Self>;
 }
 
 /// An array as elements of one type.
 pub(crate) struct Sight<U: Element> {
     whole: View<'static, U>,
-    /// The same from half an element on.
+    /// The same, from an offset of half an element on.
     half: OnceLock<View<'static, U>>,
 }
 
@@ -47,9 +47,9 @@ macro_rules! units {
     ($($name:ident: $unit:ty,)*) => {
         /// One of the two symmetric arrays.
         pub(crate) struct Array {
-            /// Where this PE has it.
+            /// Its address on this PE.
             start: usize,
-            /// Its size in bytes; 0 if objects are checked, so that the short way is never taken.
+            /// Its size in bytes; 0 if objects are checked, so that the fast path is never taken.
             bytes: usize,
             raw: View<'static, u8>,
             $($name: Sight<$unit>,)*
@@ -92,8 +92,8 @@ pub(crate) struct Arrays {
 }
 
 impl Arrays {
-    /// The heap; the other one is looked for when a call names an object there. Unless it is plain, every
-    /// object is.
+    /// The heap; the other array is looked up when a call names an object in it. If the heap is not plain,
+    /// every object is looked up.
     pub(crate) fn new(heap: &View<'static, u8>, is_plain: bool) -> Arrays {
         let mut heap = Array::new(heap);
         if !is_plain {
@@ -104,7 +104,7 @@ impl Arrays {
 }
 
 impl Library {
-    /// Elements that an argument points to. Where there are none, it may point anywhere.
+    /// The elements that an argument points to. If there are 0 elements, the argument may point anywhere.
     #[inline(always)]
     pub(crate) fn span<U: Unit>(
         &'static self,

@@ -2,12 +2,13 @@
 //! static C/C++ variables" of the executable are symmetric).
 //!
 //! Invariant: a PE's variables lie in its part of one symmetric array, and those pages of the part are mapped
-//! a second time, where the program has its variables. So the program uses them as ever, and peers reach them
-//! in the array, as they reach any array, on every route.
+//! a second time, where the program has its variables. So the program uses them as usual, and peers access
+//! them in the array, like any array, by every route.
 //!
-//! They are switched over while the library starts: copied into the array, and the array's pages put in
-//! their place, which no thread and no signal handler may come in between. After the last finalisation that
-//! mapping stays, until that of the next initialisation takes its place. docs/decisions/0019 has the limits.
+//! They are switched over while the library starts: they are copied into the array, and the array's pages are
+//! mapped in their place; no thread and no signal handler may run in between. After the last finalisation
+//! that mapping stays until the mapping of the next initialisation replaces it. docs/decisions/0019 lists the
+//! limits.
 
 mod copy;
 mod extent;
@@ -23,35 +24,35 @@ use pelago::{Pe, Symmetric, View, World};
 use std::sync::OnceLock;
 use variables::Variable;
 
-/// Bytes of the words in which PEs tell each other what keeps their static data from being symmetric.
+/// Size in bytes of the message in which PEs tell each other why their static data cannot be symmetric.
 const WORDS_BYTES: usize = 512;
 
-/// The static data of the program: where they lie, or why they are not symmetric.
+/// The static data of the program: their addresses, or the reason why they are not symmetric.
 pub(crate) struct Statics(Result<Shared, String>);
 
 struct Shared {
     array: Symmetric<'static, u8>,
     extent: Extent,
-    /// Read when they are first asked for.
+    /// Read at the first use.
     variables: OnceLock<Vec<Variable>>,
 }
 
 /// Bytes that the static data take in the symmetric heap.
 pub(crate) fn extent_bytes() -> usize {
-    // The block's header, and what alignment skips.
+    // The block's header, and the bytes that alignment skips.
     let overhead = 2 * system::page_bytes();
     Extent::of_this_process().map_or(0, |extent| extent.len_bytes() + overhead)
 }
 
 impl Statics {
-    /// Shares this PE's static data with the others. Collective; they are shared by all PEs once all have
-    /// passed a barrier after it, as the caller does when it allocates the heap.
+    /// Shares this PE's static data with the other PEs. Collective; the data of all PEs are shared once all
+    /// PEs have passed a barrier after this call, as the caller does when it allocates the heap.
     ///
-    /// The world is fresh: nothing of its heap was ever used. `threads` is how many this process had before
-    /// there was a world.
+    /// The world is fresh: its heap was never used. `threads` is the number of threads of this process before
+    /// the world was created.
     pub(crate) fn share(world: &'static World, threads: std::io::Result<usize>) -> pelago::Result<Statics> {
         let extent = Extent::of_this_process();
-        // There the runtime's own thread uses what is switched over.
+        // In this case the runtime's own thread uses the data that are switched over.
         let is_concerned = extent.as_ref().is_ok_and(Extent::is_self_contained);
         let is_paused = is_concerned && world.pause_service();
         let statics = Statics::share_if_all_can(world, extent.and_then(|extent| extent.checked(threads)));
@@ -61,7 +62,7 @@ impl Statics {
         statics
     }
 
-    /// The same, with what this PE has, or why it cannot share it.
+    /// The same, with this PE's static data, or the reason why it cannot share them.
     fn share_if_all_can(world: &'static World, extent: Result<Extent, String>) -> pelago::Result<Statics> {
         let words = extent.as_ref().map_or([0, 0], |extent| [extent.fingerprint(), extent.len_bytes()]);
         if !world.is_same_everywhere(words) {
@@ -88,20 +89,20 @@ impl Statics {
         Ok(Statics(Ok(Shared { array, extent, variables: OnceLock::new() })))
     }
 
-    /// Where a variable of `bytes` bytes lies: the array, and the offset in it.
+    /// The place of a variable of `bytes` bytes: the array, and the offset in it.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<(&View<'static, u8>, usize)> {
         let shared = self.0.as_ref().ok()?;
         Some((&*shared.array, shared.extent.offset(address, bytes)?))
     }
 
-    /// What is wrong with `bytes` bytes at an address, if they begin in a variable that ends before they do.
+    /// Describes the mistake if `bytes` bytes at an address begin in a variable that ends before they do.
     pub(crate) fn problem(&self, address: usize, bytes: usize) -> Option<String> {
         let shared = self.0.as_ref().ok()?;
         let variables = shared.variables.get_or_init(|| variables::of(&objects::loaded()[0]));
         variables::problem(variables, address, bytes)
     }
 
-    /// For messages: where they lie, or why they are not symmetric.
+    /// For messages: their addresses, or the reason why they are not symmetric.
     pub(crate) fn description(&self) -> String {
         match &self.0 {
             Ok(shared) => format!("the program's variables at {}", shared.extent),
@@ -116,9 +117,9 @@ fn switch(extent: &Extent, array: &View<'static, u8>) -> std::io::Result<()> {
     let part = array.reach().own;
     let signals = system::block_signals();
     let switch_run = |run: &extent::Run| {
-        // Nothing between these two may write to a static variable.
-        // SAFETY: the process has one thread, which is here, and no signal handler runs; the part has room
-        // for the pages of all runs, its memory is fresh, and both are page-aligned.
+        // No code between these two may write to a static variable. SAFETY: the process has only this thread,
+        // and no signal handler runs; the part is large enough for the pages of all runs, its memory is
+        // fresh, and both are page-aligned.
         unsafe {
             copy::copy_pages(&run.pages, run.zeros, part.wrapping_add(run.offset));
             let bytes = run.offset..run.offset + run.pages.len();
@@ -130,7 +131,8 @@ fn switch(extent: &Extent, array: &View<'static, u8>) -> std::io::Result<()> {
     outcome
 }
 
-/// Why the PEs cannot share their static data, as they differ. Collective, the same words on all PEs.
+/// The reason why the PEs cannot share their static data, if they differ. Collective; the same message on all
+/// PEs.
 fn difference(world: &World, mine: &Result<Extent, String>) -> pelago::Result<String> {
     let words = match mine {
         Ok(extent) => format!("={:x}-{:x} {}", extent.fingerprint(), extent.len_bytes(), system::program()),

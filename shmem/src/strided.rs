@@ -2,8 +2,8 @@
 //! whose blocks have several elements.
 //!
 //! Invariant: strides count elements and are not smaller than a block, so blocks do not overlap. Where the PE
-//! is mapped, one loop over the blocks does it all; it is the same for all types of a size, and is called,
-//! not inlined, as it costs more than the call does. Else the runtime's `put_strided` and `get_strided` move
+//! is mapped, one loop over the blocks moves them; it is the same for all types of a size, and is called, not
+//! inlined, as it takes longer than the call. Otherwise the runtime's `put_strided` and `get_strided` move
 //! the blocks as runs of bytes.
 
 use crate::abi::{Ctx, c_int, ptrdiff_t, size_t};
@@ -58,8 +58,8 @@ calls! {
     iget ibget: get;
 }
 
-/// Which elements move: `count` blocks of `block` elements of `each` bytes. Strides are in elements, from the
-/// start of one block to that of the next.
+/// The elements that move: `count` blocks of `block` elements of `each` bytes. Strides are in elements, from
+/// the start of one block to the start of the next.
 struct Pattern {
     each: usize,
     block: usize,
@@ -69,26 +69,26 @@ struct Pattern {
 }
 
 impl Pattern {
-    /// A transfer of nothing.
+    /// Whether the transfer moves 0 bytes.
     fn is_empty(&self) -> bool {
         self.count == 0 || self.block == 0
     }
 
-    /// Whether it moves something, its blocks do not overlap, and its buffer on this side, which has the
-    /// `local` stride, fits an address space.
+    /// Whether it moves at least one byte, its blocks do not overlap, and its local buffer, which has the
+    /// `local` stride, fits in an address space.
     fn is_sound(&self, local: ptrdiff_t) -> bool {
         let Ok(block) = isize::try_from(self.block) else { return false };
         !self.is_empty() && self.dst >= block && self.sst >= block && self.span(local) <= isize::MAX as usize
     }
 
-    /// Bytes from the start of the first block to the end of the last; the most that there are if they are
+    /// Bytes from the start of the first block to the end of the last; the maximum of the type if there are
     /// more.
     fn span(&self, stride: ptrdiff_t) -> usize {
         let elements = (self.count - 1).saturating_mul(stride as usize).saturating_add(self.block);
         elements.saturating_mul(self.each)
     }
 
-    /// Says what is wrong with a pattern that is not sound.
+    /// Ends the job with a message if a pattern is not sound.
     fn check(&self, call: Call, what: &str, local: ptrdiff_t) {
         let block = self.block;
         for (name, stride) in [("dst", self.dst), ("sst", self.sst)] {
@@ -108,7 +108,7 @@ impl Pattern {
         }
     }
 
-    /// As the runtime has it, in bytes.
+    /// The pattern in the form of the runtime, in bytes.
     fn bytes(&self, array_stride: ptrdiff_t, slice_stride: ptrdiff_t) -> Strided {
         let bytes = |elements: usize| elements.saturating_mul(self.each);
         Strided {
@@ -121,10 +121,10 @@ impl Pattern {
 }
 
 /// # Safety
-/// The source is valid for reads as the pattern has it, and the handle is one of this library's.
+/// The source is valid for the reads of the pattern, and the handle is one of this library's.
 #[inline(never)]
 unsafe fn put(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, pattern: &Pattern, pe: c_int) {
-    // SAFETY: the caller vouches for handle and source; `run` checks PE and range.
+    // SAFETY: the caller guarantees handle and source; `run` checks PE and range.
     unsafe {
         if !pattern.is_sound(pattern.sst) {
             return put_cold(call, ctx, dest, source, pattern, pe);
@@ -137,10 +137,10 @@ unsafe fn put(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, pattern: &
 }
 
 /// # Safety
-/// The destination is valid for writes as the pattern has it, and the handle is one of this library's.
+/// The destination is valid for the writes of the pattern, and the handle is one of this library's.
 #[inline(never)]
 unsafe fn get(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, pattern: &Pattern, pe: c_int) {
-    // SAFETY: the caller vouches for handle and destination; `run` checks PE and range.
+    // SAFETY: the caller guarantees handle and destination; `run` checks PE and range.
     unsafe {
         if !pattern.is_sound(pattern.dst) {
             return get_cold(call, ctx, dest, source, pattern, pe);
@@ -159,15 +159,14 @@ unsafe fn get(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, pattern: &
 unsafe fn move_blocks(target: *mut u8, source: *const u8, pattern: &Pattern) {
     let Pattern { each, block, count, dst, sst } = *pattern;
     let (dst, sst, ends) = (dst as usize, sst as usize, target as usize | source as usize);
-    // SAFETY: the caller vouches for the blocks; they are moved as words where both ends are aligned for
-    // them.
+    // SAFETY: the caller guarantees the blocks; they are moved as words where both ends are aligned for them.
     unsafe {
         match each {
             2 if ends.is_multiple_of(2) => words::<u16>(target, dst, source, sst, block, count),
             4 if ends.is_multiple_of(4) => words::<u32>(target, dst, source, sst, block, count),
             8 if ends.is_multiple_of(8) => words::<u64>(target, dst, source, sst, block, count),
             16 if ends.is_multiple_of(8) => {
-                // The stride of a single block means nothing, however large it is.
+                // The stride of a single block has no effect, however large it is.
                 let (dst, sst) = (dst.wrapping_mul(2), sst.wrapping_mul(2));
                 words::<u64>(target, dst, source, sst, 2 * block, count);
             }
@@ -182,7 +181,7 @@ unsafe fn move_blocks(target: *mut u8, source: *const u8, pattern: &Pattern) {
 /// The largest block that is moved word by word; larger ones are copied.
 const WORDWISE_BYTES: usize = 32;
 
-/// Moves blocks of words; strides are in words.
+/// Moves blocks of words; strides count words.
 ///
 /// # Safety
 /// As `move_blocks`; both ends are aligned for the words.
@@ -196,7 +195,7 @@ unsafe fn words<T: Copy>(
     count: usize,
 ) {
     let (mut target, mut source) = (target.cast::<T>(), source.cast::<T>());
-    // SAFETY: the caller vouches for all blocks; nothing is read or written behind the last.
+    // SAFETY: the caller guarantees all blocks; no byte after the last one is read or written.
     unsafe {
         for _ in 0..count {
             match block {
@@ -236,7 +235,7 @@ unsafe fn put_cold(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, patte
     let remote = library.locate(call, "dest", dest as usize, pattern.span(pattern.dst));
     library.check_buffer(call, "source", source as usize, pattern.span(pattern.sst));
     let outcome = library.through(call, ctx, remote.array, |array| {
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees that the source is valid.
         let source = unsafe { slice::from_raw_parts(source, pattern.span(pattern.sst)) };
         array.put_strided(pe, remote.offset, source, &pattern.bytes(pattern.dst, pattern.sst))
     });
@@ -259,7 +258,7 @@ unsafe fn get_cold(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, patte
     let remote = library.locate(call, "source", source as usize, pattern.span(pattern.sst));
     library.check_buffer(call, "dest", dest as usize, pattern.span(pattern.dst));
     let outcome = library.through(call, ctx, remote.array, |array| {
-        // SAFETY: the caller vouches for the destination.
+        // SAFETY: the caller guarantees that the destination is valid.
         let dest = unsafe { slice::from_raw_parts_mut(dest, pattern.span(pattern.dst)) };
         array.get_strided(pe, remote.offset, dest, &pattern.bytes(pattern.sst, pattern.dst))
     });

@@ -1,8 +1,8 @@
 //! Team management (OpenSHMEM 1.6, 9.4).
 //!
-//! Invariant: the handles of the predefined teams are constants; the others stand in a table (`handles.rs`),
-//! and each is the place of one member. A call that makes teams has the same outcome on all members of the
-//! parent.
+//! Invariant: the handles of the predefined teams are constants; the others are in a table (`handles.rs`),
+//! where each handle belongs to one member. A call that creates teams has the same result on all members of
+//! the parent.
 
 use crate::abi::{Ctx, TEAM_NUM_CONTEXTS, TeamConfig, TeamHandle, c_int, c_long, c_void};
 use crate::active_set::ActiveSets;
@@ -19,26 +19,26 @@ use pelago::{ErrorKind, Pe, View, World};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The teams that were made by the program.
+/// The teams that the program has created.
 static TEAMS: Handles<Team> = Handles::new();
 
 /// A team of the interface.
 pub(crate) struct Team {
     pub(crate) team: pelago::Team<'static>,
     num_contexts: c_int,
-    /// Contexts that end with it.
+    /// Contexts that are destroyed with it.
     contexts: Mutex<Vec<Ctx>>,
-    /// Collective operations under way (an extension).
+    /// The number of collective operations in progress (an extension).
     pub(crate) requests: AtomicUsize,
-    /// Spaces that were made of it (an extension).
+    /// The number of spaces that were created on it (an extension).
     pub(crate) spaces: AtomicUsize,
 }
 
-/// What the library keeps for teams and what they do.
+/// The library's state for teams and their operations.
 pub(crate) struct Groups {
     pub(crate) world: Team,
     shared: Team,
-    /// The PEs of this node; `None` if they are those of the team above.
+    /// The PEs of this node; `None` if they are the PEs of the team above.
     node: Option<Team>,
     pub(crate) active_sets: ActiveSets,
     pub(crate) arrays: Arrays,
@@ -46,7 +46,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// Collective. `active_sets` was made before the heap, which takes all memory that is left. The PEs that
-    /// map each other's heaps are founded as a team of their own; so are those of a node if they are others.
+    /// map each other's heaps become a team; so do the PEs of a node if they are different ones.
     pub(crate) fn open(
         world: &'static World,
         active_sets: ActiveSets,
@@ -64,7 +64,7 @@ impl Groups {
     }
 }
 
-/// The last finalisation "destroys all teams", and what belongs to them.
+/// The last finalisation "destroys all teams", and the objects that belong to them.
 impl Drop for Groups {
     fn drop(&mut self) {
         context::destroy_all();
@@ -79,7 +79,7 @@ impl Team {
         Team { team, num_contexts, contexts: Mutex::default(), requests: none(), spaces: none() }
     }
 
-    /// The contexts that end with this team.
+    /// The contexts that are destroyed with this team.
     pub(crate) fn contexts(&self) -> MutexGuard<'_, Vec<Ctx>> {
         self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -100,7 +100,7 @@ fn find_other(call: Call, what: &str, handle: TeamHandle) -> &'static Team {
         .unwrap_or_else(|| fail(call, format_args!("{what} is SHMEM_TEAM_INVALID")))
 }
 
-/// The team of a handle; `None` of `SHMEM_TEAM_INVALID`.
+/// The team of a handle; `None` for `SHMEM_TEAM_INVALID`.
 pub(crate) fn find_if_valid(call: Call, what: &str, handle: TeamHandle) -> Option<&'static Team> {
     let library = library::of(call);
     match handle {
@@ -114,17 +114,17 @@ pub(crate) fn find_if_valid(call: Call, what: &str, handle: TeamHandle) -> Optio
     }
 }
 
-/// Whether a handle still is that of a team.
+/// Whether a handle is still the handle of a team.
 pub(crate) fn is_alive(handle: TeamHandle) -> bool {
     matches!(handle, TeamHandle::WORLD | TeamHandle::SHARED | TeamHandle::NODE) || TEAMS.get(handle.0).is_ok()
 }
 
-/// `shmem_team_my_pe`: -1 of `SHMEM_TEAM_INVALID`.
+/// `shmem_team_my_pe`: -1 for `SHMEM_TEAM_INVALID`.
 pub(crate) unsafe fn my_pe(call: Call, team: TeamHandle) -> c_int {
     find_if_valid(call, "team", team).map_or(-1, |team| team.team.my_rank() as c_int)
 }
 
-/// `shmem_team_n_pes`: -1 of `SHMEM_TEAM_INVALID`.
+/// `shmem_team_n_pes`: -1 for `SHMEM_TEAM_INVALID`.
 pub(crate) unsafe fn n_pes(call: Call, team: TeamHandle) -> c_int {
     find_if_valid(call, "team", team).map_or(-1, |team| team.team.n_pes() as c_int)
 }
@@ -161,11 +161,11 @@ pub(crate) unsafe fn translate_pe(
     rank.map_or(-1, |rank| rank as c_int)
 }
 
-/// `shmem_team_ptr`: as `shmem_ptr`, the PE named by its number in the team.
+/// `shmem_team_ptr`: as `shmem_ptr`, for the PE with a number in the team.
 pub(crate) unsafe fn ptr(call: Call, team: TeamHandle, dest: *const c_void, pe: c_int) -> *mut c_void {
     let Some(team) = find_if_valid(call, "team", team) else { return null_mut() };
     match usize::try_from(pe) {
-        // SAFETY: it looks at the address only.
+        // SAFETY: it reads only the address, not the memory.
         Ok(rank) if rank < team.team.n_pes() => unsafe {
             setup::ptr(call, dest, team.team.pe(rank) as c_int)
         },
@@ -173,7 +173,7 @@ pub(crate) unsafe fn ptr(call: Call, team: TeamHandle, dest: *const c_void, pe: 
     }
 }
 
-/// The contexts that a configuration asks for.
+/// The number of contexts that a configuration requests.
 pub(crate) fn num_contexts(call: Call, config: *const TeamConfig, config_mask: c_long) -> c_int {
     if config_mask & TEAM_NUM_CONTEXTS == 0 {
         return 0;
@@ -189,14 +189,15 @@ pub(crate) fn num_contexts(call: Call, config: *const TeamConfig, config_mask: c
     count
 }
 
-/// Ends the job if a split failed because of a mistake; what is left is lack of memory, on all members alike.
+/// Ends the job if a split failed because of a mistake; otherwise the reason is lack of memory, on all
+/// members alike.
 pub(crate) fn refuse_mistakes(call: Call, error: &pelago::Error) {
     if !matches!(error.kind(), ErrorKind::PoolExhausted { .. } | ErrorKind::TooManyTeams { .. }) {
         fail(call, error);
     }
 }
 
-/// A handle for a team that was made.
+/// A handle for a team that was created.
 pub(crate) fn hand_out(call: Call, team: pelago::Team<'static>, num_contexts: c_int) -> TeamHandle {
     match TEAMS.insert(Hot::CLOSED, Team::new(team, num_contexts)) {
         Some(address) => TeamHandle(address),
@@ -286,8 +287,8 @@ pub(crate) unsafe fn split_2d(
     }
 }
 
-/// `shmem_team_destroy`: ends the team's shareable contexts as well. The memory is used again once all
-/// members have come to this, which nobody waits for.
+/// `shmem_team_destroy`: ends the team's shareable contexts as well. The memory is reused once all members
+/// have made this call; no member waits for that.
 pub(crate) unsafe fn destroy(call: Call, team: TeamHandle) {
     let predefined = |name| fail(call, format_args!("team is {name}, which cannot be destroyed"));
     match team {

@@ -1,5 +1,5 @@
-//! The tables of types: what stands for `<type>` in the names of functions, the type in Rust and in C. A type
-//! that has several names has as many rows. Source: OpenSHMEM 1.6, tables 3 to 10.
+//! The tables of types: the string for `<type>` in the names of functions, the type in Rust and the type in
+//! C. A type with several names has several rows. Source: OpenSHMEM 1.6, tables 3 to 10.
 
 /// Standard RMA types.
 macro_rules! RMA {
@@ -68,7 +68,7 @@ macro_rules! AMO_BITWISE {
     ] $($rest)* } };
 }
 
-/// Types of the extended atomics that have names of before 1.4.
+/// Types of the extended atomics with names from before version 1.4.
 macro_rules! AMO_EXTENDED_DEPRECATED {
     ($callback:ident, $($rest:tt)*) => { $callback! { [
         ("float", f32, "float"), ("double", f64, "double"), ("int", i32, "int"), ("long", i64, "long"),
@@ -76,22 +76,22 @@ macro_rules! AMO_EXTENDED_DEPRECATED {
     ] $($rest)* } };
 }
 
-/// Types of the standard atomics that have names of before 1.4.
+/// Types of the standard atomics with names from before version 1.4.
 macro_rules! AMO_DEPRECATED {
     ($callback:ident, $($rest:tt)*) => { $callback! { [
         ("int", i32, "int"), ("long", i64, "long"), ("longlong", i64, "long long"),
     ] $($rest)* } };
 }
 
-/// Types of point-to-point synchronisation that are no types of atomics.
+/// Types of point-to-point synchronisation that are not types of atomics.
 macro_rules! SYNC_DEPRECATED {
     ($callback:ident, $($rest:tt)*) => { $callback! { [
         ("short", i16, "short"), ("ushort", u16, "unsigned short"),
     ] $($rest)* } };
 }
 
-/// The same for calls on several words, which are extensions. Sandia OpenSHMEM 1.4 has names with `short` and
-/// `ushort` that take other arguments.
+/// The same for calls on several words, which are extensions. Sandia OpenSHMEM 1.4 has functions with `short`
+/// and `ushort` in their names that take other arguments.
 macro_rules! SYNC_JOINED {
     ($callback:ident, $($rest:tt)*) => { $callback! { [
         ("signed_short", i16, "short"), ("unsigned_short", u16, "unsigned short"),

@@ -1,4 +1,4 @@
-//! Extensions: docs/openshmem-extensions.md says what each does, and whose names they are.
+//! Extensions: docs/openshmem-extensions.md describes each of them and the origin of its name.
 
 use super::*;
 

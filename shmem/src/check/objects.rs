@@ -1,12 +1,12 @@
-//! The blocks of the symmetric heap as the program has asked for them, and those that it gave back last.
+//! The blocks of the symmetric heap that the program has allocated, and the blocks that it freed last.
 
 use crate::fault::Call;
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many blocks that were given back are remembered.
+/// The number of freed blocks that are remembered.
 const GONE_MAX: usize = 1024;
 
-/// Both.
+/// The allocated and the freed blocks.
 #[derive(Default)]
 pub(super) struct Objects {
     /// By address.
@@ -18,14 +18,14 @@ pub(super) struct Objects {
 #[derive(Clone, Copy)]
 struct Block {
     bytes: usize,
-    /// What has allocated it.
+    /// The call that has allocated it.
     call: Call,
 }
 
 struct Gone {
     start: usize,
     bytes: usize,
-    /// What has given it back.
+    /// The call that has freed it.
     call: Call,
 }
 
@@ -42,7 +42,7 @@ impl Objects {
         self.gone.push_back(Gone { start, bytes, call });
     }
 
-    /// What is wrong with `bytes` bytes at an address of the heap, if they are not all of one block.
+    /// Describes the mistake if `bytes` bytes at an address of the heap are not all in one block.
     pub(super) fn problem(&self, address: usize, bytes: usize) -> Option<String> {
         let before = self.blocks.range(..=address).next_back();
         if let Some((&start, &Block { bytes: size, call })) = before

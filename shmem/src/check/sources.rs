@@ -1,13 +1,14 @@
-//! Sources of operations that go on after the call: what they held when it was made.
+//! Sources of operations that continue after the call, with digests of their contents at the call.
 //!
-//! "The source must not be updated until the operation is completed": by then they must hold the same. They
-//! are read by the system, as memory that was given back meanwhile may not be there any more.
+//! "The source must not be updated until the operation is completed": at completion they must have the same
+//! contents. They are read by a system call, as memory that was freed in the meantime may not be mapped any
+//! more.
 
 use crate::abi::Ctx;
 use crate::fault::Call;
 use std::hash::{DefaultHasher, Hasher};
 
-/// What completes an operation.
+/// The call that completes an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
     /// Quiet on a context.
@@ -19,14 +20,14 @@ pub(crate) enum User {
 /// A source in use.
 struct Source {
     user: User,
-    /// What was called.
+    /// The call that started the operation.
     call: Call,
     address: usize,
     bytes: usize,
     digest: Option<u64>,
 }
 
-/// All of them.
+/// All sources in use.
 #[derive(Default)]
 pub(super) struct Sources(Vec<Source>);
 
@@ -35,7 +36,8 @@ impl Sources {
         self.0.push(Source { user, call, address, bytes, digest: digest(address, bytes) });
     }
 
-    /// Forgets what this user has completed, or all; what is wrong with one of them.
+    /// Removes the sources that this user has completed, or all. Describes the mistake if one of them has
+    /// changed.
     pub(super) fn settle(&mut self, user: Option<User>) -> Option<String> {
         let is_settled = |source: &mut Source| user.is_none_or(|user| source.user == user);
         let settled: Vec<Source> = self.0.extract_if(.., is_settled).collect();
@@ -56,10 +58,10 @@ impl Source {
     }
 }
 
-/// Read at once, in bytes.
+/// The number of bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// What tells contents apart; `None` where there is no memory.
+/// A digest of the contents; `None` if the memory is not mapped.
 fn digest(address: usize, bytes: usize) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let mut chunk = vec![0; bytes.min(CHUNK_BYTES)];
@@ -73,15 +75,15 @@ fn digest(address: usize, bytes: usize) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Reads memory of this process that may not be there.
+/// Reads memory of this process that may not be mapped.
 fn read(address: usize, into: &mut [u8]) -> bool {
     let here = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
-    // SAFETY: the buffer is a slice; of the source the system finds out what can be read.
+    // SAFETY: the buffer is a slice; the system checks which part of the source can be read.
     let count = unsafe { libc::process_vm_readv(libc::getpid(), &here, 1, &there, 1, 0) };
     if count < 0 && std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
-        // Where processes may not do that: whoever keeps to the rules has the memory.
-        // SAFETY: the caller of the operation promised that the source stays until it is complete.
+        // For systems that do not permit this call: a correct program still has the memory. SAFETY: the
+        // caller of the operation promised that the source stays valid until the operation is complete.
         unsafe { into.as_mut_ptr().copy_from_nonoverlapping(address as *const u8, into.len()) };
         return true;
     }

@@ -1,7 +1,7 @@
 //! Local completion (Cray OpenSHMEMX), and quiet without waiting (OSSS-UCX).
 //!
-//! Over the net it is known of each context what of it is complete, but not which sources are free already;
-//! so local completion is the full one here, which includes it.
+//! For operations over the network the library knows which operations of a context are complete, but not
+//! which sources are already free; so local completion is implemented by full completion, which includes it.
 
 use crate::abi::{Ctx, c_int};
 use crate::check::User;
@@ -10,8 +10,8 @@ use crate::fault::Call;
 use crate::library;
 use crate::order;
 
-/// `shmemx_local_complete`, of the default context, and `shmemx_ctx_local_complete`: sources and targets here
-/// of the context's operations may be used again. Of `SHMEM_CTX_INVALID` nothing happens.
+/// `shmemx_local_complete`, of the default context, and `shmemx_ctx_local_complete`: the local buffers of the
+/// context's operations may be used again. No effect for `SHMEM_CTX_INVALID`.
 pub(crate) unsafe fn local_complete(call: Call, ctx: Ctx) {
     // SAFETY: the caller's promises are the same.
     unsafe { order::quiet(call, ctx) }
@@ -22,12 +22,13 @@ pub(crate) unsafe fn local_query(call: Call, ctx: Ctx) -> c_int {
     c_int::from(is_quiet(call, ctx))
 }
 
-/// `shmemx_quiet_test`: 1 if all that was started on the context is complete, which is then a quiet; else 0.
+/// `shmemx_quiet_test`: 1 if all operations that were started on the context are complete; the call is then a
+/// quiet; else 0.
 pub(crate) unsafe fn quiet_test(call: Call, ctx: Ctx) -> c_int {
     c_int::from(is_quiet(call, ctx))
 }
 
-/// Makes progress, and says whether a quiet would not wait. Then it is one.
+/// Makes progress. Returns whether a quiet would return without waiting; in this case the call is a quiet.
 pub(crate) fn is_quiet(call: Call, ctx: Ctx) -> bool {
     let library = library::of(call);
     if ctx == Ctx::INVALID {

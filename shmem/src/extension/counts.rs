@@ -1,8 +1,8 @@
 //! Counts of the operations of each context (Sandia OpenSHMEM's performance counters), while operations are
-//! counted at all (`PELAGO_COUNTERS`); else they stay 0.
+//! counted (`PELAGO_COUNTERS`); else they stay 0.
 //!
-//! Invariant: what a context has done is what the counts of the PE have gained meanwhile, as one thread at a
-//! time is let in. This costs nothing unless operations are counted.
+//! Invariant: the counts of a call on a context are the differences of the PE's counts before and after it,
+//! since only one thread at a time may start operations. This costs nothing unless operations are counted.
 
 use crate::abi::{ContextCounts, Ctx};
 use crate::context;
@@ -13,26 +13,26 @@ use pelago::World;
 use pelago::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What one context has done.
+/// The counts of one context.
 #[derive(Default)]
 pub(crate) struct Counts {
     writes: Count,
     reads: Count,
 }
 
-/// Operations of one kind.
+/// Numbers of operations of one kind.
 #[derive(Default)]
 struct Count {
     issued: AtomicU64,
-    /// Those that are known to be complete.
+    /// The number of operations that are known to be complete.
     completed: AtomicU64,
 }
 
-/// Who has it is alone in changing the counts of the PE.
+/// Only the thread that holds this lock changes the counts of the PE.
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Counts {
-    /// Does something, and counts the operations that it starts.
+    /// Runs `work`, and counts the operations that it starts.
     #[inline]
     pub(crate) fn of<R>(&self, world: &World, work: impl FnOnce() -> R) -> R {
         if !world.counts_operations() {
@@ -54,7 +54,8 @@ impl Count {
         self.issued.load(Ordering::Relaxed)
     }
 
-    /// How many are complete: if the context is quiet, all that were issued before that was asked.
+    /// The number of complete operations: if the context is quiet, all that were issued before the test for
+    /// quiet.
     fn completed(&self, call: Call, ctx: Ctx) -> u64 {
         let issued = self.issued();
         if is_quiet(call, ctx) {
@@ -73,7 +74,7 @@ impl Library {
     }
 }
 
-/// The functions that tell one count.
+/// The functions that return one count.
 macro_rules! tells {
     ($($name:ident: |$counts:ident, $call:ident, $ctx:ident| $count:expr;)+) => {$(
         pub(crate) unsafe fn $name($call: Call, $ctx: Ctx, cntr_value: *mut u64) {
@@ -91,15 +92,16 @@ tells! {
     completed_read: |counts, call, ctx| counts.reads.completed(call, ctx);
 }
 
-/// `shmemx_pcntr_get_completed_target`: 0, as nobody counts what other PEs do to the memory of this one.
+/// `shmemx_pcntr_get_completed_target`: 0, as operations of other PEs on the memory of this PE are not
+/// counted.
 pub(crate) unsafe fn completed_target(call: Call, cntr_value: *mut u64) {
     library::of(call);
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { output(call, "cntr_value", cntr_value).write(0) };
 }
 
-/// `shmemx_pcntr_get_all`: the counts of completed operations, and those of issued ones under the names
-/// `pending_put` and `pending_get`, as Sandia has it.
+/// `shmemx_pcntr_get_all`: the counts of completed operations, and the counts of issued ones under the names
+/// `pending_put` and `pending_get`, as in Sandia OpenSHMEM.
 pub(crate) unsafe fn all(call: Call, ctx: Ctx, pcntr: *mut ContextCounts) {
     let Counts { writes, reads } = library::of(call).counts(call, ctx);
     let (completed_put, completed_get) = (writes.completed(call, ctx), reads.completed(call, ctx));

@@ -1,10 +1,10 @@
 //! All-to-all with blocks of any length at any place, in bytes (Cray OpenSHMEMX has `shmemx_alltoallv` over
-//! active sets, which writes the sizes that have come).
+//! active sets, which writes the received sizes).
 //!
-//! Invariant: nothing moves before it is known that every block is as long where it comes from as where it
-//! goes. Each member adds up a number for each block that it sends, and one for each that it receives, which
-//! depend on the two members and the length; all tell their sums, and over all members the two are the same,
-//! almost surely only if every block is.
+//! Invariant: no data move before it is known that every block has the same length at its source and at its
+//! target. Each member adds up a number for each block that it sends, and a number for each block that it
+//! receives; the number depends on the two members and the length. The members exchange their sums. If every
+//! block has equal lengths, the two totals over all members are equal; otherwise they differ almost surely.
 
 use crate::abi::{TeamHandle, c_int, c_void, size_t};
 use crate::fault::{Call, OrFail, fail};
@@ -12,8 +12,8 @@ use crate::library;
 use crate::team;
 use pelago::{Collective, Team};
 
-/// `shmemx_alltoallvmem`: `s_size[j]` bytes from `source + s_offset[j]` of member i come to `dest +
-/// t_offset[i]` of member j, whose `t_size[i]` is the same.
+/// `shmemx_alltoallvmem`: `s_size[j]` bytes from `source + s_offset[j]` of member i go to `dest +
+/// t_offset[i]` of member j, whose `t_size[i]` must be equal.
 #[expect(clippy::too_many_arguments, reason = "those of the C function")]
 pub(crate) unsafe fn alltoallv(
     call: Call,
@@ -43,7 +43,7 @@ pub(crate) unsafe fn alltoallv(
     0
 }
 
-/// Where blocks begin and how long they are, in bytes.
+/// The offsets and lengths of blocks, in bytes.
 type Blocks = Vec<(usize, usize)>;
 
 /// # Safety
@@ -54,7 +54,7 @@ unsafe fn blocks(call: Call, side: &str, offsets: *const size_t, sizes: *const s
         fail(call, format_args!("{side}_{name} is null: give an entry for each of the {n} PEs of the team"));
     }
     let block = |i: usize| {
-        // SAFETY: the caller vouches for the entries.
+        // SAFETY: the caller guarantees that the arrays have `n` entries.
         let (offset, bytes) = unsafe { (*offsets.add(i), *sizes.add(i)) };
         match offset.checked_add(bytes) {
             _ if bytes == 0 => (0, 0),
@@ -71,11 +71,11 @@ unsafe fn blocks(call: Call, side: &str, offsets: *const size_t, sizes: *const s
     (0..n).map(block).collect()
 }
 
-/// What blocks take up: from the start of the first to the end of the last.
+/// The extent of blocks: from the start of the first to the end of the last.
 struct Extent {
     start: usize,
     bytes: usize,
-    /// The blocks, seen from its start.
+    /// The blocks, with offsets from the start of the extent.
     blocks: Blocks,
 }
 
@@ -123,7 +123,7 @@ fn refuse_other_lengths(call: Call, team: &Team<'_>, receives: &[(usize, usize)]
     }
 }
 
-/// A number for a block between two members; any other length has another one, almost surely. Source of the
+/// A number for a block between two members; another length has another number, almost surely. Source of the
 /// constants: SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators).
 fn number(from: usize, to: usize, bytes: usize) -> u64 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! How much symmetric memory is free. Source of the wish: OpenSHMEM specification, issue 98.
+//! The amount of free symmetric memory. Source of the request: OpenSHMEM specification, issue 98.
 
 use crate::abi::size_t;
 use crate::fault::Call;
@@ -10,8 +10,8 @@ pub(crate) unsafe fn free_bytes(call: Call) -> size_t {
     library::of(call).blocks().own.free_bytes()
 }
 
-/// `shmemx_heap_largest`: the most bytes that `shmem_malloc` would find room for now, as far as this PE
-/// knows.
+/// `shmemx_heap_largest`: the size of the largest block that `shmem_malloc` could allocate now, as far as
+/// this PE knows.
 pub(crate) unsafe fn largest_bytes(call: Call) -> size_t {
     library::of(call).blocks().own.largest_free_bytes()
 }

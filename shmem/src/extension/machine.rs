@@ -1,4 +1,4 @@
-//! Where a program runs: the clock, and the name of the node (Sandia OpenSHMEM).
+//! The clock, and the name of the node (Sandia OpenSHMEM).
 
 use crate::abi::{ThreadNumber, c_char};
 use crate::fault::{Call, fail};
@@ -6,7 +6,7 @@ use pelago::sync::{AtomicUsize, Ordering};
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
-/// What the program has registered last; 0 if nothing. Nobody asks it.
+/// The function that the program has registered last; 0 if none. The library does not call it.
 static THREAD_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// `shmemx_wtime`: seconds since a time in the past that is the same for all PEs of a node.
@@ -18,14 +18,14 @@ pub(crate) unsafe fn wtime(_call: Call) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * NANOSECOND
 }
 
-/// `shmemx_nodename`: the name that the system has for itself; it stays where it is.
+/// `shmemx_nodename`: the system's name for the node; the string stays valid.
 pub(crate) unsafe fn nodename(_call: Call) -> *mut c_char {
     static NAME: OnceLock<CString> = OnceLock::new();
     NAME.get_or_init(|| CStr::to_owned(rustix::system::uname().nodename())).as_ptr().cast_mut()
 }
 
-/// `shmemx_register_gettid`: at any time, also before initialisation. This library needs no numbers of
-/// threads; it keeps the function.
+/// `shmemx_register_gettid`: may be called at any time, also before initialisation. This library needs no
+/// thread numbers; it stores the function.
 pub(crate) unsafe fn register_gettid(call: Call, gettid_fn: ThreadNumber) {
     match gettid_fn {
         Some(function) => THREAD_NUMBER.store(function as usize, Ordering::Relaxed),

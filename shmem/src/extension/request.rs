@@ -1,8 +1,8 @@
-//! Collective operations that are started and not waited for. Source of the wish and of the names: OpenSHMEM
-//! specification, pull request 456.
+//! Non-blocking collective operations. Source of the request and of the names: OpenSHMEM specification, pull
+//! request 456.
 //!
-//! Invariant: a request is in the table from the call that starts its operation until somebody has found that
-//! it is over; what is left at the last finalisation is waited for there.
+//! Invariant: a request is in the table from the call that starts its operation until a call has found that
+//! the operation is over; the last finalisation waits for the remaining requests.
 
 use crate::abi::{Ctx, LongDouble, Request, TeamHandle, c_char, c_int, c_void, size_t};
 use crate::check::User;
@@ -17,13 +17,13 @@ use crate::team;
 use pelago::sync::Ordering;
 use pelago::{Collective, Combiner, ReduceOp, Reducible, Team};
 
-/// The operations under way.
+/// The operations in progress.
 static REQUESTS: Handles<UnderWay> = Handles::new();
 
-/// The most that may be under way on a PE.
+/// The maximum number of operations in progress on a PE.
 const MOST: usize = crate::handles::SLOTS;
 
-/// An operation, which its team counts.
+/// An operation in progress; its team counts these operations.
 struct UnderWay {
     request: pelago::Request<'static>,
     team: &'static team::Team,
@@ -37,13 +37,13 @@ impl UnderWay {
     }
 }
 
-/// Address and bytes of a source that must not change while the operation is under way.
+/// Address and size in bytes of a source that must not change while the operation is in progress.
 type Source = (*const u8, usize);
 
 /// The operation has no source, or does not read it.
 const NO_SOURCE: Source = (std::ptr::null(), 0);
 
-/// That of an operation; of one in place there is none.
+/// The source of an operation; an operation in place has none.
 fn source_of<T>(dest: *mut T, source: *const T, count: usize) -> Source {
     if dest.cast_const() == source { NO_SOURCE } else { (source.cast(), count * size_of::<T>()) }
 }
@@ -53,7 +53,7 @@ pub(crate) unsafe fn team_sync(call: Call, team: TeamHandle, request: *mut Reque
     start(call, team, request, NO_SOURCE, |team| team.nonblocking().sync())
 }
 
-/// `shmemx_team_barrier_nb`: the same, and all operations of the default context are completed before.
+/// `shmemx_team_barrier_nb`: the same, but all operations of the default context are completed first.
 pub(crate) unsafe fn team_barrier(call: Call, team: TeamHandle, request: *mut Request) -> c_int {
     library::of(call).settle_sources(call, Some(User::Context(Ctx::DEFAULT)));
     start(call, team, request, NO_SOURCE, |team| team.nonblocking().barrier())
@@ -70,7 +70,7 @@ pub(crate) unsafe fn broadcastmem(
     request: *mut Request,
 ) -> c_int {
     let library = library::of(call);
-    // SAFETY: the function asks its callers for nothing.
+    // SAFETY: the function has no precondition; it checks its arguments itself.
     let is_root = unsafe { team::my_pe(call, team) } == pe_root;
     let in_use = if is_root { source_of(dest, source, nelems) } else { NO_SOURCE };
     start(call, team, request, in_use, |team| {
@@ -107,7 +107,7 @@ pub(crate) unsafe fn alltoallmem(
     request: *mut Request,
 ) -> c_int {
     let library = library::of(call);
-    // SAFETY: the function asks its callers for nothing.
+    // SAFETY: the function has no precondition; it checks its arguments itself.
     let n_pes = unsafe { team::n_pes(call, team) }.max(0) as usize;
     start(call, team, request, source_of(dest, source, nelems.saturating_mul(n_pes)), |team| {
         let all = nelems.saturating_mul(team.n_pes());
@@ -191,7 +191,7 @@ unsafe extern "C-unwind" fn longdouble_reduce(
     reduce_with::<u128>(team, dest.cast(), source.cast(), nreduce, request, combiner, call)
 }
 
-/// Starts an operation on a team, and hands its request out.
+/// Starts an operation on a team, and writes its request.
 fn start(
     call: Call,
     team: TeamHandle,
@@ -210,7 +210,7 @@ fn start(
         fail(call, format_args!("{MOST} requests are under way: wait for some before you start more"))
     });
     if bytes > 0 {
-        // SAFETY: the operation, which reads so much, has found that it is symmetric memory.
+        // SAFETY: the operation reads the same bytes and has checked that they are symmetric memory.
         unsafe { library.watch_source(call, User::Request(handle), source, bytes) };
     }
     // SAFETY: the caller's pointer is valid for one request.
@@ -218,8 +218,8 @@ fn start(
     0
 }
 
-/// `shmemx_req_test`: 1 if the operation is over here, and then the request is `SHMEMX_REQ_INVALID`, of which
-/// the answer is 1 as well; else 0.
+/// `shmemx_req_test`: 1 if the operation is over on this PE; the request is then set to `SHMEMX_REQ_INVALID`,
+/// for which the result is 1 as well; else 0.
 pub(crate) unsafe fn test(call: Call, request: *mut Request) -> c_int {
     let handle = read(call, request);
     if handle == Request::INVALID {
@@ -233,7 +233,7 @@ pub(crate) unsafe fn test(call: Call, request: *mut Request) -> c_int {
     c_int::from(is_over)
 }
 
-/// `shmemx_req_wait`: until the operation is over here; of `SHMEMX_REQ_INVALID` it returns at once.
+/// `shmemx_req_wait`: until the operation is over on this PE; for `SHMEMX_REQ_INVALID` it returns at once.
 pub(crate) unsafe fn wait(call: Call, request: *mut Request) {
     let handle = read(call, request);
     if handle != Request::INVALID {
@@ -242,14 +242,14 @@ pub(crate) unsafe fn wait(call: Call, request: *mut Request) {
     }
 }
 
-/// Waits for a request, which is none from then on.
+/// Waits for a request, and sets it to `SHMEMX_REQ_INVALID`.
 ///
 /// # Safety
 /// The pointer is valid for one request.
 unsafe fn finish(call: Call, request: *mut Request, handle: Request) {
     REQUESTS.remove(handle.0).unwrap_or_else(|why| stale(call, handle, why)).wait(call);
     library::of(call).settle_sources(call, Some(User::Request(handle.0)));
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { request.write(Request::INVALID) };
 }
 
@@ -266,7 +266,7 @@ fn stale(call: Call, request: Request, why: crate::handles::Stale) -> ! {
     fail(call, format_args!("request is {:#x}, a request that {why}", request.0))
 }
 
-/// Waits for all that nobody has waited for. Called before the library is given up.
+/// Waits for all requests that the program has not waited for. Called before the library is closed.
 pub(crate) fn complete_all(call: Call) {
     REQUESTS.drain().for_each(|under_way| under_way.wait(call));
 }

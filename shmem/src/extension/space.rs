@@ -1,12 +1,12 @@
-//! Spaces: symmetric memory of the members of one team. Source of the wish: OpenSHMEM specification, issue
+//! Spaces: symmetric memory of the members of one team. Source of the request: OpenSHMEM specification, issue
 //! 195 and pull request 567.
 //!
-//! A space is a block of the symmetric heap of each member, at one offset, and its blocks lie in that; so
-//! their addresses are symmetric like any other, and every operation knows them. Other PEs have no part in
-//! any of these calls, and may have other things there.
+//! A space is a block of the symmetric heap of each member, at the same offset, and its blocks lie inside it;
+//! so their addresses are symmetric like any other, and every operation accepts them. Other PEs do not take
+//! part in these calls, and may use the same offsets for other blocks.
 //!
-//! Invariant: the members make the same calls, so a block lies at the same place in the space of each; that
-//! they do is compared at every call, in the exchange that is its barrier.
+//! Invariant: the members make the same calls, so a block lies at the same offset in the space of each; every
+//! call compares the arguments of the members, in the exchange that is its barrier.
 
 use crate::abi::{Ctx, SpaceHandle, TeamHandle, c_int, c_void, size_t};
 use crate::collective::meet;
@@ -32,14 +32,14 @@ static SPACES: Handles<Space> = Handles::new();
 struct Space {
     team: &'static Team,
     handle: TeamHandle,
-    /// Where it lies in the heap.
+    /// Its offset in the heap.
     offset: usize,
     bytes: usize,
-    /// What of it is in use, by offsets in the heap.
+    /// The blocks in use, by offsets in the heap.
     blocks: Mutex<Heap>,
 }
 
-/// Where spaces begin in the heap.
+/// The spaces by their start offsets in the heap.
 static STARTS: RwLock<BTreeMap<usize, SpaceHandle>> = RwLock::new(BTreeMap::new());
 
 /// The calls that members compare.
@@ -52,26 +52,26 @@ const CALLS: [Call; 6] = [
     "shmemx_space_free",
 ];
 
-/// What a member says of its call.
+/// A member's description of its call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Notice {
     call: Call,
-    /// Where the space lies in the heap, or could; 0 if nowhere.
+    /// The offset of the space in the heap, or a possible offset; 0 if there is none.
     space: usize,
     /// A power of two.
     align_bytes: usize,
-    /// The size that is asked for, or where the block lies in the heap.
+    /// The requested size, or the offset of the block in the heap.
     number: usize,
 }
 
-/// Forgets all spaces. Called when the library is given up.
+/// Removes all spaces from the tables. Called when the library is closed.
 pub(crate) fn forget_all() {
     STARTS.write().unwrap_or_else(PoisonError::into_inner).clear();
     SPACES.clear();
 }
 
-/// `shmemx_space_create`: collective; 0, or nonzero and `SHMEMX_SPACE_INVALID` of an invalid team, or if
-/// there is no room.
+/// `shmemx_space_create`: collective; 0, or nonzero and `SHMEMX_SPACE_INVALID` for an invalid team or if
+/// there is not enough memory.
 pub(crate) unsafe fn create(call: Call, team: TeamHandle, bytes: size_t, space: *mut SpaceHandle) -> c_int {
     let library = library::of(call);
     if space.is_null() {
@@ -102,8 +102,8 @@ pub(crate) unsafe fn create(call: Call, team: TeamHandle, bytes: size_t, space: 
     0
 }
 
-/// `shmemx_space_destroy`: collective; it begins with a barrier of the team, and gives back all of the space.
-/// Of `SHMEMX_SPACE_INVALID` nothing happens.
+/// `shmemx_space_destroy`: collective; it begins with a barrier of the team, and frees the whole space. No
+/// effect for `SHMEMX_SPACE_INVALID`.
 pub(crate) unsafe fn destroy(call: Call, space: SpaceHandle) {
     if setup::has_ended() || space == SpaceHandle::INVALID {
         return;
@@ -120,8 +120,8 @@ pub(crate) unsafe fn destroy(call: Call, space: SpaceHandle) {
     library.blocks().own.free(space.offset);
 }
 
-/// `shmemx_space_malloc`: collective, a barrier of the team; null on all members if there is no room, or
-/// nothing to allocate.
+/// `shmemx_space_malloc`: collective, a barrier of the team; null on all members if there is not enough
+/// memory, or if the size is 0.
 pub(crate) unsafe fn malloc(call: Call, space: SpaceHandle, size: size_t) -> *mut c_void {
     find(call, space).alloc(call, size, ANY_ALIGN_BYTES)
 }
@@ -129,11 +129,11 @@ pub(crate) unsafe fn malloc(call: Call, space: SpaceHandle, size: size_t) -> *mu
 /// `shmemx_space_calloc`: the block is zero at every member.
 pub(crate) unsafe fn calloc(call: Call, space: SpaceHandle, count: size_t, size: size_t) -> *mut c_void {
     let space = find(call, space);
-    // A product that does not fit is an allocation that fails.
+    // If the product overflows, the allocation fails.
     let bytes = count.saturating_mul(size);
     let block = space.alloc(call, bytes, ANY_ALIGN_BYTES);
     if !block.is_null() {
-        // SAFETY: the block has so many bytes, and no member uses it before the barrier below.
+        // SAFETY: the block has `bytes` bytes, and no member uses it before the barrier below.
         unsafe { block.cast::<u8>().write_bytes(0, bytes) };
         meet(call, &space.team.team);
     }
@@ -149,7 +149,7 @@ pub(crate) unsafe fn align(call: Call, space: SpaceHandle, alignment: size_t, si
     space.alloc(call, size, alignment)
 }
 
-/// `shmemx_space_free`: of null nothing happens; else it begins with a barrier of the team.
+/// `shmemx_space_free`: no effect for null; else it begins with a barrier of the team.
 pub(crate) unsafe fn free(call: Call, space: SpaceHandle, ptr: *mut c_void) {
     if setup::has_ended() || ptr.is_null() {
         return;
@@ -177,12 +177,12 @@ pub(crate) unsafe fn available(call: Call, space: SpaceHandle) -> size_t {
     find(call, space).blocks().free_bytes()
 }
 
-/// `shmemx_space_team`: the team that the space was made of.
+/// `shmemx_space_team`: the team that the space was created on.
 pub(crate) unsafe fn team(call: Call, space: SpaceHandle) -> TeamHandle {
     find(call, space).handle
 }
 
-/// The members of the space that an offset of the heap lies in, if it does at this PE.
+/// The team of the space that contains an offset of this PE's heap, if there is one.
 pub(crate) fn team_around(offset: usize) -> Option<&'static pelago::Team<'static>> {
     let starts = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     let (_, handle) = starts.range(..=offset).next_back()?;
@@ -207,7 +207,7 @@ impl Space {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes sure that all members make the same call: a barrier of the team.
+    /// Checks that all members make the same call. A barrier of the team.
     fn agree(&self, call: Call, align_bytes: usize, number: usize) {
         order::complete(call, Ctx::DEFAULT);
         let notice = Notice { call, space: self.offset, align_bytes, number };
@@ -229,8 +229,8 @@ impl Space {
     }
 }
 
-/// What all members say, by rank. Ends the job unless each says what `expected` makes of it. Collective on
-/// the team, a meeting.
+/// The descriptions of all members, by rank. Ends the job unless each is equal to what `expected` makes of
+/// it. Collective on the team; it synchronises the members.
 fn exchange(call: Call, team: &Team, notice: Notice, expected: impl Fn(Notice) -> Notice) -> Vec<Notice> {
     let _mark = Mark::set(call);
     let told = team.team.exchange_words("space", notice.words()).or_fail(call);

@@ -1,13 +1,13 @@
-//! Teams by colour and in three dimensions (Cray OpenSHMEMX has such functions with other arguments).
-//! Outcomes are those of the standard's splits: nonzero and `SHMEM_TEAM_INVALID` if there is no such parent,
-//! range or memory.
+//! Teams by colour and in three dimensions (Cray OpenSHMEMX has such functions with other arguments). The
+//! results are as for the standard's splits: nonzero and `SHMEM_TEAM_INVALID` if the parent or the range is
+//! invalid or memory is exhausted.
 
 use crate::abi::{TeamConfig, TeamHandle, c_int, c_long};
 use crate::fault::{Call, fail};
 use crate::team::{find_if_valid, hand_out, num_contexts, refuse_mistakes};
 
-/// `shmemx_team_split_by_color`: a team of the members that give the same colour, ordered by key and then by
-/// their numbers in the parent; none for those whose colour is negative.
+/// `shmemx_team_split_by_color`: a team of the members that pass the same colour, ordered by key and then by
+/// their numbers in the parent; members with a negative colour get no team.
 pub(crate) unsafe fn split_color(
     call: Call,
     parent_team: TeamHandle,
@@ -73,7 +73,7 @@ pub(crate) unsafe fn split_3d(
     }
 }
 
-/// Where the caller wants a handle.
+/// The place for a handle of the caller.
 struct Place(*mut TeamHandle);
 
 impl Place {

@@ -1,9 +1,9 @@
-//! Where the program has its static data: the pages that are mapped anew, and the bytes in them that peers
-//! may reach.
+//! The program's static data: the pages that are mapped a second time, and the bytes in them that peers may
+//! access.
 //!
 //! Invariant: a run is whole pages of one writable segment of the program, without those that the dynamic
-//! linker makes read-only (RELRO) and without any beyond the segment. What of it is a variable is told byte
-//! by byte, as far as the file has sections.
+//! linker makes read-only (RELRO) and without any beyond the segment. If the file has sections, variables are
+//! distinguished from other data byte by byte.
 
 use super::objects::{self, Object};
 use super::{fork, sections, system};
@@ -14,9 +14,9 @@ use std::ops::Range;
 #[derive(Clone)]
 pub(super) struct Run {
     pub(super) pages: Range<usize>,
-    /// From here on the file has nothing: what was never touched is zero.
+    /// From here on the file has no contents: memory that was never touched is zero.
     pub(super) zeros: usize,
-    /// Where the pages lie in the array.
+    /// The offset of the pages in the array.
     pub(super) offset: usize,
     /// The static data in the pages.
     data: Range<usize>,
@@ -31,13 +31,13 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Of the program that runs, if they can be symmetric.
+    /// The static data of this process's program, if they can be symmetric.
     pub(super) fn of_this_process() -> Result<Extent, String> {
         let objects = objects::loaded();
         if !objects::is_here_from_start(&objects) {
             return Err("the library was loaded after the start of the program (dlopen)".to_owned());
         }
-        // The program is the first, and there is one as this library is somewhere.
+        // The program is the first object; there is at least one object, as this library is loaded.
         let program = &objects[0];
         let runs = runs(program, system::page_bytes());
         if runs.is_empty() {
@@ -45,7 +45,7 @@ impl Extent {
         }
         let sections = sections::of(program);
         let id = program.build_id();
-        // Where the linker has given the program a number, its file need not be the same to the byte.
+        // If the linker has given the program a build ID, its file need not be the same to the byte.
         let more = sections.as_ref().filter(|_| id.is_empty()).map_or(&[][..], |sections| &sections.text);
         let identity = [program.header_bytes(), &id, more].concat();
         Ok(Extent {
@@ -56,8 +56,9 @@ impl Extent {
         })
     }
 
-    /// The same, if they can be switched over now. `threads` is how many there were before the runtime has
-    /// started any: those use nothing of the program's static data, unless the C library's are among them.
+    /// The same, if the data can be switched over now. `threads` is the number of threads before the runtime
+    /// started its own: those do not use the program's static data, unless the C library's data are among
+    /// them.
     pub(super) fn checked(self, threads: std::io::Result<usize>) -> Result<Extent, String> {
         let unreadable = |error| format!("/proc/self/task: {error}");
         let threads = threads.map_err(unreadable)?;
@@ -84,12 +85,12 @@ impl Extent {
         &self.runs
     }
 
-    /// Bytes of all pages.
+    /// The number of bytes of all pages.
     pub(super) fn len_bytes(&self) -> usize {
         self.runs.iter().map(|run| run.pages.len()).sum()
     }
 
-    /// The same for the same program.
+    /// A number that is the same for the same program.
     pub(super) fn fingerprint(&self) -> usize {
         self.fingerprint
     }
@@ -99,7 +100,7 @@ impl Extent {
         self.is_self_contained
     }
 
-    /// Where `bytes` bytes at an address lie in the array, if they are static data of the program.
+    /// The offset in the array of `bytes` bytes at an address, if they are static data of the program.
     pub(super) fn offset(&self, address: usize, bytes: usize) -> Option<usize> {
         let last = address.checked_add(bytes.max(1) - 1)?;
         let run = self.runs.iter().find(|run| run.data.contains(&address) && run.data.contains(&last))?;
@@ -130,7 +131,7 @@ fn runs(program: &Object, page_bytes: usize) -> Vec<Run> {
                 data.start = relro.end.min(data.end);
             }
         }
-        // The page that RELRO ends in stays writable, as it is protected in whole pages.
+        // The page in which RELRO ends stays writable, as RELRO is protected in whole pages.
         let first = data.start / page_bytes * page_bytes;
         let pages = first..data.end.next_multiple_of(page_bytes);
         if !data.is_empty() {
@@ -144,6 +145,6 @@ fn runs(program: &Object, page_bytes: usize) -> Vec<Run> {
 /// FNV-1a.
 fn fingerprint(bytes: &[u8]) -> usize {
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    // Never the number of those who have none.
+    // The result is never 0, which stands for no static data.
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step).max(1) as usize
 }

@@ -1,13 +1,13 @@
 //! Children of `fork` have static data of their own, although those of their parent are shared memory.
 //!
-//! Invariant: before a fork the forking thread copies the data; the child puts the copy in their place before
-//! anything else of the program runs in it, and the parent drops it. The functions are registered before any
-//! of the program's: so they run last before the fork and first after it, as `pthread_atfork(3)` has it.
+//! Invariant: before a fork the forking thread copies the data; the child maps the copy in their place before
+//! other code of the program runs in it, and the parent drops the copy. The functions are registered before
+//! any of the program's: so they run last before the fork and first after it (see `pthread_atfork(3)`).
 //!
-//! A child is no PE: for it the library is not initialised.
+//! A child is not a PE: in a child the library is not initialised.
 //!
-//! `posix_spawn`, `system`, `popen` and `vfork` do not run these functions, nor need them. A child made by
-//! the system call itself, or by `_Fork`, shares the variables of its parent.
+//! `posix_spawn`, `system`, `popen` and `vfork` do not run these functions and do not need them. A child that
+//! is created by the system call directly, or by `_Fork`, shares the variables of its parent.
 
 use super::copy::copy_pages;
 use super::extent::{Extent, Run};
@@ -19,14 +19,14 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
-/// What is copied.
+/// The data that are copied.
 struct Watched {
     runs: Vec<Run>,
     bytes: usize,
     is_self_contained: bool,
 }
 
-/// Its address; 0 while nothing is shared. It is never freed, as a fork may be under way.
+/// The address of the `Watched`; 0 while no data are shared. It is never freed, as a fork may be in progress.
 static WATCHED: AtomicUsize = AtomicUsize::new(0);
 
 static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
@@ -43,18 +43,19 @@ static AT_LOAD: extern "C" fn() = register;
 
 extern "C" fn register() {
     if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the functions live as long as the library, whose end the C library hears of.
+        // SAFETY: the functions live as long as the library, and the C library unregisters them when the
+        // library is unloaded.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
 }
 
 /// From now on the static data are copied at a fork.
 pub(super) fn watch(extent: &Extent) {
-    // Named here, so that the linker takes it out of an archive.
+    // Referred to here, so that the linker takes it out of an archive.
     std::hint::black_box(AT_LOAD)();
     let (runs, bytes) = (extent.runs().to_vec(), extent.len_bytes());
     let watched = Watched { runs, bytes, is_self_contained: extent.is_self_contained() };
-    // SYNC POINT watched: releases what it points to.
+    // SYNC POINT watched: releases the data that it points to.
     WATCHED.store(Box::into_raw(Box::new(watched)).expose_provenance(), Ordering::Release);
 }
 
@@ -64,7 +65,7 @@ pub(super) fn is_watched() -> bool {
 }
 
 fn watched() -> Option<&'static Watched> {
-    // SYNC POINT watched: acquires what it points to.
+    // SYNC POINT watched: acquires the data that it points to.
     let address: *const Watched = std::ptr::with_exposed_provenance(WATCHED.load(Ordering::Acquire));
     // SAFETY: it is null, or was leaked by `watch`.
     unsafe { address.as_ref() }
@@ -95,18 +96,18 @@ unsafe extern "C" fn before() {
 unsafe extern "C" fn in_parent() {
     let (Some(watched), copy) = (watched(), COPY.replace(null_mut())) else { return };
     if !copy.is_null() {
-        // SAFETY: it was mapped by `before`, and nobody else knows of it.
+        // SAFETY: it was mapped by `before`, and no other code has its address.
         let _ = unsafe { rustix::mm::munmap(copy.cast(), watched.bytes) };
     }
 }
 
 unsafe extern "C" fn in_child() {
     give_own_data();
-    // Only now, as it lies among the data where the library is linked into the program.
+    // Only now, as the library's state is among the data where the library is linked into the program.
     library::abandon();
 }
 
-/// Puts the copy in the place of the data.
+/// Maps the copy in the place of the data.
 fn give_own_data() {
     let (Some(watched), copy) = (watched(), COPY.replace(null_mut())) else { return };
     let has_moved = |run: &Run| {
@@ -119,11 +120,11 @@ fn give_own_data() {
         moved.is_ok()
     };
     if copy.is_null() || !watched.runs.iter().all(has_moved) {
-        // Whatever this process went on to do would change the variables of its parent.
+        // If this process continued, it would change the variables of its parent.
         let words = b"fork: no memory for a copy of the program's static data: the child ends\n";
-        // SAFETY: the words are a constant.
+        // SAFETY: the message is a constant byte string.
         unsafe { libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len()) };
-        // SAFETY: it ends the process without running anything of the program.
+        // SAFETY: it ends the process without running any code of the program.
         unsafe { libc::_exit(1) };
     }
     WATCHED.store(0, Ordering::Relaxed);

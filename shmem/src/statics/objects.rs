@@ -1,15 +1,16 @@
-//! The program and the shared libraries that this process has loaded, and how this library came among them.
+//! The program and the shared libraries that this process has loaded, and the way in which this library was
+//! loaded.
 //!
 //! Source: the ELF specification; `dl_iterate_phdr(3)` names the program first.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 
-/// One of them.
+/// The program or one shared library.
 pub(super) struct Object {
     /// Its file; empty for the program.
     path: String,
-    /// What the system has added to its addresses.
+    /// The base address: the number that the system has added to its addresses.
     pub(super) base: usize,
     pub(super) headers: Vec<libc::Elf64_Phdr>,
 }
@@ -26,10 +27,11 @@ const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 const DT_SONAME: u64 = 14;
 
-/// All of them, the program first.
+/// All loaded objects, the program first.
 pub(super) fn loaded() -> Vec<Object> {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: libc::size_t, objects: *mut c_void) -> c_int {
-        // SAFETY: the system describes an object that is loaded, and hands through the pointer to the list.
+        // SAFETY: the system describes a loaded object, and passes the pointer to the list that was given to
+        // it.
         unsafe {
             let (info, objects) = (&*info, &mut *objects.cast::<Vec<Object>>());
             let path = match info.dlpi_name.is_null() {
@@ -42,13 +44,13 @@ pub(super) fn loaded() -> Vec<Object> {
         0
     }
     let mut objects = Vec::new();
-    // SAFETY: the function takes the list for what it is.
+    // SAFETY: the function uses the pointer as the list that it is.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut objects).cast()) };
     objects
 }
 
-/// Whether this library is there since the program's start: linked into it, needed by it or by what it needs,
-/// or preloaded.
+/// Whether this library was loaded at the program's start: linked into it, needed by it or by a library that
+/// it needs, or preloaded.
 pub(super) fn is_here_from_start(objects: &[Object]) -> bool {
     let here = is_here_from_start as *const () as usize;
     let Some(own) = objects.iter().position(|object| object.contains(here)) else { return false };
@@ -67,25 +69,24 @@ pub(super) fn is_here_from_start(objects: &[Object]) -> bool {
 }
 
 impl Object {
-    /// The addresses that a program header is about.
+    /// The addresses that a program header covers.
     pub(super) fn range(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
         let start = self.base.wrapping_add(header.p_vaddr as usize);
         start..start.wrapping_add(header.p_memsz as usize)
     }
 
-    /// Whether the C library lies in it: a program that needs no dynamic linker.
+    /// Whether it contains the C library: a program that needs no dynamic linker.
     pub(super) fn is_self_contained(&self) -> bool {
         !self.headers.iter().any(|header| header.p_type == libc::PT_INTERP)
     }
 
-    /// Its program headers as they stand in its file.
+    /// Its program headers as in its file.
     pub(super) fn header_bytes(&self) -> &[u8] {
-        // SAFETY: a slice of plain numbers without padding, seen as bytes.
+        // SAFETY: a slice of plain numbers without padding is viewed as bytes.
         unsafe { std::slice::from_raw_parts(self.headers.as_ptr().cast(), size_of_val(&*self.headers)) }
     }
 
-    /// The number that the linker has given it (the build ID), with the name of its kind; empty if there is
-    /// none.
+    /// The build ID from the linker, with the name of its kind; empty if there is none.
     pub(super) fn build_id(&self) -> Vec<u8> {
         let notes = self.headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
         notes.map(|header| self.range(header)).find_map(build_id).unwrap_or_default()
@@ -96,12 +97,12 @@ impl Object {
         loads.into_iter().any(|header| self.range(header).contains(&address))
     }
 
-    /// By which it may be needed: its name for the linker and that of its file.
+    /// The names by which it may be needed: its name for the linker and the name of its file.
     fn names(&self) -> impl Iterator<Item = String> {
         self.strings(DT_SONAME).into_iter().chain([file_name(&self.path)])
     }
 
-    /// The names of what it needs.
+    /// The names of the libraries that it needs.
     fn needed(&self) -> Vec<String> {
         self.strings(DT_NEEDED).iter().map(|name| file_name(name)).collect()
     }
@@ -128,7 +129,7 @@ impl Object {
     }
 }
 
-/// The note of that kind among those in a range of memory.
+/// The build ID note among the notes in a range of memory.
 fn build_id(range: Range<usize>) -> Option<Vec<u8>> {
     const NT_GNU_BUILD_ID: u32 = 3;
     let mut start = range.start;

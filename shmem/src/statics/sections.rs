@@ -1,4 +1,5 @@
-//! The sections of the program's file: which parts of its static data are not variables of the program.
+//! The sections of the program's file: they determine which parts of its static data are not variables of the
+//! program.
 //!
 //! A program whose file has no sections, or cannot be read (`program_file.rs`), has no such parts.
 
@@ -8,8 +9,8 @@ use object::elf::{SHF_ALLOC, SHF_TLS, SHF_WRITE, SHT_NOBITS};
 use object::{Object as _, ObjectSection as _, SectionFlags};
 use std::ops::Range;
 
-/// Sections that the linker and the C library made, and that of this library's own variables, by the starts
-/// of their names.
+/// The sections from the linker and the C library, and the section of this library's own variables, by the
+/// starts of their names.
 const FOREIGN: [&str; 13] = [
     ".got",
     ".plt",
@@ -26,11 +27,11 @@ const FOREIGN: [&str; 13] = [
     "pelago_",
 ];
 
-/// What the file tells.
+/// The data from the file.
 pub(super) struct Sections {
-    /// Addresses of what is no variable of the program.
+    /// Addresses of data that are not variables of the program.
     pub(super) foreign: Vec<Range<usize>>,
-    /// Tells programs apart by their sections and the size of the file.
+    /// Text that identifies a program by its sections and the size of the file.
     pub(super) text: Vec<u8>,
 }
 
@@ -50,13 +51,13 @@ pub(super) fn of(program: &Object) -> Option<Sections> {
 
 type Section<'f> = <ProgramFile<'f> as object::Object<'f>>::Section<'f>;
 
-/// Where a section lies, if it is one of those that are left out.
+/// The addresses of a section, if it is one of those that are excluded.
 fn foreign<'f>(file: &'f ProgramFile<'f>, section: &Section<'f>) -> Option<Range<usize>> {
     let SectionFlags::Elf { sh_flags: flags } = section.flags() else { return None };
     let is_tls = flags & u64::from(SHF_TLS) != 0;
     let is_written = flags & u64::from(SHF_WRITE) != 0 && flags & u64::from(SHF_ALLOC) != 0;
     let kind = section.elf_section_header().sh_type.get(file.endian());
-    // The zeros of thread-local variables take no room where they stand.
+    // The zeros of thread-local variables take no memory at their addresses.
     if !is_written || (is_tls && kind == SHT_NOBITS) {
         return None;
     }

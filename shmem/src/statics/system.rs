@@ -1,4 +1,4 @@
-//! What the switch of static data asks of the system.
+//! The system calls of the switch of static data.
 
 use pelago::binding::thread_count;
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-/// How long a thread that has ended may be there.
+/// The time for which a thread that has ended may still be listed.
 const ENDING_BOUND: Duration = Duration::from_millis(200);
 
 /// Size of a page.
@@ -16,12 +16,12 @@ pub(super) fn page_bytes() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// The file of the program, as messages name it.
+/// The file of the program, for messages.
 pub(super) fn program() -> String {
     fs::read_link("/proc/self/exe").map_or("a program".to_owned(), |path| path.display().to_string())
 }
 
-/// The threads of this process besides this one, without those that have ended a moment ago.
+/// The number of threads of this process besides this one, without threads that have just ended.
 pub(super) fn other_threads() -> std::io::Result<usize> {
     let deadline = Instant::now() + ENDING_BOUND;
     loop {
@@ -38,7 +38,7 @@ pub(super) struct Signals(libc::sigset_t);
 
 /// Blocks all signals of this thread.
 pub(super) fn block_signals() -> Signals {
-    // SAFETY: any bytes are a set of signals; both are locals.
+    // SAFETY: any bytes are a valid set of signals; both are locals.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&mut all);
@@ -47,17 +47,17 @@ pub(super) fn block_signals() -> Signals {
     }
 }
 
-/// Unblocks those that were not blocked before.
+/// Unblocks the signals that were not blocked before.
 pub(super) fn unblock_signals(before: &Signals) {
     // SAFETY: the set was filled in by the system.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before.0, null_mut()) };
 }
 
-/// Makes sure that shared memory can be mapped a second time. Valgrind, for one, does not let it.
+/// Makes sure that shared memory can be mapped a second time. Valgrind, for example, does not permit it.
 pub(super) fn check_second_mapping() -> Result<(), String> {
     let (bytes, access) = (page_bytes(), ProtFlags::READ | ProtFlags::WRITE);
-    // SAFETY: fresh mappings at addresses of the system's choice, given back before anybody else knows of
-    // them; the second is there if the system says so.
+    // SAFETY: these are fresh mappings at addresses of the system's choice, unmapped before any other code
+    // has their addresses; the second one exists if the system returns success.
     let outcome = unsafe {
         rustix::mm::mmap_anonymous(null_mut(), bytes, access, MapFlags::SHARED).and_then(|first| {
             let second = rustix::mm::mremap(first, 0, bytes, MremapFlags::MAYMOVE);
@@ -70,8 +70,9 @@ pub(super) fn check_second_mapping() -> Result<(), String> {
     })
 }
 
-/// Makes sure that all pages are plain memory of this process that it may read and write: nothing was mapped
-/// in their place or protected. `is_shared` tells that the library has mapped them itself, before.
+/// Makes sure that all pages are plain memory of this process that it may read and write: no other memory was
+/// mapped in their place, and they were not protected. `is_shared` is true if the library itself has mapped
+/// them before.
 pub(super) fn check_plain(pages: &Range<usize>, is_shared: bool) -> Result<(), String> {
     let maps = fs::read_to_string("/proc/self/maps").map_err(|e| format!("/proc/self/maps: {e}"))?;
     match uncovered(&maps, pages, is_shared) {

@@ -1,20 +1,20 @@
-//! The program's variables by name, as the symbol table of its file has them.
+//! The program's variables by name, from the symbol table of its file.
 //!
-//! Invariant: sorted by address, and of those at one address the largest is the last. A file without symbols
-//! has none.
+//! Invariant: the list is sorted by address, and the largest of several variables at one address is the last.
+//! For a file without symbols it is empty.
 
 use super::objects::Object;
 use super::program_file;
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
-/// One of them.
+/// A variable.
 pub(super) struct Variable {
     start: usize,
     bytes: usize,
     name: String,
 }
 
-/// Those of the program.
+/// The variables of the program.
 pub(super) fn of(program: &Object) -> Vec<Variable> {
     let mut variables = program_file::with(program, |file, _| {
         let data = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0);
@@ -30,7 +30,7 @@ pub(super) fn of(program: &Object) -> Vec<Variable> {
     variables
 }
 
-/// What is wrong with `bytes` bytes at an address, if they begin in a variable that ends before they do.
+/// Describes the mistake if `bytes` bytes at an address begin in a variable that ends before they do.
 pub(super) fn problem(variables: &[Variable], address: usize, bytes: usize) -> Option<String> {
     let behind = variables.partition_point(|variable| variable.start <= address);
     let Variable { start, bytes: size, name } = variables[..behind].last()?;
