@@ -314,140 +314,137 @@ impl Context<'_> {
     }
 }
 
-impl World {
-    /// Whether members of teams compare their collective calls (`PELAGO_CHECK`).
-    pub fn compares_calls(&self) -> bool {
-        self.collectives.are_checked()
-    }
+/// Whether members of teams compare their collective calls (`PELAGO_CHECK`).
+pub fn compares_calls(world: &World) -> bool {
+    world.collectives.are_checked()
+}
 
-    /// As [`init`](World::init), with settings (`PELAGO_...`) that hold in place of the environment's.
-    ///
-    /// # Errors
-    /// As [`init`](World::init), and for settings that are none.
-    pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
-        join::one_pe(&join::own_settings(settings)?)
-    }
+/// As [`World::init`], with settings (`PELAGO_...`) that replace those of the environment.
+///
+/// # Errors
+/// As [`World::init`], and if there is no such setting or value.
+pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
+    join::one_pe(&join::own_settings(settings)?)
+}
 
-    /// Makes progress, and says whether a [`quiet`](World::quiet) would not wait; then it is one.
-    pub fn is_quiet(&self) -> bool {
-        self.progress();
-        let is_quiet = self.net.as_ref().is_none_or(|net| net.is_quiet());
-        if is_quiet {
-            self.order_stores();
-        }
-        is_quiet
-    }
+/// Joins the job again with the membership that [`detach`] has returned. Settings are as for [`init_with`].
+/// Collective.
+///
+/// # Errors
+/// As [`World::init`].
+pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<World> {
+    join::of_job(membership, &join::own_settings(settings)?)
+}
 
-    /// Whether operations are counted (`PELAGO_COUNTERS`).
-    pub fn counts_operations(&self) -> bool {
-        self.tally.is_on()
-    }
+/// Leaves the world as its drop does, but keeps the process in its job, so that [`init_again`] can follow. The
+/// memory that the world has mapped stays mapped until the world is dropped.
+pub fn detach(world: &World) -> Option<Membership> {
+    world.end()
+}
 
-    /// The number of the node that a PE is on.
-    pub fn node_of(&self, pe: Pe) -> u32 {
-        self.node(pe)
+/// Makes progress, and returns whether all operations are complete. If so, the call is a
+/// [`quiet`](World::quiet).
+pub fn is_quiet(world: &World) -> bool {
+    world.progress();
+    let is_quiet = world.net.as_ref().is_none_or(|net| net.is_quiet());
+    if is_quiet {
+        world.order_stores();
     }
+    is_quiet
+}
 
-    /// As dropping the world, but the process stays in its job: another world may follow; and what the world
-    /// has mapped stays where it is, until the world is dropped.
-    pub fn detach(&self) -> Option<Membership> {
-        self.end()
-    }
+/// Whether operations are counted (`PELAGO_COUNTERS`).
+pub fn counts_operations(world: &World) -> bool {
+    world.tally.is_on()
+}
 
-    /// The next world of a job, as [`init_with`](World::init_with). Collective.
-    ///
-    /// # Errors
-    /// As [`init`](World::init).
-    pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<World> {
-        join::of_job(membership, &join::own_settings(settings)?)
-    }
+/// The number of the node of a PE.
+pub fn node_of(world: &World, pe: Pe) -> u32 {
+    world.node(pe)
+}
 
-    /// Says that all threads of this process belong to this PE, whatever their names: no wait is given up as
-    /// hopeless while there are others.
-    pub fn bear_threads(&self) {
-        self.bears_threads.store(true, Ordering::Relaxed);
-    }
+/// Declares that all threads of this process belong to this PE, whatever their names. No wait is ended as one
+/// in vain while there are other threads.
+pub fn own_all_threads(world: &World) {
+    world.bears_threads.store(true, Ordering::Relaxed);
+}
 
-    /// Says how to find the name of the function of another interface that a thread is in, or none: it is
-    /// said of threads that wait.
-    pub fn name_calls_by(&self, names: fn() -> Option<&'static str>) {
-        label::name_calls_by(names);
-    }
+/// Sets the function that returns the name of the call of the other interface that the calling thread is in.
+/// Reports on waits name it.
+pub fn name_calls_by(names: fn() -> Option<&'static str>) {
+    label::name_calls_by(names);
+}
 
-    /// Lets collective operations pass whose source and target overlap, unless `PELAGO_CHECK` is on: what
-    /// they leave there is unspecified. For interfaces whose programs get away with it elsewhere.
-    pub fn bear_overlap(&self) {
-        self.collectives.bear_overlap();
-    }
+/// Accepts collective operations whose source and target overlap, unless `PELAGO_CHECK` is on. The result is
+/// unspecified.
+pub fn accept_overlap(world: &World) {
+    world.collectives.bear_overlap();
+}
 
-    /// Two words that are 0 while fence and quiet have nothing to do but to order stores. They may be read by
-    /// atomic loads while the world lives. If one is not 0, call [`fence`](World::fence) or
-    /// [`quiet`](World::quiet).
-    pub fn outstanding(&self) -> [*const AtomicU32; 2] {
-        self.outstanding.words()
-    }
+/// Two words that are 0 while fence and quiet only have to order stores. They may be read by atomic loads while
+/// the world lives. If one is not 0, call [`fence`](World::fence) or [`quiet`](World::quiet).
+pub fn outstanding(world: &World) -> [*const AtomicU32; 2] {
+    world.outstanding.words()
+}
 
-    /// Ends the thread that the runtime has in this PE: whether there was one. Whoever does this does not
-    /// compute for long before [`resume_service`](World::resume_service): a peer's operation may wait for it.
-    pub fn pause_service(&self) -> bool {
-        self.service.stop()
-    }
+/// Ends the service thread of this PE. Returns whether there was one. Operations of other PEs may wait for this
+/// PE until [`resume_service`].
+pub fn pause_service(world: &World) -> bool {
+    world.service.stop()
+}
 
-    /// Starts the thread again.
-    pub fn resume_service(&self) {
-        self.spawn_service();
-    }
+/// Starts the service thread again.
+pub fn resume_service(world: &World) {
+    world.spawn_service();
+}
 
-    /// Whether all PEs bring the same words; all get the same answer. Collective, a barrier.
-    pub fn is_same_everywhere(&self, words: [usize; 2]) -> bool {
-        let [offset_bytes, bytes] = words;
-        self.agree(Call::Resize { offset_bytes, bytes }).is_ok()
-    }
+/// Whether all PEs pass the same words; all get the same result. Collective, a barrier.
+pub fn is_same_everywhere(world: &World, words: [usize; 2]) -> bool {
+    let [offset_bytes, bytes] = words;
+    world.agree(Call::Resize { offset_bytes, bytes }).is_ok()
+}
 
-    /// Makes sure that all PEs allocate the same in a [`Heap`] that they keep themselves, and says whether
-    /// all of them can do so as they would without others in their way. Collective, a barrier; once more a
-    /// barrier if some can and some cannot.
-    ///
-    /// # Errors
-    /// If they do not allocate the same.
-    pub fn agree_on_alloc(&self, bytes: usize, align_bytes: usize, can: bool) -> Result<bool> {
-        // A heap of one's own knows one kind of allocation: the name of the other one says no.
-        let kind = ObjectKind::Array;
-        let votes =
-            [Call::AllocZeroed { kind, bytes, align_bytes }, Call::Alloc { kind, bytes, align_bytes }];
-        self.vote(votes, can)
-    }
+/// Agrees with all PEs on an allocation in a [`Heap`] that the caller keeps. Each PE passes whether it `can` make
+/// it. Returns whether all can. Collective, a barrier; two if some can and some cannot.
+///
+/// # Errors
+/// If the PEs do not allocate the same.
+pub fn agree_on_alloc(world: &World, bytes: usize, align_bytes: usize, can: bool) -> Result<bool> {
+    // Such a heap has one kind of allocation: the call of the other kind means that this PE cannot.
+    let kind = ObjectKind::Array;
+    let votes = [Call::AllocZeroed { kind, bytes, align_bytes }, Call::Alloc { kind, bytes, align_bytes }];
+    vote(world, votes, can)
+}
 
-    /// The same for a change of size.
-    ///
-    /// # Errors
-    /// If the PEs do not make the same call.
-    pub fn agree_on_resize(&self, offset_bytes: usize, bytes: usize, can: bool) -> Result<bool> {
-        // Blocks begin at multiples of the granule: an odd offset says no.
-        let votes = [offset_bytes | 1, offset_bytes];
-        self.vote(votes.map(|offset_bytes| Call::Resize { offset_bytes, bytes }), can)
-    }
+/// As [`agree_on_alloc`], for a change of the size of a block.
+///
+/// # Errors
+/// If the PEs do not make the same call.
+pub fn agree_on_resize(world: &World, offset_bytes: usize, bytes: usize, can: bool) -> Result<bool> {
+    // Blocks begin at multiples of the granule: an odd offset means that this PE cannot.
+    let votes = [offset_bytes | 1, offset_bytes];
+    vote(world, votes.map(|offset_bytes| Call::Resize { offset_bytes, bytes }), can)
+}
 
-    /// Agrees on a call that has two forms, the second of which says that this PE can do it. If all say the
-    /// same, that is the answer. Else they agree on the call once more, and the answer is no.
-    fn vote(&self, votes: [Call; 2], can: bool) -> Result<bool> {
-        let (mine, other) = (votes[usize::from(can)], votes[usize::from(!can)]);
-        match self.agree(mine) {
-            Ok(()) => Ok(can),
-            Err(error) => match error.kind() {
-                ErrorKind::Disagreement { theirs, .. } if *theirs == other.to_string() => {
-                    self.agree(votes[1]).map(|()| false)
-                }
-                _ => Err(error),
-            },
-        }
-    }
+/// Agrees with all PEs that a block is freed.
+///
+/// # Errors
+/// If the PEs do not make the same call.
+pub fn agree_on_free(world: &World, offset_bytes: usize) -> Result<()> {
+    world.agree(Call::Free { offset_bytes })
+}
 
-    /// The same for giving a block back.
-    ///
-    /// # Errors
-    /// If the PEs do not make the same call.
-    pub fn agree_on_free(&self, offset_bytes: usize) -> Result<()> {
-        self.agree(Call::Free { offset_bytes })
+/// Agrees on a call that has two forms: the first means that this PE cannot make it, the second that it can. If
+/// all PEs pass the same form, that is the result. Otherwise they agree on the second one, and the result is no.
+fn vote(world: &World, votes: [Call; 2], can: bool) -> Result<bool> {
+    let (mine, other) = (votes[usize::from(can)], votes[usize::from(!can)]);
+    match world.agree(mine) {
+        Ok(()) => Ok(can),
+        Err(error) => match error.kind() {
+            ErrorKind::Disagreement { theirs, .. } if *theirs == other.to_string() => {
+                world.agree(votes[1]).map(|()| false)
+            }
+            _ => Err(error),
+        },
     }
 }

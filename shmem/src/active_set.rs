@@ -11,6 +11,7 @@ use crate::library::{self, Library};
 use crate::order;
 use crate::say::say;
 use crate::spans::Unit;
+use pelago::binding;
 use pelago::binding::Foundry;
 use pelago::sync::{AtomicBool, Ordering};
 use pelago::{Pe, Team, World};
@@ -57,7 +58,7 @@ impl ActiveSets {
 /// The team of an active set that this PE is in.
 pub(crate) fn find(call: Call, set: Triplet, psync: *const c_long) -> Arc<Team<'static>> {
     let library = library::of(call);
-    if library.world.compares_calls() {
+    if binding::compares_calls(&library.world) {
         library.check_psync(call, psync);
     }
     let known = library.groups.active_sets.teams().get(&set).cloned();

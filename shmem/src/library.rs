@@ -17,6 +17,7 @@ use crate::hot::{HOT, Hot, JOB, Job};
 use crate::say::say;
 use crate::statics::Statics;
 use crate::team::Groups;
+use pelago::binding;
 use pelago::binding::Membership;
 use pelago::{Pe, Symmetric, View, World};
 use std::ptr::{null, null_mut};
@@ -77,11 +78,11 @@ pub(crate) fn of(call: Call) -> &'static Library {
 /// Makes the library of a world; opens the fast path. `threads` is the number of threads that this process
 /// had before.
 pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<usize>) -> pelago::Result<()> {
-    world.bear_overlap();
+    binding::accept_overlap(&world);
     if thread_level > THREAD_SINGLE {
-        world.bear_threads();
+        binding::own_all_threads(&world);
     }
-    world.name_calls_by(Mark::get);
+    binding::name_calls_by(Mark::get);
     let world: &'static World = Box::leak(Box::new(world));
     let statics = Statics::share(world, threads)?;
     let active_sets = ActiveSets::open(world)?;
@@ -90,7 +91,7 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let heap = world.alloc_aligned::<u8>(free.saturating_sub(align_bytes), align_bytes)?;
     let reach = heap.reach();
     let usable = reach.bytes.saturating_sub(MARGIN_BYTES);
-    let checks = world.compares_calls().then(Checks::default);
+    let checks = binding::compares_calls(&world).then(Checks::default);
     let limit = if checks.is_some() { 0 } else { reach.limit };
     let looked_at_bytes = if limit > 0 && world.fabric().is_none() { usable } else { 0 };
     let groups = Groups::open(world, active_sets, &heap, checks.is_none())?;
@@ -103,7 +104,7 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let hot = Hot { limit, start, bytes: usable, parts, looked_at_bytes, far };
     let plain: *const World = if limit > 0 { world } else { null() };
     let outstanding = match &library.checks {
-        None => world.outstanding().map(|word| word.cast()),
+        None => binding::outstanding(world).map(|word| word.cast()),
         Some(_) => Job::NONE.outstanding,
     };
     // SAFETY: initialisation runs concurrently with no other call.
@@ -159,7 +160,7 @@ pub(crate) fn close() -> Option<Membership> {
 
 /// Leaves the job without freeing anything: at the end of the process, whose other threads may still run.
 pub(crate) fn leave() -> Option<Membership> {
-    get().and_then(|library| library.world.detach())
+    get().and_then(|library| binding::detach(&library.world))
 }
 
 /// Abandons the library without leaving the job: in a child process, which is not a PE.

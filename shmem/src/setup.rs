@@ -13,6 +13,7 @@ use crate::library;
 use crate::say::say;
 use crate::statics;
 use pelago::World;
+use pelago::binding;
 use pelago::binding::{Membership, thread_count};
 use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -113,8 +114,8 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
     let settings: Vec<_> = size.iter().map(|size| (HEAP_SIZE, size.as_str())).collect();
     let threads = thread_count();
     let world = match SETUP.take_membership() {
-        None => World::init_with(&settings),
-        Some(membership) => World::init_again(membership, &settings),
+        None => binding::init_with(&settings),
+        Some(membership) => binding::init_again(membership, &settings),
     };
     let world = world.map_err(|error| error.to_string())?;
     if world.my_pe() == 0 {

@@ -20,6 +20,7 @@ mod system;
 mod variables;
 
 use extent::Extent;
+use pelago::binding;
 use pelago::{Pe, Symmetric, View, World};
 use std::sync::OnceLock;
 use variables::Variable;
@@ -54,10 +55,10 @@ impl Statics {
         let extent = Extent::of_this_process();
         // In this case the runtime's own thread uses the data that are switched over.
         let is_concerned = extent.as_ref().is_ok_and(Extent::is_self_contained);
-        let is_paused = is_concerned && world.pause_service();
+        let is_paused = is_concerned && binding::pause_service(world);
         let statics = Statics::share_if_all_can(world, extent.and_then(|extent| extent.checked(threads)));
         if is_paused {
-            world.resume_service();
+            binding::resume_service(world);
         }
         statics
     }
@@ -65,7 +66,7 @@ impl Statics {
     /// The same, with this PE's static data, or the reason why it cannot share them.
     fn share_if_all_can(world: &'static World, extent: Result<Extent, String>) -> pelago::Result<Statics> {
         let words = extent.as_ref().map_or([0, 0], |extent| [extent.fingerprint(), extent.len_bytes()]);
-        if !world.is_same_everywhere(words) {
+        if !binding::is_same_everywhere(world, words) {
             return Ok(Statics(Err(difference(world, &extent)?)));
         }
         let extent = match extent {

@@ -14,6 +14,7 @@ use crate::hot::Hot;
 use crate::library;
 use crate::setup;
 use crate::spans::Arrays;
+use pelago::binding;
 use pelago::sync::{AtomicUsize, Ordering};
 use pelago::{ErrorKind, Pe, View, World};
 use std::ptr::null_mut;
@@ -55,8 +56,9 @@ impl Groups {
     ) -> pelago::Result<Groups> {
         let reached: Vec<Pe> = (0..world.n_pes()).filter(|&pe| heap.ptr(pe).is_some()).collect();
         let shared = Team::new(active_sets.found_shared(&reached, world.my_pe())?, 0);
-        let node: Vec<Pe> =
-            (0..world.n_pes()).filter(|&pe| world.node_of(pe) == world.node_of(world.my_pe())).collect();
+        let node: Vec<Pe> = (0..world.n_pes())
+            .filter(|&pe| binding::node_of(world, pe) == binding::node_of(world, world.my_pe()))
+            .collect();
         let is_shared = (0..shared.team.n_pes()).map(|rank| shared.team.pe(rank)).eq(node.iter().copied());
         let node = if is_shared { None } else { Some(Team::new(active_sets.found_node(&node)?, 0)) };
         let arrays = Arrays::new(heap, is_plain);

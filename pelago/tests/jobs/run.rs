@@ -117,7 +117,7 @@ fn results_come_in_the_order_of_the_pes() {
 
 #[test]
 fn what_joins_as_one_pe_is_refused() {
-    let error = World::init_with(&[TWO_EACH]).unwrap_err().to_string();
+    let error = pelago::binding::init_with(&[TWO_EACH]).unwrap_err().to_string();
     for part in ["PELAGO_PES_PER_PROCESS is 2", "pelago::run", "OpenSHMEM", "one PE a process"] {
         assert!(error.contains(part), "{error} does not say {part}");
     }

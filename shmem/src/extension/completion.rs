@@ -9,6 +9,7 @@ use crate::context::{self, Context};
 use crate::fault::Call;
 use crate::library;
 use crate::order;
+use pelago::binding;
 
 /// `shmemx_local_complete`, of the default context, and `shmemx_ctx_local_complete`: the local buffers of the
 /// context's operations may be used again. No effect for `SHMEM_CTX_INVALID`.
@@ -36,7 +37,7 @@ pub(crate) fn is_quiet(call: Call, ctx: Ctx) -> bool {
     }
     let is_quiet = match context::find(call, ctx).and_then(Context::stream) {
         Some(stream) => stream.is_quiet(),
-        None => library.world.is_quiet(),
+        None => binding::is_quiet(&library.world),
     };
     if is_quiet {
         library.settle_sources(call, Some(User::Context(ctx)));

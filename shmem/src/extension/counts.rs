@@ -10,6 +10,7 @@ use crate::extension::completion::is_quiet;
 use crate::fault::{Call, fail, output};
 use crate::library::{self, Library};
 use pelago::World;
+use pelago::binding;
 use pelago::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -35,7 +36,7 @@ impl Counts {
     /// Runs `work`, and counts the operations that it starts.
     #[inline]
     pub(crate) fn of<R>(&self, world: &World, work: impl FnOnce() -> R) -> R {
-        if !world.counts_operations() {
+        if !binding::counts_operations(world) {
             return work();
         }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
