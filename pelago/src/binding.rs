@@ -336,8 +336,8 @@ pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<W
     join::of_job(membership, &join::own_settings(settings)?)
 }
 
-/// Leaves the world as its drop does, but keeps the process in its job, so that [`init_again`] can follow. The
-/// memory that the world has mapped stays mapped until the world is dropped.
+/// Leaves the world as its drop does, but keeps the process in its job, so that [`init_again`] can follow.
+/// The memory that the world has mapped stays mapped until the world is dropped.
 pub fn detach(world: &World) -> Option<Membership> {
     world.end()
 }
@@ -381,14 +381,14 @@ pub fn accept_overlap(world: &World) {
     world.collectives.bear_overlap();
 }
 
-/// Two words that are 0 while fence and quiet only have to order stores. They may be read by atomic loads while
-/// the world lives. If one is not 0, call [`fence`](World::fence) or [`quiet`](World::quiet).
+/// Two words that are 0 while fence and quiet only have to order stores. They may be read by atomic loads
+/// while the world lives. If one is not 0, call [`fence`](World::fence) or [`quiet`](World::quiet).
 pub fn outstanding(world: &World) -> [*const AtomicU32; 2] {
     world.outstanding.words()
 }
 
-/// Ends the service thread of this PE. Returns whether there was one. Operations of other PEs may wait for this
-/// PE until [`resume_service`].
+/// Ends the service thread of this PE. Returns whether there was one. Operations of other PEs may wait for
+/// this PE until [`resume_service`].
 pub fn pause_service(world: &World) -> bool {
     world.service.stop()
 }
@@ -404,8 +404,8 @@ pub fn is_same_everywhere(world: &World, words: [usize; 2]) -> bool {
     world.agree(Call::Resize { offset_bytes, bytes }).is_ok()
 }
 
-/// Agrees with all PEs on an allocation in a [`Heap`] that the caller keeps. Each PE passes whether it `can` make
-/// it. Returns whether all can. Collective, a barrier; two if some can and some cannot.
+/// Agrees with all PEs on an allocation in a [`Heap`] that the caller keeps. Each PE passes whether it `can`
+/// make it. Returns whether all can. Collective, a barrier; two if some can and some cannot.
 ///
 /// # Errors
 /// If the PEs do not allocate the same.
@@ -434,8 +434,9 @@ pub fn agree_on_free(world: &World, offset_bytes: usize) -> Result<()> {
     world.agree(Call::Free { offset_bytes })
 }
 
-/// Agrees on a call that has two forms: the first means that this PE cannot make it, the second that it can. If
-/// all PEs pass the same form, that is the result. Otherwise they agree on the second one, and the result is no.
+/// Agrees on a call that has two forms: the first means that this PE cannot make it, the second that it can.
+/// If all PEs pass the same form, that is the result. Otherwise they agree on the second one, and the result
+/// is no.
 fn vote(world: &World, votes: [Call; 2], can: bool) -> Result<bool> {
     let (mine, other) = (votes[usize::from(can)], votes[usize::from(!can)]);
     match world.agree(mine) {
