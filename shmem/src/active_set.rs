@@ -58,7 +58,7 @@ impl ActiveSets {
 /// The team of an active set that this PE is in.
 pub(crate) fn find(call: Call, set: Triplet, psync: *const c_long) -> Arc<Team<'static>> {
     let library = library::of(call);
-    if binding::compares_calls(&library.world) {
+    if binding::compares_calls(library.world) {
         library.check_psync(call, psync);
     }
     let known = library.groups.active_sets.teams().get(&set).cloned();

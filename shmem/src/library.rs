@@ -91,7 +91,7 @@ pub(crate) fn open(world: World, thread_level: c_int, threads: std::io::Result<u
     let heap = world.alloc_aligned::<u8>(free.saturating_sub(align_bytes), align_bytes)?;
     let reach = heap.reach();
     let usable = reach.bytes.saturating_sub(MARGIN_BYTES);
-    let checks = binding::compares_calls(&world).then(Checks::default);
+    let checks = binding::compares_calls(world).then(Checks::default);
     let limit = if checks.is_some() { 0 } else { reach.limit };
     let looked_at_bytes = if limit > 0 && world.fabric().is_none() { usable } else { 0 };
     let groups = Groups::open(world, active_sets, &heap, checks.is_none())?;
@@ -160,7 +160,7 @@ pub(crate) fn close() -> Option<Membership> {
 
 /// Leaves the job without freeing anything: at the end of the process, whose other threads may still run.
 pub(crate) fn leave() -> Option<Membership> {
-    get().and_then(|library| binding::detach(&library.world))
+    get().and_then(|library| binding::detach(library.world))
 }
 
 /// Abandons the library without leaving the job: in a child process, which is not a PE.

@@ -40,7 +40,7 @@ pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut 
     let is_possible = alignment.is_power_of_two() && alignment <= library.align_bytes;
     if size > 0 && !is_possible {
         let _mark = library.enter_barrier(call);
-        binding::agree_on_alloc(&library.world, size, alignment, true).or_fail(call);
+        binding::agree_on_alloc(library.world, size, alignment, true).or_fail(call);
         return null_mut();
     }
     library.alloc(call, size, alignment.max(ANY_ALIGN_BYTES))
@@ -69,7 +69,7 @@ pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
     if !ptr.is_null() {
         let offset = library.block(call, ptr);
         let _mark = library.enter_barrier(call);
-        binding::agree_on_free(&library.world, offset).or_fail(call);
+        binding::agree_on_free(library.world, offset).or_fail(call);
         let mut blocks = library.blocks();
         let bytes = blocks.own.block_bytes(offset).unwrap_or(0);
         library.heap.forget_locks(offset..offset + bytes);
@@ -93,7 +93,7 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
     let offset = library.block(call, ptr);
     let _mark = library.enter_barrier(call);
     let plan = library.blocks().plan_resize(offset, size);
-    let agree = |can| binding::agree_on_resize(&library.world, offset, size, can);
+    let agree = |can| binding::agree_on_resize(library.world, offset, size, can);
     let new = match library.settle(call, plan, (size, ANY_ALIGN_BYTES), agree) {
         Plan::Place(None) => return null_mut(),
         Plan::Place(Some(new)) => new,
@@ -131,7 +131,7 @@ impl Library {
         }
         let _mark = self.enter_barrier(call);
         let plan = self.blocks().plan_alloc(bytes, align_bytes);
-        let agree = |can| binding::agree_on_alloc(&self.world, bytes, align_bytes, can);
+        let agree = |can| binding::agree_on_alloc(self.world, bytes, align_bytes, can);
         match self.settle(call, plan, (bytes, align_bytes), agree) {
             Plan::Place(Some(offset)) => {
                 let block = self.address(offset);

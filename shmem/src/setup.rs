@@ -12,7 +12,6 @@ use crate::hot::JOB;
 use crate::library;
 use crate::say::say;
 use crate::statics;
-use pelago::World;
 use pelago::binding;
 use pelago::binding::{Membership, thread_count};
 use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};

@@ -37,7 +37,7 @@ pub(crate) fn is_quiet(call: Call, ctx: Ctx) -> bool {
     }
     let is_quiet = match context::find(call, ctx).and_then(Context::stream) {
         Some(stream) => stream.is_quiet(),
-        None => binding::is_quiet(&library.world),
+        None => binding::is_quiet(library.world),
     };
     if is_quiet {
         library.settle_sources(call, Some(User::Context(ctx)));
