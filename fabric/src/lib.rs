@@ -1,16 +1,16 @@
-//! Fabric providers: how bytes get from one processing element (PE) to another.
+//! Fabric providers: they move bytes from one processing element (PE) to another.
 //!
 //! [`Provider`] is the contract, modelled on the Scalable Fabric Interface: reliable connectionless
 //! endpoints, an address vector, memory regions with keys that the application chooses and offset addressing,
 //! completion counters, small puts whose source is free at return, atomics, and messages. Operations are
-//! values ([`Put`], [`Get`], [`Amo`]); a provider may [`Inject`] short ones beside its other calls
-//! ([`inject`]). It asks for no more than a partitioned global address space needs. An enum dispatches
-//! ([`Net`]), so there is neither `dyn` nor a type parameter through the layers above. `template.rs` is
-//! the smallest provider that keeps the contract; the suite in `tests/providers/conformance/mod.rs` runs
-//! every rule on every provider.
+//! values ([`Put`], [`Get`], [`Amo`]); a provider may [`Inject`] short ones concurrently with its other calls
+//! ([`inject`]). The contract requires no more than a partitioned global address space needs. An enum
+//! dispatches ([`Net`]), so there is neither `dyn` nor a type parameter through the layers above.
+//! `template.rs` is the smallest provider that keeps the contract; the suite in
+//! `tests/providers/conformance/mod.rs` runs every rule on every provider.
 //!
-//! This crate knows nothing of how processes become a job: a provider gives its address as bytes, and the
-//! caller carries it to the others.
+//! This crate does not start jobs: a provider returns its address as bytes, and the caller carries it to the
+//! others.
 
 #[cfg(not(loom))]
 pub mod amo;
