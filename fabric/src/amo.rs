@@ -1,9 +1,9 @@
-//! Remote atomic operations: which there are, and how a processor executes one.
+//! Remote atomic operations: their list, and their execution by a processor.
 //!
 //! Invariant: an atomic of a kind and one of another kind on the same word are both one read-modify-write of
-//! the processor, but an executor (a processor, a network card) is atomic with itself only: whoever asks for
-//! atomics chooses one executor a job and kind. Types and operations are those of the Scalable Fabric
-//! Interface (libfabric, `fi_atomic(3)`), as far as a word of 8 bytes holds the type.
+//! the processor, but an executor (a processor, a network card) is atomic only with itself. So the caller
+//! chooses one executor for each kind in a job. Types and operations are those of the Scalable Fabric
+//! Interface (libfabric, `fi_atomic(3)`), if the type fits in a word of 8 bytes.
 
 use crate::copy;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -53,21 +53,21 @@ impl AtomicKind {
         }
     }
 
-    /// Whether the word is an integer, for which alone the bitwise operations are defined.
+    /// Whether the word is an integer. The bitwise operations are defined for integers only.
     pub const fn is_integer(self) -> bool {
         !matches!(self, AtomicKind::F32 | AtomicKind::F64 | AtomicKind::ComplexF32)
     }
 
-    /// Whether of two words one is the lesser, without which minimum, maximum and the comparisons by order
-    /// are not defined.
+    /// Whether words of this kind are ordered. Minimum, maximum and the comparisons by order are not defined
+    /// without an order.
     pub const fn is_ordered(self) -> bool {
         !matches!(self, AtomicKind::ComplexF32)
     }
 }
 
-/// What an atomic operation does to the word `w`, given an operand `x` and for some a second one, `c`.
+/// The operation of an atomic on the word `w`, with an operand `x` and, for some, a second operand `c`.
 ///
-/// The conditions of the compare-and-swaps stand as libfabric has them: `c` on the left, `w` on the right.
+/// The conditions of the compare-and-swaps are written as in libfabric: `c` on the left, `w` on the right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AtomicOp {
@@ -79,9 +79,9 @@ pub enum AtomicOp {
     Add,
     /// `w = w * x`, integers wrapping around (`FI_PROD`).
     Product,
-    /// `w = min(w, x)` (`FI_MIN`); of floats the number, if one is not a number.
+    /// `w = min(w, x)` (`FI_MIN`); if one of two floats is not a number, the other one.
     Min,
-    /// `w = max(w, x)` (`FI_MAX`); of floats the number, if one is not a number.
+    /// `w = max(w, x)` (`FI_MAX`); if one of two floats is not a number, the other one.
     Max,
     /// `w = w & x` (`FI_BAND`).
     And,
@@ -148,25 +148,25 @@ impl AtomicOp {
         matches!(self, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor | AtomicOp::MaskedSwap)
     }
 
-    /// Whether the operation asks which of two values is the lesser.
+    /// Whether the operation depends on the order of two values.
     pub const fn asks_order(self) -> bool {
         use AtomicOp::*;
         matches!(self, Min | Max | CompareSwapLe | CompareSwapLt | CompareSwapGe | CompareSwapGt)
     }
 
-    /// Whether the operation is defined for words of `kind`: the bitwise ones are for integers only, those
-    /// that ask for an order are not for complex numbers.
+    /// Whether the operation is defined for words of `kind`: bitwise operations are for integers only, and
+    /// operations that depend on an order are not for complex numbers.
     pub const fn is_defined_for(self, kind: AtomicKind) -> bool {
         (!self.is_bitwise() || kind.is_integer()) && (!self.asks_order() || kind.is_ordered())
     }
 }
 
-/// One atomic operation, complete with its operands: the low bytes of each word, as many as the kind has.
+/// One atomic operation with its operands. An operand is the low bytes of its word, as many as the kind has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Atomic {
     /// The type of the word.
     pub kind: AtomicKind,
-    /// What is done to it.
+    /// The operation on it.
     pub op: AtomicOp,
     /// The operand `x`.
     pub operand: u64,
@@ -175,19 +175,19 @@ pub struct Atomic {
 }
 
 impl Atomic {
-    /// The operation as two small numbers, for a message.
+    /// The operation and the kind as a number, for a message.
     pub fn code(&self) -> u16 {
         (self.kind as u16) << 8 | self.op as u16
     }
 
-    /// The operation of that code, if there is one and it is defined for its kind.
+    /// The operation with this code, if there is one and it is defined for its kind.
     pub fn from_code(code: u16, operand: u64, compare: u64) -> Option<Atomic> {
         let kind = *AtomicKind::ALL.get(usize::from(code >> 8))?;
         let op = *AtomicOp::ALL.get(usize::from(code & 0xFF))?;
         op.is_defined_for(kind).then_some(Atomic { kind, op, operand, compare })
     }
 
-    /// What the word becomes if it was `old`; `None` if it stays as it is.
+    /// The new value of the word if it was `old`; `None` if it does not change.
     pub fn next(&self, old: u64) -> Option<u64> {
         macro_rules! integer {
             ($type:ty) => {{
@@ -248,7 +248,7 @@ impl Atomic {
         }
     }
 
-    /// The same of complex numbers, whose parts lie in the word as in memory.
+    /// The same for complex numbers, whose parts have the same order in the word as in memory.
     fn next_complex(&self, old: u64) -> Option<u64> {
         let parts = |word: u64| {
             let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
@@ -274,7 +274,7 @@ impl Atomic {
         }
     }
 
-    /// The operations that only move a value, and so read alike for all types.
+    /// The operations that only move a value, which are the same for all types.
     fn moved<T: PartialOrd>(&self, w: T, x: T, c: T) -> Option<T> {
         match self.op {
             AtomicOp::Set => Some(x),
@@ -286,7 +286,7 @@ impl Atomic {
         }
     }
 
-    /// Executes the operation with this processor and answers the word's old value, its high bytes zero.
+    /// Executes the operation on this processor. Returns the word's old value, with zero in its high bytes.
     ///
     /// # Safety
     /// `word` is valid for a word of the kind, aligned to its size, accessed by others only through atomics,
@@ -294,7 +294,7 @@ impl Atomic {
     pub unsafe fn execute(&self, word: *mut u8) -> u64 {
         macro_rules! update {
             ($atomic:ty) => {{
-                // SAFETY: the caller vouches for the word, which has the size of this atomic.
+                // SAFETY: the caller guarantees the word, which has the size of this atomic.
                 let word = unsafe { <$atomic>::from_ptr(word.cast()) };
                 let next = |old| self.next(u64::from(old)).map(|next| next as _);
                 let old = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
@@ -313,11 +313,11 @@ impl Atomic {
 /// Writes the low bytes of `value`, as many as `kind` has.
 ///
 /// # Safety
-/// `target` is valid for writes of a word of the kind and aligned for its type: of a complex number, for one
-/// of its parts.
+/// `target` is valid for writes of a word of the kind and aligned for its type. A complex number is aligned
+/// for one of its parts.
 pub unsafe fn write_word(kind: AtomicKind, value: u64, target: *mut u8) {
-    // SAFETY: the caller vouches for the target; each cast has the size of the kind, and `transfer` bears
-    // with any alignment.
+    // SAFETY: the caller guarantees the target; each cast has the size of the kind, and `transfer` accepts
+    // any alignment.
     unsafe {
         match kind {
             AtomicKind::I8 | AtomicKind::U8 => copy::store(target, value as u8),
@@ -339,7 +339,7 @@ mod tests {
         // SAFETY: the word is a local of 8 bytes, aligned for every kind.
         let old = unsafe { atomic.execute((&raw mut word).cast()) };
         let mask = u64::MAX >> (64 - 8 * kind.bytes());
-        assert_eq!(old, w & mask, "{atomic:?} answers the old value");
+        assert_eq!(old, w & mask, "{atomic:?} returns the old value");
         assert_eq!(word & !mask, w & !mask, "{atomic:?} touches nothing beyond its word");
         word & mask
     }

@@ -1,7 +1,8 @@
 //! The contract of a provider.
 //!
-//! An operation is a value: a [`Put`], a [`Get`] or an [`Amo`], which says all of the operation. What a
-//! provider can start beside all its other calls, without their lock, it hands out as its [`Inject`].
+//! An operation is a value: a [`Put`], a [`Get`] or an [`Amo`], which describes the whole operation.
+//! Operations that a provider can start concurrently with its other calls, without their lock, are those of
+//! its [`Inject`].
 
 use crate::amo::AtomicKind;
 use crate::operation::{Amo, Get, Put, Signal};
@@ -11,93 +12,94 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// An endpoint of a fabric: one PE's door to all others.
+/// An endpoint of a fabric: one PE's access to all other PEs.
 ///
-/// Control plane: open the endpoint (each provider its own way), carry [`address`](Provider::address) to the
-/// others, [`connect`](Provider::connect), [`register`](Provider::register) the memory that peers may reach.
-/// Data plane: the calls that answer a [`Status`], any number outstanding, complete in any order. `progress`
-/// moves what is pending; a provider may also move it in any other call, or in hardware.
+/// Control plane: open the endpoint (each provider in its own way), carry its [`address`](Provider::address)
+/// to the others, [`connect`](Provider::connect), [`register`](Provider::register) the memory that peers may
+/// access. Data plane: the calls that return a [`Status`]. Any number of operations may be outstanding, and
+/// they complete in any order. `progress` makes progress on pending operations; a provider may also do so in
+/// any other call, or in hardware.
 pub trait Provider {
-    /// The provider's name, as settings and reports write it.
+    /// The provider's name in settings and reports.
     const NAME: &'static str;
-    /// Whether what was started completes although nobody calls the provider.
+    /// Whether operations complete although no thread calls the provider.
     const MOVES_BY_ITSELF: bool = false;
-    /// How an endpoint injects; [`Never`] if it does not.
+    /// The injecting form of an endpoint; [`Never`] if it does not inject.
     type Inject: Inject;
 
-    /// The provider in use, for reports: its name, and what it runs over.
+    /// The provider in use, for reports: its name, and the network or device that it uses.
     fn description(&self) -> String {
         Self::NAME.to_owned()
     }
 
-    /// The provider, and what it leaves to its users: all PEs of a job have to have these alike.
+    /// The provider, and the duties that it leaves to its users. They must be the same for all PEs of a job.
     fn terms(&self) -> String {
         Self::NAME.to_owned()
     }
 
-    /// Whether memory that is registered, as a PE's heap is, has to be there all the time.
+    /// Whether registered memory, such as a PE's heap, must stay resident.
     fn pins(&self) -> bool {
         false
     }
 
-    /// What this endpoint can do.
+    /// The limits of this endpoint.
     fn limits(&self) -> Limits;
 
-    /// The endpoint's address, for the peers; meaningful to the same provider only.
+    /// The endpoint's address, for the peers. Only the same provider understands it.
     ///
     /// # Errors
-    /// If the provider does not tell.
+    /// If the provider does not report it.
     fn address(&self) -> FabricResult<Vec<u8>>;
 
-    /// Makes all peers reachable. `lookup` answers a PE's [`address`](Provider::address); a provider asks
-    /// only for those that it needs. Every PE of the fabric calls this, and it may wait for the others.
+    /// Makes all peers reachable. `lookup` returns a PE's [`address`](Provider::address). A provider looks up
+    /// only the addresses that it needs. Every PE of the fabric calls this, and it may wait for the others.
     ///
     /// # Errors
-    /// If a peer cannot be reached or does not come in time.
+    /// If a peer cannot be reached or does not connect in time.
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()>;
 
-    /// Lets peers reach `bytes` bytes from `start` under `key`. Every PE registers a region of the same
+    /// Lets peers access `bytes` bytes from `start` under `key`. Every PE registers a region of the same
     /// length under the same key. The memory outlives the endpoint.
     ///
     /// # Errors
     /// If the provider cannot expose this memory, or the key is taken.
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()>;
 
-    /// What the peers must know to reach the registered memory; empty if its keys say it all.
+    /// The data that peers need to access the registered memory; empty if its keys are enough.
     fn exposed(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Takes from `lookup` what each peer's [`exposed`](Provider::exposed) has answered, when all memory is
-    /// registered everywhere; only needed if that is not empty.
+    /// Takes from `lookup` the result of each peer's [`exposed`](Provider::exposed), when all PEs have
+    /// registered all memory. It is only needed if the result is not empty.
     ///
     /// # Errors
-    /// If a lookup fails, or what it brings makes no sense to this provider.
+    /// If a lookup fails, or this provider does not understand its result.
     fn reach(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
         let _ = lookup;
         Ok(())
     }
 
-    /// Another sending side of this endpoint, at the same address, with completions of its own that wait for
-    /// nothing that was started elsewhere (libfabric: a transmit context). Messages arrive at the first
+    /// Another sending side of this endpoint, at the same address, with completions of its own, which do not
+    /// wait for operations of other endpoints (libfabric: a transmit context). Messages arrive at the first
     /// endpoint only.
     ///
     /// # Errors
-    /// If the provider has no more of them.
+    /// If the provider has no more contexts.
     fn context(&self) -> FabricResult<Self>
     where
         Self: Sized;
 
     /// Whether the fabric itself executes all atomics of this kind, atomic with those that any PE sends to
-    /// the same word. Where it does not, atomics are messages that the target's processor serves.
+    /// the same word. If it does not, atomics are messages, and the target's processor executes them.
     fn executes(&self, kind: AtomicKind) -> bool;
 
-    /// Writes to a PE's memory. A put may arrive in pieces, also one of a word: only atomics arrive in one
-    /// piece for sure. No order among puts, gets and atomics, not even to one place.
+    /// Writes to a PE's memory. A put, even of a word, may arrive in pieces: only atomics are guaranteed to
+    /// arrive in one piece. There is no order among puts, gets and atomics, not even to the same place.
     ///
     /// # Safety
-    /// The source is valid for reads for as long as [`Put::source`] says; the target lies inside the region
-    /// registered.
+    /// The source is valid for reads as long as [`Put::source`] says; the target lies inside the registered
+    /// region.
     unsafe fn put(&self, put: Put) -> Status;
 
     /// Whether puts may [signal](Provider::put_signal), and short ones be
@@ -106,9 +108,9 @@ pub trait Provider {
         false
     }
 
-    /// A put that changes a word when its data are delivered: who sees that the word has changed sees the
-    /// data. It is one operation, and counts as one put. The signals of an endpoint to one PE come in the
-    /// order in which they were started.
+    /// A put that changes a word when its data are delivered: a PE that sees the changed word sees the data.
+    /// It is one operation, and counts as one put. The signals of an endpoint to one PE arrive in the order
+    /// in which they were started.
     ///
     /// # Safety
     /// As [`put`](Provider::put) and, for the word, as [`atomic`](Provider::atomic). The provider
@@ -117,8 +119,8 @@ pub trait Provider {
         unreachable!("{} has no {signal:?} for {put:?}", Self::NAME)
     }
 
-    /// Starts an operation at each process that unreported puts were started to since the last flush. It is
-    /// complete when these puts are, and counts as a put. Returns how many were started.
+    /// Starts an operation to each process to which unreported puts were started since the last flush. It is
+    /// complete when these puts are complete, and counts as a put. Returns the number of operations.
     fn flush(&self) -> u64 {
         0
     }
@@ -126,8 +128,8 @@ pub trait Provider {
     /// Reads from a PE's memory, perhaps in pieces, as a put writes.
     ///
     /// # Safety
-    /// The target is valid for writes until the get is complete; the source lies inside the region
-    /// registered.
+    /// The target is valid for writes until the get is complete; the source lies inside the registered
+    /// region.
     unsafe fn get(&self, get: Get) -> Status;
 
     /// Executes an atomic on a word in a PE's memory; only of kinds that the fabric
@@ -143,22 +145,22 @@ pub trait Provider {
     /// at return. Messages between two PEs arrive in the order sent, once; messages and puts are not ordered.
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status;
 
-    /// Moves what is pending and hands what has happened to `handle`: messages that arrived, operations that
-    /// completed. Never waits. Returns how many events there were, those included that it keeps to itself, as
-    /// a put of another PE. `handle` must not call this endpoint.
+    /// Makes progress on pending operations and passes events to `handle`: messages that have arrived, and
+    /// operations that have completed. It never waits. Returns the number of events, including those that it
+    /// does not pass on, such as a put of another PE. `handle` must not call this endpoint.
     ///
     /// # Errors
     /// If the fabric has failed or a peer is lost; the error surfaces here, once.
     fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize>;
 
     /// Waits until something may have changed for this PE, its memory included, but no longer than `bound`;
-    /// it may return at any time. For a caller that has just made progress in vain.
+    /// it may return at any time. It is for a caller whose last call of `progress` returned 0.
     fn rest(&self, bound: Duration);
 
-    /// How many operations of this endpoint are complete.
+    /// The numbers of complete operations of this endpoint.
     fn completions(&self) -> Completions;
 
-    /// Whether all is complete, if so much was started. Asking may make progress.
+    /// Whether all operations are complete, if `started` were started. The call may make progress.
     fn has_completed(&self, started: Completions) -> bool {
         self.completions() == started
     }
@@ -168,8 +170,8 @@ pub trait Provider {
         None
     }
 
-    /// What rings when there may be something to do here, if the provider has such a thing. It outlives the
-    /// endpoint, in silence.
+    /// The wait descriptor of the endpoint, if the provider has one: it becomes readable when there may be
+    /// something to do here. It may outlive the endpoint, and then reports nothing.
     fn bell(&self) -> Option<Bell> {
         None
     }
@@ -180,28 +182,29 @@ pub trait Provider {
         false
     }
 
-    /// Whether there is nothing to do here until the bell rings; to be asked before each sleep.
+    /// Whether there is nothing to do here until the wait descriptor becomes readable. It is called before
+    /// each sleep.
     fn may_sleep(&self) -> bool {
         false
     }
 
-    /// How this endpoint injects to the memory under `key`, if it does. To be asked once, when all memory is
-    /// registered and known; good as long as the endpoint.
+    /// The injecting form of this endpoint for the memory under `key`, if it injects. It is called once, when
+    /// all memory is registered and all keys are exchanged. The result is valid as long as the endpoint.
     fn inject(&self, key: Key) -> Option<Self::Inject> {
         let _ = key;
         None
     }
 
-    /// Lets virtual time pass on this PE, as if it computed for so long.
+    /// Lets virtual time pass on this PE, as if it computed for `time`.
     fn compute(&self, time: Duration) {
         let _ = time;
     }
 }
 
-/// An endpoint's own form of what it starts beside all its other calls: puts whose source is free when the
-/// call returns, and short gets. One thread at a time uses it, the one that has the lock of the
-/// [`Injector`](crate::inject::Injector) around it; what it starts counts as any other operation of the
-/// endpoint when it is complete, and no event tells of it.
+/// The form of an endpoint that starts operations concurrently with its other calls: puts whose source is
+/// free when the call returns, and short gets. One thread at a time uses it, the thread that has the lock of
+/// the [`Injector`](crate::inject::Injector) around it. When such an operation is complete it is counted like
+/// any other operation of the endpoint, and no event reports it.
 pub trait Inject: Send {
     /// Bytes of the longest put.
     fn put_bytes(&self) -> usize;
@@ -211,10 +214,10 @@ pub trait Inject: Send {
         0
     }
 
-    /// To be called once it lies where it is to stay, before anything is started.
+    /// It is called once, at its final address, before an operation is started.
     fn settle(self: Pin<&mut Self>);
 
-    /// Whether each call of [`put_word`](Inject::put_word) has its own copy of the code; else it calls
+    /// Whether [`put_word`](Inject::put_word) is inlined into its callers; else it calls
     /// [`put_outlined`](Inject::put_outlined).
     #[inline(always)]
     fn is_inlined(&self) -> bool {
@@ -222,18 +225,18 @@ pub trait Inject: Send {
     }
 
     /// Starts a put of a value of 1, 2, 4 or 8 bytes. `false` if the provider does not take it now, or
-    /// refuses it: then nothing has begun, and [`refused`](Inject::refused) knows what it was.
+    /// refuses it: then nothing has begun, and [`refused`](Inject::refused) returns its arguments.
     ///
     /// # Safety
-    /// It is settled, and the endpoint is open. There is such a PE, and the place lies inside the region.
+    /// This value is settled, and the endpoint is open. The PE exists, and the place lies inside the region.
     #[inline(always)]
     unsafe fn put_word<T: Copy>(&mut self, pe: Pe, offset_bytes: usize, value: T) -> bool {
         // SAFETY: the caller's promises are the same.
         unsafe { self.put_outlined(pe, size_of::<T>(), word_of(value), offset_bytes) }
     }
 
-    /// The same of a value of `bytes` bytes, which are the first ones of `word`. The arguments stand as in
-    /// the runtime's put of a value, which need not move them.
+    /// The same for a value of `bytes` bytes, the first bytes of `word`. The arguments have the order of
+    /// those of the runtime's put of a value, which so need not move them.
     ///
     /// # Safety
     /// As [`put_word`](Inject::put_word).
@@ -248,8 +251,8 @@ pub trait Inject: Send {
     /// As above; the source is valid for reads.
     unsafe fn put(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool;
 
-    /// As [`put`](Inject::put), for a message whose receiver waits for it: the put may count as complete when
-    /// it is on its way.
+    /// As [`put`](Inject::put), for a message whose receiver waits for it: the put may count as complete
+    /// before it is delivered.
     ///
     /// # Safety
     /// As [`put`](Inject::put).
@@ -264,7 +267,7 @@ pub trait Inject: Send {
     /// As above; the target is valid for writes, and nothing else is started here, until the get is complete.
     unsafe fn get(&mut self, pe: Pe, offset_bytes: usize, into: *mut u8, bytes: usize) -> bool {
         let _ = (pe, offset_bytes, into, bytes);
-        // SAFETY: a get has a byte at least, which is more than those without gets of their own allow.
+        // SAFETY: a get has at least one byte, which exceeds `get_bytes` of an implementation without gets.
         unsafe { unreachable_unchecked() }
     }
 
@@ -273,13 +276,13 @@ pub trait Inject: Send {
         (0, 0)
     }
 
-    /// How many gets of the endpoint are complete; to ask makes progress. As long as operations that are no
-    /// gets are under way as well, it may be too many.
+    /// The number of complete gets of the endpoint. The call makes progress. While operations that are not
+    /// gets are under way as well, the number may be too high.
     ///
     /// # Safety
     /// The endpoint is open, and a get was started.
     unsafe fn gets(&self) -> u64 {
-        // SAFETY: those without gets of their own start none.
+        // SAFETY: an implementation without gets starts none.
         unsafe { unreachable_unchecked() }
     }
 }
@@ -294,7 +297,7 @@ pub(crate) fn word_of<T: Copy>(value: T) -> u64 {
     word
 }
 
-/// How providers inject that do not: there is no such value.
+/// The injecting form of a provider that does not inject. It has no value.
 pub enum Never {}
 
 impl Inject for Never {

@@ -1,14 +1,14 @@
 //! Copies into and out of memory that other PEs may access at the same moment.
 //!
 //! Invariant: the compiler never sees a plain load or store of such memory. One word of 1, 2, 4 or 8 bytes
-//! moves as a relaxed atomic; anything longer goes through an opaque call of the C library's `memcpy`, which
-//! for the compiler is foreign machine code (docs/decisions/0003-opaque-copy.md).
+//! moves as a relaxed atomic; longer data go through an opaque call of the C library's `memcpy`, which is
+//! foreign machine code to the compiler (docs/decisions/0003-opaque-copy.md).
 
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::mem::{MaybeUninit, align_of, size_of, transmute_copy};
 
-/// Words are ordered by the fences around them. ThreadSanitizer does not know fences: for it (`cargo xtask
-/// tsan`) the words carry the order themselves.
+/// Fences order the words. ThreadSanitizer does not know fences, so under it (`cargo xtask tsan`) the
+/// accesses to words are ordered themselves.
 const STORE: Ordering = if cfg!(tsan) { Ordering::Release } else { Ordering::Relaxed };
 const LOAD: Ordering = if cfg!(tsan) { Ordering::Acquire } else { Ordering::Relaxed };
 
@@ -17,7 +17,7 @@ const fn is_word<T>() -> bool {
     matches!(size_of::<T>(), 1 | 2 | 4 | 8) && align_of::<T>() == size_of::<T>()
 }
 
-/// Stores one value where other PEs may look: in one piece if it is a word.
+/// Stores one value that other PEs may be reading: in one piece if it is a word.
 ///
 /// # Safety
 /// `target` is valid for writes of a `T`, aligned for it, and accessed by others only through this module,
@@ -25,11 +25,11 @@ const fn is_word<T>() -> bool {
 #[inline(always)]
 pub unsafe fn store<T: Copy>(target: *mut T, value: T) {
     if !is_word::<T>() {
-        // SAFETY: the caller vouches for `target`; `value` is a local of the same size.
+        // SAFETY: the caller guarantees `target`; `value` is a local variable of the same size.
         return unsafe { copy(target.cast(), (&raw const value).cast(), size_of::<T>()) };
     }
     // SAFETY: `is_word` gives size and alignment of the atomic that is chosen by size, so `transmute_copy`
-    // reads just the value and `target` is aligned for it; the caller vouches that it is valid.
+    // reads just the value and `target` is aligned for it; the caller guarantees that it is valid.
     unsafe {
         match size_of::<T>() {
             1 => AtomicU8::from_ptr(target.cast()).store(transmute_copy(&value), STORE),
@@ -49,7 +49,7 @@ pub unsafe fn store<T: Copy>(target: *mut T, value: T) {
 pub unsafe fn load<T: Copy>(source: *const T) -> T {
     if !is_word::<T>() {
         let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: the caller vouches for `source`; `value` has room for a `T`, and any bit pattern is valid.
+        // SAFETY: the caller guarantees `source`; `value` has room for a `T`, and any bit pattern is valid.
         return unsafe {
             copy(value.as_mut_ptr().cast(), source.cast(), size_of::<T>());
             value.assume_init()
@@ -66,8 +66,8 @@ pub unsafe fn load<T: Copy>(source: *const T) -> T {
     }
 }
 
-/// Copies a run of bytes as `copy` does; a run of 1, 2, 4 or 8 bytes that is aligned where other PEs look at
-/// it moves in one piece.
+/// Copies a run of bytes as `copy` does; a run of 1, 2, 4 or 8 bytes moves in one piece if its place in
+/// shared memory is aligned.
 ///
 /// # Safety
 /// As `copy`.
@@ -77,7 +77,8 @@ pub unsafe fn transfer(target: *mut u8, source: *const u8, bytes: usize) {
             let is_aligned = |address: usize| address.is_multiple_of(size_of::<$word>());
             let mut word = MaybeUninit::<$word>::uninit();
             let at_word: *mut u8 = word.as_mut_ptr().cast();
-            // SAFETY: the caller vouches for both ends, whose alignment is looked at; the word is a local.
+            // SAFETY: the caller guarantees both ends, whose alignment is checked; the word is a local
+            // variable.
             unsafe {
                 match is_aligned(source as usize) {
                     true => drop(word.write(load(source.cast::<$word>()))),
@@ -95,25 +96,25 @@ pub unsafe fn transfer(target: *mut u8, source: *const u8, bytes: usize) {
         2 => word!(u16),
         4 => word!(u32),
         8 => word!(u64),
-        // SAFETY: the caller vouches for both ends.
+        // SAFETY: the caller guarantees both ends.
         _ => unsafe { copy(target, source, bytes) },
     }
 }
 
-/// Copies a run of bytes when either end may be accessed by other PEs. Nothing is promised about the order or
-/// the size of the pieces.
+/// Copies a run of bytes when either end may be accessed by other PEs. The order and the size of the pieces
+/// are not specified.
 ///
 /// # Safety
 /// `source` is valid for reads and `target` for writes of `bytes` bytes, and they do not overlap.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
-    // The compiler aligns the stack in the prologue, but it may move that behind this call, unless the call
-    // needs something of the frame.
+    // The compiler aligns the stack in the prologue. It may move that behind this call, unless the call uses
+    // the frame.
     let mut anchor = MaybeUninit::<usize>::uninit();
     // SAFETY: the C calling convention: three arguments in rdi, rsi, rdx, all caller-saved registers declared
-    // clobbered, the stack aligned by the compiler as `nostack` is absent and the frame is used; memcpy's own
-    // demands are the caller's.
+    // clobbered, the stack aligned by the compiler as `nostack` is absent and the frame is used. The caller
+    // guarantees what memcpy itself requires.
     unsafe {
         std::arch::asm!(
             "call qword ptr [rip + {memcpy}@GOTPCREL]",
@@ -127,8 +128,8 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
-/// Copies a run of bytes when either end may be accessed by other PEs. Nothing is promised about the order or
-/// the size of the pieces.
+/// Copies a run of bytes when either end may be accessed by other PEs. The order and the size of the pieces
+/// are not specified.
 ///
 /// # Safety
 /// `source` is valid for reads and `target` for writes of `bytes` bytes, and they do not overlap.
@@ -136,7 +137,8 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
 #[inline(always)]
 pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: the C calling convention: three arguments in x0, x1, x2, all caller-saved registers and the
-    // link register declared clobbered, the stack aligned as always; memcpy's own demands are the caller's.
+    // link register declared clobbered, the stack aligned as always. The caller guarantees what memcpy itself
+    // requires.
     unsafe {
         std::arch::asm!(
             "bl {memcpy}",
@@ -157,7 +159,7 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
     for i in 0..bytes {
-        // SAFETY: the caller vouches for both ranges.
+        // SAFETY: the caller guarantees both ranges.
         unsafe {
             let byte = AtomicU8::from_ptr(source.add(i).cast_mut()).load(LOAD);
             AtomicU8::from_ptr(target.add(i)).store(byte, STORE);
@@ -178,7 +180,8 @@ mod tests {
     fn words_and_structs_go_there_and_back() {
         fn round<T: Copy + PartialEq + std::fmt::Debug>(value: T, other: T) {
             let mut place = other;
-            // SAFETY: `place` is a live local that nobody else touches, and all bit patterns are valid here.
+            // SAFETY: `place` is a live local variable that no other thread accesses, and all bit patterns
+            // are valid here.
             let back = unsafe {
                 store(&raw mut place, value);
                 load(&raw const place)

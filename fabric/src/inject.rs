@@ -1,11 +1,11 @@
-//! Injected operations: puts whose source is free when the call returns and of which only quiet knows when
-//! they are complete, and short gets that are alone. They are started beside all other calls of the
-//! endpoint, and wait for no lock; what is out of the ordinary goes by the endpoint's other calls.
+//! Injected operations: puts whose source is free when the call returns and whose completion only a quiet
+//! detects, and short gets while no other operation is under way. They are started concurrently with the
+//! endpoint's other calls, and wait for no lock. All other cases take the endpoint's other calls.
 //!
-//! Invariant: what is injected is counted, and the mark set, under the lock and before it can be complete; so
-//! whoever has the lock knows of all that was. Messages of the runtime that a receiver waits for anyway are
-//! counted but not marked: the mark says whether a quiet has anything to wait for on behalf of the program. A
-//! get is injected only if nothing else is marked.
+//! Invariant: an injected operation is counted, and the outstanding flag is set, under the lock and before
+//! the operation can be complete. So the thread that has the lock knows all injected operations. Messages of
+//! the runtime that a receiver waits for anyway are counted but do not set the flag: the flag shows whether a
+//! quiet has operations of the program to wait for. A get is injected only if the flag is clear.
 
 use crate::contract::Inject;
 use crate::shm::segment::Failure;
@@ -16,16 +16,17 @@ use crate::unquiet::Unquiet;
 use std::pin::Pin;
 use std::ptr::null;
 
-/// Looks, each about a round of the provider's progress, after which a get is left to the next quiet.
+/// The number of checks, each about a round of the provider's progress, after which a get is left to the next
+/// quiet.
 const LOOKS: u32 = 64;
 /// Longer gets are not injected.
 const SHORT_BYTES: usize = 4096;
-/// Looks after which it is time to serve other PEs.
+/// The number of checks after which other PEs must be served.
 const LOOKS_PER_SERVICE: u32 = 128;
 
-/// The injector of an endpoint; closed for ever where the provider does not.
+/// The injector of an endpoint. It stays closed if the provider does not inject.
 pub struct Injector<I> {
-    /// Of the job; read while it is open only.
+    /// The failure record of the job, which is read only while the injector is open.
     failure: *const Failure,
     unquiet: Unquiet,
     /// Bytes of the longest put that is injected; 0 if none is.
@@ -34,31 +35,32 @@ pub struct Injector<I> {
     get_bytes: usize,
     /// Gets, and atomics that fetch, that were started by the endpoint's other calls.
     other_gets: AtomicU64,
-    /// Whether a thread of this PE has made progress since somebody asked.
+    /// Whether a thread of this PE has made progress since this was last cleared.
     has_looked: AtomicBool,
     inside: TryLock<Inside<I>>,
 }
 
-// SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Sync`.
+// SAFETY: the failure is a record of atomics, read while the node's memory is mapped; the rest is `Sync`.
 unsafe impl<I: Inject> Sync for Injector<I> {}
-// SAFETY: the failure is a record of atomics, read while the node's memory is there; the rest is `Send`.
+// SAFETY: the failure is a record of atomics, read while the node's memory is mapped; the rest is `Send`.
 unsafe impl<I: Inject> Send for Injector<I> {}
 
-/// The provider's part, and how much was injected.
+/// The provider's part, and the numbers of injected operations.
 struct Inside<I> {
     puts: u64,
     gets: u64,
     /// The count of gets at which the last one is complete.
     awaited_gets: u64,
     own: Option<I>,
-    /// For ever: nothing is dropped, as a get that was given up may still be under way.
+    /// Whether the injector is closed for ever. Its contents are not dropped, because a get that was given up
+    /// may still be under way.
     is_closed: bool,
-    /// Where the last put of a word or get comes from, for the case that it is not done with it.
+    /// The `origin` of the last put of a word or get, in case it is not complete at return.
     origin: *const (),
-    /// Looks that are left until other PEs are to be served.
+    /// Checks that are left until other PEs must be served.
     looks_left: u32,
-    /// The puts and the mark as they are at the next get that is not injected, if nothing but this one is
-    /// started until then.
+    /// The number of puts and the outstanding flag that the next get that is not injected will find, if no
+    /// other operation is started until then.
     at_next_get: (u64, u32),
 }
 
@@ -75,9 +77,9 @@ impl<I: Inject> Inside<I> {
 pub enum Injected {
     /// It is started, and the source is free.
     Started,
-    /// It is not, and goes by the endpoint's other calls.
+    /// It is not started, and takes the endpoint's other calls.
     NotStarted,
-    /// The same, and nothing else can be injected before [`Injector::refused`] was asked what it was.
+    /// The same. No operation can be injected before [`Injector::refused`] has returned its arguments.
     Refused(Kept),
 }
 
@@ -85,16 +87,16 @@ pub enum Injected {
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// It is there.
+    /// It is complete.
     Here,
-    /// It has not begun, and goes by the endpoint's other calls.
+    /// It has not begun, and takes the endpoint's other calls.
     NotStarted,
-    /// The same, because something was started since the last quiet, but only gets since the last get: they
-    /// will be injected if the endpoint is quiet now.
+    /// The same, because operations were started since the last quiet, but only gets since the last get.
+    /// Later gets are injected if the caller completes all operations now.
     NotMarkedAnew,
 }
 
-/// A get that is not there yet, or has more to follow.
+/// A get that is not complete yet, or after which other steps remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// The `origin` of [`Injector::get`].
@@ -110,18 +112,18 @@ pub struct Unfinished {
 /// The steps that remain for a get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// To serve other PEs, which wait for it: the data are there.
+    /// To serve other PEs, which may be waiting: the data have arrived.
     Service,
-    /// To wait: the data are there when the endpoint is quiet.
+    /// To wait: the data have arrived when all operations of the endpoint are complete.
     Quiet,
-    /// All: the provider has not taken it.
+    /// All steps: the provider has not accepted it.
     All,
 }
 
-/// The lock, which is kept.
+/// Proof that the lock is still held.
 pub struct Kept(());
 
-/// A put of a word that the provider did not take.
+/// A put of a word that the provider did not accept.
 pub struct Refused {
     /// The `origin` of [`Injector::put_word`].
     pub origin: *const (),
@@ -134,16 +136,16 @@ pub struct Refused {
 }
 
 impl<I: Inject> Injector<I> {
-    /// One that injects nothing. It only keeps the mark.
+    /// An injector that injects nothing. It only has the outstanding flag.
     pub fn none() -> Injector<I> {
         Injector::with(None, null())
     }
 
-    /// One that injects by the provider's own form, to be opened where it is to stay, while the job has not
-    /// failed.
+    /// An injector that uses the provider's own form. It must be opened at its final address, and injects
+    /// while the job has not failed.
     ///
     /// # Safety
-    /// The record of the failure is there whenever something is started.
+    /// The record of the failure is valid whenever an operation is started.
     pub unsafe fn new(own: I, failure: &Failure) -> Injector<I> {
         Injector::with(Some(own), failure)
     }
@@ -170,14 +172,14 @@ impl<I: Inject> Injector<I> {
         }
     }
 
-    /// Opens it, if there is something to inject by.
+    /// Opens the injector, if the provider has an injecting form.
     ///
     /// # Safety
-    /// It is not moved any more, and the endpoint is open until [`close`](Injector::close).
+    /// The injector is not moved any more, and the endpoint is open until [`close`](Injector::close).
     pub unsafe fn open(&self) {
         let mut inside = self.inside.wait();
         if let Some(own) = &mut inside.own {
-            // SAFETY: the caller has promised that it stays.
+            // SAFETY: the caller has promised that it does not move.
             unsafe { Pin::new_unchecked(own) }.settle();
             inside.leave_open(true);
         }
@@ -185,21 +187,21 @@ impl<I: Inject> Injector<I> {
 
     #[inline(always)]
     fn has_failed(&self) -> bool {
-        // SAFETY: what is open has a record, which is there while something is started.
+        // SAFETY: an open injector has a record, which is valid while operations are started.
         unsafe { (*self.failure).is_recorded() }
     }
 
-    /// The lock, if it is free, this is open, and the job has not failed.
+    /// The lock, if it is free, the injector is open, and the job has not failed.
     #[inline(always)]
     fn enter(&self) -> Option<Taken<'_, Inside<I>>> {
         self.inside.enter().filter(|_| !self.has_failed())
     }
 
-    /// Puts a value, if it has 1, 2, 4 or 8 bytes and nothing stands in the way. `origin` comes back if
-    /// the provider refuses it.
+    /// Puts a value, if it has 1, 2, 4 or 8 bytes and the injector can start it now. If the provider refuses
+    /// it, [`Injector::refused`] returns `origin`.
     ///
     /// # Safety
-    /// There is such a PE, which is reached over the net, and the value lies inside the region there.
+    /// The PE exists, it is reached over the network, and the value lies inside its region.
     #[inline(always)]
     pub unsafe fn put_word<T: Copy>(
         &self,
@@ -215,12 +217,12 @@ impl<I: Inject> Injector<I> {
         self.unquiet.by_injection();
         inside.puts += 1;
         inside.origin = origin;
-        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller has promised the
-        // rest.
+        // SAFETY: an open injector is settled, and its endpoint is open until `close`; the caller has
+        // promised the rest.
         if unsafe { inside.own.as_mut().unwrap_unchecked().put_word(pe, offset_bytes, value) } {
             return Injected::Started;
         }
-        // It stays taken until `refused` has read what is there.
+        // The lock stays taken until `refused` has read the arguments.
         std::mem::forget(inside);
         Injected::Refused(Kept(()))
     }
@@ -228,7 +230,7 @@ impl<I: Inject> Injector<I> {
     /// The put of `bytes` bytes for which [`Injected::Refused`] was returned.
     #[cold]
     pub fn refused(&self, _kept: Kept, bytes: usize) -> Refused {
-        // SAFETY: the caller was told to keep the lock; it has it, and calls this once.
+        // SAFETY: the caller's `Kept` shows that it has the lock; it calls this once.
         let mut inside = unsafe { self.inside.kept() };
         inside.puts -= 1;
         let own = inside.own.as_ref().expect("a put was started, as one was refused");
@@ -236,7 +238,8 @@ impl<I: Inject> Injector<I> {
         Refused { origin, pe, offset_bytes, value }
     }
 
-    /// Puts a few bytes, if nothing stands in the way: `false` if they go by the endpoint's other calls.
+    /// Puts a few bytes, if the injector can start the put now. Returns `false` if they must take the
+    /// endpoint's other calls.
     ///
     /// # Safety
     /// As [`put_word`](Injector::put_word); the source is valid for reads.
@@ -250,8 +253,9 @@ impl<I: Inject> Injector<I> {
         }
     }
 
-    /// As [`put`](Injector::put), for a message of the runtime that its receiver waits for. It leaves no
-    /// mark: a quiet that finds none does not wait for it, nor does any quiet learn when it is delivered.
+    /// As [`put`](Injector::put), for a message of the runtime that its receiver waits for. It does not set
+    /// the outstanding flag: a quiet that finds the flag clear does not wait for it, and no quiet learns when
+    /// it is delivered.
     ///
     /// # Safety
     /// As [`put`](Injector::put).
@@ -260,10 +264,10 @@ impl<I: Inject> Injector<I> {
         unsafe { self.put_beside(bytes, |own| own.put_message(pe, offset_bytes, source, bytes)) }
     }
 
-    /// A put that `start` begins under the lock, if nothing stands in the way.
+    /// A put that `start` begins under the lock, if the injector can start it now.
     ///
     /// # Safety
-    /// `start` may begin it.
+    /// The caller's promises hold for the put that `start` begins.
     #[inline(always)]
     unsafe fn put_beside(&self, bytes: usize, start: impl FnOnce(&mut I) -> bool) -> bool {
         if bytes > self.put_bytes {
@@ -271,19 +275,19 @@ impl<I: Inject> Injector<I> {
         }
         let Some(mut inside) = self.enter() else { return false };
         inside.puts += 1;
-        // SAFETY: what is open is settled, and its endpoint open until `close`.
+        // SAFETY: an open injector is settled, and its endpoint is open until `close`.
         let is_taken = start(unsafe { inside.own.as_mut().unwrap_unchecked() });
         inside.puts -= u64::from(!is_taken);
         is_taken
     }
 
-    /// Gets a few bytes, at least one, if nothing stands in the way, and nothing was started since the last
-    /// quiet: then the provider's count alone says when they are there. `finish` is called, with `origin`, if
-    /// something is left to do. `false` if nothing has begun.
+    /// Gets a few bytes, at least one, if the injector can start the get now and no operation was started
+    /// since the last quiet. Then the provider's counter of gets shows when they have arrived. `finish` is
+    /// called, with `origin`, if steps remain. Returns `false` if nothing has begun.
     ///
     /// # Safety
-    /// There is such a PE, which is reached over the net, and the bytes lie inside the region there. `into`
-    /// is valid for writes until they are there. This thread may wait.
+    /// The PE exists, it is reached over the network, and the bytes lie inside its region. `into` is valid
+    /// for writes until they have arrived. This thread may wait.
     #[inline(always)]
     pub unsafe fn get(
         &self,
@@ -299,12 +303,12 @@ impl<I: Inject> Injector<I> {
         if !self.unquiet.begin_alone() {
             return false;
         }
-        // SAFETY: the caller's promises are the same, and it is alone.
+        // SAFETY: the caller's promises are the same, and no other operation is under way.
         unsafe { self.get_alone(inside, from, (into, bytes), origin, finish) };
         true
     }
 
-    /// The same, but it is known at the next such get that this one was not alone.
+    /// The same, but the next such get learns whether other operations were under way at this one.
     ///
     /// # Safety
     /// As [`get`](Injector::get).
@@ -324,16 +328,16 @@ impl<I: Inject> Injector<I> {
             let is_expected = expected == (inside.puts, mark);
             return if is_expected { Noted::NotMarkedAnew } else { Noted::NotStarted };
         }
-        // SAFETY: the caller's promises are the same, and it is alone.
+        // SAFETY: the caller's promises are the same, and no other operation is under way.
         unsafe { self.get_alone(inside, from, (into, bytes), null(), finish) };
         Noted::Here
     }
 
-    /// A get when nothing else is under way. Nothing but `self` is kept over the provider's calls: what may
-    /// be left to do is with those who have the lock.
+    /// A get when no other operation is under way. Only `self` is kept over the provider's calls: the state
+    /// of the remaining steps is protected by the lock.
     ///
     /// # Safety
-    /// As [`get`](Injector::get); the mark is set, by this thread alone.
+    /// As [`get`](Injector::get); this thread has set the flag, which was clear.
     #[inline(always)]
     unsafe fn get_alone(
         &self,
@@ -344,11 +348,13 @@ impl<I: Inject> Injector<I> {
         finish: impl FnOnce(Unfinished),
     ) {
         inside.origin = origin;
-        // What was counted before the mark was 0 is complete. A thread that counts now marks next, before it
-        // starts anything: that is found out below, or this get is left to a quiet.
+        // Operations that were counted before the flag was clear are complete. A thread that counts one now
+        // sets the flag next, before it starts the operation. The check below then finds that, or this get is
+        // left to a quiet.
         inside.awaited_gets = self.other_gets.load(Ordering::Relaxed) + inside.gets + 1;
-        // SAFETY: what is open is settled, and its endpoint open until `close`; the caller has promised the
-        // rest. The lock is let go only when it is complete, or with the mark, which keeps others out.
+        // SAFETY: an open injector is settled, and its endpoint is open until `close`; the caller has
+        // promised the rest. The lock is released only when the get is complete, or while the flag is set,
+        // which keeps out other gets.
         if !unsafe { inside.own.as_mut().unwrap_unchecked().get(pe, offset_bytes, into, bytes) } {
             return self.get_refused(inside, finish);
         }
@@ -366,7 +372,7 @@ impl<I: Inject> Injector<I> {
         }
     }
 
-    /// A get that the provider has not taken.
+    /// A get that the provider has not accepted.
     #[cold]
     #[inline(never)]
     fn get_refused(&self, inside: Taken<'_, Inside<I>>, finish: impl FnOnce(Unfinished)) {
@@ -376,8 +382,8 @@ impl<I: Inject> Injector<I> {
         finish(unfinished);
     }
 
-    /// Looks on whether a get is there that was not there at once, takes account of the looks, or sees that
-    /// it was not alone.
+    /// Continues to check a get that was not complete at once. It counts the checks, and detects that other
+    /// operations were started meanwhile.
     #[cold]
     #[inline(never)]
     fn look_on(&self, mut inside: Taken<'_, Inside<I>>, is_here: bool, finish: impl FnOnce(Unfinished)) {
@@ -402,8 +408,8 @@ impl<I: Inject> Injector<I> {
         finish(unfinished);
     }
 
-    /// Whether something was started since the last quiet; whoever starts something by the endpoint's other
-    /// calls marks it.
+    /// The outstanding flag: whether operations were started since the last quiet. The endpoint's other calls
+    /// that start operations must set it.
     pub fn unquiet(&self) -> &Unquiet {
         &self.unquiet
     }
@@ -413,39 +419,39 @@ impl<I: Inject> Injector<I> {
         &self.other_gets
     }
 
-    /// Whether a thread of this PE has made progress, here or elsewhere, since somebody asked.
+    /// Whether a thread of this PE has made progress, here or elsewhere, since this was last cleared.
     pub fn has_looked(&self) -> &AtomicBool {
         &self.has_looked
     }
 
-    /// Keeps everybody from injecting until the answer is dropped.
+    /// Keeps all threads from injecting until the result is dropped.
     pub fn stop(&self) -> Stopped<'_, I> {
         Stopped { inside: self.inside.wait() }
     }
 
-    /// Closes it for ever: the endpoint may be closed afterwards.
+    /// Closes the injector for ever. The endpoint may be closed afterwards.
     pub fn close(&self) {
         self.inside.wait().is_closed = true;
     }
 }
 
-/// An injector that nobody can use now.
+/// An injector that no other thread can use now.
 pub struct Stopped<'a, I> {
     inside: Taken<'a, Inside<I>>,
 }
 
 impl<I> Stopped<'_, I> {
-    /// How many puts were injected.
+    /// The number of injected puts.
     pub fn puts(&self) -> u64 {
         self.inside.puts
     }
 
-    /// How many gets were injected.
+    /// The number of injected gets.
     pub fn gets(&self) -> u64 {
         self.inside.gets
     }
 
-    /// Says whether it can be used afterwards, if there is something to inject by.
+    /// Sets whether the injector can be used afterwards, if the provider has an injecting form.
     pub fn leave_open(&mut self, is_open: bool) {
         let exists = self.inside.own.is_some() && !self.inside.is_closed;
         self.inside.leave_open(exists && is_open);
@@ -459,16 +465,16 @@ mod tests {
     use std::mem::MaybeUninit;
     use std::sync::Arc;
 
-    /// The behaviour of a provider, as far as it matters here.
+    /// The scripted behaviour of a provider.
     #[derive(Default)]
     struct Script {
-        /// Calls that are refused, from now on.
+        /// The number of the next calls that are refused.
         refusals: AtomicU32,
-        /// Gets that are complete.
+        /// The number of complete gets.
         gets: AtomicU64,
-        /// Gets that are complete as soon as they are started.
+        /// The number of the next gets that complete as soon as they are started.
         at_once: AtomicU32,
-        /// Messages, which ask for no delivery.
+        /// The number of messages, which require no delivery report.
         messages: AtomicU32,
     }
 
@@ -536,8 +542,8 @@ mod tests {
         // SAFETY: the record consists of atomics, for which zero is a value.
         let failure: Box<Failure> = Box::new(unsafe { MaybeUninit::zeroed().assume_init() });
         let own = Scripted { script: Arc::clone(&script), last: (0, 0, [0; 8]) };
-        // SAFETY: the record is returned with the injector, which is used while it is there, and whose own
-        // part bears with being moved.
+        // SAFETY: the record is returned with the injector, which is used only while the record lives. Its
+        // own part may be moved.
         let injector = unsafe {
             let injector = Injector::new(own, &failure);
             injector.open();
@@ -567,7 +573,7 @@ mod tests {
     const HERE: (Noted, Option<Left>) = (Noted::Here, None);
     const NOT_STARTED: (Noted, Option<Left>) = (Noted::NotStarted, None);
 
-    /// As a quiet that finds all complete.
+    /// Clears the flag like a quiet that finds all operations complete.
     fn clear(injector: &Injector<Scripted>) {
         let mark = injector.unquiet().read();
         injector.unquiet().clear(mark);
@@ -591,7 +597,7 @@ mod tests {
         assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 17) }, "it is too long");
         let stopped = injector.stop();
         assert_eq!((stopped.puts(), stopped.gets()), (2, 0));
-        assert_ne!(injector.unquiet().read(), 0, "something was started");
+        assert_ne!(injector.unquiet().read(), 0, "an operation was started");
     }
 
     #[test]
@@ -637,7 +643,7 @@ mod tests {
     fn a_get_is_injected_only_if_it_is_alone() {
         let (injector, script, _failure) = opened();
         assert_eq!(get(&injector), HERE);
-        assert_eq!(injector.unquiet().read(), 0, "it leaves no mark");
+        assert_eq!(injector.unquiet().read(), 0, "it does not set the flag");
         let _ = put(&injector);
         // SAFETY: the script touches no memory.
         let unnoted = unsafe {
@@ -661,7 +667,7 @@ mod tests {
         drop(stopped);
         script.refusals.store(1, Ordering::Relaxed);
         assert_eq!(get(&injector), (Noted::Here, Some(Left::All)), "the provider has refused");
-        assert_eq!(injector.unquiet().read(), 0, "and the mark is gone");
+        assert_eq!(injector.unquiet().read(), 0, "and the flag is clear");
     }
 
     #[test]
@@ -669,7 +675,7 @@ mod tests {
         let (injector, script, _failure) = opened();
         script.at_once.store(0, Ordering::Relaxed);
         assert_eq!(get(&injector), (Noted::Here, Some(Left::Quiet)));
-        assert_ne!(injector.unquiet().read(), 0, "the mark keeps others out");
+        assert_ne!(injector.unquiet().read(), 0, "the flag keeps out other gets");
         assert_eq!(get(&injector), NOT_STARTED);
         script.gets.store(1, Ordering::Relaxed);
         script.at_once.store(1, Ordering::Relaxed);

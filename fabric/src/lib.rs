@@ -1,4 +1,4 @@
-//! Fabric providers: how bytes get from one processing element (PE) to another.
+//! Fabric providers: they move bytes from one processing element (PE) to another.
 //!
 //! [`Provider`] is the contract, modelled on the Scalable Fabric Interface: reliable connectionless
 //! endpoints, an address vector, memory regions with keys that the application chooses and offset addressing,
@@ -9,8 +9,8 @@
 //! `pelago-fabric-testkit` has the smallest provider that keeps the contract, to start a new one from, and
 //! the conformance suite, which runs every rule on every provider.
 //!
-//! This crate knows nothing of how processes become a job: a provider gives its address as bytes, and the
-//! caller carries it to the others.
+//! This crate does not start jobs: a provider returns its address as bytes, and the caller carries it to the
+//! others.
 
 #[cfg(not(loom))]
 pub mod amo;

@@ -1,26 +1,26 @@
-//! Operations as values: all that a provider is told of a put, a get or an atomic.
+//! Operations as values: the complete description of a put, a get or an atomic for a provider.
 //!
-//! Whoever starts one fills in a value; there is no other way down to a provider, whether the caller waits,
-//! goes on, or leaves the operation to a quiet.
+//! The caller fills in a value. All operations reach a provider in this form, whether the caller waits,
+//! continues, or leaves the completion to a quiet.
 
 use crate::amo::Atomic;
 use crate::types::{Pe, Remote, Token};
 
-/// How the origin learns that an operation is complete.
+/// The way in which the origin learns that an operation is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// The counters of the endpoint tell, and nothing else (libfabric: without `FI_COMPLETION`): only a quiet
-    /// knows. A short put is then injected.
+    /// Only the counters of the endpoint report it (libfabric: without `FI_COMPLETION`), so only a quiet
+    /// detects it. A short put is then injected.
     Counted,
-    /// Events with this token tell as well.
+    /// Events with this token report it as well.
     Tracked(Token),
-    /// Nothing tells, and no counter counts it: the receiver waits for the data. Only for short puts of
-    /// providers that [signal](crate::Provider::signals).
+    /// Nothing reports it, and no counter counts it: the receiver waits for the data. This is only for short
+    /// puts of providers that [signal](crate::Provider::signals).
     Unreported,
 }
 
 impl Completion {
-    /// The token of the events, if there are to be some.
+    /// The token of the events, if the operation has events.
     pub fn token(self) -> Option<Token> {
         match self {
             Completion::Counted | Completion::Unreported => None,
@@ -48,7 +48,7 @@ pub struct Put {
     pub source: *const u8,
     /// Their length.
     pub bytes: usize,
-    /// How its completion is told.
+    /// The report of its completion.
     pub completion: Completion,
 }
 
@@ -69,11 +69,11 @@ pub struct Get {
     pub pe: Pe,
     /// The place of the data there.
     pub source: Remote,
-    /// The place of the data here; the provider's until the get is complete.
+    /// The place of the data here, which belongs to the provider until the get is complete.
     pub target: *mut u8,
     /// Their length.
     pub bytes: usize,
-    /// How its completion is told.
+    /// The report of its completion.
     pub completion: Completion,
 }
 
@@ -89,6 +89,6 @@ pub struct Amo {
     /// The place of the word's old value, of as many bytes as the kind has; or null. With a place the
     /// operation counts as a get, else as a put.
     pub fetched: *mut u8,
-    /// How its completion is told.
+    /// The report of its completion.
     pub completion: Completion,
 }

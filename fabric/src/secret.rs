@@ -1,9 +1,9 @@
-//! The secret of a job: what its members know and nobody else does.
+//! The secret of a job, which only its members know.
 //!
 //! The lowest process draws it, and the launcher carries it to the others with the business cards, over
-//! channels that belong to the job. It never leaves a member on a fabric: what travels there is derived from
-//! it. Invariant: two purposes never share a derived value. Source of the derivation: J.-P. Aumasson, D. J.
-//! Bernstein, SipHash: a fast short-input PRF (2012), keyed with the secret.
+//! connections that belong to the job. A member never sends it on a fabric: only values that are derived from
+//! it are sent there. Invariant: two purposes never share a derived value. Source of the derivation: J.-P.
+//! Aumasson, D. J. Bernstein, SipHash: a fast short-input PRF (2012), keyed with the secret.
 
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
@@ -29,7 +29,7 @@ impl Secret {
     /// Draws a secret from the system's random numbers.
     ///
     /// # Errors
-    /// If the system has none to give.
+    /// If the system cannot return random numbers.
     pub fn draw() -> io::Result<Secret> {
         let mut bytes = [0; Secret::BYTES];
         let mut missing = &mut bytes[..];
@@ -41,7 +41,7 @@ impl Secret {
         Ok(Secret(bytes))
     }
 
-    /// The secret that these bytes hold, as [`Secret::to_bytes`] wrote them.
+    /// The secret from bytes that [`Secret::to_bytes`] has written.
     pub fn from_bytes(bytes: [u8; Secret::BYTES]) -> Secret {
         Secret(bytes)
     }
@@ -51,7 +51,7 @@ impl Secret {
         self.0
     }
 
-    /// 64 bits that only members can know, different for each purpose.
+    /// 64 bits that only members can compute, different for each purpose.
     pub fn derive(self, purpose: Purpose) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write_u64(purpose as u64);
@@ -59,7 +59,7 @@ impl Secret {
     }
 }
 
-/// Reports and errors show that there is a secret, not which.
+/// Reports and errors show that there is a secret, but not its value.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(..)")

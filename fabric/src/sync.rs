@@ -1,4 +1,4 @@
-//! The only import of atomics. Everything that synchronises takes its atomics, cells and fences from here, so
+//! The only import of atomics. All code that synchronises takes its atomics, cells and fences from here, so
 //! that the loom model checker can replace them (`RUSTFLAGS="--cfg loom"`).
 
 #[cfg(not(loom))]
@@ -31,8 +31,8 @@ pub fn fence_after_update() {
     fence(Ordering::SeqCst);
 }
 
-/// Whether a relaxed load of a word gives another value than this one. It takes one compare with memory and
-/// one jump; the compiler would load an atomic into a register first.
+/// Whether a relaxed load of a word returns another value than this one. It takes one compare with memory and
+/// one jump. The compiler would load an atomic into a register first.
 #[inline(always)]
 pub fn differs<const VALUE: u32>(word: &AtomicU32) -> bool {
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]

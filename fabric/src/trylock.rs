@@ -1,10 +1,9 @@
-//! A lock for what is nice to have at once but can be done without: who finds it taken, or closed, goes
-//! another way. Now and then a thread has to wait for it all the same; it says so, and the next to leave
-//! closes it.
+//! A lock for an optional fast path: a thread that finds it taken, or closed, takes the other path. Sometimes
+//! a thread must wait for the lock. It announces that, and the next thread that leaves the lock closes it.
 //!
 //! States of the word: `OPEN`; `TAKEN`, by one thread; `CLOSED`, until a thread that has waited leaves it
-//! open. The lowest bit is set in all states but `OPEN`, so that to set it takes the lock or changes nothing.
-//! Whoever leaves makes the word what `next` says, `OPEN` or `CLOSED`, which only those who wait change.
+//! open. The lowest bit is set in all states but `OPEN`, so setting it takes the lock or changes nothing. A
+//! thread that leaves stores `next` in the word: `OPEN` or `CLOSED`. Only threads that wait change `next`.
 
 use crate::sync::{AtomicU32, Ordering, spin_once};
 use std::cell::UnsafeCell;
@@ -15,7 +14,7 @@ const OPEN: u32 = 0;
 const TAKEN: u32 = 1;
 const CLOSED: u32 = 3;
 
-/// Looks before a thread that waits lets others run.
+/// Checks before a thread that waits yields its core.
 const LOOKS: u32 = 100;
 
 /// The lock, and what it protects.
@@ -26,10 +25,10 @@ pub struct TryLock<T> {
     inside: UnsafeCell<T>,
 }
 
-// SAFETY: what is inside is reached by one thread at a time, the one that has taken the word.
+// SAFETY: only one thread at a time accesses the protected value, the thread that has taken the word.
 unsafe impl<T: Send> Sync for TryLock<T> {}
 
-/// What is inside, until this is dropped.
+/// Access to the protected value, until this is dropped.
 #[derive(Debug)]
 pub struct Taken<'a, T> {
     lock: &'a TryLock<T>,
@@ -46,29 +45,30 @@ impl<T> TryLock<T> {
     /// Takes the lock if it is open.
     #[inline(always)]
     pub fn enter(&self) -> Option<Taken<'_, T>> {
-        // SYNC POINT trylock: acquires what the last thread inside has left.
+        // SYNC POINT trylock: acquires what the last holder of the lock has written.
         let found = self.word.fetch_or(TAKEN, Ordering::Acquire);
-        // Made only if it is taken, as it is left when it is dropped.
+        // The guard is made only if the lock is taken, because dropping it leaves the lock.
         (found & TAKEN == 0).then(|| Taken { lock: self, inside: PhantomData })
     }
 
-    /// The lock as it was taken, after the answer to [`enter`](TryLock::enter) was forgotten.
+    /// The guard of the lock that this thread has taken, after the result of [`enter`](TryLock::enter) was
+    /// forgotten.
     ///
     /// # Safety
-    /// This thread has taken it so, and asks once.
+    /// This thread has taken the lock in this way, and calls this once.
     pub unsafe fn kept(&self) -> Taken<'_, T> {
         Taken { lock: self, inside: PhantomData }
     }
 
-    /// Takes the lock, open or closed, and waits for it if another thread has it, but not for those who come
-    /// later and would enter. The answer leaves it open or closed as [`leave_open`](Taken::leave_open) says,
-    /// closed if it is not called.
+    /// Takes the lock, open or closed, and waits for it if another thread has it, but not for threads that
+    /// try to enter later. Dropping the result leaves it open or closed as set by
+    /// [`leave_open`](Taken::leave_open), and closed if that was not called.
     pub fn wait(&self) -> Taken<'_, T> {
         let mut looks = 0;
         loop {
             self.next.store(CLOSED, Ordering::Relaxed);
             let found = self.word.load(Ordering::Relaxed);
-            // SYNC POINT trylock: acquires what the last thread inside has left.
+            // SYNC POINT trylock: acquires what the last holder of the lock has written.
             let take = || self.word.compare_exchange(found, TAKEN, Ordering::Acquire, Ordering::Relaxed);
             if found != TAKEN && take().is_ok() {
                 return Taken { lock: self, inside: PhantomData };
@@ -83,7 +83,7 @@ impl<T> TryLock<T> {
 }
 
 impl<T> Taken<'_, T> {
-    /// Says whether others may enter afterwards; for who has waited.
+    /// Sets whether others may enter afterwards. It is for threads that have waited.
     pub fn leave_open(&mut self, is_open: bool) {
         self.lock.next.store(if is_open { OPEN } else { CLOSED }, Ordering::Relaxed);
     }
@@ -110,12 +110,13 @@ impl<T> DerefMut for Taken<'_, T> {
 impl<T> Drop for Taken<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SYNC POINT trylock: releases what this thread leaves inside.
+        // SYNC POINT trylock: releases what this thread has written.
         let next = self.lock.next.load(Ordering::Relaxed);
         #[cfg(not(loom))]
         self.lock.word.store(next, Ordering::Release);
-        // A `fetch_or` in vain comes right behind the store that it has read, so before this one. The model
-        // checker allows it to come later; it keeps that rule between read-modify-writes only.
+        // A `fetch_or` that does not take the lock comes right behind the store that it has read, so before
+        // this one. The model checker allows it to come later: it applies that rule only between
+        // read-modify-writes.
         #[cfg(loom)]
         self.lock.word.swap(next, Ordering::Release);
     }
@@ -153,8 +154,8 @@ mod models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// Two threads enter if they can, a third waits and closes: each is alone inside, sees what was left, and
-    /// nobody enters after it was closed.
+    /// Two threads enter if they can, a third one waits and closes: each has the value alone and sees what
+    /// the last one has written, and no thread enters after the lock was closed.
     #[test]
     fn loom_trylock_lets_one_in_at_a_time() {
         let mut builder = loom::model::Builder::new();

@@ -1,4 +1,4 @@
-//! The words that every provider shares: PEs, remote addresses, the three outcomes of the data plane, limits,
+//! The types that all providers share: PEs, remote addresses, the three outcomes of the data plane, limits,
 //! counters and errors.
 
 use std::os::fd::OwnedFd;
@@ -19,44 +19,46 @@ pub struct Remote {
     pub offset_bytes: usize,
 }
 
-/// What became of a data-plane call. There is no fourth outcome: fatal errors surface in `progress`.
+/// The outcome of a data-plane call. There is no fourth outcome: `progress` returns fatal errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Status {
-    /// Complete at the target; the local buffer is free again. No event comes.
+    /// Complete at the target; the local buffer is free again. There is no event.
     Done,
-    /// Accepted. It is complete once the matching counter of [`Completions`] has counted it, and
-    /// [`Event::Done`] with its token has come if it was given one; until then the local buffer belongs to
-    /// the provider.
+    /// Accepted. It is complete once the matching counter of [`Completions`] has counted it and, if it has a
+    /// token, [`Event::Done`] with the token was delivered. Until then the local buffer belongs to the
+    /// provider.
     Pending,
-    /// Not accepted for want of resources: nothing has happened. Make progress and call again.
+    /// Not accepted, because resources are short: nothing has happened. Make progress and call again.
     Again,
 }
 
-/// What rings when there may be something to do at an endpoint.
+/// The wait descriptor of an endpoint: it becomes readable when there may be something to do at the endpoint.
 #[derive(Debug)]
 pub struct Bell {
-    /// Readable when it rings.
+    /// The file descriptor.
     pub descriptor: OwnedFd,
-    /// Whether what is urgent, puts and gets of other PEs, waits for somebody to answer it.
+    /// Whether urgent work, such as puts and gets of other PEs, waits until a thread of this process makes
+    /// progress.
     pub is_urgent: bool,
 }
 
-/// How many operations of this endpoint have completed since it was opened (libfabric: completion counters).
+/// The numbers of operations of an endpoint that have completed since it was opened (libfabric: completion
+/// counters).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// Puts and atomics that fetch nothing, complete at their target, also those that answered
-    /// [`Status::Done`].
+    /// Puts and atomics that fetch nothing and that are complete at their target, including those that
+    /// returned [`Status::Done`].
     pub puts: u64,
-    /// Gets and fetching atomics whose data have arrived, also those that answered [`Status::Done`].
+    /// Gets and fetching atomics whose data have arrived, including those that returned [`Status::Done`].
     pub gets: u64,
 }
 
-/// Names an operation, or a group of them, to whoever started it. The provider hands it back and does not
-/// look at it.
+/// Identifies an operation, or a group of them, for the caller that started it. The provider returns it and
+/// does not interpret it.
 pub type Token = u32;
 
-/// What `progress` hands to its caller.
+/// An event that `progress` passes to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A message has arrived.
@@ -65,17 +67,18 @@ pub enum Event<'a> {
         from: Pe,
         /// Its 64 bits.
         header: u64,
-        /// What follows them; gone when the handler returns.
+        /// The payload, which is valid until the handler returns.
         payload: &'a [u8],
     },
-    /// The source of a put is reusable: the put is locally complete. Comes once for each put that was given a
-    /// token, answered [`Status::Pending`] and is longer than [`Limits::inject_bytes`]; before its `Done`.
+    /// The source of a put is reusable: the put is locally complete. It is delivered once for each put that
+    /// has a token, returned [`Status::Pending`] and is longer than [`Limits::inject_bytes`], before its
+    /// `Done`.
     Sent(Token),
-    /// An operation that was given a token and answered [`Status::Pending`] is complete. Comes once.
+    /// An operation that has a token and returned [`Status::Pending`] is complete. It is delivered once.
     Done(Token),
 }
 
-/// What a provider can do, fixed when it is opened.
+/// The limits of a provider, fixed when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Largest put whose source is reusable at return (libfabric: inject size), in bytes.
@@ -90,7 +93,7 @@ pub struct Limits {
 pub const CORRUPT_REMEDY: &str = "A PE of this node has written to memory that is not its own: look for \
                                   stray pointers in the program";
 
-/// A fatal error of a provider: it names the PE, the operation and what to do.
+/// A fatal error of a provider: it names the PE, the operation and the remedy.
 #[derive(Debug, Error)]
 pub enum FabricError {
     /// A system call failed.
@@ -98,37 +101,37 @@ pub enum FabricError {
     System {
         /// The PE that made the call.
         pe: Pe,
-        /// What was attempted.
+        /// The operation that was attempted.
         operation: String,
         /// The system's reason.
         reason: String,
-        /// What the user can do.
+        /// The remedy for the user.
         remedy: &'static str,
     },
-    /// Peers on the node did not come within the time limit.
+    /// Peers on the node did not attach within the time limit.
     #[error("PE {pe}: waited {seconds} s for PEs {missing:?} to attach to the node's memory. {remedy}")]
     Missing {
         /// The PE that waited.
         pe: Pe,
-        /// How long it waited, in seconds.
+        /// The time that it waited, in seconds.
         seconds: u64,
-        /// The PEs that did not come.
+        /// The PEs that did not attach.
         missing: Vec<Pe>,
-        /// What the user can do.
+        /// The remedy for the user.
         remedy: &'static str,
     },
-    /// What a peer handed over is not what this version expects.
+    /// The data of a peer are not what this version expects.
     #[error("PE {pe}: {what}. Are all PEs of the job the same build?")]
     Foreign {
-        /// The PE that noticed.
+        /// The PE that has detected it.
         pe: Pe,
-        /// What does not fit.
+        /// The description of the mismatch.
         what: String,
     },
     /// A ring of messages has contents that no PE of this version sends.
     #[error("PE {pe}: the message ring of PE {pe} is corrupt: {what}. {CORRUPT_REMEDY}")]
     CorruptRing {
-        /// The PE whose ring it is, which has noticed.
+        /// The owner of the ring, which has detected it.
         pe: Pe,
         /// The content found there, and the sender if it is known.
         what: String,
@@ -139,31 +142,31 @@ pub enum FabricError {
          network reached from here? (PELAGO_TCP_INTERFACE, over libfabric PELAGO_OFI_INTERFACE)"
     )]
     Unreachable {
-        /// The PE that noticed.
+        /// The PE that has detected it.
         pe: Pe,
         /// The PE at the other end.
         peer: Pe,
-        /// What was going on.
+        /// The operation that was under way.
         operation: &'static str,
-        /// The reason that the fabric gives.
+        /// The fabric's reason.
         reason: String,
     },
-    /// The fabric has given up a transfer, and does not say to which peer.
+    /// The fabric has given up a transfer, and does not report its peer.
     #[error("PE {pe}: a transfer over the fabric to another PE failed: {reason}")]
     TransferLost {
-        /// The PE that noticed.
+        /// The PE that has detected it.
         pe: Pe,
-        /// The reason that the fabric gives.
+        /// The fabric's reason.
         reason: String,
     },
     /// A peer was lost.
     #[error("PE {pe}: lost its connection to PE {peer} during {operation}")]
     PeerLost {
-        /// The PE that noticed.
+        /// The PE that has detected it.
         pe: Pe,
-        /// The PE that is gone.
+        /// The PE that was lost.
         peer: Pe,
-        /// What was going on.
+        /// The operation that was under way.
         operation: &'static str,
     },
 }

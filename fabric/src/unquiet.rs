@@ -1,12 +1,14 @@
-//! The mark of an endpoint: whether something was started there since all was last known to be complete.
+//! The outstanding flag of an endpoint: whether operations were started there since all were last known to be
+//! complete.
 //!
-//! States of the word: 0, all that was started is complete; `BY_INJECTION` alone, something was started under
-//! the injector's lock; otherwise another call has started something, once for each `ONE_CALL`, with
-//! `BY_CALL` for the case that the count begins anew.
+//! States of the word: 0, all operations that were started are complete; `BY_INJECTION` alone, operations
+//! were started under the injector's lock; otherwise other calls have started operations, one for each
+//! `ONE_CALL`. `BY_CALL` is set as well, in case the count wraps around.
 //!
-//! Invariant: who starts something has counted it and then marks, before the provider gets it. The mark goes
-//! back to 0 under the injector's lock only: by a quiet, which has the lock of the other calls as well and
-//! has found everything that was counted complete; or by who was alone from 0 on.
+//! Invariant: a thread that starts an operation first counts it, then sets the flag, and then passes it to
+//! the provider. The flag is cleared only under the injector's lock: by a quiet, which has the lock of the
+//! other calls as well and has found all counted operations complete; or by a thread that has set it alone,
+//! starting from 0.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -14,7 +16,7 @@ const BY_INJECTION: u32 = 1;
 const BY_CALL: u32 = 2;
 const ONE_CALL: u32 = 4;
 
-/// The mark.
+/// The outstanding flag.
 #[derive(Debug)]
 pub struct Unquiet(AtomicU32);
 
@@ -25,57 +27,58 @@ impl Default for Unquiet {
 }
 
 impl Unquiet {
-    /// Not 0 if something was started: there is nothing to wait for as long as it is 0.
+    /// The word of the flag. As long as it is 0 there is nothing to wait for.
     pub fn word(&self) -> &AtomicU32 {
         &self.0
     }
 
-    /// Marks that something is started under the injector's lock.
+    /// Sets the flag for an operation that is started under the injector's lock.
     #[inline(always)]
     pub fn by_injection(&self) {
         self.0.fetch_or(BY_INJECTION, Ordering::Relaxed);
     }
 
-    /// Marks that another call of the endpoint starts something.
+    /// Sets the flag for an operation that another call of the endpoint starts.
     #[inline]
     pub fn by_call(&self) {
-        // SYNC POINT started: releases the count of what is started.
+        // SYNC POINT started: releases the count of started operations.
         let before = self.0.fetch_add(ONE_CALL, Ordering::Release);
         if before & BY_CALL == 0 {
-            // Not 0, however many there are.
+            // This keeps the word from being 0 when the count wraps around.
             self.0.fetch_or(BY_CALL, Ordering::Relaxed);
         }
     }
 
-    /// Marks that something is started under the injector's lock, if nothing else is marked.
+    /// Sets the flag for an operation that is started under the injector's lock, if the flag is clear.
     #[inline(always)]
     pub fn begin_alone(&self) -> bool {
-        // SYNC POINT unquiet: acquires what has come to be known as complete.
+        // SYNC POINT unquiet: acquires the effects of the operations that are known to be complete.
         self.0.compare_exchange(0, BY_INJECTION, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes that mark away, if nothing else was marked since. If so, all that the provider has completed
-    /// since is what was started alone; if not, nobody knows.
+    /// Clears that flag, if no other operation has set it since. Then the only operation that the provider
+    /// has completed since is the one that was started alone. Otherwise it is not known which operations are
+    /// complete.
     #[inline(always)]
     pub fn end_alone(&self) -> bool {
-        // SYNC POINT unquiet: releases what has come to be known as complete.
+        // SYNC POINT unquiet: releases the effects of the operations that are known to be complete.
         self.0.compare_exchange(BY_INJECTION, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The mark after another call has started one operation, and nothing else is started.
+    /// The value of the flag after another call has started one operation, and no other operation is started.
     pub fn after_one_call(mark: u32) -> u32 {
         mark.wrapping_add(ONE_CALL) | BY_CALL
     }
 
-    /// The mark as it is now: to be read before the counts.
+    /// The current value of the flag. It must be read before the counts.
     pub fn read(&self) -> u32 {
-        // SYNC POINT started: acquires the counts of what was started.
+        // SYNC POINT started: acquires the counts of started operations.
         self.0.load(Ordering::Acquire)
     }
 
-    /// Takes the mark away, as all that was counted is complete, unless it has changed since it was read.
+    /// Clears the flag, because all counted operations are complete, unless it has changed since it was read.
     pub fn clear(&self, mark: u32) {
-        // SYNC POINT unquiet: releases what has come to be known as complete.
+        // SYNC POINT unquiet: releases the effects of the operations that are known to be complete.
         let _ = self.0.compare_exchange(mark, 0, Ordering::Release, Ordering::Relaxed);
     }
 }
@@ -88,10 +91,10 @@ mod tests {
     fn marks_stay_however_many_there_are() {
         let unquiet = Unquiet(AtomicU32::new(u32::MAX - ONE_CALL + 1 + BY_CALL));
         unquiet.by_call();
-        assert_eq!(unquiet.read(), BY_CALL, "the count begins anew, the mark does not");
+        assert_eq!(unquiet.read(), BY_CALL, "the count wraps around, and BY_CALL stays set");
         unquiet.by_call();
         unquiet.clear(BY_CALL);
-        assert_eq!(unquiet.read(), BY_CALL + ONE_CALL, "something was started meanwhile");
+        assert_eq!(unquiet.read(), BY_CALL + ONE_CALL, "an operation was started meanwhile");
         unquiet.clear(BY_CALL + ONE_CALL);
         assert_eq!(unquiet.read(), 0);
     }
@@ -115,7 +118,7 @@ mod tests {
         unquiet.clear(unquiet.read());
         assert!(unquiet.begin_alone());
         unquiet.by_call();
-        assert!(!unquiet.end_alone(), "something else was started");
+        assert!(!unquiet.end_alone(), "another operation was started");
         assert_ne!(unquiet.read(), 0);
     }
 }
@@ -127,8 +130,8 @@ mod models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A get that is started alone and never completes, and one of the channel that completes at once: the
-    /// count of complete gets never says that the first one is.
+    /// A get that is started alone and never completes, and a get of the endpoint's other calls that
+    /// completes at once: the count of complete gets never shows the first one as complete.
     #[test]
     fn loom_unquiet_takes_no_other_get_for_the_lone_one() {
         loom::model(|| {
@@ -150,7 +153,7 @@ mod models {
                 }
             }
             channel.join().unwrap();
-            assert_ne!(unquiet.read(), 0, "something is under way");
+            assert_ne!(unquiet.read(), 0, "an operation is under way");
         });
     }
 }

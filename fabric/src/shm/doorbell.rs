@@ -1,25 +1,25 @@
-//! The doorbell of a PE: where it sleeps when spinning no longer pays, and how others wake it.
+//! The doorbell of a PE: it sleeps there when spinning no longer pays, and other PEs wake it.
 //!
-//! Invariant: whoever changes something that a sleeper waits for looks for sleepers after the change; a
+//! Invariant: a PE that changes something that a sleeper waits for looks for sleepers after the change. A
 //! sleeper announces itself, looks once more, and only then sleeps. With a full fence between change and look
-//! on both sides, one of them sees the other. A plain put has no such fence, so a ring can be missed: every
-//! sleep is bounded, and the bound is the worst delay.
+//! on both sides, one of the two sees the other. A plain put has no such fence, so a ring can be missed.
+//! Therefore every sleep is bounded, and the bound is the worst delay.
 
 use crate::sync::{AtomicU32, Ordering, differs, fence};
 #[cfg(not(loom))]
 use std::time::Duration;
 
-/// What a sleeper waits for, so that it is woken by changes of that kind only.
+/// The reason of a sleep. Only changes of its kind wake the sleeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// That other PEs come to a barrier, join or leave.
+    /// Other PEs enter a barrier, join or leave.
     Meeting = 1,
-    /// That another PE writes to this PE's memory, or sends it a message.
+    /// Another PE writes to this PE's memory, or sends it a message.
     Data = 2,
 }
 
-/// How many sleep or are about to on this node: in all, and until data come. One load tells a ringer that
-/// there is nobody to wake.
+/// The numbers of threads of this node that sleep or are about to: all of them, and those that wait for data.
+/// One load shows whether there is a sleeper to wake.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Sleepers {
@@ -28,13 +28,13 @@ pub struct Sleepers {
 }
 
 impl Sleepers {
-    /// How many wait for data.
+    /// The number of threads that wait for data.
     #[inline]
     pub fn for_data(&self) -> &AtomicU32 {
         &self.for_data
     }
 
-    /// Whether somebody waits for anything.
+    /// Whether any thread sleeps, or is about to.
     #[inline]
     pub fn any(&self) -> bool {
         self.all.load(Ordering::Relaxed) != 0
@@ -55,13 +55,13 @@ impl Sleepers {
     }
 }
 
-/// A PE's doorbell, alone on its cache line. All zero bytes are a quiet one. Threads of the PE that sleep at
-/// the same time share it: see `withdraw`.
+/// A PE's doorbell, alone on its cache line. All zero bytes are a doorbell without sleepers. Threads of the
+/// PE that sleep at the same time share it: see `withdraw`.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Doorbell {
-    /// The [`Cause`]s, as bits, of the sleepers for whom nobody has rung yet. It comes first, where a look at
-    /// it costs least.
+    /// The [`Cause`]s, as bits, of the sleepers that have not been rung for yet. It is the first field, where
+    /// a load costs least.
     sleeping: AtomicU32,
     epoch: AtomicU32,
 }
@@ -74,9 +74,9 @@ pub struct Announcement {
 }
 
 impl Doorbell {
-    /// Announces a sleeper: at the doorbell, in the node's count, and in `waiters`, the count of those who
-    /// wait for one thing, if there is one. The caller then looks once more at what it waits for, before it
-    /// sleeps.
+    /// Announces a sleeper: at the doorbell, in the node's count, and in `waiters`, the count of threads that
+    /// wait for the same word, if there is one. Before it sleeps, the caller then checks once more whether
+    /// its wait is over.
     pub fn announce(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, cause: Cause) -> Announcement {
         let epoch = self.epoch.load(Ordering::Relaxed);
         self.sleeping.fetch_or(cause as u32, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl Doorbell {
         let _ = futex::wait(&self.epoch, futex::Flags::empty(), announced.epoch, Some(&timeout));
     }
 
-    /// Whether the doorbell has rung since the announcement (the loom models sleep by asking).
+    /// Whether the doorbell has rung since the announcement. The loom models poll this instead of sleeping.
     pub fn has_rung(&self, announced: Announcement) -> bool {
         self.epoch.load(Ordering::Relaxed) != announced.epoch
     }
@@ -113,13 +113,13 @@ impl Doorbell {
         sleepers.remove(announced.cause);
     }
 
-    /// Whether a thread sleeps here, or is about to, for whom nobody has rung yet.
+    /// Whether a thread sleeps here, or is about to, that has not been rung for yet.
     #[inline(always)]
     pub fn has_sleepers(&self) -> bool {
         differs::<0>(&self.sleeping)
     }
 
-    /// Wakes who sleeps here for whatever cause.
+    /// Wakes the threads that sleep here, for any cause.
     #[inline]
     pub fn ring_all(&self) {
         if self.has_sleepers() {
@@ -134,7 +134,8 @@ impl Doorbell {
         self.ring(Cause::Data);
     }
 
-    /// Wakes who sleeps here for this cause. It is woken once: after that a ring costs one load again.
+    /// Wakes the threads that sleep here for this cause. They are woken once: after that a ring costs one
+    /// load again.
     pub fn ring(&self, cause: Cause) {
         let bit = cause as u32;
         let is_meant = self.sleeping.load(Ordering::Relaxed) & bit != 0;
@@ -150,6 +151,6 @@ impl Doorbell {
 #[cfg(not(loom))]
 fn wake(epoch: &AtomicU32) {
     use rustix::thread::futex;
-    // Nobody asleep is no error; any other error leaves the sleeper to its bound.
+    // It is not an error if no thread sleeps. After any other error the sleeper wakes at its bound.
     let _ = futex::wake(epoch, futex::Flags::empty(), i32::MAX as u32);
 }

@@ -1,11 +1,12 @@
-//! Where the PEs of a node meet: two forms of a barrier in shared memory, and stamps to show data by.
+//! Two forms of a barrier in shared memory, and stamps that publish data.
 //!
-//! * [`Arrival`]: every PE has a word of its own that counts its arrivals, and looks at everybody's. One
-//!   transfer of a cache line from the latest PE to the others; for PEs that all run at once.
-//! * [`Meeting`]: one counter and one generation word. The last to arrive lets all go; for more PEs than
-//!   cores, where the number of times that a PE must run counts more than the number of transfers.
+//! * [`Arrival`]: every PE has a word that counts its arrivals, and reads the words of all PEs. It takes one
+//!   transfer of a cache line from the latest PE to the others. It is for PEs that all run at once.
+//! * [`Meeting`]: one counter and one generation word. The last PE to arrive releases all others. It is for
+//!   more PEs than cores, where the number of times that a PE must run matters more than the number of
+//!   transfers.
 //!
-//! Invariant of both: a PE never is more than one round ahead of another, so counts need no reset and no
+//! Invariant of both: a PE is never more than one round ahead of another, so counts need no reset and no
 //! second copy. Loom models of both are in `models.rs`.
 
 use crate::sync::{AtomicU32, AtomicU64, CacheLine, Ordering, fence};
@@ -18,9 +19,9 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Says that this PE has arrived in `round`, and orders all it did before it: everything it wrote is
-    /// visible to whoever sees the arrival, and its own later loads (of the sleepers' announcements) come
-    /// after.
+    /// Stores that this PE has arrived in `round`, after all that it did before: everything it wrote is
+    /// visible to a PE that sees the arrival, and its own later loads (of the sleepers' announcements) are
+    /// ordered behind it.
     #[inline]
     pub fn arrive(&self, round: u64) {
         // SYNC POINT arrival: releases what this PE did before.
@@ -39,29 +40,29 @@ impl Arrival {
 
 /// A number that one PE raises for others to see. All zero bytes are the start.
 ///
-/// Two of them make a *board*, over which a PE shows data to others again and again: the owner raises the
-/// board's stamp after it has written the data, and each reader a stamp of its own when it is done with
-/// them, for which the owner waits before it writes the next.
+/// Two of them make a *board*, by which a PE publishes data to others repeatedly. The owner raises the
+/// board's stamp after it has written the data. Each reader raises a stamp of its own when it has read them.
+/// The owner waits for these stamps before it writes the next data.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Stamp(AtomicU64);
 
 impl Stamp {
-    /// Says that this PE has come to `number`: what it wrote before is there for who sees it, and what it
-    /// read before it has read.
+    /// Raises the stamp to `number`. A PE that sees it sees all that this PE wrote before, and the earlier
+    /// reads of this PE are complete.
     #[inline(always)]
     pub fn raise(&self, number: u64) {
         // SYNC POINT stamp: releases what the owner has written and read before.
         self.0.store(number, Ordering::Release);
     }
 
-    /// Whether the owner has come to `number`.
+    /// Whether the owner has reached `number`.
     #[inline(always)]
     pub fn has_reached(&self, number: u64) -> bool {
         self.number() >= number
     }
 
-    /// How far the owner has come.
+    /// The number that the owner has reached.
     #[inline(always)]
     pub fn number(&self) -> u64 {
         // SYNC POINT stamp: acquires what the owner had written and read before.
@@ -78,8 +79,8 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Says that one more of `n_pes` has arrived in `round` (1, 2, ...). Returns whether it was the last,
-    /// which has let everybody go and should wake the sleepers.
+    /// Counts one more arrival of `n_pes` in `round` (1, 2, ...). Returns whether it was the last one. It has
+    /// released all PEs, and its caller should wake the sleepers.
     #[inline]
     pub fn arrive(&self, n_pes: u32, round: u64) -> bool {
         // SYNC POINT meeting-arrive: releases what this PE did before to the next one to arrive.
@@ -87,19 +88,19 @@ impl Meeting {
         if before.wrapping_add(1) < n_pes {
             return false;
         }
-        // SYNC POINT meeting-arrive: the chain of those exchanges has let the last acquire what all did.
+        // SYNC POINT meeting-arrive: by the chain of these exchanges the last PE acquires what all PEs did.
         self.arrived.store(0, Ordering::Relaxed);
-        // SYNC POINT meeting-leave: releases all of that, and the counter's reset, to those who leave.
+        // SYNC POINT meeting-leave: releases all of that, and the counter's reset, to the PEs that leave.
         self.generation.store(round, Ordering::Release);
         // SYNC POINT doorbell: orders the change before this PE's look at the sleepers.
         fence(Ordering::SeqCst);
         true
     }
 
-    /// Whether everybody has arrived in `round`.
+    /// Whether all PEs have arrived in `round`.
     #[inline]
     pub fn is_over(&self, round: u64) -> bool {
-        // SYNC POINT meeting-leave: acquires what all did before they arrived.
+        // SYNC POINT meeting-leave: acquires what all PEs did before they arrived.
         self.generation.load(Ordering::Acquire) >= round
     }
 }

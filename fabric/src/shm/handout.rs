@@ -1,8 +1,8 @@
-//! How the node's memory reaches the other processes: its maker listens on an abstract Unix socket with a
-//! random name, checks who connects, and sends the descriptor.
+//! The hand-out of the node's memory to the other processes. The process that has created it listens on an
+//! abstract Unix socket with a random name, checks each process that connects, and sends the descriptor.
 //!
 //! Invariant: only a process of the same user that knows the random name and nonce gets the descriptor.
-//! Nothing is inherited from the launcher, so it works alike under every one. Where the socket cannot be
+//! Nothing is inherited from the launcher, so it works the same under every launcher. If the socket cannot be
 //! reached (another network namespace), `/proc/PID/fd` is the fallback.
 
 use super::segment::{Nonce, Segment};
@@ -24,9 +24,9 @@ const NAME_BYTES: usize = 16;
 const NONCE_BYTES: usize = 16;
 /// Name, nonce, process id and descriptor number.
 const ADDRESS_BYTES: usize = NAME_BYTES + NONCE_BYTES + 4 + 4;
-/// How long one look for a connection lasts before the maker looks who has attached.
+/// The time that the maker waits for a connection before it checks which PEs have attached.
 const ATTACH_POLL: Duration = Duration::from_millis(10);
-/// How long a peer that has connected may take for its request.
+/// The time limit for the request of a peer that has connected.
 const PEER_LIMIT: Duration = Duration::from_secs(1);
 const REMEDY: &str = "Are all PEs of this node run by the same user, in one PID namespace?";
 
@@ -67,17 +67,17 @@ impl Handout {
         self.segment.as_fd()
     }
 
-    /// What the others need to fetch the descriptor.
+    /// The address by which the others fetch the descriptor.
     pub fn address(&self) -> &[u8] {
         &self.address
     }
 
-    /// Serves those who connect until all have been served or have attached to `segment` another way, within
-    /// the time limit. `process` are the maker's own PEs; all processes have as many. Who has no right to the
-    /// memory is turned away.
+    /// Serves the processes that connect, until all have been served or have attached to `segment` another
+    /// way, within the time limit. `process` are the maker's own PEs; all processes have the same number of
+    /// PEs. A process that has no right to the memory is refused.
     ///
     /// # Errors
-    /// If some have not attached in time: the error lists them. If the system refuses connections.
+    /// If PEs have not attached in time, which the error lists, or if the system refuses connections.
     pub fn serve(&self, process: Range<Pe>, segment: &Segment, limit: Duration) -> FabricResult<()> {
         let (pe, processes) = (process.start, segment.layout().n_pes / process.len());
         let deadline = Instant::now() + limit;
@@ -103,7 +103,7 @@ impl Handout {
         }
     }
 
-    /// Checks one connection and sends the descriptor; answers whether the peer had a right to it.
+    /// Checks one connection and sends the descriptor. Returns whether the peer had a right to it.
     fn serve_one(&self, peer: &OwnedFd, deadline: Instant) -> bool {
         let is_same_user =
             sockopt::socket_peercred(peer).is_ok_and(|who| who.uid == rustix::process::geteuid());
@@ -122,7 +122,7 @@ impl Handout {
     }
 }
 
-/// The nonce in an address; zeros if the address makes no sense.
+/// The nonce in an address; zeros if the address is invalid.
 pub fn nonce_of(address: &[u8]) -> Nonce {
     let bytes = address.get(NAME_BYTES..NAME_BYTES + NONCE_BYTES).unwrap_or(&[0; NONCE_BYTES]);
     let word = |half: &[u8]| u64::from_ne_bytes(half.try_into().unwrap_or_default());
@@ -132,7 +132,7 @@ pub fn nonce_of(address: &[u8]) -> Nonce {
 /// Fetches the descriptor from the maker's address.
 ///
 /// # Errors
-/// If the address makes no sense, or neither the socket nor `/proc` gives the descriptor in time.
+/// If the address is invalid, or neither the socket nor `/proc` gives the descriptor in time.
 pub fn fetch(pe: Pe, address: &[u8], limit: Duration) -> FabricResult<OwnedFd> {
     let address: &[u8; ADDRESS_BYTES] = address.try_into().map_err(|_| FabricError::Foreign {
         pe,
@@ -157,7 +157,7 @@ fn fetch_by_socket(address: &[u8; ADDRESS_BYTES], deadline: Instant) -> Result<O
     rustix::net::send(&socket, &address[NAME_BYTES..NAME_BYTES + NONCE_BYTES], SendFlags::NOSIGNAL)
         .map_err(text)?;
     if !readable(&socket, deadline) {
-        return Err("no answer in time".into());
+        return Err("no reply in time".into());
     }
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

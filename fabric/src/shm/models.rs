@@ -1,5 +1,5 @@
-//! Loom models: every interleaving that the memory model allows, of the ring, the two barriers and the
-//! doorbell. Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-fabric --release --lib loom_`.
+//! Loom models of the ring, the two barriers and the doorbell: every interleaving that the memory model
+//! allows. Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-fabric --release --lib loom_`.
 
 use super::doorbell::{Cause, Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting, Stamp};
@@ -9,7 +9,7 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Explores with a bound on preemptions, which finds nearly all errors in a small part of the time.
+/// Explores with a bound on preemptions. That finds nearly all errors in a fraction of the time.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -83,7 +83,7 @@ fn loom_ring_is_reused_in_order_with_padding() {
     });
 }
 
-/// A sender that claims more than it fills, or gives its claim up: the messages around it arrive whole.
+/// A sender that claims more than it fills, or gives up its claim: the messages around it arrive whole.
 #[test]
 fn loom_ring_takes_claims_that_are_not_filled() {
     explore(3, || {
@@ -135,7 +135,7 @@ fn loom_arrivals_publish_what_came_before_in_every_round() {
     });
 }
 
-/// A board that is used again and again: its reader sees the data of each turn, never those of the next.
+/// A board that is used repeatedly: its reader sees the data of each turn, never those of the next.
 #[test]
 fn loom_a_board_shows_each_turn_to_its_reader() {
     #[derive(Default)]
@@ -149,7 +149,7 @@ fn loom_a_board_shows_each_turn_to_its_reader() {
         let theirs = Arc::clone(&board);
         let owner = thread::spawn(move || {
             for turn in 1..=3 {
-                // The reader has begun this turn, and so is done with the one before.
+                // The reader has begun this turn, so it has finished the previous one.
                 while turn > 1 && !theirs.reader.has_reached(turn) {
                     spin_once();
                 }
@@ -178,7 +178,7 @@ fn loom_meeting_of_three_publishes_what_came_before() {
             move || {
                 let (meeting, data) = &*shared;
                 data[me].store(1, Ordering::Relaxed);
-                // One look instead of a wait: loom explores the cases in which it succeeds.
+                // One check instead of a wait: loom explores the cases in which it succeeds.
                 if meeting.arrive(3, 1) || meeting.is_over(1) {
                     assert!(data.iter().all(|word| word.load(Ordering::Relaxed) == 1), "PE {me}");
                 }
@@ -214,7 +214,7 @@ fn loom_meeting_of_two_is_reused() {
     });
 }
 
-/// As a barrier rings: the arrival, then a look at the sleepers, then the doorbell.
+/// A barrier rings: first the arrival, then a look at the sleepers, then the doorbell.
 #[test]
 fn loom_a_sleeper_hears_of_an_arrival() {
     explore(3, || {
@@ -230,7 +230,7 @@ fn loom_a_sleeper_hears_of_an_arrival() {
         let (doorbell, sleepers, arrival) = &*shared;
         let announced = doorbell.announce(sleepers, None, Cause::Meeting);
         if !arrival.has_arrived(1) {
-            // Sleeping without a bound: a missed ring would never end, which loom reports.
+            // This sleeps without a bound: after a missed ring it would never end, which loom reports.
             while !doorbell.has_rung(announced) {
                 spin_once();
             }
@@ -241,7 +241,7 @@ fn loom_a_sleeper_hears_of_an_arrival() {
     });
 }
 
-/// As an atomic rings: the change, then a look at those who wait for this word, then the doorbell.
+/// An atomic rings: first the change, then a look at the threads that wait for this word, then the doorbell.
 #[test]
 fn loom_a_sleeper_hears_of_an_atomic() {
     explore(3, || {

@@ -18,13 +18,13 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A PE's endpoint in the memory of its node. PEs are numbered within the node, from 0; PE 0 makes the
+/// A PE's endpoint in the memory of its node. PEs are numbered within the node, from 0; PE 0 creates the
 /// memory.
 pub struct Shm {
     me: Pe,
-    /// The PEs of this process, of which this is the lowest until they are told apart (`split`).
+    /// The PEs of this process. Until `split` separates them, this endpoint is that of the lowest one.
     process: Range<Pe>,
-    /// Messages arrive here, not at a context.
+    /// Whether messages arrive here. They do not arrive at a context.
     receives: bool,
     layout: Layout,
     limit: Duration,
@@ -37,11 +37,11 @@ pub struct Shm {
 }
 
 impl Shm {
-    /// Opens the endpoint of PE `me`; PE 0 makes the node's memory now, and its sizes hold for all. `limit`
-    /// bounds the wait in `connect`.
+    /// Opens the endpoint of PE `me`; PE 0 creates the node's memory now, and its sizes apply to all PEs.
+    /// `limit` bounds the wait in `connect`.
     ///
     /// # Errors
-    /// If the node's memory cannot be made.
+    /// If the node's memory cannot be created.
     pub fn open(me: Pe, layout: Layout, limit: Duration) -> FabricResult<Shm> {
         let mut shm = Shm::prepare(me, me == 0 && layout.n_pes > 1, limit)?;
         shm.place(me..me + 1, layout)?;
@@ -49,22 +49,22 @@ impl Shm {
     }
 
     /// Opens the endpoint of a process with its PEs, the lowest of which is `pe` in the job; their numbers
-    /// within the node are not known yet. Where `pe` may be the lowest there, the endpoint has an address at
-    /// which it hands out the memory that it may have to make.
+    /// within the node are not known yet. If `pe` may be the lowest of the node, the endpoint has an address
+    /// at which it hands out the memory that it may have to create.
     ///
     /// # Errors
-    /// If the system refuses what that takes.
+    /// If the system refuses the socket or the descriptor of the memory.
     pub fn prepare(pe: Pe, may_lead: bool, limit: Duration) -> FabricResult<Shm> {
         let mut shm = Shm::unconnected(0, Layout::new(1, 0, 0), limit);
         shm.handout = may_lead.then(|| Handout::open(pe)).transpose()?;
         Ok(shm)
     }
 
-    /// Takes the numbers of this process's PEs within the node, of which all processes have as many; number 0
-    /// makes the node's memory, whose sizes hold for all.
+    /// Takes the numbers of this process's PEs within the node. All processes have the same number of PEs.
+    /// Number 0 creates the node's memory, whose sizes apply to all PEs.
     ///
     /// # Errors
-    /// If the node's memory cannot be made, or this PE was not prepared for that.
+    /// If the node's memory cannot be created, or this PE was not prepared for that.
     pub fn place(&mut self, process: Range<Pe>, layout: Layout) -> FabricResult<()> {
         let (me, is_alone) = (process.start, process.len() == layout.n_pes);
         (self.me, self.process, self.layout) = (me, process, layout);
@@ -88,7 +88,8 @@ impl Shm {
         Ok(())
     }
 
-    /// The endpoints of all PEs of this process, in their order, after `connect`: over one mapping.
+    /// The endpoints of all PEs of this process, in their order, over one mapping. It is called after
+    /// `connect`.
     ///
     /// # Panics
     /// Before `connect`.
@@ -102,7 +103,7 @@ impl Shm {
     /// Opens and connects the endpoints of PEs that are threads of this process, over one mapping.
     ///
     /// # Errors
-    /// If the node's memory cannot be made.
+    /// If the node's memory cannot be created.
     pub fn threads(layout: Layout) -> FabricResult<Vec<Shm>> {
         let segment = Arc::new(Segment::create(0, layout)?.0);
         Ok((0..layout.n_pes).map(|me| Shm::over(&segment, me, layout, Duration::ZERO)).collect())
@@ -147,7 +148,7 @@ impl Shm {
         self.completions.set(Completions { gets: done.gets + 1, ..done });
     }
 
-    /// The PE whose heap this process maps where all do, if it has one PE.
+    /// The PE whose heap this process maps at the common address, if the process has one PE.
     fn home(&self) -> Option<Pe> {
         (self.process.len() == 1).then_some(self.me)
     }
@@ -157,7 +158,7 @@ impl Shm {
         FabricError::CorruptRing { pe: self.me, what }
     }
 
-    /// Where a remote address is mapped here.
+    /// The local address of a remote one.
     fn address_of(&self, pe: Pe, remote: Remote, bytes: usize) -> *mut u8 {
         let (start, length) = self.regions[&remote.key];
         debug_assert!(remote.offset_bytes + bytes <= length, "{remote:?} + {bytes} lies outside the region");
@@ -228,7 +229,7 @@ impl Provider for Shm {
 
     unsafe fn put(&self, put: Put) -> Status {
         let Put { pe, target, source, bytes, .. } = put;
-        // SAFETY: the caller vouches for the source; the target is mapped; private and shared memory are
+        // SAFETY: the caller guarantees the source; the target is mapped; private and shared memory are
         // apart.
         unsafe { copy::transfer(self.address_of(pe, target, bytes), source, bytes) };
         self.count_put();
@@ -237,7 +238,7 @@ impl Provider for Shm {
 
     unsafe fn get(&self, get: Get) -> Status {
         let Get { pe, source, target, bytes, .. } = get;
-        // SAFETY: the caller vouches for the target; the source is mapped; private and shared memory are
+        // SAFETY: the caller guarantees the target; the source is mapped; private and shared memory are
         // apart.
         unsafe { copy::transfer(target, self.address_of(pe, source, bytes), bytes) };
         self.count_get();
@@ -252,7 +253,7 @@ impl Provider for Shm {
         if fetched.is_null() {
             self.count_put();
         } else {
-            // SAFETY: the caller vouches for the place of the result.
+            // SAFETY: the caller guarantees the place of the result.
             unsafe { write_word(atomic.kind, old, fetched) };
             self.count_get();
         }
@@ -284,8 +285,8 @@ impl Provider for Shm {
             }
             from
         };
-        // No more than a ring's worth at once, so that a flood of small messages cannot hold the caller for
-        // ever.
+        // One call delivers at most as many messages as a ring has cells, so that a flood of small messages
+        // cannot hold the caller for ever.
         while delivered < self.layout.ring_bytes / super::ring::CELL_BYTES {
             match inbox.receive(&mut message, &mut deliver) {
                 Ok(None) => break,

@@ -2,10 +2,10 @@
 //!
 //! Invariant: a cell between `head` and `tail` belongs to the producer that claimed it until its stamp equals
 //! its position plus one, then to the consumer; all other cells are free and their stamps are 0. Peers can
-//! write anything to a ring, so the consumer believes no number in it: a message or a skip that would leave
-//! the ring is [`Corrupt`]. States and proof sketch: README.md beside this file.
-//! After D. Vyukov's bounded queue, extended by messages of several cells, which are claimed at once. A
-//! sender may fill its cells in place, and may find that it needs fewer than it has claimed.
+//! write anything to a ring, so the consumer trusts no number in it: a message or a skip that would leave the
+//! ring is [`Corrupt`]. States and proof sketch: README.md beside this file. Source: D. Vyukov's bounded
+//! queue, extended by messages of several cells, which are claimed at once. A sender may fill its cells in
+//! place, and may find that it needs fewer than it has claimed.
 
 #[cfg(not(loom))]
 use crate::copy;
@@ -49,18 +49,18 @@ pub struct Envelope {
     pub header: u64,
 }
 
-/// The content of a cell that no sender can have written. The ring is of no use any more.
+/// The content of a cell that no sender can have written. The ring cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt {
     /// The cell's position, counted in cells since the start.
     pub position: u64,
-    /// The sender that the cell names; nothing if it is one to be skipped, which names none.
+    /// The sender that the cell names; `None` if the cell is to be skipped, as such a cell names none.
     pub from: Option<Pe>,
-    /// Bytes of payload that the cell claims to have; 0 if it is one to be skipped.
+    /// Bytes of payload that the cell claims to have; 0 if it is to be skipped.
     pub length_bytes: usize,
     /// Cells that the cell claims for itself and those behind it.
     pub cells: u64,
-    /// Cells from there to the end of the ring.
+    /// Cells from this one to the end of the ring.
     pub cells_left: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct Ring<'m> {
     cells: &'m [Cell],
 }
 
-/// Room for the payload of one message on its way out of a ring, aligned to words.
+/// A buffer for the payload of one message that is received from a ring, aligned to words.
 #[derive(Debug, Default)]
 pub struct Payload {
     words: Vec<u64>,
@@ -93,10 +93,10 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// What was received last.
+    /// The payload that was received last.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes of the words were written, as `fill` has it.
+        // SAFETY: `self.bytes` bytes of the words were written, as `fill` guarantees.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
     }
 
@@ -137,7 +137,7 @@ impl Claim {
 }
 
 impl<'m> Ring<'m> {
-    /// Looks at a ring. All zero bytes are an empty one.
+    /// A view of a ring. All zero bytes are an empty ring.
     ///
     /// # Panics
     /// If the number of cells is not a power of two.
@@ -146,38 +146,39 @@ impl<'m> Ring<'m> {
         Ring { positions, cells }
     }
 
-    /// The largest payload that one message can carry, in bytes: half of the ring, so that a message fits
-    /// wherever the ring's end happens to be.
+    /// The largest payload that one message can carry, in bytes: half of the ring, so that a message fits at
+    /// any distance from the ring's end.
     pub fn message_bytes(&self) -> usize {
         (self.cells.len() / 2) * CELL_BYTES - HEAD_WORDS * 8
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub fn capacity(&self) -> u64 {
         self.cells.len() as u64
     }
 
-    /// So many cells were received since the start.
+    /// The number of cells that were received since the start.
     #[inline]
     pub fn received(&self) -> u64 {
         self.positions.head.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing is there for the owner of the inbox to receive.
+    /// Whether there is no message for the owner of the inbox to receive.
     #[inline]
     pub fn is_empty(&self) -> bool {
         let (stamp, expected) = self.next_stamp();
         stamp.load(Ordering::Relaxed) != expected
     }
 
-    /// Where the stamp of the next message comes to be, and what it is then. Before, the word is 0.
+    /// The word of the next message's stamp, and its value once the message has arrived. Before that the word
+    /// is 0.
     #[inline]
     pub fn next_stamp(&self) -> (&'m AtomicU64, u64) {
         let head = self.positions.head.load(Ordering::Relaxed);
         (&self.cell(head).words[0], head.wrapping_add(1))
     }
 
-    /// Sends a message, or says `false` if there is no room for it now.
+    /// Sends a message. Returns `false` if there is no room for it now.
     ///
     /// # Panics
     /// If the payload is longer than [`Ring::message_bytes`].
@@ -186,14 +187,14 @@ impl<'m> Ring<'m> {
     }
 
     /// Claims the cell of a message of at most [`HALVES`] half words, to be sent by
-    /// [`send_halves`](Ring::send_halves) at once; nothing if there is no room now.
+    /// [`send_halves`](Ring::send_halves) at once; `None` if there is no room now.
     #[inline(always)]
     pub fn claim_cell(&self) -> Option<ClaimedCell> {
         self.reserve_one().map(ClaimedCell)
     }
 
-    /// Sends a message of at most [`HALVES`] half words in a claimed cell: its position, counted in cells
-    /// since the start.
+    /// Sends a message of at most [`HALVES`] half words in a claimed cell. Returns its position, counted in
+    /// cells since the start.
     #[inline(always)]
     pub fn send_halves(&self, cell: ClaimedCell, from: Pe, header: u64, halves: &[u32]) -> u64 {
         debug_assert!(halves.len() <= HALVES, "{} half words do not fit in a cell", halves.len());
@@ -201,12 +202,12 @@ impl<'m> Ring<'m> {
         let first = self.cell(position);
         let pairs = halves.len() / 2;
         for (i, word) in first.words[HEAD_WORDS..].iter().enumerate().take(pairs) {
-            // SAFETY: two halves from there on are in the slice; they are a word, whatever their values.
+            // SAFETY: the slice has two halves from this index on; any two halves are a valid word.
             let pair = unsafe { halves.as_ptr().add(2 * i).cast::<u64>().read_unaligned() };
             word.store(pair, Ordering::Relaxed);
         }
         if let (true, Some(&last)) = (halves.len() % 2 == 1, halves.last()) {
-            // SAFETY: a word is two halves, whatever their values.
+            // SAFETY: any two halves are a valid word.
             let pair = unsafe { std::mem::transmute::<[u32; 2], u64>([last, 0]) };
             first.words[HEAD_WORDS + pairs].store(pair, Ordering::Relaxed);
         }
@@ -217,8 +218,8 @@ impl<'m> Ring<'m> {
         position
     }
 
-    /// Sends a message whose payload is these words and, behind them, these bytes: its position, counted in
-    /// cells since the start; or nothing if there is no room for it now.
+    /// Sends a message whose payload is these words and, behind them, these bytes. Returns its position,
+    /// counted in cells since the start, or `None` if there is no room for it now.
     ///
     /// # Panics
     /// If both together are longer than [`Ring::message_bytes`].
@@ -246,11 +247,11 @@ impl<'m> Ring<'m> {
         Some(claim.start)
     }
 
-    /// Claims room for a message of at most `bytes` bytes, to be filled in place; nothing if there is no room
-    /// now. The owner of the inbox receives nothing that is sent later before this is sent or given up.
+    /// Claims room for a message of at most `bytes` bytes, to be filled in place; `None` if there is no room
+    /// now. The owner of the inbox receives no later message before this one is sent or given up.
     ///
     /// # Panics
-    /// If no message is so long.
+    /// If `bytes` exceeds [`Ring::message_bytes`].
     #[inline]
     pub fn claim(&self, bytes: usize) -> Option<Claim> {
         let cells = cells_for(bytes);
@@ -264,15 +265,15 @@ impl<'m> Ring<'m> {
         Some(Claim { start: position.wrapping_add(skipped), cells })
     }
 
-    /// Where byte `skipped` of the payload of a claimed message goes. The rest follows without a gap.
+    /// The place of byte `skipped` of the payload of a claimed message. The rest follows without a gap.
     #[cfg(not(loom))]
     pub fn place(&self, claim: &Claim, skipped: usize) -> *mut u8 {
         let first: *const AtomicU64 = self.word(claim.start, 0);
         first.cast::<u8>().wrapping_add(skipped).cast_mut()
     }
 
-    /// Sends a claimed message of `bytes` bytes, which were written to their [`place`](Ring::place): the
-    /// words at its beginning are these.
+    /// Sends a claimed message of `bytes` bytes, which were written to their [`place`](Ring::place). The
+    /// given words are the beginning of the payload.
     #[inline]
     pub fn send_claimed(&self, claim: Claim, from: Pe, header: u64, words: &[u64], bytes: usize) {
         for (i, &word) in words.iter().enumerate() {
@@ -286,7 +287,7 @@ impl<'m> Ring<'m> {
         self.publish(&claim, from, header, bytes);
     }
 
-    /// Gives claimed cells up.
+    /// Gives up claimed cells.
     pub fn give_up(&self, claim: Claim) {
         self.skip(claim.start, claim.cells);
     }
@@ -301,7 +302,7 @@ impl<'m> Ring<'m> {
         first.words[0].store(claim.start.wrapping_add(1), Ordering::Release);
     }
 
-    /// Marks claimed cells as holding nothing.
+    /// Marks claimed cells as padding.
     #[cold]
     fn skip(&self, position: u64, cells: u64) {
         let first = self.cell(position);
@@ -311,12 +312,12 @@ impl<'m> Ring<'m> {
         first.words[0].store(position.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes the oldest message, if there is one: `read` gets its envelope and its payload, which is copied
-    /// out into `buffer` first, and the cells are free again before `read` runs. Only the owner of the inbox
-    /// calls this, one thread at a time.
+    /// Takes the oldest message, if there is one. Its payload is copied to `buffer` and its cells are freed.
+    /// Then `read` gets its envelope and payload. Only the owner of the inbox calls this, one thread at a
+    /// time.
     ///
     /// # Errors
-    /// If the oldest cell makes no sense; it stays where it is then.
+    /// If the oldest cell is corrupt. It then stays in the ring.
     #[inline]
     pub fn receive<R>(
         &self,
@@ -348,7 +349,7 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// The cells that the one at `head` claims, if there are as many from there to the ring's end.
+    /// The cells that the cell at `head` claims, if there are that many from there to the ring's end.
     fn checked(&self, head: u64, from: Option<Pe>, cells: u64, length_bytes: usize) -> Result<u64, Corrupt> {
         let capacity = self.capacity();
         let cells_left = capacity - (head & (capacity - 1));
@@ -358,7 +359,7 @@ impl<'m> Ring<'m> {
         Ok(cells)
     }
 
-    /// Reserves one cell, which is anywhere.
+    /// Reserves one cell. It may be any cell.
     #[inline(always)]
     fn reserve_one(&self) -> Option<u64> {
         let capacity = self.cells.len() as u64;
@@ -366,7 +367,8 @@ impl<'m> Ring<'m> {
         loop {
             // SYNC POINT ring-room: acquires the consumer's reads and clears of the cells before `head`.
             let head = self.positions.head.load(Ordering::Acquire);
-            // Signed, as a stale tail can lie behind head; the exchange below then fails.
+            // The comparison is signed because a stale tail can lie behind head. The exchange below then
+            // fails.
             if tail.wrapping_sub(head) as i64 >= capacity as i64 {
                 return None;
             }
@@ -378,8 +380,8 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// Reserves `cells` consecutive cells without wrapping: position of the first, and how many cells at the
-    /// ring's end are skipped before them.
+    /// Reserves `cells` consecutive cells without wrapping. Returns the position of the first, and the number
+    /// of cells at the ring's end that are skipped before them.
     #[inline]
     fn reserve(&self, cells: u64) -> Option<(u64, u64)> {
         let capacity = self.cells.len() as u64;
@@ -403,7 +405,7 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// Gives `count` cells back. Their first words are cleared, as payload words left there could look like
+    /// Frees `count` cells. Their first words are cleared, because payload words left there could look like
     /// the stamp of a later round.
     fn release(&self, head: u64, count: u64) {
         for i in 0..count {
@@ -415,7 +417,7 @@ impl<'m> Ring<'m> {
 
     #[inline(always)]
     fn cell(&self, position: u64) -> &'m Cell {
-        // SAFETY: the number of cells is a power of two, as `new` makes sure, so the mask leaves an index.
+        // SAFETY: the number of cells is a power of two, which `new` checks, so the masked value is an index.
         unsafe { self.cells.get_unchecked(position as usize & (self.cells.len() - 1)) }
     }
 
@@ -431,8 +433,8 @@ impl<'m> Ring<'m> {
     #[cfg(not(loom))]
     fn write(&self, start: u64, skipped: usize, payload: &[u8]) {
         let target: *const AtomicU64 = self.word(start, skipped);
-        // SAFETY: the message's cells are claimed, so they lie in the ring and nobody else accesses them; the
-        // words of atomics may be written through shared references.
+        // SAFETY: the message's cells are claimed, so they lie in the ring and no other thread accesses them.
+        // The words of atomics may be written through shared references.
         unsafe { copy::copy(target.cast::<u8>().cast_mut(), payload.as_ptr(), payload.len()) };
     }
 
@@ -445,7 +447,7 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// Copies a payload out that lies in one cell.
+    /// Copies out a payload that lies in one cell.
     #[inline(always)]
     fn read_cell(&self, cell: &Cell, bytes: usize, buffer: &mut Payload) {
         let target = buffer.room(bytes);
@@ -455,12 +457,12 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// Copies a payload out that lies in several cells, none of them behind the end of the ring.
+    /// Copies out a payload that lies in several cells, none of them behind the end of the ring.
     #[cfg(not(loom))]
     fn read_cells(&self, start: u64, bytes: usize, buffer: &mut Payload) {
         let source: *const AtomicU64 = self.word(start, 0);
-        // SAFETY: `checked` has compared the range with the ring. Peers may write it at any time, which this
-        // copy allows. The buffer has room for the bytes.
+        // SAFETY: `checked` has compared the range with the ring. Peers may write to it at any time, which
+        // this copy permits. The buffer has room for the bytes.
         unsafe { copy::copy(buffer.room(bytes).cast(), source.cast(), bytes) };
     }
 
@@ -498,7 +500,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Cells of other memory on both sides of the ring, which nothing may touch.
+    /// Cells of other memory on both sides of the ring, which must not be accessed.
     const GUARD: usize = 4;
     const RING: usize = 16;
     const CANARY: u64 = 0xA5A5_A5A5_A5A5_A5A5;
@@ -526,8 +528,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// A peer writes what it likes to the cells and to both positions, the stamp of the next cell
-        /// included: every message lies in the ring, and what does not fit there is an error.
+        /// A peer writes arbitrary values to the cells and to both positions, the stamp of the next cell
+        /// included: every message lies in the ring, and a message that does not fit there is an error.
         #[test]
         fn a_corrupt_ring_is_refused(
             head in prop_oneof![0..64u64, any::<u64>()],
@@ -588,7 +590,8 @@ mod tests {
         assert_eq!(ring.received(), 0, "nothing is taken from a ring that makes no sense");
     }
 
-    /// A payload word lies where the stamp of a later round will: what is left there must not look like one.
+    /// A payload word lies in the place of the stamp of a later round: its remains must not look like a
+    /// stamp.
     #[test]
     fn payload_never_looks_like_a_stamp() {
         let cells: [Cell; 8] = Default::default();
@@ -604,10 +607,11 @@ mod tests {
             assert!(ring.send(3, header, &[]));
             assert_eq!(take(), Some(header));
         }
-        assert_eq!(take(), None, "the head is at position 9, where nobody has sent anything");
+        assert_eq!(take(), None, "the head is at position 9, where no message was sent");
     }
 
-    /// Polls look for anything but 0 where the next stamp comes to be, whatever lay in the cells before.
+    /// Polls check the word of the next stamp for a value other than 0, so it must be 0 before, whatever the
+    /// cells held earlier.
     #[test]
     fn the_next_stamp_is_0_until_it_comes() {
         let cells: [Cell; 16] = Default::default();
@@ -622,7 +626,7 @@ mod tests {
             drain();
             assert_eq!(stamp(), 0, "after a message of {bytes} bytes");
             let claim = ring.claim(bytes).unwrap();
-            // SAFETY: the claimed cells have room for as many bytes, and nobody else accesses them.
+            // SAFETY: the claimed cells have room for `bytes` bytes, and no other thread accesses them.
             unsafe { ring.place(&claim, 0).write_bytes(255, bytes) };
             drain();
             assert_eq!(stamp(), 0, "{bytes} bytes are written, but not sent");

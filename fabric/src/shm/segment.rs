@@ -1,14 +1,14 @@
-//! The node's memory: what lies where, and how it is made and mapped.
+//! The node's memory: its layout, its creation and its mapping.
 //!
 //! ```text
 //! | header | one block a PE | two rings a PE | heap, pool of PE 0 | heap, pool of PE 1 | ...
 //! ```
-//! What peers reach of a PE is its region: the symmetric heap, which all PEs allocate in alike, and behind it
-//! the pool, which each PE allocates in for itself.
+//! The part of a PE's memory that peers access is its region: the symmetric heap, in which all PEs make the
+//! same allocations, and behind it the pool, in which each PE allocates for itself.
 //!
-//! Invariant: all zero bytes are a valid start of everything but the header's identity, so that pages come
-//! into being when they are first touched and a large heap costs nothing until it is used. Heaps start at
-//! multiples of 2 MiB at least, where huge pages can serve them.
+//! Invariant: all zero bytes are a valid start of everything but the header's identity. So pages are
+//! allocated when they are first accessed, and a large heap costs nothing until it is used. Heaps start at
+//! multiples of at least 2 MiB, so that they can have huge pages.
 
 use super::doorbell::{Doorbell, Sleepers};
 use super::flags::{Arrival, Meeting};
@@ -23,20 +23,20 @@ use std::ptr::NonNull;
 
 /// Identifies a node's memory of this layout.
 const MAGIC: u64 = u64::from_be_bytes(*b"pelago01");
-/// Heaps are multiples of this, and start at multiples of it where there are no pools.
+/// Heaps are multiples of this, and start at multiples of it if there are no pools.
 const HEAP_ALIGN_BYTES: usize = 2 << 20;
-/// Where there are pools, heaps start at multiples of this, so that blocks in them can be aligned to it.
+/// If there are pools, heaps start at multiples of this, so that blocks in them can be aligned to it.
 pub const REGION_ALIGN_BYTES: usize = 16 << 20;
-/// Larger heaps are cut to this, which no process can map, so that sizes do not overflow before they are
-/// refused.
+/// Larger heaps are limited to this size. No process can map it, so they are refused, and sizes do not
+/// overflow before.
 const HEAP_BYTES_MAX: usize = 1 << 47;
-/// Larger rings are cut to this, so that lengths in a ring fit in 32 bits.
+/// Larger rings are limited to this size, so that lengths in a ring fit in 32 bits.
 const RING_BYTES_MAX: usize = 64 << 20;
 
 /// Rings of a PE.
 const RINGS: usize = 2;
 
-/// Words in a PE's agreement record: what it says of itself to the others when they must agree.
+/// Words in a PE's agreement record, which it shows to the others when all PEs must agree.
 pub const AGREEMENT_WORDS: usize = 72;
 /// Words of the bit set of CPUs.
 const CPU_WORDS: usize = 16;
@@ -48,9 +48,10 @@ const FAILURE_BYTES: usize = 1024;
 pub struct Layout {
     /// PEs on this node.
     pub n_pes: usize,
-    /// Symmetric heap of one PE, in bytes; a multiple of 2 MiB.
+    /// The symmetric heap of one PE, in bytes; a multiple of 2 MiB.
     pub heap_bytes: usize,
-    /// Pool of one PE, in bytes; with the heap a multiple of 16 MiB, unless there are none.
+    /// The pool of one PE, in bytes. Unless there are no pools, heap and pool together are a multiple of 16
+    /// MiB.
     pub pool_bytes: usize,
     /// Each of a PE's two message rings, in bytes; a power of two.
     pub ring_bytes: usize,
@@ -68,7 +69,8 @@ impl Layout {
         }
     }
 
-    /// This layout with pools of so many bytes, rounded up so that heap and pool are a multiple of 16 MiB.
+    /// This layout with pools of `pool_bytes` bytes, rounded up so that heap and pool together are a multiple
+    /// of 16 MiB.
     pub fn with_pool(self, pool_bytes: usize) -> Layout {
         let region_bytes = self.heap_bytes + pool_bytes.min(HEAP_BYTES_MAX);
         let pool_bytes = region_bytes.next_multiple_of(REGION_ALIGN_BYTES) - self.heap_bytes;
@@ -90,7 +92,7 @@ impl Layout {
             && has_regions
     }
 
-    /// Memory of one PE that peers reach, in bytes: its heap and its pool.
+    /// Memory of one PE that peers access, in bytes: its heap and its pool.
     pub fn region_bytes(&self) -> usize {
         self.heap_bytes + self.pool_bytes
     }
@@ -107,8 +109,8 @@ impl Layout {
         (self.rings_offset() + RINGS * self.n_pes * self.ring_bytes).next_multiple_of(REGION_ALIGN_BYTES)
     }
 
-    /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are right for a
-    /// layout that has a size.
+    /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are correct for
+    /// a layout that has a size.
     fn total_bytes(&self) -> Option<usize> {
         let region_bytes = self.heap_bytes.checked_add(self.pool_bytes)?;
         let rings_bytes = self.ring_bytes.checked_mul(RINGS)?;
@@ -121,20 +123,20 @@ impl Layout {
 /// A job's secret.
 pub type Nonce = [u64; 2];
 
-/// What all PEs of the node share.
+/// The state that all PEs of the node share.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Header {
     identity: CacheLine<Identity>,
-    /// How many PEs sleep, or are about to.
+    /// The number of PEs that sleep, or are about to.
     pub sleepers: CacheLine<Sleepers>,
-    /// How many PEs reach the others over the net although they share this memory.
+    /// The number of PEs that access the others over the network although they share this memory.
     pub over_net: CacheLine<AtomicU32>,
-    /// How many PEs have mapped this memory and filled in their part.
+    /// The number of PEs that have mapped this memory and filled in their part.
     pub joined: CacheLine<AtomicU32>,
     /// The CPUs that the node's PEs may run on: one bit each, set by every PE when it joins.
     pub cpus: CacheLine<[AtomicU64; CPU_WORDS]>,
-    /// How many PEs have begun to leave the job.
+    /// The number of PEs that have begun to leave the job.
     pub leaving: CacheLine<AtomicU32>,
     /// The barrier of a node with more PEs than cores.
     pub meeting: Meeting,
@@ -154,47 +156,48 @@ struct Identity {
     nonce: [AtomicU64; 2],
 }
 
-/// What one PE shares with the others, beside its heap.
+/// The state that one PE shares with the others, besides its heap.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Block {
     /// Its arrivals at barriers.
     pub arrival: Arrival,
-    /// Where it sleeps.
+    /// The doorbell on which it sleeps.
     pub doorbell: Doorbell,
     /// 1 once it has mapped the memory, 2 once it has joined the job.
     pub attached: CacheLine<AtomicU32>,
-    /// Its leaving.
+    /// Its departure from the job.
     pub departure: CacheLine<Departure>,
     /// Its process: its number, and the namespace in which it has that number; 0 before it has joined.
     pub process: CacheLine<[AtomicU64; 2]>,
-    /// The thread that has joined, as the system numbers it in that namespace; 0 if nobody is to know.
+    /// The number of the thread that has joined, in that namespace; 0 if it is not published.
     pub thread: AtomicU64,
     /// The two ends of its inbox.
     pub inbox: Positions,
-    /// The two ends of its inbox for answers.
+    /// The two ends of its inbox for replies.
     pub answers: Positions,
-    /// What it says when all must agree; two, used in turn.
+    /// Its agreement records: two, used in turn.
     pub records: [CacheLine<[AtomicU64; AGREEMENT_WORDS]>; 2],
     /// Its last error before it left, if there was one: written before `departure` says that it has left.
     pub last_error: Failure,
 }
 
-/// How a PE leaves the job.
+/// The departure of a PE from the job.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Departure {
-    /// 0 while it takes part; once it has begun to leave, its place among those of the node, from 1.
+    /// 0 while it takes part. Once it has begun to leave: its place in the order in which the PEs of the node
+    /// leave, from 1.
     pub left: AtomicU32,
-    /// 0, or the number of a PE that waits in vain for this one, which has left, plus 1.
+    /// 0, or 1 plus the number of a PE that waits in vain for this one, which has left.
     pub missed: AtomicU32,
 }
 
-/// A record of a failure, for all PEs of the node the first: who, and what it said. It is written once.
+/// The record of the first failure of the node: the PE and its error message. It is written once.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Failure {
-    /// 0 none, 1 being written, 2 there.
+    /// 0 if there is none, 1 while it is being written, 2 when it is complete.
     state: AtomicU32,
     pe: AtomicU32,
     length: AtomicU32,
@@ -202,7 +205,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Records a failure unless there is one already. The text is cut to 1 KiB.
+    /// Records a failure, unless one is recorded already. The text is cut to 1 KiB.
     pub fn record(&self, pe: Pe, text: &str) {
         if self.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return;
@@ -213,7 +216,7 @@ impl Failure {
             cell.store(byte, Ordering::Relaxed);
         }
         self.length.store(length as u32, Ordering::Relaxed);
-        // SYNC POINT failure: releases who and what.
+        // SYNC POINT failure: releases the PE and the text.
         self.state.store(2, Ordering::Release);
     }
 
@@ -225,7 +228,7 @@ impl Failure {
 
     /// The first failure, if one is recorded: the PE and its text.
     pub fn read(&self) -> Option<(Pe, String)> {
-        // SYNC POINT failure: acquires who and what.
+        // SYNC POINT failure: acquires the PE and the text.
         if self.state.load(Ordering::Acquire) != 2 {
             return None;
         }
@@ -240,20 +243,20 @@ impl Failure {
 #[derive(Debug)]
 pub struct Segment {
     start: NonNull<u8>,
-    /// What was mapped in all, from here on.
+    /// The start of the whole mapping.
     range: NonNull<u8>,
     range_bytes: usize,
     layout: Layout,
 }
 
-// SAFETY: the segment is a range of shared memory; all its parts are atomics, or heaps that are only handed
-// out as raw pointers.
+// SAFETY: the segment is a range of shared memory; all its parts are atomics, or heaps that are only accessed
+// by raw pointers.
 unsafe impl Send for Segment {}
-// SAFETY: as for `Send`: atomics, and heaps that are only handed out as raw pointers.
+// SAFETY: as for `Send`: atomics, and heaps that are only accessed by raw pointers.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Makes the node's memory. The descriptor is for the other processes of the node.
+    /// Creates the node's memory. The descriptor is for the other processes of the node.
     ///
     /// # Errors
     /// If the system refuses the memory or its mapping.
@@ -262,7 +265,7 @@ impl Segment {
         Ok((Segment::create_in(pe, &fd, layout, None)?, fd))
     }
 
-    /// A descriptor for a node's memory that is made later.
+    /// A descriptor for a node's memory that is created later.
     ///
     /// # Errors
     /// If the system refuses it.
@@ -271,8 +274,9 @@ impl Segment {
             .map_err(|e| refused(pe, "memfd_create".into(), e.to_string()))
     }
 
-    /// Makes the node's memory under a descriptor. Where this process has one PE, `home` is its number in the
-    /// node: its heap is then mapped where those of the other PEs are in their processes, if that is free.
+    /// Creates the node's memory under a descriptor. If this process has one PE, `home` is its number in the
+    /// node. Its heap is then mapped at the address that the other PEs' heaps have in their processes, if
+    /// that range is free.
     ///
     /// # Errors
     /// If the system refuses the memory or its mapping.
@@ -294,15 +298,15 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Puts the job's secret into the memory, before others are told of it.
+    /// Puts the job's secret into the memory, before its address is published.
     pub(super) fn set_nonce(&self, nonce: Nonce) {
         for (word, value) in self.header().identity.nonce.iter().zip(nonce) {
             word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// Maps the node's memory that another process has made. The sizes are those its maker has chosen. `home`
-    /// is that of [`Segment::create_in`].
+    /// Maps the node's memory that another process has created. The sizes are those that its creator has
+    /// chosen. `home` is as in [`Segment::create_in`].
     ///
     /// # Errors
     /// If it is not of this version or not for `n_pes` PEs, or the mapping fails.
@@ -336,7 +340,7 @@ impl Segment {
             return Err(foreign("the node's memory is that of another job".to_owned()));
         }
         if !layout.is_possible() {
-            return Err(foreign(format!("the node's memory has {layout:?}, which nobody makes")));
+            return Err(foreign(format!("the node's memory has {layout:?}, which is impossible")));
         }
         let total = layout.total_bytes().ok_or_else(|| foreign(format!("{layout:?} is too large")))?;
         if found != total {
@@ -347,8 +351,8 @@ impl Segment {
         Segment::map(pe, &fd, layout, (total, home))
     }
 
-    /// Maps the memory so that the heap of `home` lies where the heaps of all PEs do; where it cannot, or
-    /// there is no home, at a multiple of the heaps' alignment.
+    /// Maps the memory so that the heap of `home` has the common address of all PEs' heaps. If that fails, or
+    /// there is no home, the heaps are aligned to a multiple of their alignment.
     fn map(
         pe: Pe,
         fd: impl AsFd,
@@ -362,8 +366,8 @@ impl Segment {
         Segment::map_anywhere(pe, fd, layout, bytes)
     }
 
-    /// The system chooses a range that is too long by the alignment, and the memory takes the place of a part
-    /// of it.
+    /// Maps the memory at any aligned address. The system chooses a range that is too long by the alignment,
+    /// and the memory replaces a part of it.
     fn map_anywhere(pe: Pe, fd: impl AsFd, layout: Layout, bytes: usize) -> FabricResult<Segment> {
         let failed = |e: rustix::io::Errno| FabricError::System {
             pe,
@@ -374,7 +378,7 @@ impl Segment {
         let range_bytes =
             bytes.checked_add(REGION_ALIGN_BYTES).ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
         let (null, private) = (std::ptr::null_mut(), MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a fresh mapping at an address of the system's choice touches no memory of ours.
+        // SAFETY: a new mapping at an address of the system's choice replaces no other mapping.
         let range = unsafe { rustix::mm::mmap_anonymous(null, range_bytes, ProtFlags::empty(), private) };
         let range = NonNull::new(range.map_err(failed)?).expect("the system maps nothing at address 0");
         let skipped = range.as_ptr().align_offset(REGION_ALIGN_BYTES);
@@ -382,7 +386,8 @@ impl Segment {
         let start = unsafe { range.cast::<u8>().add(skipped) };
         let segment = Segment { start, range: range.cast(), range_bytes, layout };
         let (access, fixed) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
-        // SAFETY: the target lies inside the range that was mapped above and that nobody else knows of.
+        // SAFETY: the target lies inside the range that was mapped above, and no other code knows its
+        // address.
         let mapped = unsafe {
             rustix::mm::mmap(start.as_ptr().cast(), bytes, access, fixed | MapFlags::NORESERVE, fd, 0)
         };
@@ -395,13 +400,13 @@ impl Segment {
         self.layout
     }
 
-    /// What all PEs of the node share.
+    /// The state that all PEs of the node share.
     pub fn header(&self) -> &Header {
         // SAFETY: the mapping starts with a header, which is made of atomics, for which any bytes are valid.
         unsafe { self.start.cast().as_ref() }
     }
 
-    /// What `pe` shares beside its heap.
+    /// The state that `pe` shares, besides its heap.
     pub fn block(&self, pe: Pe) -> &Block {
         &self.blocks()[pe]
     }
@@ -420,26 +425,26 @@ impl Segment {
         Ring::new(&self.block(pe).inbox, self.cells(pe, 0))
     }
 
-    /// The inbox of `pe` for answers, which whoever waits for room for an answer empties as well.
+    /// The inbox of `pe` for replies. A PE that waits for room for a reply empties it as well.
     pub fn answers(&self, pe: Pe) -> Ring<'_> {
         Ring::new(&self.block(pe).answers, self.cells(pe, 1))
     }
 
-    /// The cells of one of a PE's rings; there is such a PE.
+    /// The cells of one of a PE's rings. The PE exists.
     fn cells(&self, pe: Pe, ring: usize) -> &[Cell] {
         let offset_bytes = self.layout.rings_offset() + (RINGS * pe + ring) * self.layout.ring_bytes;
         // SAFETY: the layout has two rings of `ring_bytes` bytes for each PE at this offset, page-aligned,
-        // made of atomics; the caller vouches for the PE.
+        // made of atomics; the caller guarantees that the PE exists.
         unsafe {
             let first = self.start.add(offset_bytes).cast::<Cell>();
             std::slice::from_raw_parts(first.as_ptr(), self.layout.ring_bytes / CELL_BYTES)
         }
     }
 
-    /// The start of `pe`'s region, that is of its heap.
+    /// The start of `pe`'s region, which is the start of its heap.
     ///
     /// # Panics
-    /// If there is no such PE on the node.
+    /// If the node has no such PE.
     pub fn heap(&self, pe: Pe) -> NonNull<u8> {
         assert!(pe < self.layout.n_pes, "PE {pe} is not among the {} PEs of this node", self.layout.n_pes);
         // SAFETY: the layout has `n_pes` regions of `region_bytes` bytes from this offset on.
@@ -455,7 +460,7 @@ fn refused(pe: Pe, operation: String, reason: String) -> FabricError {
 impl Drop for Segment {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `map` and nothing borrowed from this segment outlives it. An error
-        // leaves the range mapped, which harms nobody.
+        // leaves the range mapped, which is harmless.
         let _ = unsafe { rustix::mm::munmap(self.range.as_ptr().cast(), self.range_bytes) };
     }
 }

@@ -1,6 +1,6 @@
-//! The state of a simulation: its PEs, their endpoints, and what is under way.
+//! The state of a simulation: its PEs, their endpoints, and the operations under way.
 //!
-//! Invariant: everything lies behind one lock, and nothing here waits. Times are picoseconds since the start.
+//! Invariant: one lock protects everything, and nothing here waits. Times are picoseconds since the start.
 
 use super::faults::loss_of;
 use super::params::SimParams;
@@ -28,17 +28,18 @@ pub(super) struct State {
     pub(super) pending: Pending<Step>,
     /// The latest time at which a PE was given the turn.
     pub(super) now: u64,
-    /// The one PE that runs; nobody does before the start, nor when one thread drives all.
+    /// The PE that runs; `None` before the start, and if one thread drives all endpoints.
     pub(super) turn: Option<Pe>,
-    /// One thread drives all endpoints: no PE has to wait for its turn.
+    /// Whether one thread drives all endpoints. Then no PE waits for its turn.
     pub(super) driven: bool,
-    /// How often in a row somebody was resumed although all look in vain and nothing is under way.
+    /// The number of times in a row that a PE was resumed although all PEs check in vain and nothing is under
+    /// way.
     pub(super) hopeless_steps: usize,
-    /// The same, rests counting more than polls.
+    /// The same as a weighted sum, in which rests count more than polls.
     pub(super) hopeless_weight: usize,
-    /// Whom of the idle was resumed last.
+    /// The idle PE that was resumed last.
     pub(super) last_resumed: Pe,
-    /// Operations and messages accepted.
+    /// The number of accepted operations and messages.
     pub(super) operations: u64,
     pub(super) lost: Option<Pe>,
     pub(super) next_id: u64,
@@ -56,7 +57,7 @@ pub(super) struct Times {
     local_per_byte: f64,
 }
 
-/// Where the PEs are.
+/// The nodes of the PEs.
 pub(super) struct Nodes {
     /// The node of each PE, from 0 in the order of their lowest PEs.
     of: Vec<usize>,
@@ -69,21 +70,21 @@ pub(super) struct Nodes {
 /// The network card of a node.
 #[derive(Clone, Default)]
 pub(super) struct Card {
-    /// When it has sent, and received, all that it was given.
+    /// The times when it has sent, and received, all packets that it was given.
     pub(super) send_free: u64,
     pub(super) receive_free: u64,
 }
 
-/// What a PE is up to, as the scheduler sees it.
+/// The state of a PE for the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Not connected yet.
     Absent,
-    /// Could run.
+    /// It can run.
     Ready,
-    /// Runs: its number is the turn.
+    /// It runs: its number is the turn.
     Running,
-    /// Rests until something touches it.
+    /// It rests until it is touched.
     Idle,
     /// Its endpoint was dropped.
     Gone,
@@ -93,38 +94,38 @@ pub(super) enum Standing {
 pub(super) struct Member {
     pub(super) standing: Standing,
     pub(super) clock: u64,
-    /// When it has moved all that goes to PEs of its node.
+    /// The time when it has moved all data to PEs of its node.
     pub(super) move_free: u64,
-    /// How many things have happened to it from outside.
+    /// The number of events from outside that concern it.
     pub(super) touches: u64,
-    /// Its last call found nothing.
+    /// Whether its last call found no event.
     pub(super) vain: bool,
-    /// Words of the panic with which its present call ends.
+    /// The message of the panic with which its present call ends.
     pub(super) doom: Option<String>,
     pub(super) waiters: Vec<Thread>,
     pub(super) regions: HashMap<Key, Region>,
     pub(super) inbox: VecDeque<Letter>,
 }
 
-/// Memory that its PE has exposed.
+/// Memory that its PE has registered.
 #[derive(Clone, Copy)]
 pub(super) struct Region {
     pub(super) start: NonNull<u8>,
     pub(super) bytes: usize,
 }
 
-// SAFETY: the PE that registers has promised that the memory outlives its endpoint, with which the region is
-// forgotten; until then any thread may access it, through `copy` and atomics only.
+// SAFETY: the PE that registers has promised that the memory outlives its endpoint. The region is removed
+// with the endpoint. Until then any thread may access it, through `copy` and atomics only.
 unsafe impl Send for Region {}
 
 /// An endpoint or a context: a sending side of a PE.
 pub(super) struct Port {
     pub(super) pe: Pe,
     pub(super) outstanding: usize,
-    /// What the next `progress` reports.
+    /// The events that the next `progress` reports.
     pub(super) finished: VecDeque<Finished>,
     pub(super) errors: VecDeque<FabricError>,
-    /// How many touches of its PE it has seen.
+    /// The number of touches of its PE that it has seen.
     pub(super) seen: u64,
 }
 
@@ -143,13 +144,13 @@ pub(super) struct Op {
     pub(super) action: Action,
     /// Source of a put, target of a get or a fetch; null if there is none, or if it was read.
     pub(super) local: Local,
-    /// Bytes inside the network.
+    /// The bytes of it inside the network.
     pub(super) kept: Option<Vec<u8>>,
     pub(super) bytes: usize,
     pub(super) remote: Remote,
     pub(super) token: Option<Token>,
     pub(super) pieces_left: usize,
-    /// [`Event::Sent`](crate::types::Event::Sent) is still to come.
+    /// Whether [`Event::Sent`](crate::types::Event::Sent) has still to be delivered.
     pub(super) owes_sent: bool,
 }
 
@@ -164,15 +165,15 @@ pub(super) enum Action {
 #[derive(Clone, Copy)]
 pub(super) struct Local(pub(super) *mut u8);
 
-// SAFETY: whoever starts an operation vouches for its memory until completion; when the endpoint is dropped
-// before, the operation is forgotten with it.
+// SAFETY: the caller that starts an operation guarantees its memory until completion. If the endpoint is
+// dropped before, the operation is removed with it.
 unsafe impl Send for Local {}
 
 /// Messages from one PE to another.
 #[derive(Default)]
 pub(super) struct Channel {
     pub(super) in_flight: VecDeque<Letter>,
-    /// Messages sent and not yet handed to the receiver's handler.
+    /// Messages that were sent and not yet passed to the receiver's handler.
     pub(super) load: usize,
 }
 
@@ -183,29 +184,29 @@ pub(super) struct Letter {
     pub(super) payload: Vec<u8>,
 }
 
-/// What can happen next in the network.
+/// A step of the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// A packet is given to the sender's network card, or, inside a node, to the sender's processor.
     Enter { from: Pe, to: Pe, bytes: usize, packet: Packet },
     /// The last byte of a put leaves its source.
     Leave(OpId),
-    /// The first byte reaches the receiver's network card, which it occupies for so long.
+    /// The first byte reaches the receiver's network card. The packet occupies the card for `occupancy`.
     Arrive { to: Pe, occupancy: u64, packet: Packet },
     /// The last byte is received.
     Deliver(Packet),
-    /// The origin hears that its operation is complete.
+    /// The origin learns that its operation is complete.
     Complete(OpId),
 }
 
-/// What travels.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Packet {
     /// An operation's request, or a piece of it.
     Request { op: OpId, start: usize, bytes: usize },
-    /// What a get or a fetch brings back.
+    /// The data of a get or a fetch.
     Reply(OpId),
-    /// The next message of a channel.
+    /// The next message from a PE to another.
     Message { from: Pe, to: Pe },
 }
 
@@ -260,7 +261,7 @@ impl State {
         self.ports.get_mut(&id).expect("an endpoint's port is open until it is dropped")
     }
 
-    /// Something has happened to a PE at that time: it may find what it waits for.
+    /// Something has happened to a PE at this time: its wait may be over.
     pub(super) fn touch(&mut self, pe: Pe, time: u64) {
         self.hopeless_steps = 0;
         self.hopeless_weight = 0;
@@ -276,7 +277,7 @@ impl State {
         }
     }
 
-    /// A PE has done something: there is hope.
+    /// A PE has done something, so waits of other PEs may end.
     pub(super) fn stir(&mut self, pe: Pe) {
         self.hopeless_steps = 0;
         self.hopeless_weight = 0;
@@ -322,12 +323,12 @@ impl Times {
         }
     }
 
-    /// How long so many bytes occupy a network card.
+    /// The time for which `bytes` bytes occupy a network card.
     pub(super) fn occupancy(&self, bytes: usize) -> u64 {
         self.gap + (bytes as f64 * self.per_byte).round() as u64
     }
 
-    /// How long a PE moves so many bytes to another one of its node.
+    /// The time that a PE takes to move `bytes` bytes to another PE of its node.
     pub(super) fn moving(&self, bytes: usize) -> u64 {
         (bytes as f64 * self.local_per_byte).round() as u64
     }

@@ -1,13 +1,13 @@
-//! What goes wrong: refusals, the loss of a PE, endpoints that are dropped, errors.
+//! Faults: refusals, the loss of a PE, endpoints that are dropped, errors.
 //!
-//! Invariant: an operation that cannot complete leaves the network and gives its credit back, so that nobody
+//! Invariant: an operation that cannot complete leaves the network and gives its credit back, so that no PE
 //! waits for it here.
 
 use super::engine::{Action, OpId, PortId, Standing, State};
 use crate::types::{FabricError, Pe};
 
 impl State {
-    /// Whether a call that would use a resource, of which so much is in use, is answered `Again`.
+    /// Whether a call that needs a credit, of which `in_use` are in use, returns `Again`.
     pub(super) fn refuses(&mut self, pe: Pe, in_use: usize) -> bool {
         let refused = in_use >= self.params.credits || self.random.chance(self.params.again);
         if refused {
@@ -45,7 +45,7 @@ impl State {
         self.ops.get(&id).is_some_and(|op| op.from == lost || op.to == lost)
     }
 
-    /// Forgets an operation and gives its credit back.
+    /// Removes an operation and gives its credit back.
     pub(super) fn vanish(&mut self, id: OpId) {
         if let Some(op) = self.ops.remove(&id)
             && let Some(port) = self.ports.get_mut(&op.port)
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    /// An operation cannot be executed: its endpoint hears why.
+    /// Reports to the endpoint why its operation cannot be executed.
     pub(super) fn fail(&mut self, id: OpId, error: FabricError, time: u64) {
         if let Some(op) = self.ops.get(&id) {
             let (port, from) = (op.port, op.from);
@@ -66,8 +66,8 @@ impl State {
         self.vanish(id);
     }
 
-    /// A port is dropped. What the network holds itself still arrives; what lies in memory of the caller is
-    /// forgotten, for that memory may go now.
+    /// A port is dropped. Data that the network holds itself still arrive. Operations whose data lie in
+    /// memory of the caller are removed, because that memory may be freed now.
     pub(super) fn close_port(&mut self, id: PortId) {
         self.ports.remove(&id);
         self.ops.retain(|_, op| {
@@ -80,7 +80,7 @@ impl State {
         });
     }
 
-    /// A PE leaves: its memory may go.
+    /// A PE leaves: its memory may be freed.
     pub(super) fn depart(&mut self, pe: Pe) {
         self.stir(pe);
         let member = &mut self.members[pe];

@@ -1,9 +1,9 @@
-//! The network: how operations and messages travel, and what they do where they arrive.
+//! The network: the transport of operations and messages, and their effects at the target.
 //!
 //! Invariant: an operation is in `State::ops` from its acceptance to its completion, and at least one of its
-//! steps is pending. Memory is touched in `deliver` and `leave` only, while a PE is inside a call of its
-//! endpoint. Times after LogGP, with two more rules: a network card receives one message at a time as well,
-//! and PEs of one node do not need it among each other.
+//! steps is pending. Memory is accessed in `deliver` and `leave` only, while a PE is inside a call of its
+//! endpoint. Times follow LogGP, with two more rules: a network card also receives only one message at a
+//! time, and PEs of one node do not use it to reach each other.
 
 use super::engine::{Action, Finished, Letter, Local, Op, OpId, Packet, PortId, Standing, State, Step};
 use crate::amo::write_word;
@@ -40,7 +40,7 @@ impl State {
         self.transmit(from, to, bytes, at, Packet::Message { from, to });
     }
 
-    /// Takes the next step; false if none is pending. In virtual time it is the earliest, else any.
+    /// Takes the next step; false if none is pending. In virtual time it is the earliest step, else any step.
     pub(super) fn step(&mut self) -> bool {
         let Some((time, step)) = self.pending.pop(&mut self.random) else {
             return false;
@@ -62,8 +62,8 @@ impl State {
         true
     }
 
-    /// Sends a packet at `at`. In virtual time it gets the network card when that time has come: other PEs,
-    /// and replies, may be earlier.
+    /// Sends a packet at `at`. In virtual time it gets the network card when that time is reached: packets of
+    /// other PEs, and replies, may be earlier.
     fn transmit(&mut self, from: Pe, to: Pe, bytes: usize, at: u64, packet: Packet) {
         match self.params.chaos {
             true => self.enter(from, to, bytes, at, packet),
@@ -71,7 +71,7 @@ impl State {
         }
     }
 
-    /// A packet gets what moves it, as soon as that is free.
+    /// A packet gets the network card or the processor that moves it, as soon as that is free.
     fn enter(&mut self, from: Pe, to: Pe, bytes: usize, at: u64, packet: Packet) {
         let left = if self.nodes.is_local(from, to) {
             let sender = &mut self.members[from];
@@ -98,13 +98,12 @@ impl State {
         }
     }
 
-    /// From the moment a byte leaves a PE to its arrival at another.
+    /// The time from the moment a byte leaves a PE to its arrival at another.
     fn latency(&self, from: Pe, to: Pe) -> u64 {
         if self.nodes.is_local(from, to) { self.times.local_latency } else { self.times.latency }
     }
 
-    /// Where an operation is cut: in chaos into up to 4 pieces, whose ends are multiples of 8 bytes in the
-    /// target.
+    /// The pieces of an operation: in chaos up to 4, whose ends are at multiples of 8 bytes in the target.
     fn pieces(&mut self, op: &Op) -> Vec<(usize, usize)> {
         if !self.params.chaos || op.bytes <= PIECE_BYTES || matches!(op.action, Action::Atomic(_)) {
             return vec![(0, op.bytes)];
@@ -122,7 +121,7 @@ impl State {
         ends.windows(2).map(|pair| (pair[0], pair[1] - pair[0])).collect()
     }
 
-    /// Reads the source of a put, which is the caller's again from now on.
+    /// Reads the source of a put, which belongs to the caller again from now on.
     fn leave(&mut self, id: OpId, time: u64) {
         if self.is_cut_off(id) {
             return self.vanish(id);
@@ -150,9 +149,9 @@ impl State {
             Ok(remote) => remote,
             Err(error) => return self.fail(id, error, time),
         };
-        let op = self.ops.get_mut(&id).expect("it was there a moment ago");
-        // SAFETY: `locate` has checked the range against the region, which its owner keeps alive until it is
-        // gone; whoever started the operation vouches for the local range until completion.
+        let op = self.ops.get_mut(&id).expect("the operation was looked up above");
+        // SAFETY: `locate` has checked the range against the region, which its owner keeps alive until it
+        // leaves. The caller that has started the operation guarantees the local range until completion.
         unsafe { op.execute(remote, start, bytes) };
         op.pieces_left -= 1;
         let (from, to, whole) = (op.from, op.to, op.pieces_left == 0);
@@ -167,7 +166,7 @@ impl State {
         }
     }
 
-    /// Where the operation's target lies in this process.
+    /// The address of the operation's target in this process.
     fn locate(&self, op: &Op) -> Result<*mut u8, FabricError> {
         let member = &self.members[op.to];
         if member.standing == Standing::Gone {
@@ -186,7 +185,7 @@ impl State {
         }
     }
 
-    /// Hands what a get or a fetch has read to its origin.
+    /// Copies the data of a get or a fetch to its origin.
     fn bring_back(&mut self, id: OpId, time: u64) {
         if self.is_cut_off(id) {
             return self.vanish(id);
@@ -195,7 +194,7 @@ impl State {
             return;
         };
         let kept = op.kept.as_ref().expect("a reply follows the read");
-        // SAFETY: the local range is the caller's promise until completion, which is reported afterwards.
+        // SAFETY: the caller guarantees the local range until completion, which is reported afterwards.
         unsafe {
             match op.action {
                 Action::Atomic(atomic) => {
@@ -240,7 +239,7 @@ impl State {
         }
     }
 
-    /// Puts down what the next `progress` of a port tells; nothing if the port is closed.
+    /// Adds events for the next `progress` of a port. It does nothing if the port is closed.
     fn report(&mut self, port: PortId, pe: Pe, news: impl IntoIterator<Item = Finished>, time: u64) {
         if let Some(port) = self.ports.get_mut(&port) {
             port.finished.extend(news);
@@ -250,7 +249,7 @@ impl State {
 }
 
 impl Op {
-    /// How many bytes come back, if it is an operation that fetches.
+    /// The number of bytes of the reply, if the operation fetches.
     pub(super) fn brings(&self) -> Option<usize> {
         match self.action {
             Action::Put => None,
@@ -262,9 +261,10 @@ impl Op {
     /// Executes a piece of the operation on the memory at `remote`, where its target starts.
     ///
     /// # Safety
-    /// The whole target lies in a live region; the local memory is valid as the contract of providers asks.
+    /// The whole target lies in a live region; the local memory is valid as the contract of providers
+    /// requires.
     unsafe fn execute(&mut self, remote: *mut u8, start: usize, bytes: usize) {
-        // SAFETY: the caller vouches for both ends, and a piece lies inside its operation.
+        // SAFETY: the caller guarantees both ends, and a piece lies inside its operation.
         unsafe {
             match self.action {
                 Action::Put => {
@@ -291,13 +291,13 @@ impl Action {
     }
 }
 
-/// Copies out memory of a caller.
+/// Copies memory of a caller.
 ///
 /// # Safety
 /// `source` is valid for reads of `bytes` bytes.
 pub(super) unsafe fn read(source: *const u8, bytes: usize) -> Vec<u8> {
     let mut kept = vec![0; bytes];
-    // SAFETY: the caller vouches for the source; the vector has the same length.
+    // SAFETY: the caller guarantees the source; the vector has the same length.
     unsafe { copy::transfer(kept.as_mut_ptr(), source, bytes) };
     kept
 }

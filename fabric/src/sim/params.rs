@@ -1,23 +1,24 @@
 //! The parameters of a simulation.
 //!
-//! Invariant: two simulations of equal parameters and equal programs run alike.
+//! Invariant: two simulations with equal parameters and equal programs run identically.
 
 use super::random::Random;
 use crate::types::Pe;
 use std::time::Duration;
 
-/// What the simulated network is like. Times are virtual, with a resolution of 1 ps inside, 1 ns outside.
+/// The properties of the simulated network. Times are virtual, with a resolution of 1 ps inside and 1 ns
+/// outside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimParams {
-    /// Where the pseudorandom sequence starts.
+    /// The start of the pseudorandom sequence.
     pub seed: u64,
-    /// Whether the sequence, instead of virtual time, decides who runs and what arrives.
+    /// Whether the sequence, instead of virtual time, decides which PE runs and what arrives.
     pub chaos: bool,
-    /// From the moment a byte leaves the sender's network card to its arrival at the receiver's.
+    /// The time from the moment a byte leaves the sender's network card to its arrival at the receiver's.
     pub latency: Duration,
     /// Time of the processor for a put, a get, an atomic or a message sent, and for each message received.
     pub overhead: Duration,
-    /// Time of the network card for each message, its bytes apart, at both ends.
+    /// Time of the network card for each message, without that for its bytes, at both ends.
     pub gap: Duration,
     /// Bytes that a network card moves in a second, at both ends; may be infinite.
     pub bandwidth_bytes_per_second: f64,
@@ -26,13 +27,13 @@ pub struct SimParams {
     /// it as well.
     pub nodes: Vec<u32>,
     /// Whether PEs of one node map each other's memory, as in a job of several nodes; else all of them reach
-    /// each other by this network. Nothing that goes through mapped memory takes virtual time.
+    /// each other over this network. Accesses through mapped memory take no virtual time.
     pub maps_nodes: bool,
     /// As `latency`, between PEs of one node.
     pub local_latency: Duration,
     /// Bytes that a PE moves in a second to the PEs of its node, one message after another; may be infinite.
     pub local_bandwidth_bytes_per_second: f64,
-    /// Time of the processor for a call of `progress`, or a call that is answered `Again`; at least 1 ns.
+    /// Time of the processor for a call of `progress`, or a call that returns `Again`; at least 1 ns.
     pub poll: Duration,
     /// Largest put whose source is reusable at return, in bytes.
     pub inject_bytes: usize,
@@ -40,10 +41,10 @@ pub struct SimParams {
     pub message_bytes: usize,
     /// Largest put or get, in bytes.
     pub transfer_bytes: usize,
-    /// Operations of an endpoint, and apart from them messages of a PE to another, that may be under way
-    /// before the answer is `Again`; at least 1.
+    /// The number of operations of an endpoint, and separately of messages from a PE to another, that may be
+    /// under way before calls return `Again`; at least 1.
     pub credits: usize,
-    /// Probability that a call is answered `Again` for no reason.
+    /// Probability that a call returns `Again` without a reason.
     pub again: f32,
     /// Whether the network executes atomics.
     pub executes_atomics: bool,
@@ -56,7 +57,8 @@ pub struct SimParams {
     /// In chaos: the probability that the next step is one of the network, when PEs can run too; between
     /// 0 and 1, both excluded.
     pub delivery: f32,
-    /// How often all PEs look in vain, with nothing under way, before that is called a deadlock.
+    /// The number of times that all PEs check in vain, with nothing under way, before this counts as a
+    /// deadlock.
     pub hopeless_rounds: usize,
 }
 
@@ -65,7 +67,7 @@ pub struct SimParams {
 pub struct Loss {
     /// The PE that is lost.
     pub pe: Pe,
-    /// How many operations and messages all PEs together have started when it happens.
+    /// The number of operations and messages that all PEs together have started when it happens.
     pub after_operations: u64,
 }
 
@@ -101,7 +103,7 @@ impl Default for SimParams {
 }
 
 impl SimParams {
-    /// Chaos mode, everything adventurous derived from the seed.
+    /// Chaos mode. All other parameters are derived from the seed.
     pub fn chaos(seed: u64) -> SimParams {
         let mut random = Random::new(seed ^ 0xC4A0_5000_0000_0000);
         SimParams {
@@ -119,8 +121,8 @@ impl SimParams {
         }
     }
 
-    /// The same network for `n_pes` PEs on `nodes` nodes: the first ones on the first node, as many on each
-    /// as on the others, or one more.
+    /// The same network for `n_pes` PEs on `nodes` nodes: the first ones on the first node. The numbers of
+    /// PEs on two nodes differ by at most one.
     ///
     /// # Panics
     /// If there are no nodes.

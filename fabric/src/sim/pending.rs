@@ -1,7 +1,7 @@
-//! What is under way in the network: steps that wait for their turn.
+//! The pending steps of the network.
 //!
-//! Invariant: in virtual time the earliest step comes out, of equal ones the one that was put in first; in
-//! chaos any step may come out, each with the same probability.
+//! Invariant: in virtual time the earliest step is taken, and of steps with equal times the one that was
+//! added first; in chaos any step may be taken, each with the same probability.
 
 use super::random::Random;
 use std::cmp::Reverse;
@@ -39,7 +39,7 @@ impl<S> Pending<S> {
         self.in_order.is_empty() && self.pool.is_empty()
     }
 
-    /// When the earliest step is due; not used in chaos.
+    /// The time of the earliest step. It is not used in chaos.
     pub(super) fn earliest(&self) -> Option<u64> {
         self.in_order.peek().map(|timed| timed.0.time)
     }

@@ -1,7 +1,7 @@
 //! The simulated endpoint.
 //!
-//! Invariant: completions and events come out of `progress` only, and every call that lets other PEs run
-//! holds no borrow and no lock while they do.
+//! Invariant: only `progress` returns completions and events, and a call that lets other PEs run holds no
+//! borrow and no lock meanwhile.
 
 use super::engine::{Action, Finished, Letter, Local, Op, PortId, Region, Standing, State, picoseconds};
 use super::network::read;
@@ -21,7 +21,8 @@ pub struct Sim {
     me: Pe,
     n_pes: usize,
     port: PortId,
-    /// Messages arrive here, not at a context; and the PE takes part as long as this lives.
+    /// Whether this is the PE's endpoint and not a context. Messages arrive at the endpoint, and the PE takes
+    /// part as long as it lives.
     is_first: bool,
     engine: Arc<Engine>,
     limits: Limits,
@@ -30,7 +31,7 @@ pub struct Sim {
     news: RefCell<News>,
 }
 
-/// What a call of `progress` hands on.
+/// The events that a call of `progress` passes on.
 #[derive(Default)]
 struct News {
     finished: Vec<Finished>,
@@ -38,16 +39,15 @@ struct News {
 }
 
 impl Sim {
-    /// Endpoints of PEs that one thread drives, in turns: nobody waits for a turn, and every call of
-    /// `progress` moves the network until something has happened that a PE can see, or in chaos by 0 to 3
-    /// steps.
+    /// Endpoints of PEs that one thread drives in turns. No PE waits for a turn, and every call of `progress`
+    /// advances the network until something has happened that a PE can see, or in chaos by 0 to 3 steps.
     pub fn open(n_pes: usize, params: SimParams) -> Vec<Sim> {
         Sim::endpoints(n_pes, params, true)
     }
 
-    /// Endpoints of PEs each of which runs on a thread of its own, one at a time, from
-    /// [`connect`](Provider::connect) until its endpoint is dropped. Whoever runs and waits by other means
-    /// than the calls of its endpoint stops all others.
+    /// Endpoints of PEs each of which runs on its own thread, one at a time, from
+    /// [`connect`](Provider::connect) until its endpoint is dropped. A PE that runs, and waits by other means
+    /// than the calls of its endpoint, stops all others.
     pub fn threads(n_pes: usize, params: SimParams) -> Vec<Sim> {
         Sim::endpoints(n_pes, params, false)
     }
@@ -72,7 +72,7 @@ impl Sim {
         }
     }
 
-    /// Begins a call that starts something: it costs time, and in chaos others may run first.
+    /// Begins a call that starts an operation: it takes time, and in chaos other PEs may run first.
     fn begin(&self) -> Guard<'_> {
         let mut state = self.engine.enter(self.me);
         debug_assert!(state.members[self.me].standing != Standing::Absent, "PE {} is not connected", self.me);
@@ -129,7 +129,7 @@ impl Sim {
         }
     }
 
-    /// Takes what `progress` is to report.
+    /// Takes the events that `progress` reports.
     fn collect(&self, state: &mut State, news: &mut News) {
         let finished = state.port(self.port).finished.len();
         let finished = state.portion(finished);
@@ -176,7 +176,7 @@ impl Sim {
 }
 
 impl State {
-    /// How many of so many waiting things are reported now: all, in chaos perhaps fewer.
+    /// The number of the `waiting` events that are reported now: all, or in chaos perhaps fewer.
     fn portion(&mut self, waiting: usize) -> usize {
         if waiting == 0 || !self.params.chaos || self.random.chance(0.5) {
             waiting
@@ -240,7 +240,7 @@ impl Provider for Sim {
             let mut op = self.op(pe, Action::Put, source.cast_mut(), (target, bytes), token);
             if bytes <= self.limits.inject_bytes {
                 op.local = Local(std::ptr::null_mut());
-                // SAFETY: the caller vouches for the source at least until this call returns.
+                // SAFETY: the caller guarantees the source at least until this call returns.
                 op.kept = Some(unsafe { read(source, bytes) });
             }
             op.owes_sent = token.is_some() && op.kept.is_none();
@@ -303,8 +303,8 @@ impl Provider for Sim {
         Ok(events)
     }
 
-    /// Ends when something touches this PE, or when nobody else can go on: the bound is for waits in real
-    /// time.
+    /// Ends when something touches this PE, or when no other PE can go on. The bound is only for waits in
+    /// real time.
     fn rest(&self, _bound: Duration) {
         let mut state = self.engine.enter(self.me);
         if state.driven {

@@ -24,7 +24,7 @@ impl Random {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    /// True with this probability; certainty costs no number.
+    /// True with this probability. With probability 0 or 1 it draws no number.
     pub(super) fn chance(&mut self, probability: f32) -> bool {
         probability > 0.0
             && (probability >= 1.0 || ((self.next() >> 40) as f32) < probability * (1u32 << 24) as f32)

@@ -1,8 +1,9 @@
 //! The scheduler: one PE runs at a time, and this decides which.
 //!
-//! Invariant: on threads, from the moment that all have connected until all are gone, `turn` names exactly
-//! one PE, and only its threads are inside the engine. Who gives the turn away wakes the next and sleeps,
-//! both outside the lock: a hand-over is one unpark and one park, and none if the same PE goes on.
+//! Invariant: on threads, from the moment that all PEs have connected until all have left, `turn` names
+//! exactly one PE, and only its threads are inside the engine. A PE that gives the turn away wakes the next
+//! one and sleeps, both outside the lock. A hand-over is one unpark and one park, and neither if the same PE
+//! goes on.
 
 use super::engine::{Member, PortId, Standing, State};
 use crate::types::Pe;
@@ -17,9 +18,9 @@ pub(super) type Guard<'a> = MutexGuard<'a, State>;
 
 /// In chaos an idle PE is resumed instead of a ready one with this probability.
 const DISTURBANCE: f32 = 0.125;
-/// When all look in vain, but not all rest, every so many steps one of the resting may look.
+/// If all PEs check in vain, but not all rest, one resting PE may check once in this number of steps.
 const LOOK_STEPS: usize = 8;
-/// How much more a rest in vain counts than a poll in vain, on the way to a deadlock.
+/// The weight of a rest in vain, relative to a poll in vain, for the detection of a deadlock.
 const RESTS_WEIGHT: usize = 100;
 
 impl Engine {
@@ -31,7 +32,8 @@ impl Engine {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, when it is this PE's turn. A PE that is not connected, or gone, has no turns to wait for.
+    /// The state, when it is this PE's turn. A PE that is not connected, or has left, does not wait for a
+    /// turn.
     pub(super) fn enter(&self, pe: Pe) -> Guard<'_> {
         let mut state = self.lock();
         match state.members[pe].standing {
@@ -43,7 +45,7 @@ impl Engine {
         self.await_turn(state, pe)
     }
 
-    /// Takes part; on threads, waits for all others.
+    /// Makes the PE take part; on threads, waits for all others.
     pub(super) fn join(&self, pe: Pe) {
         let mut state = self.lock();
         state.members[pe].standing = Standing::Ready;
@@ -54,10 +56,10 @@ impl Engine {
         drop(self.await_turn(state, pe));
     }
 
-    /// Lets whoever is next go on, and comes back when it is this PE's turn.
+    /// Lets the next PE go on, and returns when it is this PE's turn.
     ///
     /// # Panics
-    /// If all PEs wait for what nobody will do.
+    /// If all PEs wait for something that no PE will do.
     pub(super) fn pass<'a>(&'a self, mut state: Guard<'a>, pe: Pe) -> Guard<'a> {
         if state.driven {
             state.drive();
@@ -79,7 +81,7 @@ impl Engine {
         state
     }
 
-    /// Takes part no more, and lets whoever is next go on.
+    /// Ends the part of a PE, and lets the next PE go on.
     pub(super) fn leave(&self, pe: Pe, port: PortId) {
         let mut state = self.enter(pe);
         state.close_port(port);
@@ -95,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Gives the first turn, once nobody is absent.
+    /// Gives the first turn, once no PE is absent.
     fn start<'a>(&'a self, mut state: Guard<'a>) -> Guard<'a> {
         if state.turn.is_some() || state.members.iter().any(|m| m.standing == Standing::Absent) {
             return state;
@@ -112,7 +114,7 @@ impl Engine {
     }
 
     fn await_turn<'a>(&'a self, mut state: Guard<'a>, pe: Pe) -> Guard<'a> {
-        // Who is gone gets no turn any more, and needs none for what is left: to close its other endpoints.
+        // A PE that has left gets no turn any more, and needs none to close its other endpoints.
         while state.turn != Some(pe) && state.members[pe].standing != Standing::Gone {
             let member = &mut state.members[pe];
             let me = std::thread::current();
@@ -128,8 +130,8 @@ impl Engine {
 }
 
 impl State {
-    /// One thread drives all endpoints: the network moves until something has happened that a PE can see, in
-    /// chaos by a few steps.
+    /// One thread drives all endpoints: the network advances until something has happened that a PE can see,
+    /// in chaos by a few steps.
     fn drive(&mut self) {
         if self.params.chaos {
             for _ in 0..self.random.below(4) {
@@ -142,19 +144,19 @@ impl State {
         while touches(self) == before && self.step() {}
     }
 
-    /// Moves the network until a PE is to run, makes that the turn and answers it; `None` if all are gone.
-    /// `present` is the PE that asks.
+    /// Advances the network until a PE can run. Gives this PE the turn and returns it; `None` if all have
+    /// left. `present` is the PE that calls.
     fn choose(&mut self, present: Option<Pe>) -> Option<Pe> {
         let next = if self.params.chaos { self.choose_any(present) } else { self.choose_earliest() };
         self.turn = next;
         let next = next?;
-        // Who polls may do so until a time that it has in mind; when all rest, nothing is left but what may
-        // come.
+        // A PE that polls may do so until a time limit of its own. If all PEs rest, only events from outside
+        // can end the wait.
         let do_all_rest = self.live().all(|(_, member)| member.standing != Standing::Ready);
         let member = &mut self.members[next];
         let weight = if do_all_rest && member.standing == Standing::Idle { RESTS_WEIGHT } else { 1 };
         if member.standing == Standing::Idle {
-            // What it finds, if anything, others have done until now.
+            // An event that it finds, if any, was caused by others until now.
             member.clock = member.clock.max(self.now);
         }
         member.standing = Standing::Running;
@@ -170,7 +172,7 @@ impl State {
         Some(next)
     }
 
-    /// In virtual time: whatever is earliest.
+    /// In virtual time: takes the earliest step or PE.
     fn choose_earliest(&mut self) -> Option<Pe> {
         loop {
             let ready = self.live().filter(|(_, member)| member.standing == Standing::Ready);
@@ -186,7 +188,7 @@ impl State {
         }
     }
 
-    /// In chaos: whatever the sequence says.
+    /// In chaos: takes the step or PE that the sequence selects.
     fn choose_any(&mut self, present: Option<Pe>) -> Option<Pe> {
         let is_ready = present.is_some_and(|pe| self.members[pe].standing == Standing::Ready);
         if is_ready && self.random.chance(self.params.stay) {
@@ -209,13 +211,13 @@ impl State {
         }
     }
 
-    /// One of the `count` PEs of that standing.
+    /// One of the `count` PEs with this standing.
     fn nth(&mut self, standing: Standing, count: usize) -> Option<Pe> {
         let index = if count > 1 { self.random.below(count) } else { 0 };
         self.live().filter(|(_, member)| member.standing == standing).nth(index).map(|(pe, _)| pe)
     }
 
-    /// The idle PE that has waited longest for a chance to look.
+    /// The idle PE that has waited longest for a chance to check.
     fn next_idle(&mut self) -> Option<Pe> {
         let n_pes = self.members.len();
         let after = (1..=n_pes).map(|i| (self.last_resumed + i) % n_pes);
