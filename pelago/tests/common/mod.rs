@@ -1,6 +1,6 @@
-//! Runs a body every way: PEs as threads, as processes and as threads of several processes, over mapped
-//! memory, over the net although memory is mapped, over both at once, and over many simulated networks that
-//! misbehave.
+//! Runs a body in every kind of job: PEs as threads, as processes and as threads of several processes, over
+//! mapped memory, over the network although memory is mapped, over both at the same time, and over many
+//! simulated networks that misbehave.
 
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
@@ -8,7 +8,7 @@ use pelago_fabric_testkit::fake_libfabric;
 
 /// Simulated networks that each body runs on.
 const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 12 };
-/// A run of this test program with this variable repeats one simulation alone.
+/// A run of this test program with this variable repeats only one simulation.
 const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 
 /// Providers of the fake libfabric. They differ in who chooses keys, and in what they keep in order.
@@ -22,7 +22,8 @@ pub const FAKE_PROVIDERS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
 macro_rules! everywhere {
     ($($name:ident($n_pes:expr): $body:ident;)+) => {
         $(mod $name {
-            /// One type for all bodies: what runs them is compiled once a test program.
+            /// One type for all bodies, so that the code that runs them is compiled once for each test
+            /// program.
             const BODY: fn(&pelago::World) = super::$body;
 
             #[test]
@@ -136,13 +137,14 @@ pub fn ways_over_tcp(each: &str) -> Vec<Vec<(&str, &str)>> {
     all.into_iter().take(if cfg!(feature = "full") { 3 } else { 1 }).collect()
 }
 
-/// How many PEs a process has where it has several: as few as can be. A prime number of PEs is one process.
+/// The number of PEs of a process in jobs with several PEs for each process: the smallest possible. A prime
+/// number of PEs is one process.
 pub fn pes_per_process(n_pes: usize) -> String {
     let divides = |each: &usize| n_pes.is_multiple_of(*each);
     (2..n_pes).find(divides).unwrap_or(n_pes).to_string()
 }
 
-/// Runs a body over simulated networks of all seeds; a failure says how to repeat it.
+/// Runs a body over simulated networks of all seeds; a failure reports how to repeat it.
 pub fn over_seeds(n_pes: usize, body: impl Fn(&World) + Sync) {
     simulate(n_pes, SEEDS, SimParams::chaos, body);
 }
@@ -169,8 +171,8 @@ fn simulate(n_pes: usize, seeds: u64, params: impl Fn(u64) -> SimParams, body: i
     }
 }
 
-/// How often to repeat something: often between PEs that map each other, a few times on each of many
-/// simulated networks, and where the operations wait for a real one.
+/// The number of repetitions: many between PEs that map each other, and a few on each of many simulated
+/// networks, and on a real network, where operations wait.
 pub fn rounds(world: &World, mapped: u64, simulated: u64) -> u64 {
     let is_far = world.fabric().is_some_and(|fabric| fabric.starts_with("ofi") || fabric.starts_with("tcp"));
     if world.is_simulated() || is_far { simulated } else { mapped }

@@ -1,4 +1,4 @@
-//! Jobs that fail with operations under way over the net, and waits that only look hopeless.
+//! Jobs that fail with outstanding operations over the network, and waits that only look hopeless.
 
 use pelago::sim::{Loss, SimParams};
 use pelago::{AtomicOp, Collective, ReduceOp, Spmd, World};
@@ -14,7 +14,7 @@ everywhere! {
     last_of_two(2): change_of_the_own_word;
 }
 
-/// Runs a job of three PEs that may fail; what it ended with. A job that hangs is a failure.
+/// Runs a job of three PEs that may fail, and returns its outcome. A job that hangs is a failure.
 fn outcome(params: SimParams, body: impl Fn(&World) + Sync + Send + 'static) -> Result<(), String> {
     let (tell, told) = std::sync::mpsc::channel();
     let seed = params.seed;
@@ -25,7 +25,8 @@ fn outcome(params: SimParams, body: impl Fn(&World) + Sync + Send + 'static) -> 
     told.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("the job of seed {seed} hangs"))
 }
 
-/// A PE, the last one in the job, waits for what it has started itself, or another thread of it will.
+/// The last PE in the job waits for an operation that it has started itself, or that another of its threads
+/// will start.
 fn change_of_the_own_word(world: &World) {
     let (me, words) = (world.my_pe(), world.alloc_zeroed::<u64>(2).unwrap());
     if me != 0 {
@@ -121,7 +122,7 @@ fn the_pe_that_panicked_is_blamed_whatever_is_under_way() {
     }
 }
 
-/// The panic of an exclusive phase is the reason, not what the others find when that PE closes.
+/// The panic in an exclusive phase is the reason, not the errors that the others detect when that PE closes.
 #[test]
 fn a_panic_in_a_phase_is_the_reason() {
     for seed in 0..SEEDS {
@@ -169,7 +170,8 @@ fn two_allocations_at_once_are_refused_or_equal() {
     }
 }
 
-/// PE 1 does not come before a thread of PE 0 was refused, so the other one still has the right to the call.
+/// PE 1 does not arrive before a thread of PE 0 was refused, so the other thread still has the right to the
+/// call.
 #[test]
 fn two_threads_in_an_operation_of_a_team_are_refused_under_checks() {
     let job = Spmd::new(2).setting("PELAGO_CHECK", "on").wait_limit(LIMIT);
@@ -178,7 +180,7 @@ fn two_threads_in_an_operation_of_a_team_are_refused_under_checks() {
         let add = || world.team().all_reduce(ReduceOp::Sum, &sums, &words).unwrap();
         match world.my_pe() {
             0 => std::thread::scope(|scope| {
-                // The one that is refused panics, and the other one gives up for it.
+                // The thread that is refused panics, and the other thread gives up because of it.
                 [scope.spawn(add), scope.spawn(add)].into_iter().for_each(|thread| drop(thread.join()));
             }),
             _ => {

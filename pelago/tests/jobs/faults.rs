@@ -1,11 +1,11 @@
-//! A job never hangs because one PE failed, and says which one and why.
+//! A job never hangs because one PE has failed, and reports which PE and why.
 
 use pelago::prelude::*;
 use pelago_boot::{Cause, JobReport};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The report of a job that must fail: what ended it.
+/// The cause in the report of a job that must fail.
 fn first_failure(report: &JobReport) -> (Option<usize>, &Cause, &str) {
     assert_ne!(report.status, 0, "the job must fail: {report:?}");
     let failure = report.failures.first().expect("a failed job says why");
@@ -19,8 +19,8 @@ fn wait_for_ever(world: &World) {
     }
 }
 
-/// PE 2 computes, and nothing serves others meanwhile, so most of what PE 0 puts to it is not sent when PE 0
-/// panics. The source is in memory that goes with the PE.
+/// PE 2 computes and does not serve others meanwhile, so most of PE 0's put to it is not sent when PE 0
+/// panics. The source is in memory that is freed with the PE.
 #[test]
 fn a_panic_with_a_large_put_under_way_is_told() {
     const WORDS: usize = 8 << 20;
@@ -39,7 +39,7 @@ fn a_panic_with_a_large_put_under_way_is_told() {
             unreachable!("the job ends before");
         }
         let own = array.ptr(0).expect("the parts of a node are mapped");
-        // SAFETY: nobody writes the source, and it stays until the world goes.
+        // SAFETY: no thread writes the source, and it lives as long as the world.
         unsafe { array.put_nbi(2, WORDS, std::slice::from_raw_parts(own, WORDS)).unwrap() };
         panic!("the matrix is singular");
     });
@@ -82,8 +82,7 @@ fn an_early_exit_is_no_success() {
         }
         wait_for_ever(world);
     }
-    // Both jobs before the first assertion: a copy of the test program passes over the job that is not its
-    // own.
+    // Both jobs before the first assertion: a copy of the test program skips the job that is not its own.
     let with_0 = pelago::try_processes!(3, [], |world| exit_early(world, 0));
     let with_7 = pelago::try_processes!(3, [], |world| exit_early(world, 7));
     let (pe, cause, text) = first_failure(&with_0);
@@ -103,8 +102,8 @@ fn a_pe_that_leaves_while_others_wait_is_named() {
     assert!(pe.is_some_and(|pe| pe < 2) && text.contains("PE 2 has left the job"), "{text}");
 }
 
-/// A thread that keeps standard output keeps nobody from ending the job. One PE without a launcher, which
-/// would kill it, in a copy of this test program.
+/// A thread that blocks standard output does not keep a PE from ending the job. One PE without a launcher,
+/// which would kill it, in a copy of this test program.
 #[test]
 fn an_abort_does_not_wait_for_standard_output() {
     const COPY: &str = "TEST_ABORTS_ALONE";
@@ -250,7 +249,7 @@ fn leftovers() -> Vec<String> {
     names.filter(|name| name.contains("pelago")).collect()
 }
 
-/// A library that takes handlers of signals while it is loaded, as libinfinipath and libpsm2 do, and exits
+/// A library that installs signal handlers while it is loaded, as libinfinipath and libpsm2 do, and exits
 /// with status 1 in them. The thread that loads it crashes then.
 const TAKES_SIGNALS: &str = "
 #include <signal.h>
@@ -264,7 +263,8 @@ __attribute__((constructor)) static void take(void) {
 }
 ";
 
-/// A crash while libfabric is loaded is reported with its signal, whatever handlers its libraries take.
+/// A crash while libfabric is loaded is reported with its signal, regardless of the handlers that its
+/// libraries install.
 #[test]
 fn a_crash_while_libfabric_is_loaded_has_its_signal() {
     for (signal, name, crash) in [(6, "abort", "raise(SIGABRT)"), (11, "fault", "*(volatile int *)0 = 1")] {

@@ -1,4 +1,4 @@
-//! The error that `?` returns from `main` is what the user reads, and not that somebody waited in vain.
+//! The user reads the error that `?` returns from `main`, and not the error of a PE whose wait could not end.
 
 use pelago::prelude::*;
 use pelago::sim::SimParams;
@@ -11,7 +11,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// A program of these tests, and its name.
 type Program = (&'static str, fn() -> Outcome);
 
-/// By which a copy of this test program knows which program it is.
+/// The variable that tells a copy of this test program which program to run.
 const PROGRAM: &str = "TEST_FIRST_ERROR";
 /// No job takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ const ROUTES: &[&[(&str, &str)]] = &[
 /// The text of the error of PE 0 in most programs here.
 const WORDS: &str = "PE 0: put of 9 elements at index 0 on PE 1 lies outside the array";
 
-/// In a copy of this test program that is a job of one of these programs, does that and ends.
+/// In a copy of this test program that is a PE of a job, runs the job's program and ends.
 fn be_asked(programs: &[Program]) {
     if let Ok(name) = std::env::var(PROGRAM) {
         let (_, program) = programs.iter().find(|(known, _)| *known == name).expect("a known program");
@@ -65,7 +65,7 @@ fn jobs(
     }
 }
 
-/// Ends as the `main` of a program does that returns a result.
+/// Ends in the same way as a program whose `main` returns a result.
 fn be_main(program: &fn() -> Outcome) -> ! {
     match program() {
         Ok(()) => std::process::exit(0),
@@ -77,7 +77,7 @@ fn be_main(program: &fn() -> Outcome) -> ! {
 }
 
 /// The job failed because of this PE, whose process ended with status 1; its report and its process's
-/// standard error have these words, and no other PE has a reason of its own.
+/// standard error contain this text, and no other PE has a reason of its own.
 #[track_caller]
 fn assert_blamed(name: &str, report: &JobReport, pe: usize, words: &str, reason: &str) {
     let [failure] = &report.failures[..] else { panic!("{name}: not one failure: {report:#?}") };
@@ -159,7 +159,7 @@ fn the_error_that_main_returns_is_the_reason() {
     });
 }
 
-/// The library knows nothing of the error.
+/// The error is not one of the library.
 #[test]
 fn an_error_of_others_is_the_reason() {
     let program = || {
@@ -196,8 +196,8 @@ fn of_several_errors_one_is_the_reason() {
     });
 }
 
-/// A PE that ends well too early is a mismatch, which the PE that waits for it reports: with the error that
-/// was handled, if there was one.
+/// A PE that ends successfully but too early is a mismatch, which the PE that waits for it reports: with the
+/// error that was handled, if there was one.
 #[test]
 fn a_pe_that_leaves_well_too_early_is_missed() {
     let programs: &[Program] = &[
@@ -223,7 +223,7 @@ fn a_pe_that_leaves_well_too_early_is_missed() {
     });
 }
 
-/// An error that is handled harms nobody.
+/// An error that is handled has no consequences.
 #[test]
 fn a_handled_error_is_no_failure() {
     let program = || {
@@ -238,7 +238,7 @@ fn a_handled_error_is_no_failure() {
     });
 }
 
-/// One PE of several in its process: the others of the process keep `main` from going on.
+/// One PE of several in its process: the other PEs of the process keep `main` from continuing.
 #[test]
 fn the_error_of_one_of_several_pes_is_said() {
     let program = || run(put_then_barrier);

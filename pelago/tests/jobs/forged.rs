@@ -1,5 +1,5 @@
-//! Agreements of a team and collective calls of its users: neither is taken for the other, and the job ends
-//! with words on all PEs.
+//! Agreements of a team and collective calls of its users: neither is mistaken for the other, and the job
+//! ends with an error message on all PEs.
 
 use pelago::am::Handlers;
 use pelago::sim::SimParams;
@@ -34,8 +34,8 @@ fn jobs() -> Vec<Spmd> {
     jobs
 }
 
-/// PE 0 begins an exclusive phase, and the others say in an all-gather of their own what an agreement on that
-/// phase says. Nobody gets a slice that others write to.
+/// PE 0 begins an exclusive phase, and the others send in an all-gather of their own the data of an agreement
+/// on that phase. No PE gets a slice that others write to.
 fn forge(world: &World) {
     let (me, n, team) = (world.my_pe(), world.n_pes(), world.team());
     let space = team.space(1 << 16).unwrap();
@@ -73,7 +73,7 @@ fn an_exclusive_phase_is_not_forged_among_processes() {
     }
 }
 
-/// A call of members that agree: its name and what it does.
+/// A call that makes an agreement: its name and its code.
 type Agreement = (&'static str, fn(&Team<'_>));
 
 const AGREEMENTS: [Agreement; 4] = [
@@ -110,7 +110,8 @@ const OTHERS: [Other; 15] = [
     ("all_reduce", |team, a, b| team.nonblocking().all_reduce(ReduceOp::Max, a, b).unwrap().wait()),
 ];
 
-/// Any collective call that meets an agreement ends the job, whoever makes which, and nobody hangs.
+/// A collective call that meets an agreement ends the job, no matter which PE makes which call, and no PE
+/// hangs.
 #[test]
 fn an_agreement_that_meets_another_call_ends_the_job() {
     for (number, job) in jobs().into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How a job starts, fails and ends: failures, faults, mistakes, several nodes, threads, and what must
+//! How a job starts, fails and ends: failures, faults, mistakes, several nodes, threads, and code that must
 //! not compile.
 
 #[macro_use]

@@ -1,12 +1,12 @@
-//! Collective calls that do not match: with checks on they are found and told on every PE, instead of
-//! hanging. And calls from within the functions of reductions, and panics there, which end the job always.
+//! Collective calls that do not match: with checks on they are detected and reported on every PE, instead of
+//! hanging. And calls from functions of reductions, and panics there, which always end the job.
 
 use pelago::prelude::*;
 use pelago::{Spmd, sim::SimParams};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What PE 0 calls, and what the others call; answers what each PE is told.
+/// Makes PE 0 and the other PEs make two different calls; returns the error of each PE.
 fn told(
     job: &Spmd,
     mine: impl Fn(&Team<'_>, &Symmetric<'_, u64>, &Symmetric<'_, u64>) -> pelago::Result<()> + Sync,
@@ -17,7 +17,7 @@ fn told(
         let team = world.team();
         let outcome = if world.my_pe() == 0 { mine(&team, &a, &b) } else { theirs(&team, &a, &b) };
         let text = outcome.unwrap_err().to_string();
-        // The team is good for further calls.
+        // The team can be used for further calls.
         team.all_gather(a.span(0..world.n_pes()), b.span(0..1)).unwrap();
         text
     });
@@ -32,7 +32,7 @@ fn everywhere(check: impl Fn(&Spmd)) {
     }
 }
 
-/// Each PE is told of its own call and of one that differs.
+/// Each PE's error names its own call and a call that differs.
 fn assert_told(texts: &[String], mine: &str, theirs: &str) {
     for text in texts {
         assert!(text.contains("disagree") && text.contains(mine) && text.contains(theirs), "{text}");
@@ -110,7 +110,7 @@ fn other_elements_of_reductions_are_told() {
     });
 }
 
-/// Reductions of distributed arrays compare operation and type always.
+/// Reductions of distributed arrays always compare operation and type.
 #[test]
 fn other_reductions_of_distributed_arrays_are_told() {
     everywhere(|job| {
@@ -225,7 +225,7 @@ fn a_larger_call_does_not_write_beyond_a_smaller_one() {
 /// No job takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a job ends with; one that hangs is a failure.
+/// The outcome of a job; a job that hangs is a failure.
 fn end_of(job: Spmd, body: impl Fn(&World) + Send + Sync + 'static) -> Result<(), String> {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -235,7 +235,7 @@ fn end_of(job: Spmd, body: impl Fn(&World) + Send + Sync + 'static) -> Result<()
     told.recv_timeout(LIMIT).expect("the job hangs")
 }
 
-/// Something of a PE for a function of its reductions, which outlives every borrow of it.
+/// A value of a PE for a function of its reductions, which outlives every borrow of it.
 #[derive(Clone, Copy)]
 struct Lent(usize);
 
@@ -245,14 +245,15 @@ impl Lent {
     }
 
     /// # Safety
-    /// It was made of a `T` that lives still.
+    /// It was created from a `T` that is still alive.
     unsafe fn get<'a, T>(self) -> &'a T {
-        // SAFETY: the caller vouches for type and life.
+        // SAFETY: the caller guarantees the type, and that the value is still alive.
         unsafe { &*std::ptr::with_exposed_provenance(self.0) }
     }
 }
 
-/// What a function of a reduction calls, with a word of its own, and what it is told to have called.
+/// A call that a function of a reduction makes, with a word of its own, and the name of the call in the
+/// error.
 type Inner = (&'static str, fn(&Team<'_>, &Symmetric<'_, u64>));
 
 const INNER: [Inner; 7] = [
@@ -265,7 +266,7 @@ const INNER: [Inner; 7] = [
     ("exchange", |team, _| drop(team.space(64).unwrap())),
 ];
 
-/// A reduction by a function: its name, and how it is done.
+/// A reduction by a function: its name and its code.
 type Outer = (&'static str, fn(&Team<'_>, &Symmetric<'_, u64>, Box<dyn Fn(u64, u64) -> u64 + Send + Sync>));
 
 const OUTER: [Outer; 4] = [
@@ -277,7 +278,7 @@ const OUTER: [Outer; 4] = [
     }),
 ];
 
-/// A PE that combines in an operation, whatever its form is.
+/// Whether this PE combines elements in an operation, in all its forms.
 fn combining(outer: &str, world: &World) -> bool {
     world.my_pe() == if outer == "inclusive_scan" { world.n_pes() - 1 } else { 0 }
 }
@@ -298,13 +299,14 @@ fn functions_of_reductions_make_no_collective_calls() {
                     let (lent, calls) = ((Lent::of(&team), Lent::of(&word)), combining(outer, world));
                     let function = move |a: u64, b: u64| {
                         if calls {
-                            // SAFETY: both live until the reduction has returned, and so this function.
+                            // SAFETY: both live until the reduction has returned, which is after this
+                            // function.
                             call(unsafe { lent.0.get() }, unsafe { lent.1.get() });
                         }
                         a.max(b)
                     };
                     reduce(&team, &array, Box::new(function));
-                    // The others are not done before it is found.
+                    // The others do not finish before it is detected.
                     if !calls {
                         word.local().wait_until(0, |value| value == 1);
                     }
@@ -317,7 +319,7 @@ fn functions_of_reductions_make_no_collective_calls() {
     }
 }
 
-/// The root of a broadcast waits for nobody, but writes staging slots.
+/// The root of a broadcast waits for no PE, but writes staging slots.
 #[test]
 fn a_function_makes_no_call_of_its_team_that_need_not_wait() {
     let end = end_of(Spmd::new(2), |world| {
@@ -325,7 +327,7 @@ fn a_function_makes_no_call_of_its_team_that_need_not_wait() {
         let array = world.alloc_zeroed::<u64>(8).unwrap();
         let lent = (Lent::of(&team), Lent::of(&word));
         let function = move |a: u64, b: u64| {
-            // SAFETY: both live until the reduction has returned, and so this function.
+            // SAFETY: both live until the reduction has returned, which is after this function.
             let (team, word) = unsafe { (lent.0.get::<Team<'_>>(), lent.1.get::<Symmetric<'_, u64>>()) };
             team.broadcast(0, word, word).unwrap();
             a + b

@@ -1,4 +1,5 @@
-//! The runtime over a libfabric of version 2: the one that the Python package mpich brings along (full tier).
+//! The runtime over a libfabric of version 2: the library that is part of the Python package mpich (full
+//! tier).
 
 use pelago::prelude::*;
 use pelago::{Collective, ReduceOp, SignalOp, try_processes};
@@ -13,12 +14,12 @@ use std::sync::OnceLock;
 const PACKAGE: &str = "mpich==5.0.2";
 const LIBRARY: &str = "mpich-5.0.2.data/data/lib/mpich/libfabric.so.1";
 
-/// The path of the library, which the first test to ask fetches.
+/// The path of the library, which is fetched by the first test that needs it.
 fn library() -> &'static str {
     static PATH: OnceLock<String> = OnceLock::new();
     PATH.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        // Other test programs may want the same at once.
+        // Other test programs may fetch it at the same time.
         let lock = File::create(folder.join("newer-libfabric.lock")).unwrap();
         flock(&lock, FlockOperation::LockExclusive).unwrap();
         let path = folder.join("newer-libfabric").join(LIBRARY);
@@ -48,7 +49,7 @@ fn succeed(folder: &Path, program: &Path, words: &[&str]) {
     assert!(output.status.success(), "{} {words:?}: {errors}", program.display());
 }
 
-/// Puts and gets of all ways, atomics, signals, collective operations and a lock.
+/// All forms of puts and gets, atomics, signals, collective operations and a lock.
 fn a_bit_of_everything(world: &World) {
     const LONG: usize = 1 << 17;
     let (me, n) = (world.my_pe(), world.n_pes());

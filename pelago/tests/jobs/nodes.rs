@@ -1,5 +1,5 @@
-//! Jobs of several nodes: processes of this machine that are taken for those of two, with TCP between them,
-//! and with libfabric where it is installed; and the words where it is not.
+//! Jobs of several nodes: processes of this machine that are treated as those of two, with TCP between them,
+//! and with libfabric if it is installed; and the message if it is not.
 
 use pelago::prelude::*;
 use pelago::testing::{JobReport, JobSpec, Place, expect_success};
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 /// Two PEs on each of two nodes.
 const TWO_NODES: (&str, &str) = ("PELAGO_SIM_NODES", "2");
-/// What is between them.
+/// The fabric between them.
 const TCP: (&str, &str) = ("PELAGO_FABRIC", "tcp");
 const LIBFABRIC: (&str, &str) = ("PELAGO_FABRIC", "ofi");
 
-/// Everything once, to PEs of the own node and of the other.
+/// Every operation once, to PEs of the own node and of the other.
 fn once_to_everybody(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let fabric = world.fabric().unwrap();
@@ -45,7 +45,7 @@ fn pes_of_two_nodes_reach_each_other() {
     expect_success_over_ofi(&try_processes!(4, [TWO_NODES, LIBFABRIC], once_to_everybody));
 }
 
-/// With fewer descriptors than a PE needs, a job ends with a reason, whatever it is that has got none.
+/// With fewer descriptors than a PE needs, a job ends with a reason, no matter which part of it has got none.
 #[test]
 fn a_job_without_enough_descriptors_ends_in_words() {
     fn here() {}
@@ -70,7 +70,7 @@ fn a_job_without_enough_descriptors_ends_in_words() {
         reasons.push(words_of(&report));
     }
     assert!(!reasons.is_empty(), "4 descriptors were enough");
-    // A PE of the same node, which PE 0 has not answered, may speak first.
+    // A PE of the same node, to which PE 0 has not replied, may report first.
     let causes = ["Too many open files", "fetching the node's memory failed"];
     for (i, text) in reasons.iter().enumerate() {
         assert!(causes.iter().any(|cause| text.contains(cause)), "{} descriptors: {text}", 4 + i);
@@ -80,7 +80,7 @@ fn a_job_without_enough_descriptors_ends_in_words() {
     assert!(has(told), "{reasons:#?}");
 }
 
-/// The same, and data that several records carry.
+/// The same, and data that need several records.
 #[cfg(feature = "encrypt")]
 fn encrypted_to_everybody(world: &World) {
     assert_eq!(world.fabric().unwrap(), "tcp, encrypted");
@@ -113,8 +113,8 @@ fn a_build_that_cannot_encrypt_says_so() {
     assert!(words.contains("cannot encrypt") && words.contains("the feature `encrypt`"), "{words}");
 }
 
-/// PEs 1 and 3 wait, each on its node, until they sleep. PE 0 and PE 2 see that, and wake one of them through
-/// mapped memory and the other over the network.
+/// PEs 1 and 3 wait, each on its node, until they sleep. PE 0 and PE 2 detect that, and wake one of them
+/// through mapped memory and the other over the network.
 fn waits_end_from_everywhere(world: &World) {
     let (me, word) = (world.my_pe(), world.alloc_zeroed::<u64>(1).unwrap());
     let pair = world.team().split_by(Some(me as u64 % 2), 0).unwrap().unwrap();
@@ -147,7 +147,7 @@ fn a_wait_in_a_job_of_two_nodes_sleeps_and_is_woken_from_everywhere() {
     expect_success_over_ofi(&try_processes!(4, [TWO_NODES, LIBFABRIC], waits_end_from_everywhere));
 }
 
-/// The full tier installs libfabric; elsewhere it may not be there, and then that is said.
+/// The full tier installs libfabric; elsewhere it may be missing, and then the job reports that.
 fn expect_success_over_ofi(report: &JobReport) {
     let words = words_of(report);
     match !cfg!(feature = "full") && words.contains("opening libfabric as") {
@@ -156,7 +156,7 @@ fn expect_success_over_ofi(report: &JobReport) {
     }
 }
 
-/// All that a job and its PEs have said.
+/// All output of a job and its PEs.
 fn words_of(report: &JobReport) -> String {
     let reasons = report.failures.iter().map(|failure| failure.text.as_str());
     reasons.chain(report.output.iter().map(|output| output.stderr.as_str())).collect::<Vec<_>>().join("\n")
@@ -180,7 +180,8 @@ fn without_a_fabric_nodes_are_told_apart_in_words() {
     }
 }
 
-/// The last PE computes, without a call of the runtime, until all others have done everything to it.
+/// The last PE computes, without a call of the runtime, until all operations of the others on it are
+/// complete.
 fn one_computes(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let target = n - 1;
@@ -205,7 +206,7 @@ fn one_computes(world: &World) {
         let every_other = Strided { array_stride: 2, ..Strided::elements(8) };
         words.put_strided(target, 24, &[3; 8], &every_other).unwrap();
         world.quiet();
-        // The last of all, so that the target computes until everything else is there.
+        // This is the last operation, so that the target computes until all others have been delivered.
         words.add(target, 0, 1).unwrap();
         world.quiet();
     }
@@ -227,8 +228,8 @@ fn a_pe_that_computes_keeps_nobody_waiting() {
     }
 }
 
-/// Providers that move data only when they are called, and want keys and addresses told: each PE's service
-/// thread calls them.
+/// Providers that make progress only when they are called, and that require keys and addresses to be
+/// exchanged: each PE's service thread calls them.
 #[cfg(feature = "full")]
 #[test]
 fn providers_without_progress_of_their_own_serve_as_well() {

@@ -6,7 +6,7 @@ use pelago::upc::SemaphoreKind;
 use pelago::{Collective, Comparison, ReduceOp, event, try_processes};
 use pelago_boot::JobReport;
 
-/// PE 1 fails soon when it waits for PE 0, which takes part in nothing and is ended with the job.
+/// PE 1 fails soon when it waits for PE 0, which makes no call and is ended with the job.
 const LIMIT: (&str, &str) = ("PELAGO_WAIT_LIMIT", "0.2");
 
 fn stay_away() -> ! {
@@ -24,7 +24,7 @@ fn assert_place(report: &JobReport, awaited: &str) {
     assert!(is_of_program && failure.text.contains(awaited), "not a wait for {awaited}: {}", failure.text);
 }
 
-/// Runs a wait on PE 1 of two, on both routes, after something that both do.
+/// Runs a wait on PE 1 of two, on both routes, after some code that both execute.
 macro_rules! place {
     ($name:ident, $awaited:literal, |$world:ident| { $($before:stmt;)* } $wait:expr) => {
         #[test]

@@ -1,4 +1,4 @@
-//! PEs that are threads of several processes: who is where, and how such jobs fail.
+//! PEs that are threads of several processes: the process of each PE, and how such jobs fail.
 
 use pelago::testing::{JobReport, JobSpec, Place, expect_success, through_shell};
 use pelago::{World, try_processes};
@@ -7,16 +7,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const TWO_EACH: (&str, &str) = ("PELAGO_PES_PER_PROCESS", "2");
-/// By which a copy of this program learns which processors the test may use.
+/// The variable that tells a copy of this program which processors the test may use.
 const CPUS: &str = "CPUS_OF_THE_TEST";
 
-/// All that a job and its PEs have said.
+/// All output of a job and its PEs.
 fn words_of(report: &JobReport) -> String {
     let reasons = report.failures.iter().map(|failure| failure.text.as_str());
     reasons.chain(report.output.iter().map(|output| output.stderr.as_str())).collect::<Vec<_>>().join("\n")
 }
 
-/// Fails unless the job ended with this status because of this PE, in words that begin and go on like this.
+/// Fails unless the job ended with this status because of this PE, with a message that begins with `start`
+/// and contains `part`.
 #[track_caller]
 fn assert_failed(report: &JobReport, status: i32, pe: usize, start: &str, part: &str) {
     let [failure] = &report.failures[..] else { panic!("not one failure: {report:#?}") };
@@ -24,7 +25,8 @@ fn assert_failed(report: &JobReport, status: i32, pe: usize, start: &str, part: 
     assert!(failure.text.starts_with(start) && failure.text.contains(part), "{}", failure.text);
 }
 
-/// Computes without a call of the runtime, until the process is ended; not for ever, should that not happen.
+/// Computes without a call of the runtime, until the process is ended; but not for ever if that does not
+/// happen.
 fn compute() {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(120) {
@@ -32,7 +34,7 @@ fn compute() {
     }
 }
 
-/// Each PE is in the process that its number says, and maps all others.
+/// Each PE is in the process that its number implies, and maps all others.
 fn processes_have_pes_in_order(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let processes = world.alloc_zeroed::<u64>(n).unwrap();
@@ -94,7 +96,7 @@ fn unbound_pes_may_run_anywhere() {
     expect_success(&report);
 }
 
-/// A process that nothing has launched is a job of its own, of as many PEs as it is told.
+/// A process that was not launched is a job of its own, with the configured number of PEs.
 #[test]
 fn results_come_in_the_order_of_the_pes() {
     if std::env::var_os(TWO_EACH.0).is_none() {
@@ -125,7 +127,7 @@ fn what_joins_as_one_pe_is_refused() {
 
 #[test]
 fn processes_with_different_numbers_of_pes_are_told_apart_in_words() {
-    // Where the launcher says that there is one node, one card is read, otherwise all.
+    // If the launcher reports one node, one business card is read, otherwise all.
     for nodes in ["", "export PELAGO_NODE_ID=x; "] {
         fn here() {}
         let place = Place { function: std::any::type_name_of_val(&here), line: line!() };
@@ -159,7 +161,7 @@ fn a_panic_of_one_pe_ends_the_job_at_once() {
     assert_failed(&report, 101, 3, start, "run.rs:");
 }
 
-/// A panic that is caught is nobody's end.
+/// A panic that is caught ends no PE.
 #[test]
 fn a_caught_panic_ends_nothing() {
     expect_success(&try_processes!(4, [TWO_EACH], |world: &World| {
@@ -208,7 +210,7 @@ fn a_wait_for_a_pe_of_the_same_process_has_its_limit() {
     assert!(failure.text.contains("has waited 300ms for"), "{}", failure.text);
 }
 
-/// Who has left is missed by the others of its process as well.
+/// A PE that has left is reported by the other PEs of its process as well.
 #[test]
 fn a_pe_that_has_left_is_named() {
     let report = try_processes!(4, [TWO_EACH], |world: &World| {
@@ -219,7 +221,7 @@ fn a_pe_that_has_left_is_named() {
     assert!(report.status == 101 && words_of(&report).contains("PE 0 has left the job"), "{report:#?}");
 }
 
-/// What one PE finds as it joins is said with its number.
+/// An error that a PE detects when it joins is reported with its number.
 #[test]
 fn routes_that_differ_end_the_job() {
     fn here() {}

@@ -1,7 +1,7 @@
-//! Jobs in which PEs wait for what never comes: they end and say what each PE waits for. And jobs that only
-//! look so: they go on, and the report names the PEs that compute or are stopped.
+//! Jobs in which PEs wait for an event that never occurs: they end and report the wait of each PE. And jobs
+//! that only look like this: they continue, and the report names the PEs that compute or are stopped.
 //!
-//! Each job has processes of its own, as a thread of another test would count as one that computes.
+//! Each job has processes of its own, because a thread of another test would count as computing.
 
 use pelago::prelude::*;
 use pelago::testing::{JobReport, JobSpec, Place, expect_success, through_shell};
@@ -21,16 +21,16 @@ const SCHEDULES: (&str, &str) = ("PELAGO_COLL_FORM", "schedule");
 /// No wait of a test for another process takes longer.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The ways in which PEs are processes, threads of them, or on two nodes.
+/// Jobs whose PEs are processes, or threads of processes, or are on two nodes.
 const WAYS: [&[(&str, &str)]; 5] = [&[], &[TWO_EACH], &[NET], &[SCHEDULES], &[TWO_NODES]];
 
-/// All that a job and its PEs have said.
+/// All output of a job and its PEs.
 fn words_of(report: &JobReport) -> String {
     let reasons = report.failures.iter().map(|failure| failure.text.as_str());
     reasons.chain(report.output.iter().map(|output| output.stderr.as_str())).collect::<Vec<_>>().join("\n")
 }
 
-/// Fails unless the job has failed with all these words.
+/// Fails unless the job has failed with a message that contains all these parts.
 #[track_caller]
 fn assert_ended(report: &JobReport, way: &[(&str, &str)], parts: &[&str]) {
     let words = words_of(report);
@@ -73,7 +73,7 @@ fn threads_in_calls_that_do_not_match_are_told_with_checks() {
             match (world.my_pe(), pair) {
                 (0, Some(pair)) => pair.barrier(),
                 (1, _) => world.barrier(),
-                // It keeps the barrier of all from its end, but not for ever.
+                // It delays the end of the barrier of all PEs, but not for ever.
                 _ => world.barrier(),
             }
         });
@@ -83,7 +83,7 @@ fn threads_in_calls_that_do_not_match_are_told_with_checks() {
     assert_ended(&report, &[], &parts);
 }
 
-/// PE 0 waits for a word that nobody will write, the others for PE 0.
+/// PE 0 waits for a word that no PE will write, the others for PE 0.
 fn a_word_that_nobody_writes(world: &World) {
     let word = world.alloc_zeroed::<u64>(4).unwrap();
     match world.my_pe() {
@@ -125,8 +125,7 @@ fn file_of(test: &str) -> PathBuf {
 /// The standard error of all PEs.
 const SAID_VARIABLE: &str = "STALL_SAID";
 
-/// Waits until a PE has said one of these. It is PE 0, unless that one has had no time on a processor for
-/// long.
+/// Waits until a PE has reported one of these. It is PE 0, unless PE 0 has had no processor time for long.
 fn await_words(parts: &[&str]) {
     let path = std::env::var(SAID_VARIABLE).unwrap();
     let start = Instant::now();
@@ -206,8 +205,8 @@ fn a_stopped_pe_is_named_and_goes_on_when_it_may() {
     }
 }
 
-/// PEs that are in several teams wait for each other in a chain, which one that computes keeps from its end:
-/// far longer than a circle would take to be found.
+/// PEs that are in several teams wait for each other in a chain, whose end waits for a PE that computes: far
+/// longer than it takes to detect a cycle.
 #[test]
 fn a_chain_of_teams_is_no_mismatch() {
     for way in [&[][..], &[NET], &[SCHEDULES]] {
@@ -218,7 +217,7 @@ fn a_chain_of_teams_is_no_mismatch() {
                 if me == 3 {
                     (0..20_000 * (round % 3)).for_each(|_| std::thread::yield_now());
                 }
-                // The highest pair meets first.
+                // The highest pair synchronizes first.
                 pairs.iter().rev().flatten().for_each(Team::barrier);
             }
             world.barrier();

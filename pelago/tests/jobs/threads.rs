@@ -1,5 +1,5 @@
-//! Several threads of each PE share its world: everything one-sided at once, by any thread, and a thread that
-//! waits keeps nobody from going on.
+//! Several threads of each PE share its world: all one-sided operations at the same time, by any thread, and
+//! a thread that waits does not block the others.
 
 use crate::common;
 use pelago::prelude::*;
@@ -21,8 +21,8 @@ everywhere! {
     short_gets_beside_all_else(2): short_gets_beside_all_else;
 }
 
-/// Single elements of all sizes, more of them than a provider takes at once, while another thread is quiet
-/// now and then: each arrives.
+/// Single elements of all sizes, more of them than a provider accepts at once, while another thread calls
+/// quiet now and then: each is delivered.
 fn more_puts_than_are_taken_at_once(world: &World) {
     const THREADS: usize = 3;
     let (me, n) = (world.my_pe(), world.n_pes());
@@ -62,8 +62,8 @@ fn more_puts_than_are_taken_at_once(world: &World) {
     world.barrier();
 }
 
-/// One thread gets alone and now and then after a quiet, the others start all that may complete before such a
-/// get: none returns before its data are there.
+/// One thread makes single gets, now and then after a quiet; the others start operations that may complete
+/// before such a get. No get returns before its data are delivered.
 fn short_gets_beside_all_else(world: &World) {
     let (me, rounds) = (world.my_pe(), common::rounds(world, 2000, 40));
     let other = 1 - me;
@@ -89,7 +89,7 @@ fn short_gets_beside_all_else(world: &World) {
             while !is_over.load(Ordering::Relaxed) {
                 world.scope(|scope| scope.get(&numbers, other, 0, &mut much)).unwrap();
                 busy.put(other, 0, &much[..599]).unwrap();
-                // Fetches, and nobody wants it.
+                // A fetching atomic whose result is not used.
                 busy.amo(other, 0, AtomicOp::Fetch, 0).unwrap();
                 world.quiet();
             }
@@ -108,7 +108,7 @@ fn short_gets_beside_all_else(world: &World) {
     world.barrier();
 }
 
-/// Threads of a PE; few where each call takes turns with all others.
+/// The number of threads of a PE; few if the calls of all threads are serialized.
 fn threads(world: &World) -> usize {
     if world.is_simulated() { 2 } else { 4 }
 }
@@ -123,7 +123,7 @@ fn on_all_threads(world: &World, body: impl Fn(usize) + Sync) {
     });
 }
 
-/// Every thread has a row on every PE, writes it, and reads it back, in all the ways that there are.
+/// Every thread has a row on every PE, writes it, and reads it back, by all forms of puts and gets.
 fn puts_and_gets_of_all_threads(world: &World) {
     let (me, n, t) = (world.my_pe(), world.n_pes(), threads(world));
     let rows = n * t;
@@ -178,7 +178,7 @@ fn atomics_of_all_threads(world: &World) {
     world.barrier();
 }
 
-/// One thread waits for a word that comes only after all the work of the others.
+/// One thread waits for a word that is written only after all the work of the others.
 fn a_thread_that_waits_blocks_nobody(world: &World) {
     let other = 1 - world.my_pe();
     let flag = world.alloc_zeroed::<u64>(1).unwrap();
@@ -204,7 +204,7 @@ fn a_thread_that_waits_blocks_nobody(world: &World) {
     world.barrier();
 }
 
-/// All threads of PE 0 wait, each for its own word, and hear of it from a thread of PE 1, in turns.
+/// All threads of PE 0 wait, each for its own word, and are notified by a thread of PE 1, in turn.
 fn threads_wait_for_words_of_their_own(world: &World) {
     let t = threads(world);
     let flags = world.alloc_zeroed::<u64>(t).unwrap();
@@ -272,7 +272,7 @@ fn one_context_of_all(world: &World) {
     world.barrier();
 }
 
-/// Threads put, and are quiet, at the same time: after its own quiet each finds its own.
+/// Threads put and call quiet at the same time: after its own quiet each finds its own data.
 fn quiets_at_once(world: &World) {
     let t = threads(world);
     let other = 1 - world.my_pe();

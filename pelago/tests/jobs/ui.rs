@@ -1,4 +1,4 @@
-//! Unsound uses do not compile: each file in `ui/` is one, beside what the compiler says of it.
+//! Unsound uses do not compile: each file in `ui/` is one, beside the compiler's message.
 
 #[test]
 fn unsound_uses_do_not_compile() {

@@ -13,7 +13,7 @@ everywhere! {
     calls_that_differ_are_told(4): calls_that_differ_are_told;
 }
 
-/// Bytes before each array that are the runtime's.
+/// Bytes before each array that belong to the runtime.
 const HEADER: usize = 64;
 
 /// A small generator, so that all PEs of a test draw the same numbers.
@@ -71,7 +71,7 @@ fn resizing(world: &World) {
     assert_eq!(world.heap_free_bytes(), world.heap_total_bytes());
 }
 
-/// PEs drop at different times and in different orders; memory comes back when all have dropped.
+/// PEs drop at different times and in different orders; memory is reclaimed when all have dropped.
 fn dropping_in_any_order(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let free = world.heap_free_bytes();
@@ -115,7 +115,7 @@ fn exclusive_phases(world: &World) {
     }
 }
 
-/// Long random sequences of allocations and frees: arrays never overlap, on no PE.
+/// Long random sequences of allocations and frees: arrays never overlap, on any PE.
 fn random_sequences(world: &World) {
     let mut draw = Draw(0x9E37_79B9_7F4A_7C15);
     let mut live: Vec<(Symmetric<'_, u32>, u32)> = Vec::new();
@@ -200,7 +200,7 @@ fn calls_that_differ_between_pes_are_found() {
     assert!(kinds.contains("PE 1 calls alloc(1 bytes") && kinds.contains("PE 0 calls reclaim()"), "{kinds}");
 }
 
-/// Who leaves a phase early waits for the others before it can reach their parts.
+/// A PE that leaves a phase early waits for the others before it can access their parts.
 #[test]
 fn nobody_reaches_a_part_while_its_owner_is_in_the_phase() {
     spmd(2, |world| {
@@ -305,7 +305,7 @@ fn the_end_of_a_phase_is_no_anonymous_barrier() {
     assert_eq!(refused.load(Ordering::Relaxed), 1);
 }
 
-/// An agreement is between calls that were made for each other, not with what an earlier call has left.
+/// An agreement is between matching calls, not with the record of an earlier call.
 #[test]
 fn a_barrier_does_not_agree_with_an_allocation() {
     spmd(2, |world| {
@@ -327,8 +327,8 @@ fn a_barrier_does_not_agree_with_an_allocation() {
     .unwrap();
 }
 
-/// Whoever makes another call, in whatever place of its node: all the others are told who and which, and the
-/// job goes on.
+/// If one PE makes another call, at any position in its node, the errors of all others name the PE and the
+/// call, and the job continues.
 fn calls_that_differ_are_told(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     for culprit in 0..n {
@@ -385,7 +385,7 @@ fn impossible_arguments_of_one_pe_are_found_by_all() {
     }
 }
 
-/// A type may ask for more than a page: its arrays are aligned for it, when they are moved as well.
+/// The alignment of a type may exceed a page: its arrays are aligned for it, also after they are moved.
 #[test]
 fn over_aligned_elements_and_arrays_stay_aligned() {
     #[derive(Clone, Copy, Element)]

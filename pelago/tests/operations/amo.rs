@@ -1,5 +1,5 @@
-//! Atomics: every type, operation and form against the model, many PEs on one word, wakening, and what is
-//! refused.
+//! Atomics: every type, operation and form against the model, many PEs on one word, waking of sleepers, and
+//! errors.
 
 use crate::common;
 use crate::model::next;
@@ -21,7 +21,7 @@ everywhere! {
     alone(1): all_operations_on_all_types;
 }
 
-/// The ways to start an atomic and to learn the old value.
+/// The forms of calls that start an atomic and return the old value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     Plain,
@@ -36,7 +36,8 @@ enum Form {
 const FORMS: [Form; 7] =
     [Form::Plain, Form::Fetch, Form::Handle, Form::Scope, Form::Region, Form::Implicit, Form::Context];
 
-/// Executes an operation in some form; the old value if the form tells it. Complete at return.
+/// Executes an operation in some form; returns the old value if the form has one. The atomic is complete at
+/// return.
 fn execute<T: AtomicElement>(
     array: &View<'_, T>,
     (pe, index): (Pe, usize),
@@ -75,7 +76,7 @@ fn execute<T: AtomicElement>(
         }),
         Form::Implicit => {
             let mut place = MaybeUninit::uninit();
-            // SAFETY: the quiet of the next line comes before the place is looked at or goes.
+            // SAFETY: the quiet in the next line comes before the result is read or freed.
             unsafe { array.fetch_amo_nbi(pe, index, op, operand, &mut place).unwrap() };
             world.quiet();
             // SAFETY: the quiet has completed the atomic, which has written the old value.
@@ -292,7 +293,7 @@ fn bits_and_extremes(world: &World) {
     world.barrier();
 }
 
-/// A PE that waits for a word sees it change, whatever changes it.
+/// A PE that waits for a word sees it change, for every operation that changes it.
 fn waiters_are_woken(world: &World) {
     type Change = fn(&Symmetric<'_, u64>, Pe, u64);
     let changes: [Change; 14] = [
@@ -330,7 +331,7 @@ fn waiters_are_woken(world: &World) {
     }
 }
 
-/// Handles are waited for in any order, asked in a loop, or dropped; the atomic happens once.
+/// Handles are waited for in any order, tested in a loop, or dropped; the atomic is executed once.
 fn handles_and_scopes(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.alloc_zeroed::<i32>(n).unwrap();
@@ -382,7 +383,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// PE 0 takes the steps; the parts end as the model does.
+/// PE 0 executes the steps; at the end the parts are equal to the model.
 fn take<T: AtomicElement>(world: &World, steps: &[Step]) {
     let array = world.alloc_zeroed::<T>(4).unwrap();
     if world.my_pe() == 0 {

@@ -1,5 +1,5 @@
-//! Contexts, scopes, regions and handles: what completes with which call, what stays under way, and that no
-//! buffer is touched after its time.
+//! Contexts, scopes, regions and handles: which operations complete with which call, which stay outstanding,
+//! and that no buffer is accessed after its lifetime.
 
 use crate::common;
 use pelago::prelude::*;
@@ -26,7 +26,7 @@ fn context(world: &World) -> Context<'_> {
     world.context(ContextKind::default()).unwrap()
 }
 
-/// The flag that follows the data through a context's fence, or its quiet, says that the data are there.
+/// The flag that follows the data after a context's fence, or its quiet, shows that the data are delivered.
 fn order_in_a_context(world: &World) {
     let data = world.alloc_zeroed::<u64>(64).unwrap();
     let flag = world.alloc_zeroed::<u64>(1).unwrap();
@@ -44,7 +44,7 @@ fn order_in_a_context(world: &World) {
             }
             flag_there.p(other, 0, round).unwrap();
         };
-        // PE 0 sends and waits for the answer; PE 1 answers.
+        // PE 0 sends and waits for the reply; PE 1 replies.
         if world.my_pe() == 0 {
             put();
         }
@@ -58,7 +58,7 @@ fn order_in_a_context(world: &World) {
     }
 }
 
-/// What one context has completed may be announced by another, or by the world.
+/// The completion of one context's operations may be announced through another, or through the world.
 fn contexts_order_apart(world: &World) {
     let data = world.alloc_zeroed::<u32>(50).unwrap();
     let flag = world.alloc_zeroed::<u32>(1).unwrap();
@@ -82,7 +82,7 @@ fn contexts_order_apart(world: &World) {
     }
 }
 
-/// More streams than anybody needs, of all kinds, with puts, gets and atomics in each.
+/// A large number of contexts, of all kinds, with puts, gets and atomics in each.
 fn many_contexts(world: &World) {
     let (me, n, count) = (world.my_pe(), world.n_pes(), 20);
     let right = (me + 1) % n;
@@ -120,8 +120,8 @@ fn dropping_completes(world: &World) {
     }
 }
 
-/// Who takes an array for itself, or its memory for another array, finds nothing under way to it, on any
-/// context, were it forgotten.
+/// When a PE begins an exclusive phase of an array, or reuses its memory for another array, no operation on
+/// it is outstanding on any context, even a forgotten one.
 fn phases_and_frees_wait_for_contexts(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let right = (me + 1) % n;
@@ -141,7 +141,7 @@ fn phases_and_frees_wait_for_contexts(world: &World) {
     }
 }
 
-/// Puts a value into each of 100 elements by itself: many operations, of which some arrive late.
+/// Puts a value into each of 100 elements by itself: many operations, some of which are delivered late.
 fn put_all(array: &View<'_, u64>, pe: Pe, value: u64) {
     (0..100).for_each(|index| array.p(pe, index, value).unwrap());
 }
@@ -230,7 +230,7 @@ fn implicit_handles(world: &World) {
     for round in 1..=common::rounds(world, 50, 5) as u16 {
         let source: Vec<u16> = (0..100).map(|i| round * 256 + me as u16 + i).collect();
         let (mut first, mut second) = ([0; 100], [0; 100]);
-        // SAFETY: sources and targets stay until the quiets below, and nobody looks at the targets before.
+        // SAFETY: sources and targets live until the quiets below, and no code reads the targets before.
         unsafe {
             array.put_nbi(right, 0, &source).unwrap();
             through.put_nbi(right, 100, &source).unwrap();
@@ -250,7 +250,7 @@ fn implicit_handles(world: &World) {
     }
 }
 
-/// A panic that is caught outside of the scope: the scope has completed everything before.
+/// A panic that is caught outside of the scope: the scope has completed all its operations before.
 fn a_scope_that_panics_alone(world: &World) {
     let array = world.alloc_zeroed::<u64>(100).unwrap();
     let other = 1 - world.my_pe();
@@ -270,7 +270,8 @@ fn a_scope_that_panics_alone(world: &World) {
     assert_eq!(array.local().to_vec(), source);
 }
 
-/// Runs a body of two PEs over many simulated networks; on how many of them PE 0, or PE 1, says yes.
+/// Runs a body of two PEs over many simulated networks; returns on how many of them PE 0, and PE 1, return
+/// true.
 fn how_often(body: impl Fn(&World) -> bool + Sync) -> [usize; 2] {
     let mut counts = [0; 2];
     for seed in 0..40 {
@@ -281,8 +282,8 @@ fn how_often(body: impl Fn(&World) -> bool + Sync) -> [usize; 2] {
     counts
 }
 
-/// Puts of 8 KiB through one context stay under way while another, or the world, is quiet. In each run, they
-/// are complete after their own quiet.
+/// Puts of 8 KiB through one context stay outstanding while another context, or the world, calls quiet. In
+/// each run, they are complete after their own quiet.
 fn stays_under_way(quiet: impl Fn(&World, &Context<'_>, &Context<'_>) + Sync, via_world: bool) -> usize {
     let body = |world: &World| {
         let array = world.alloc_zeroed::<u64>(1024 + 1).unwrap();
@@ -348,7 +349,8 @@ fn a_barrier_completes_no_contexts() {
     assert!(stale[1] > 0, "on no network did a put through a context come after the barrier");
 }
 
-/// A phase waits for a context with so much under way that some of it would come later than the agreement.
+/// A phase waits for a context with many outstanding operations, some of which would otherwise be delivered
+/// after the agreement.
 #[test]
 fn a_phase_waits_for_all_that_is_under_way() {
     for seed in 0..20 {
@@ -367,7 +369,7 @@ fn a_phase_waits_for_all_that_is_under_way() {
     }
 }
 
-/// Overwrites a buffer when it is dropped, as whoever has the memory next would do.
+/// Overwrites a buffer when it is dropped, as the next owner of the memory would do.
 struct Reuse<'a>(&'a Mutex<Vec<u64>>);
 
 const REUSED: u64 = 0xDEAD;
@@ -391,7 +393,8 @@ fn fails_during_gets(world: &World, buffer: &Mutex<Vec<u64>>) {
         (buffer.as_mut_ptr(), buffer.len())
     };
     let unwound = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: nobody else uses the buffer before `_reuse` is dropped, after this slice is gone.
+        // SAFETY: no other code uses the buffer before `_reuse` is dropped, which is after the last use of
+        // this slice.
         let (first, second) = unsafe { std::slice::from_raw_parts_mut(start, len) }.split_at_mut(len / 2);
         let _reuse = Reuse(buffer);
         let source = vec![1; 500];
@@ -405,14 +408,14 @@ fn fails_during_gets(world: &World, buffer: &Mutex<Vec<u64>>) {
             flag.local().wait_until(0, |value| value == 1);
         });
     }));
-    // What was still under way would arrive now.
+    // Operations that are still outstanding would be delivered now.
     let looks = if me == 1 { 0 } else { 100 };
     (0..looks).for_each(|_| world.progress());
     resume_unwind(unwound.unwrap_err());
 }
 
-/// PE 1 fails while PEs 0 and 2 have gets under way into buffers, which belong to others as soon as the PEs
-/// have unwound. The job ends with PE 1's words, and the buffers stay as their next owners left them.
+/// PE 1 fails while PEs 0 and 2 have outstanding gets into buffers, which belong to others as soon as the PEs
+/// have unwound. The job ends with PE 1's message, and the buffers keep the contents of their next owners.
 #[test]
 fn buffers_are_not_touched_after_unwinding() {
     const NOT_LENT: u64 = 9;
@@ -425,7 +428,7 @@ fn buffers_are_not_touched_after_unwinding() {
         assert_eq!(outcome.unwrap_err().to_string(), expected, "seed {seed}");
         for (pe, buffer) in buffers.into_iter().enumerate() {
             let buffer = buffer.into_inner().unwrap();
-            // A PE that hears of the failure early lends no buffer.
+            // A PE that detects the failure early lends no buffer.
             assert!([NOT_LENT, REUSED].contains(&buffer[0]), "seed {seed}: PE {pe}'s buffer was touched");
             assert!(
                 buffer.iter().all(|&word| word == buffer[0]),
@@ -437,7 +440,7 @@ fn buffers_are_not_touched_after_unwinding() {
     assert!(reused >= 60, "only {reused} of 120 buffers were lent");
 }
 
-/// A PE fails in nested scopes, with handles and contexts under way: its words are the job's.
+/// A PE fails in nested scopes, with outstanding handles and contexts: its message is the job's.
 fn fails_with_everything_under_way(world: &World) {
     let array = world.alloc_zeroed::<u64>(1000).unwrap();
     let stream = context(world);
@@ -473,8 +476,7 @@ fn a_job_that_fails_with_everything_under_way_ends() {
 
 #[test]
 fn processes_that_fail_with_everything_under_way_end() {
-    // Both jobs before the first assertion: a copy of the test program passes over the job that is not its
-    // own.
+    // Both jobs before the first assertion: a copy of the test program skips the job that is not its own.
     let mapped = pelago::try_processes!(3, [], fails_with_everything_under_way);
     let net = pelago::try_processes!(3, [("PELAGO_ROUTE", "net")], fails_with_everything_under_way);
     for report in [mapped, net] {
@@ -483,7 +485,7 @@ fn processes_that_fail_with_everything_under_way_end() {
     }
 }
 
-/// Jobs within a PE of a job: no operation goes by way of the wrong one.
+/// Jobs within a PE of a job: no operation uses the wrong job.
 #[test]
 fn contexts_and_scopes_of_other_worlds_are_refused() {
     let body = |outer: &World| {

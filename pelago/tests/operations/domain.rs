@@ -1,5 +1,5 @@
-//! Atomic domains: every operation of the table in every form against the model, nothing outside the set, the
-//! executor that is told, members that disagree, and what is refused.
+//! Atomic domains: every operation of the table in every form against the model, no operation outside the
+//! set, the reported executor, members that disagree, and errors.
 
 use crate::common;
 use crate::model::next;
@@ -22,7 +22,7 @@ everywhere! {
     members_disagree(3): members_disagree;
 }
 
-/// The ways to start an atomic of a domain and to learn that it is complete.
+/// The forms of calls that start an atomic of a domain and complete it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     Plain,
@@ -114,21 +114,21 @@ fn execute<T: AtomicElement>(
     Ok(Some(old))
 }
 
-/// A domain of all operations that there are on the type.
+/// A domain of all operations that the type has.
 fn domain_of_all<'w, T: AtomicElement>(world: &'w World) -> AtomicDomain<'w, T> {
     let domain = world.team().atomic_domain::<T>(AtomicOps::all_on(AtomicType::of(T::KIND))).unwrap();
     assert_eq!(domain.element(), AtomicType::of(T::KIND));
     domain
 }
 
-/// Whether an outcome is the refusal of an operation that a domain was not made for.
+/// Whether an outcome is the error for an operation that the domain was not made for.
 fn is_outside<R>(outcome: pelago::Result<R>, outside: AtomicOp) -> bool {
     let error = outcome.err().expect("the operation is refused");
     matches!(error.kind(), ErrorKind::NotInDomain { op, .. } if *op == outside)
 }
 
-/// Each PE on words of another one: the nineteen operations in every form, between neighbours that stay. What
-/// there is not on the type is refused as that.
+/// Each PE on words of another one: the nineteen operations in every form, between neighbours that stay
+/// unchanged. Operations that the type does not have return that error.
 fn all_forms_on_all_types(world: &World) {
     fn check<T: AtomicElement>(world: &World, values: [T; 4]) {
         let (me, n) = (world.my_pe(), world.n_pes());
@@ -180,7 +180,8 @@ fn pair((re, im): (f32, f32)) -> Complex<f32> {
     Complex::new(re, im)
 }
 
-/// A domain of one operation offers the names of that one, and the domain of all others offers all but them.
+/// A domain of one operation offers only the methods of this operation, and the domain of all others offers
+/// all other methods.
 fn names_stand_for_operations(world: &World) {
     fn check<T: AtomicInteger + PartialEq + std::fmt::Debug>(world: &World, of: impl Fn(u8) -> T) {
         type Named<'f, T> = (AtomicOp, u8, &'f dyn Fn(&Atomics<'_, T>, Pe) -> pelago::Result<Option<T>>);
@@ -216,7 +217,7 @@ fn names_stand_for_operations(world: &World) {
                 assert_eq!(word(), of(12), "{op:?} was refused");
                 let old = call(&alone.on_shared(&array).unwrap(), right).unwrap();
                 world.quiet();
-                assert!(old.is_none_or(|old| old == of(12)), "{op:?} answers the old value");
+                assert!(old.is_none_or(|old| old == of(12)), "{op:?} returns the old value");
                 assert_eq!(word(), of(*becomes), "{op:?}");
                 world.barrier();
             }
@@ -249,7 +250,7 @@ fn nothing_is_lost(world: &World) {
     let complex = of_complex.on(&mut complex).unwrap();
     let (one, zero) = (pair((1.0, -0.5)), pair((0.0, 0.0)));
     for round in 0..rounds {
-        // Nobody is done before the others begin.
+        // No PE finishes before the others begin.
         if round % 16 == 0 {
             world.barrier();
         }
@@ -339,7 +340,7 @@ fn small_words_wake_who_waits(world: &World) {
     }
 }
 
-/// A handle that is dropped leaves its operation to quiet, or waits for it; it is done once.
+/// A handle that is dropped leaves its operation to quiet, or waits for it; the operation is executed once.
 fn dropped_handles_do_their_work(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let mut array = world.alloc_zeroed::<u32>(n).unwrap();
@@ -369,7 +370,7 @@ fn dropped_handles_do_their_work(world: &World) {
     assert_eq!(array.local().to_vec(), vec![if me == 0 { 3111 } else { 111 }; n]);
 }
 
-/// Every member learns who asks for something else, and of what; the team goes on.
+/// The error of every member names the member that differs, and its request; the team continues.
 fn members_disagree(world: &World) {
     let (me, team) = (world.my_pe(), world.team());
     let other = |pe: usize| if me == pe { pe - 1 } else { pe };
@@ -387,14 +388,14 @@ fn members_disagree(world: &World) {
     assert!(told.contains("Add on F64, executed by") && told.contains("Add on U64, executed by"), "{told}");
     let unequal = if me == 2 { 0 } else { 2 };
     assert!(told.contains(&format!("PE {unequal} asks for")), "{told}");
-    // An empty set at one member only is a difference; at all it is what it is.
+    // An empty set at one member only is a disagreement; at all members it is the error of an empty set.
     let none = if me == 0 { AtomicOps::default() } else { AtomicOp::Add.into() };
     let told = team.atomic_domain::<u64>(none).unwrap_err().to_string();
     assert!(told.contains("no operation on U64") && told.contains("must ask for the same"), "{told}");
     let told = team.atomic_domain::<u64>([]).unwrap_err().to_string();
     let reason = "it has no operation. Name those that it is for, of the nineteen";
     assert_eq!(told, format!("PE {me}: atomic_domain refused: {reason}"));
-    // The same words under two names are no difference.
+    // Two names for the same words are not a disagreement.
     let kinds = match me {
         0 => team.atomic_domain::<isize>(AtomicOp::Add).map(|domain| domain.element()),
         _ => team.atomic_domain::<i64>(AtomicOp::Add).map(|domain| domain.element()),
@@ -485,7 +486,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..50)
 }
 
-/// Whether two words of a kind are the same; a float that is not a number is so in many ways.
+/// Whether two words of a kind are equal; NaN has many bit patterns.
 fn is_same(kind: AtomicKind, a: u64, b: u64) -> bool {
     let is_nan = |word: u64| match kind {
         AtomicKind::F64 => f64::from_bits(word).is_nan(),
@@ -498,8 +499,8 @@ fn is_same(kind: AtomicKind, a: u64, b: u64) -> bool {
     a == b || (is_nan(a) && is_nan(b))
 }
 
-/// PE 0 takes the steps in a domain of these operations; what is in it ends as the model does, and nothing
-/// else happens.
+/// PE 0 takes the steps in a domain of these operations; operations in the domain change the words as in the
+/// model, and others have no effect.
 fn take<T: AtomicElement>(world: &World, steps: &[Step], ops: AtomicOps) {
     let of = AtomicType::of(T::KIND);
     let ops: AtomicOps = ops.iter().filter(|op| of.answer(*op).is_ok()).collect();
@@ -586,7 +587,7 @@ fn refusals_name_pe_operation_range_and_remedy() {
             says(outcome, &outside("compare_amo", "CompareSwapLe"));
         });
         assert_eq!((old, other), (5, 5));
-        // What is in the set is refused as it is without a domain.
+        // An operation in the set has the same errors as without a domain.
         let swap = "CompareSwap on U64: it takes a value to compare with; use compare_amo";
         says(words.amo(1, 0, AtomicOp::CompareSwap, 1), &format!("amo cannot execute {swap}"));
         let add = "Add on U64: it takes no value to compare with; use amo or fetch_amo";

@@ -18,7 +18,7 @@ everywhere! {
     sees_what_was_fenced(3): sees_what_was_fenced;
 }
 
-/// A word goes back and forth, counting; every comparison ends its wait.
+/// A counter goes back and forth; every comparison ends its wait.
 fn every_width(world: &World) {
     fn check<T: Element + PartialOrd + std::fmt::Debug>(world: &World, zero: T, values: [T; 3]) {
         let [low, middle, high] = values;
@@ -72,7 +72,7 @@ fn tests_make_progress(world: &World) {
     }
 }
 
-/// Looks until `ready` says yes, but not for ever.
+/// Polls until `ready` returns true, but not for ever.
 fn within_bounds(mut ready: impl FnMut() -> bool) {
     let since = Instant::now();
     while !ready() {
@@ -100,7 +100,7 @@ fn all_of_a_set(world: &World) {
             assert!(watch.test_all(Eq, &expected) && watch.test_all(Ne, -1));
             assert_eq!((local.get(0), local.get(n + 1)), (0, 0));
         } else {
-            // Nobody writes to this PE but PE 0, and that not to the last element.
+            // Only PE 0 writes to this PE, and not to the last element.
             local.watch(1..2).wait_all(Eq, -round);
             let mut words = [true; 4];
             words[0] = false;
@@ -115,7 +115,7 @@ fn all_of_a_set(world: &World) {
     }
 }
 
-/// Each arrival is found, once.
+/// Each arrival is found exactly once.
 fn some_of_a_set(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let inbox = world.alloc_zeroed::<u64>(n + 1).unwrap();
@@ -136,7 +136,7 @@ fn some_of_a_set(world: &World) {
     }
 }
 
-/// Elements that all hold are answered in turn, whichever form asks.
+/// If the comparison holds for all elements, they are returned in turn, by every form.
 fn any_is_fair(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let words = world.alloc_zeroed::<u16>(8).unwrap();
@@ -153,7 +153,7 @@ fn any_is_fair(world: &World) {
     let watch = local.watch(2..6).starting_at(5).excluding(&[false, true, false, false]);
     let found: Vec<usize> = (0..4).map(|_| watch.wait_any(Ge, 3).unwrap()).collect();
     assert_eq!(found, [5, 2, 4, 5]);
-    // An element that changes late is waited for, though the others are not.
+    // An element that changes late is waited for, although the others are not.
     if me == 0 {
         words.p(n - 1, 4, 100).unwrap();
     }
@@ -163,7 +163,7 @@ fn any_is_fair(world: &World) {
     world.barrier();
 }
 
-/// Of an empty set all have changed and none has; nobody waits for it.
+/// For an empty set the `all` forms hold and the `any` forms do not; no call waits for it.
 fn empty_sets(world: &World) {
     let words = world.alloc_zeroed::<u32>(4).unwrap();
     let check = |watch: Watch<'_, u32>| {
@@ -177,7 +177,7 @@ fn empty_sets(world: &World) {
     check(words.local().watch(1..3).excluding(&[true, true]));
 }
 
-/// Every form is an acquire: what was put and fenced before is there.
+/// Every form is an acquire: data that were put and fenced before are visible.
 fn sees_what_was_fenced(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let (data, flags) = (world.alloc_zeroed::<u64>(64).unwrap(), world.alloc_zeroed::<u8>(4).unwrap());
@@ -203,12 +203,12 @@ fn sees_what_was_fenced(world: &World) {
     }
 }
 
-/// PE 0 puts one element by a plain `p` and computes until PE 1, which sleeps, has woken up and said so.
+/// PE 0 puts one element by a plain `p` and computes until PE 1, which sleeps, has woken up and reported it.
 fn a_plain_put_wakes(world: &World) {
     let (me, word) = (world.my_pe(), world.alloc_zeroed::<u8>(2).unwrap());
     for round in 1..=20 {
         if me == 0 {
-            // Long enough for PE 1 to fall asleep. Were it too short, less would be tested.
+            // Long enough for PE 1 to fall asleep. If it is too short, the test covers less.
             (0..1 << 18).for_each(|_| spin_once());
             word.p(1, 0, round).unwrap();
             let since = Instant::now();

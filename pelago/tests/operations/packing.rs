@@ -1,5 +1,5 @@
-//! How scattered transfers go over the net: what is merged, what is packed, how much is under way; and what
-//! every kind of them refuses, before anything moves.
+//! How scattered transfers use the network: which runs are merged, which are packed, how much is outstanding;
+//! and the errors of every kind of transfer, which are found before any element moves.
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, of which some have only one")]
 
@@ -11,7 +11,8 @@ use std::ops::Range;
 /// Fabric puts, fabric gets and packed messages.
 type Counts = (u64, u64, u64);
 
-/// What PE 0 gives to the fabric while it does `work` with an array of 4096 words, on a network that obeys.
+/// The operations that PE 0 starts on the fabric while it does `work` with an array of 4096 words, on a
+/// network without faults.
 fn counts(params: SimParams, work: impl Fn(&World, &Symmetric<'_, u64>) + Sync) -> Counts {
     let body = |world: &World| {
         let array = world.alloc_zeroed::<u64>(4096).unwrap();
@@ -45,7 +46,7 @@ fn what_adjoins_on_both_sides_is_one_put() {
     ];
     assert_eq!(by_default(|_, a| a.put_strided(1, 9, &words, &dense).unwrap()), (1, 0, 0));
     assert_eq!(by_default(|_, a| a.put_strided(1, 9, &words, &Strided::blocks(40, 3)).unwrap()), (1, 0, 0));
-    // Rows of which each one's end is the next one's beginning, though no stride says so.
+    // Rows that are adjacent, although no stride shows it.
     let rows = [
         Dimension { count: 3, array_stride: 41, slice_stride: 41 },
         Dimension { count: 2, array_stride: 40, slice_stride: 40 },
@@ -80,14 +81,14 @@ fn short_runs_are_packed_and_few_or_long_ones_are_not() {
         (every(2, Strided::elements(16)), 0, 1),
         (every(2, Strided::elements(508)), 0, 1),
         (every(2, Strided::elements(509)), 0, 2),
-        // 256 bytes a run, of which 15 fit beside the list; and more.
+        // Runs of 256 bytes, of which 15 fit in a message with the list; and more.
         (every(40, Strided::blocks(30, 32)), 0, 2),
         (every(40, Strided::blocks(31, 32)), 0, 3),
         (every(40, Strided::blocks(30, 33)), 30, 0),
     ] {
         assert_eq!(put(shape), (runs, 0, parcels), "{shape:?}");
     }
-    // Answers have no list.
+    // Replies have no list.
     assert_eq!(get(every(2, Strided::elements(512))), (0, 0, 1));
     assert_eq!(get(every(2, Strided::elements(513))), (0, 0, 2));
     assert_eq!(get(every(2, Strided::elements(15))), (0, 15, 0));
@@ -124,7 +125,7 @@ fn a_flood_of_messages_is_complete_after_quiet() {
         let array = world.alloc_zeroed::<u64>(4096).unwrap();
         let words: Vec<u64> = (0..2048).collect();
         if world.my_pe() == 0 {
-            // 508 words a message.
+            // 508 words for each message.
             for _ in 0..40 {
                 array.put_strided(1, 0, &words, &every(2, Strided::elements(2048))).unwrap();
             }
@@ -139,7 +140,7 @@ fn a_flood_of_messages_is_complete_after_quiet() {
     assert_eq!(parcels, [200, 0]);
 }
 
-/// The message behind its data, in order: no second way there and back.
+/// The message follows its data, in order: there is no second round trip.
 #[test]
 fn a_signal_behind_packed_data_needs_no_answer() {
     let time = |executes_atomics: bool| {
@@ -196,7 +197,7 @@ const fn dimension(count: usize, array_stride: usize, slice_stride: usize) -> Di
     Dimension { count, array_stride, slice_stride }
 }
 
-/// Arrays of 20 elements, slices of 10: blocks of dimensions that are refused, and words of the refusal.
+/// Arrays of 20 elements, slices of 10: blocks of dimensions that are errors, and parts of the messages.
 const BAD_BLOCKS: [(usize, &[Dimension], &str); 12] = [
     (0, &[dimension(3, 8, 1), dimension(5, 1, 1)], "reaches outside the array, which has 20 elements a PE"),
     (11, &[dimension(10, 1, 1)], "10 elements from index 11 on, on PE 1"),
@@ -218,7 +219,7 @@ const BAD_BLOCKS: [(usize, &[Dimension], &str); 12] = [
 
 const INDICES: &[usize] = &[0, 19];
 
-/// Lists that are refused.
+/// Lists that are errors.
 const BAD_LISTS: [(Indexed<'static>, &str); 9] = [
     (Indexed::blocks(0, INDICES), "a block has at least 1 element"),
     (Indexed::blocks(5, INDICES), "of 5 elements at index 19 on PE 1 lies outside the array, which has 20"),
@@ -231,7 +232,7 @@ const BAD_LISTS: [(Indexed<'static>, &str); 9] = [
     (Indexed::blocks(2, &[0, 3]).at(&[0, usize::MAX]), "lies outside the slice"),
 ];
 
-/// Ranges that are refused, with what the slices then have.
+/// Ranges that are errors, with the length of the slices.
 #[expect(clippy::reversed_empty_ranges, reason = "that it is refused is seen here")]
 const BAD_RANGES: [(&[Range<usize>], usize, &str); 7] = [
     (&[0..5, 15..21], 10, "of 6 elements at index 15 on PE 1 lies outside the array"),
@@ -243,7 +244,7 @@ const BAD_RANGES: [(&[Range<usize>], usize, &str); 7] = [
     (&[0..20], 10, "20 elements altogether"),
 ];
 
-/// The texts of refused puts and gets of every form, which must all be refused.
+/// The error messages of puts and gets of every form, which must all fail.
 fn refusals(outcomes: impl IntoIterator<Item = pelago::Result<()>>) -> Vec<String> {
     outcomes.into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect()
 }
@@ -332,7 +333,7 @@ fn refuse_what_does_not_depend_on_the_pattern(
         array.get_vector_nb(1, &[0..2], vec![0; 2], &[1..3]).map(drop),
     ]);
     assert_all(&texts, "lies outside the buffer of");
-    // A source may be used many times over; a place may not be written so.
+    // A source element may be used several times; a target element may not be written several times.
     let texts = refusals([
         array.put_strided(1, 0, &source, &[dimension(2, 0, 1)]),
         array.put_strided(1, 0, &source, &[dimension(2, 1, 0), dimension(2, 1, 0), dimension(2, 1, 1)]),

@@ -1,4 +1,4 @@
-//! Put and get: against a model, between threads and between processes, and what they refuse.
+//! Put and get: against a model, between threads and between processes, and their errors.
 
 use crate::common;
 use pelago::prelude::*;
@@ -68,7 +68,7 @@ fn all_types_and_lengths(world: &World) {
     check(world, |i| Particle { position: [i as f64; 3], charge: 0.5, kind: i as u32 });
 }
 
-/// The flag that follows the data through a fence says that the data are there, ten thousand times.
+/// The flag that follows the data after a fence shows that the data are delivered, ten thousand times.
 fn put_fence_put(world: &World) {
     let data = world.alloc_zeroed::<u64>(64).unwrap();
     let flag = world.alloc_zeroed::<u64>(1).unwrap();
@@ -282,7 +282,7 @@ fn counters_count_when_they_are_on_and_only_then() {
     assert_eq!(count(false), ((0, 0), (0, 0), 0));
 }
 
-/// After quiet a put lies at its target, which looks there without a call of the runtime.
+/// After quiet a put is delivered at its target, which reads it without a call of the runtime.
 #[test]
 fn what_is_quiet_has_arrived() {
     static ROUNDS_TOLD: AtomicU64 = AtomicU64::new(0);
@@ -290,7 +290,7 @@ fn what_is_quiet_has_arrived() {
         let array = world.alloc_zeroed::<u64>(1).unwrap();
         for round in 1..=100 {
             if world.my_pe() == 0 {
-                // So that there is nothing else to wait for.
+                // So that no other operation is outstanding.
                 world.quiet();
                 array.p(1, 0, round).unwrap();
                 world.quiet();
@@ -312,7 +312,8 @@ fn what_is_quiet_has_arrived() {
     }
 }
 
-/// What a fast path of a binding injects is there, and what it gets so is what lies there.
+/// Data that a fast path of a binding injects are delivered, and its injected gets return the data of the
+/// target.
 #[test]
 fn what_a_binding_injects_has_arrived() {
     let body = |world: &World| {
@@ -323,7 +324,7 @@ fn what_a_binding_injects_has_arrived() {
         for round in 1..=200_u64 {
             let (view, index) = if round.is_multiple_of(2) { (&*array, 1) } else { (&through, 5) };
             let far = view.far();
-            // SAFETY: the array is there, and the element lies in the part of the other PE, over the net.
+            // SAFETY: the array is alive, and the element lies in the part of the other PE, over the network.
             let is_put = unsafe { far.put(right, 8 * index, round as u32) };
             injected[0] += u32::from(is_put);
             if !is_put {
@@ -332,14 +333,15 @@ fn what_a_binding_injects_has_arrived() {
             context.quiet();
             world.barrier();
             assert_eq!(array.local().get(index), round);
-            // SAFETY: the array is there, and the element lies in the part of the other PE, over the net.
+            // SAFETY: the array is alive, and the element lies in the part of the other PE, over the network.
             let got = unsafe { far.get::<u64>(right, 8 * index) };
             injected[1] += u32::from(got.is_some());
             assert_eq!(got.unwrap_or_else(|| view.g(right, index).unwrap()), round);
             world.barrier();
         }
         assert!(injected[0] > 100, "puts are injected, as a rule: {injected:?}");
-        // Those of the context are alone. Elsewhere what is got lands in a buffer first.
+        // The gets of the context are the only operations. With other providers a get writes to a buffer
+        // first.
         let is_plain = world.fabric().is_some_and(|fabric| fabric.contains("plain"));
         assert!(!is_plain || injected[1] >= 100, "gets are injected, as a rule: {injected:?}");
     };

@@ -1,5 +1,5 @@
-//! Scattered puts and gets of every kind (dimensions, indexed, vector) in every form: against a model,
-//! everywhere; what they refuse; how they go over the net; and that a signal follows all of its data.
+//! Scattered puts and gets of every kind (dimensions, indexed, vector) in every form: against a model, in all
+//! kinds of jobs; their errors; their use of the network; and that a signal follows all of its data.
 
 use crate::common;
 use pelago::prelude::*;
@@ -28,7 +28,7 @@ fn a_box_of_a_grid(world: &World) {
     let other = 1 - world.my_pe();
     let grid = world.alloc_zeroed::<u32>(5 * 6 * 7).unwrap();
     let at = |x: usize, y: usize, z: usize| (x * 6 + y) * 7 + z;
-    // Inner elements of each face, as dense blocks on this side: the direction, and its place.
+    // Inner elements of each face, as dense blocks on this side: the direction, and its position.
     for (shape, index, inner) in [
         ([dimension(1, 42, 12), dimension(4, 7, 3), dimension(3, 1, 1)], at(2, 1, 2), (1, 4, 3)),
         ([dimension(3, 42, 4), dimension(1, 7, 12), dimension(4, 1, 1)], at(1, 3, 2), (3, 1, 4)),
@@ -133,8 +133,8 @@ fn signals_follow_all_data(world: &World) {
     }
 }
 
-/// What was put before a fence is there when what was put after it is; the same with quiet, and with the end
-/// of a scope.
+/// A put before a fence is delivered when a put after the fence is; the same with quiet, and with the end of
+/// a scope.
 fn quiet_and_fence_complete(world: &World) {
     let me = world.my_pe();
     let (data, flag) = (world.alloc_zeroed::<u32>(LEN).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
@@ -186,7 +186,8 @@ fn contexts_complete_apart(world: &World) {
     world.barrier();
 }
 
-/// More messages than may be under way, of all PEs to all others at once, which also get all the while.
+/// More messages than may be outstanding, from all PEs to all others at the same time, while all PEs make
+/// gets as well.
 fn everybody_to_everybody(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let data = world.alloc_zeroed::<u32>(n * 2000).unwrap();
@@ -213,7 +214,7 @@ fn everybody_to_everybody(world: &World) {
     }
 }
 
-/// What a transfer moves.
+/// The elements that a transfer moves.
 #[derive(Clone, Debug)]
 enum Pattern {
     Grid { index: usize, dimensions: Vec<Dimension> },
@@ -221,7 +222,7 @@ enum Pattern {
     Vector { ranges: Vec<Range<usize>>, lengths: Vec<usize> },
 }
 
-/// In which form.
+/// The form of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Blocking,
@@ -246,8 +247,8 @@ struct Transfer {
     form: Form,
 }
 
-/// For each element that moves: where it lies in the array, and where in the slice; `None` if it is more than
-/// one could count, or lies outside everything.
+/// For each element that moves: its index in the array, and its position in the slice; `None` if the number
+/// of elements overflows, or if an element lies outside the address space.
 fn pairs(pattern: &Pattern) -> Option<Vec<(usize, usize)>> {
     let mut pairs = Vec::new();
     match pattern {
@@ -284,7 +285,7 @@ fn pairs(pattern: &Pattern) -> Option<Vec<(usize, usize)>> {
 }
 
 impl Transfer {
-    /// The slice's length that the call needs, where it must be exact.
+    /// The length of the slice that the call requires, if it must be exact.
     fn exact_len(&self) -> Option<usize> {
         match &self.pattern {
             Pattern::Grid { .. } => None,
@@ -294,7 +295,7 @@ impl Transfer {
         }
     }
 
-    /// What moves, if that is possible.
+    /// The elements that move, if the transfer is possible.
     fn possible_pairs(&self) -> Option<Vec<(usize, usize)>> {
         let pairs = pairs(&self.pattern)?;
         let is_inside = pairs.iter().all(|&(there, here)| there < LEN && here < self.slice_len);
@@ -461,7 +462,8 @@ impl Transfer {
         };
         arrays.data.world().fence();
         let pairs = self.possible_pairs();
-        // Where several elements go to one place, any of them may stay; and some of that is refused.
+        // If several elements are written to one position, any of them may remain; some of these transfers
+        // are errors.
         let mut written = BTreeMap::<usize, Vec<u32>>::new();
         for &(there, here) in pairs.iter().flatten() {
             let (place, value) = match self.is_put {
@@ -498,7 +500,8 @@ struct Arrays<'a, 'w> {
     context: &'a pelago::Context<'w>,
 }
 
-/// PE 0 makes all transfers; then every PE is as the model says, and has been signalled as often.
+/// PE 0 makes all transfers; then every PE's part is equal to the model, and the signals have the expected
+/// count.
 fn make(world: &World, transfers: &[Transfer]) {
     let data = world.alloc_zeroed::<u32>(LEN).unwrap();
     let guard = world.alloc_zeroed::<u32>(LEN).unwrap();

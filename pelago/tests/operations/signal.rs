@@ -1,4 +1,4 @@
-//! Signals: who sees one sees its data, over whatever the data and the signal travel.
+//! Signals: a PE that sees a signal sees its data, on every route of the data and the signal.
 
 use crate::common;
 use pelago::prelude::*;
@@ -13,7 +13,7 @@ everywhere! {
     contexts(2): contexts;
 }
 
-/// Puts of all lengths to the right neighbour, which looks at the data as soon as it sees the signal.
+/// Puts of all lengths to the right neighbour, which reads the data as soon as it sees the signal.
 fn signal_after_data(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let right = (me + 1) % n;
@@ -53,7 +53,7 @@ fn everybody_signals_one(world: &World) {
     }
 }
 
-/// A signal without data says that what was fenced before it is there.
+/// A signal without data shows that operations that were fenced before it are delivered.
 fn without_data(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let (data, arrived) = (world.alloc_zeroed::<u16>(n).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
@@ -75,13 +75,13 @@ fn without_data(world: &World) {
     world.barrier();
 }
 
-/// A non-blocking put signals although nobody ever calls quiet.
+/// A non-blocking put signals even if no PE ever calls quiet.
 fn without_quiet(world: &World) {
     let other = 1 - world.my_pe();
     let (data, arrived) = (world.alloc_zeroed::<u64>(500).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
     let sources: Vec<[u64; 500]> = (1..=common::rounds(world, 100, 5)).map(|round| [round; 500]).collect();
     for (round, source) in (1..).zip(&sources) {
-        // SAFETY: the sources live until the barrier at the end has completed everything.
+        // SAFETY: the sources live until the barrier at the end has completed all operations.
         unsafe { data.put_signal_nbi(other, 0, source, &arrived, 0, SignalOp::Set(round)) }.unwrap();
         arrived.local().wait(0, Comparison::Eq, round);
         assert!((0..500).all(|i| data.local().get(i) == round), "round {round}");
@@ -90,7 +90,7 @@ fn without_quiet(world: &World) {
     world.barrier();
 }
 
-/// Puts with signals are complete when their scope has ended, or when their region says so.
+/// Puts with signals are complete when their scope has ended, or when their region reports it.
 fn scopes_complete_signals(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let data = world.alloc_zeroed::<u8>(1000 * n).unwrap();
@@ -116,7 +116,7 @@ fn scopes_complete_signals(world: &World) {
     assert!((0..n).all(|from| data.local().get(1000 * from) == data.local().get(999)));
 }
 
-/// Data and signal travel on the context of the data, whose quiet completes both.
+/// Data and signal use the context of the data, whose quiet completes both.
 fn contexts(world: &World) {
     let other = 1 - world.my_pe();
     let (data, arrived) = (world.alloc_zeroed::<u64>(300).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());

@@ -1,4 +1,4 @@
-//! Strided puts and gets: against a model, of all shapes, everywhere, and what they refuse.
+//! Strided puts and gets: against a model, of all shapes, in all kinds of jobs, and their errors.
 
 use num_complex::Complex;
 use pelago::prelude::*;
@@ -15,14 +15,14 @@ everywhere! {
     alone(1): types_and_shapes;
 }
 
-/// What a slice or a part holds where nothing was moved to.
+/// The value of elements of a slice or a part that no transfer writes.
 const UNTOUCHED: usize = 99;
 
 fn strided(count: usize, block: usize, array_stride: usize, slice_stride: usize) -> Strided {
     Strided { count, block, array_stride, slice_stride }
 }
 
-/// For each element that moves: where it lies in the array, and where in the slice.
+/// For each element that moves: its index in the array, and its position in the slice.
 fn pairs(index: usize, s: &Strided) -> impl Iterator<Item = (usize, usize)> + '_ {
     let of_block =
         move |i| (0..s.block).map(move |j| (index + i * s.array_stride + j, i * s.slice_stride + j));
@@ -109,7 +109,7 @@ fn types_and_shapes(world: &World) {
     check(world, |i| Complex::new(i as f64, -1.0));
 }
 
-/// Non-blocking: the source is lent until the scope ends, the regions complete apart.
+/// Non-blocking: the source is borrowed until the scope ends, and the regions complete independently.
 fn scopes_and_regions(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.alloc_zeroed::<u64>(n * 40).unwrap();
@@ -199,7 +199,7 @@ fn transfers() -> impl Strategy<Value = Vec<Transfer>> {
 }
 
 impl Transfer {
-    /// Whether every element lies in an array of 60 and in the slice, by looking at each.
+    /// Whether every element lies in an array of 60 and in the slice, by a check of each.
     fn is_possible(&self) -> bool {
         let Strided { block, array_stride, slice_stride, .. } = self.shape;
         let is_shape = block > 0 && array_stride >= block && slice_stride >= block;

@@ -13,7 +13,7 @@ everywhere! {
 /// The elements of a shared or distributed array of three PEs, of which each has 64 bytes.
 const LEN: usize = 24;
 
-/// A call that makes an object on `Of`: how a message names it, and the call.
+/// A call that creates an object on `Of`: its name in messages, and its code.
 type Maker<Of> = (&'static str, fn(&Of) -> pelago::Result<()>);
 
 /// Calls that make objects, of the same size where that can be.
@@ -30,7 +30,7 @@ const MAKERS: [Maker<World>; 10] = [
     ("alloc_zeroed(40 bytes", |w| w.alloc_zeroed::<u64>(5).map(drop)),
 ];
 
-/// Every PE is told of both kinds, and the next call that all make is good.
+/// The error of every PE names both kinds, and the next common call succeeds.
 fn tell_kinds_apart<Of>(world: &World, of: &Of, makers: &[Maker<Of>]) {
     for (i, (mine, make)) in makers.iter().enumerate() {
         for (theirs, make_other) in &makers[i + 1..] {

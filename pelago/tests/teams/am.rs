@@ -1,4 +1,4 @@
-//! Active messages: every kind, on every route, each exactly once; floods; mistakes in words.
+//! Active messages: every kind, on every route, each exactly once; floods; and the messages of mistakes.
 
 use crate::common;
 use pelago::am::{ARGS_MAX, Handler, HandlerLock, Handlers, Message};
@@ -22,7 +22,7 @@ everywhere! {
     alone(1): every_kind_arrives_as_it_was_sent;
 }
 
-/// Bytes that tell who has sent them, and how many they are.
+/// Bytes that identify their sender and their number.
 fn pattern(from: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (from * 31 + i * 7 + bytes) as u8).collect()
 }
@@ -86,7 +86,7 @@ fn answers_come_back_to_whoever_asked(world: &World) {
     assert_eq!(seen.into_inner(), vec![rounds; n]);
 }
 
-/// The sum of what arrives is that of what was sent, whatever its kind.
+/// The sum of the received data equals the sum of the sent data, for all kinds of messages.
 fn all_flood_one_with_all_kinds(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let each = common::rounds(world, if cfg!(feature = "full") { 20_000 } else { 2000 }, 40);
@@ -131,7 +131,7 @@ fn all_flood_all_and_all_answer(world: &World) {
     assert_eq!((requests.into_inner(), answers.into_inner()), (expected, expected));
 }
 
-/// Answers fill the rings of all while handlers wait for room for theirs.
+/// Replies fill the rings of all PEs while handlers wait for space for their own replies.
 fn answers_are_much_longer_than_what_they_answer(world: &World) {
     let n = world.n_pes();
     let each = common::rounds(world, 500, 10);
@@ -141,7 +141,7 @@ fn answers_are_much_longer_than_what_they_answer(world: &World) {
         bytes.fetch_add(message.payload().len(), Relaxed);
     });
     let there = handlers.add("there", |message| {
-        // The others come to this point meanwhile, and to the next.
+        // The others reach this point meanwhile, and the next one.
         (0..5).for_each(|_| std::thread::yield_now());
         message.answer_medium(back, &[], &vec![3; most.load(Relaxed)]).unwrap();
     });
@@ -185,7 +185,7 @@ fn endpoints_of_several_teams_are_apart(world: &World) {
 fn long_messages_find_their_data(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let rounds = common::rounds(world, 50, 6) as usize;
-    // Longer than what travels along over any net.
+    // Longer than the data that any network sends within the message.
     let most = 20_000;
     let data = world.alloc_zeroed::<u32>(n * most).unwrap();
     let echoes = world.alloc_zeroed::<u32>(n * 8).unwrap();
@@ -224,7 +224,7 @@ fn long_messages_find_their_data(world: &World) {
                     _ => assert_eq!(sending.wait_local().len(), length(round)),
                 }
             }
-            // The next round writes to the same place: all must have answered.
+            // The next round writes to the same address: all must have replied.
             while echoed.load(Relaxed) < (round + 1) * n {
                 am.poll();
             }
@@ -238,7 +238,7 @@ fn long_messages_find_their_data(world: &World) {
 fn messages_follow_scattered_data(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let rounds = common::rounds(world, 200, 5) as u32;
-    // Each PE has columns of its own in everybody's matrix, and a list of places.
+    // Each PE has columns of its own in every PE's matrix, and a list of indices.
     let (rows, width) = (40, 2 * n);
     let matrix = world.alloc_zeroed::<u32>(rows * width).unwrap();
     let seen = AtomicUsize::new(0);
@@ -263,7 +263,7 @@ fn messages_follow_scattered_data(world: &World) {
                     scope.put_indexed(&matrix, to, &numbers, &Indexed::elements(&places))
                 })?;
             }
-            // Nobody puts the next before all have looked.
+            // No PE puts the next data before all PEs have checked.
             am.barrier()?;
         }
         let error = am.short_after(n, look, &[], |_| panic!("nothing is put")).unwrap_err();
@@ -307,7 +307,8 @@ fn prepared_messages_may_shrink_or_be_given_up(world: &World) {
     world.barrier();
 }
 
-/// Nobody executes while all send, until one is refused: so one is, and none that was taken is lost.
+/// No PE executes messages while all send, until a message is refused. So one is refused, and no accepted
+/// message is lost.
 fn immediate_messages_are_refused_and_come_later(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let count = AtomicUsize::new(0);
@@ -317,7 +318,8 @@ fn immediate_messages_are_refused_and_come_later(world: &World) {
     });
     let lock = HandlerLock::new(());
     let sent = world.team().serve(handlers, |am| {
-        // While it is held, this thread executes nothing; and with no PE on its own does the other.
+        // While it is held, this thread executes no message, and in jobs without a service thread no other
+        // thread does.
         let guard = lock.lock();
         let most = 10_000;
         let is_sent = |_: &u64| am.try_medium((me + 1) % n, take, &[], &[0; 160]).unwrap();
@@ -379,8 +381,8 @@ fn endpoints_one_after_the_other(world: &World) {
     }
 }
 
-/// Words that say what was executed are lost, so many that windows close; whoever waits for room asks, and
-/// goes on.
+/// Messages with the number of executed messages are lost, so that windows close; a PE that waits for space
+/// asks for the number, and continues.
 #[test]
 fn lost_words_of_progress_are_made_good() {
     let each = 150;
@@ -434,7 +436,7 @@ fn many_flood_one() {
     .unwrap();
 }
 
-/// What is refused as an error, with nothing sent.
+/// Wrong arguments are errors, and no message is sent.
 #[test]
 fn wrong_arguments_are_refused() {
     spmd(2, |world| {
@@ -538,13 +540,13 @@ fn answers_out_of_place_are_refused() {
     ];
     let words = words.into_inner();
     assert_eq!(words.len(), expected.len());
-    // The answer may be executed before the handler that gave it has returned.
+    // The reply may be executed before the handler that sent it has returned.
     for part in expected {
         assert!(words.iter().any(|said| said.contains(part)), "{words:?} do not say {part:?}");
     }
 }
 
-/// Runs a handler on PE 1 that does something that no handler may, and says how the job ends.
+/// Runs a handler on PE 1 that makes a forbidden call, and returns the message that ends the job.
 fn end_of_a_job_whose_handler(does: impl Fn(&World, &Message<'_>) + Sync) -> String {
     let outcome = Spmd::new(2).run(|world| {
         let mut handlers = Handlers::new();
@@ -618,7 +620,7 @@ fn errors_have_kinds() {
     .for_each(|outcome| outcome.unwrap());
 }
 
-/// Who holds what handlers may wait for neither serves nor answers.
+/// A thread that holds a lock that handlers may wait for may neither serve nor reply.
 #[test]
 fn locks_are_let_go_before_a_wait() {
     let outcome = Spmd::new(1).run(|world| {
@@ -642,7 +644,7 @@ fn locks_are_let_go_before_a_wait() {
     assert!(words.contains("an answer while it holds a HandlerLock"), "{words}");
 }
 
-/// Room that is prepared holds up what is sent later: who waits meanwhile is told.
+/// A prepared message delays messages that are sent later: a wait meanwhile is an error.
 #[test]
 fn prepared_messages_are_sent_before_a_wait() {
     let outcome = Spmd::new(2).run(|world| {
@@ -652,7 +654,7 @@ fn prepared_messages_are_sent_before_a_wait() {
     assert!(words.contains("while it has prepared an active message"), "{words}");
 }
 
-/// A thread that polls until an answer comes learns that the job has failed.
+/// A thread that polls until a reply arrives detects that the job has failed.
 #[test]
 fn polling_ends_when_another_pe_fails() {
     let outcome = Spmd::new(3).run(|world| {

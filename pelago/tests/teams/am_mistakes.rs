@@ -1,4 +1,4 @@
-//! Mistakes with active messages that once made a job hang: it ends with words.
+//! Mistakes with active messages that once made a job hang: it ends with an error message.
 
 use pelago::am::{Handlers, Message};
 use pelago::sim::SimParams;
@@ -18,7 +18,7 @@ fn end_of(job: Spmd, body: impl Fn(&World) + Send + Sync + 'static) -> String {
     outcome.expect_err("the job ends well").to_string()
 }
 
-/// All that a job of processes has said, which must have failed.
+/// All output of a job of processes, which must have failed.
 fn words_of(report: &JobReport) -> String {
     assert_ne!(report.status, 0, "{report:#?}");
     let reasons = report.failures.iter().map(|failure| failure.text.as_str());
@@ -31,7 +31,8 @@ fn jobs() -> [Spmd; 3] {
 
 const PANIC: &str = "of serve has panicked: of no use";
 
-/// Sends some messages and panics in `serve`, on the PEs that `panics` says; goes on as if nothing was.
+/// Sends some messages and panics in `serve`, on the PEs for which `panics` is true; catches the panic and
+/// continues.
 fn panic_in_serve(world: &World, panics: impl Fn(usize) -> bool) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let mut handlers = Handlers::new();
@@ -49,7 +50,7 @@ fn panic_in_serve(world: &World, panics: impl Fn(usize) -> bool) {
     assert_eq!(catch_unwind(AssertUnwindSafe(serve)).is_err(), panics(me));
 }
 
-/// Serves again, with a handler that nobody sends to.
+/// Serves again, with a handler that receives no message.
 fn serve_again(world: &World) {
     let mut handlers = Handlers::new();
     handlers.add("new", |_: &Message<'_>| panic!("an old message is executed by a new handler"));
@@ -67,7 +68,7 @@ fn a_panic_in_serve_ends_the_job_even_if_all_catch_it() {
     }
 }
 
-/// Whatever the PE does then that has caught it, the others do not wait for ever.
+/// No matter what the PE does after it has caught the panic, the others do not wait for ever.
 #[test]
 fn a_panic_in_serve_of_one_pe_ends_the_job_even_if_it_is_caught() {
     let next: [fn(&World); 3] = [serve_again, World::barrier, |world| world.team().barrier()];
@@ -96,7 +97,7 @@ fn a_panic_in_serve_ends_a_job_of_processes() {
 fn wait_for_a_thread(world: &World, does: fn(&World)) {
     let mut handlers = Handlers::new();
     let sin = handlers.add("sinner", |_| {
-        // A scope that joins by itself would hide the words of a panic.
+        // A scope that joins by itself would hide the message of a panic.
         let outcome = std::thread::scope(|scope| scope.spawn(|| does(world)).join());
         outcome.unwrap_or_else(|payload| std::panic::resume_unwind(payload));
     });
@@ -126,7 +127,7 @@ fn a_handler_that_waits_for_a_thread_that_waits_is_told() {
     }
 }
 
-/// A simulated network knows by itself, and at once, that nobody goes on.
+/// A simulated network detects by itself, and at once, that no PE can make progress.
 #[test]
 fn a_handler_that_waits_for_a_thread_is_told_on_a_simulated_network() {
     let words = end_of(Spmd::new(2).sim(SimParams::chaos(1)), |world| wait_for_a_thread(world, DEEDS[0].1));

@@ -1,5 +1,5 @@
 //! Active messages where some PEs are mapped and others are reached over the network: order, flow control,
-//! and what goes which way.
+//! and the route of each message.
 
 use crate::common;
 use pelago::Spmd;
@@ -22,7 +22,7 @@ fn two_and_one() -> SimParams {
     SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::default() }
 }
 
-/// Every kind of request, and answers, with numbers that grow.
+/// Every kind of request, and replies, with increasing numbers.
 fn messages_of_a_pair_keep_their_order(world: &World) {
     let n = world.n_pes();
     let each = common::rounds(world, 600, 40) as u32;
@@ -68,7 +68,7 @@ fn messages_of_a_pair_keep_their_order(world: &World) {
     assert_eq!(answers.into_inner(), vec![each; n]);
 }
 
-/// The PEs do nothing but poll and pass on what has come, so a poll must see both routes.
+/// The PEs only poll and forward what has arrived, so a poll must check both routes.
 fn a_token_goes_around_by_polls_alone(world: &World) {
     let n = world.n_pes();
     let rounds = common::rounds(world, 200, 10) as usize;
@@ -100,8 +100,8 @@ fn a_token_goes_around_by_polls_alone(world: &World) {
     outcome.unwrap().unwrap();
 }
 
-/// A request is answered, noted, and sent on by whoever has it, until it has been at each PE; the last one
-/// says so to the first.
+/// Each PE that receives a request replies to it, records it and forwards it, until it has visited all PEs;
+/// the last PE notifies the first.
 fn what_comes_by_one_route_goes_on_by_the_other(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let each = common::rounds(world, 100, 8) as u32;
@@ -124,7 +124,7 @@ fn what_comes_by_one_route_goes_on_by_the_other(world: &World) {
         for number in 0..each {
             am.short((me + 1) % n, pass, &[me as u32, number])?;
         }
-        // Each PE passes on what comes from all others but the last step, which ends it.
+        // Each PE forwards the requests of all others, except the last step, which ends them.
         let mut passed = 0;
         while passed < each * (n as u32 - 1) {
             let next = to_do.lock().pop();
@@ -146,8 +146,8 @@ fn what_comes_by_one_route_goes_on_by_the_other(world: &World) {
     assert_eq!(answers.into_inner(), u64::from(each) * (n as u64 - 1));
 }
 
-/// Small rings, few credits, short messages of the network, and a flood from everybody to everybody, with an
-/// answer to each request.
+/// Small rings, few credits, short messages of the network, and a flood from all PEs to all PEs, with a reply
+/// to each request.
 #[test]
 fn a_flood_over_both_routes_with_little_room() {
     for seed in 0..SEEDS {
@@ -178,8 +178,8 @@ fn a_flood_over_both_routes_with_little_room() {
     }
 }
 
-/// What PEs send themselves and each other by every call that there is, if `to` is mapped, and how many
-/// messages went over the network meanwhile.
+/// PEs send messages to themselves and each other by every call, if `to` is mapped; returns the number of
+/// messages that used the network meanwhile.
 fn net_messages_to(world: &World, to: Option<usize>) -> u64 {
     let (count, mut net_messages) = (AtomicUsize::new(0), 0);
     let data = world.alloc_zeroed::<u64>(1000).unwrap();
@@ -195,7 +195,7 @@ fn net_messages_to(world: &World, to: Option<usize>) -> u64 {
     });
     let sent = world.team().serve(handlers, |am| {
         let before = world.counters();
-        // The answers to others are counted from here on as well.
+        // The replies to others are counted from here on as well.
         am.barrier()?;
         if let Some(to) = to {
             for _ in 0..200 {
@@ -221,7 +221,7 @@ fn messages_between_mapped_pes_do_not_touch_the_network() {
     let job = Spmd::new(3).counters(true).sim(two_and_one());
     let among_mapped = job.run(|world| net_messages_to(world, [Some(1), Some(0), Some(2)][world.my_pe()]));
     assert_eq!(among_mapped.unwrap(), [0; 3]);
-    // Requests and long answers; PE 2 has sent none.
+    // Requests and long replies; PE 2 has sent none.
     let from_0_to_2 = job.run(|world| net_messages_to(world, [Some(2), None, None][world.my_pe()]));
     assert_eq!(from_0_to_2.unwrap(), [1000, 0, 1000]);
 }
@@ -252,7 +252,7 @@ fn the_longest_payload_is_what_the_narrowest_route_takes() {
     }
 }
 
-/// A PE that polls in a loop learns that a PE of its node, or of another, has failed.
+/// A PE that polls in a loop detects that a PE of its node, or of another node, has failed.
 #[test]
 fn polling_ends_when_a_pe_fails_wherever_it_is() {
     for fails in 0..3 {

@@ -1,4 +1,4 @@
-//! The barrier's three forms: nobody leaves before everybody has come, and all puts before it are complete.
+//! The barrier's three forms: no PE leaves before all PEs have arrived, and all puts before it are complete.
 
 use crate::common;
 use pelago::prelude::*;
@@ -14,7 +14,7 @@ everywhere! {
 const KINDS: [BarrierKind; 4] =
     [BarrierKind::Auto, BarrierKind::Flags, BarrierKind::Counter, BarrierKind::Dissemination];
 
-/// Everybody writes its round everywhere and, after a barrier, finds everybody's.
+/// Every PE writes its round to all PEs and, after a barrier, finds the rounds of all PEs.
 fn rounds(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.alloc_zeroed::<u64>(n).unwrap();
@@ -74,7 +74,7 @@ fn a_wait_that_nobody_can_end_is_named() {
     assert!(text.contains("no other PE is left in the job"), "{text}");
 }
 
-/// Who waits for a PE that has panicked gives up because of that, not because of a time limit.
+/// A PE that waits for a PE that has panicked gives up because of the panic, not because of a time limit.
 #[test]
 fn a_failure_ends_the_waits_of_others() {
     let gave_up_quietly = AtomicUsize::new(0);
@@ -96,7 +96,7 @@ fn a_failure_ends_the_waits_of_others() {
     assert_eq!(gave_up_quietly.load(Ordering::Relaxed), 2, "PEs 1 and 2");
 }
 
-/// A PE that has given up on a barrier cannot come to it a second time.
+/// A PE that has given up on a barrier cannot enter it a second time.
 #[test]
 fn a_caught_failure_does_not_arrive_twice() {
     for kind in KINDS {
@@ -151,7 +151,7 @@ fn a_wait_can_be_limited() {
     );
 }
 
-/// A plain put rings no doorbell; the sleeper sees it all the same, while the putter computes on.
+/// A plain put rings no doorbell; the sleeper sees it nevertheless, while the PE that has put it computes.
 #[test]
 fn a_plain_put_wakes_a_sleeper() {
     spmd(2, |world| {
@@ -160,7 +160,7 @@ fn a_plain_put_wakes_a_sleeper() {
         for round in 1..=20u64 {
             if world.my_pe() == 0 {
                 // Long enough for the other PE to fall asleep; then no call of the runtime until it has
-                // answered.
+                // replied.
                 let until = std::time::Instant::now() + std::time::Duration::from_millis(3);
                 while std::time::Instant::now() < until {}
                 flag.p(1, 0, round).unwrap();

@@ -6,7 +6,7 @@ use pelago::coll::table::algorithms;
 use pelago::prelude::*;
 use pelago::{Request, Span};
 
-/// What element `index` of the source of `pe` is in a round.
+/// The value of element `index` of the source of `pe` in a round.
 fn element(round: u64, pe: Pe, index: usize) -> u64 {
     let mixed = (round << 32 | (pe as u64) << 20 | index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed ^ mixed >> 29
@@ -36,7 +36,7 @@ const NAMES: [&str; 11] = [
     "reduce_scatter",
 ];
 
-/// One operation with what it does to the target of this PE.
+/// One operation with its effect on the target of this PE.
 struct Case<'a> {
     name: &'static str,
     round: u64,
@@ -83,7 +83,7 @@ impl Case<'_> {
         ranks.map(|rank| self.source(rank)[index]).reduce(|left, right| self.combine(left, right)).unwrap()
     }
 
-    /// What the target begins with afterwards, and nothing else of it changes.
+    /// Writes the expected result to the start of `target`; the rest is unchanged.
     fn expected(&self, target: &mut [u64]) {
         let (n, count, me) = (self.n(), self.count, self.me);
         let is_root = me == self.root;
@@ -191,7 +191,7 @@ fn case<'a>(name: &'static str, round: u64, members: &'a [Pe], me: usize, counts
     Case { name, round, count, root, op, members, me, sources }
 }
 
-/// Names of operations as the oracle knows them.
+/// Names of operations in the oracle.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().chain(["inclusive_scan", "exclusive_scan"])
 }
@@ -218,7 +218,7 @@ pub fn run_cases(team: &Team<'_>, names: &[&'static str], rounds: u64, counts: &
                 _ => {
                     let again = case.call(&team.persistent(), &target, &source).unwrap();
                     again.start().unwrap().wait();
-                    // The next start may write the targets of those that are not over the first one.
+                    // The next start may write the targets of members that have not completed the first one.
                     team.sync();
                     again.start().unwrap().wait();
                 }
@@ -387,7 +387,7 @@ fn forgotten_requests_are_over_in_time(world: &World) {
     assert_eq!(target.exclusive(|part| part[0]).unwrap(), n);
 }
 
-/// Operations one after the other, with nothing between them but what they do themselves.
+/// Operations one after the other, without further synchronization between them.
 fn back_to_back(world: &World, rounds: u64) {
     let team = world.team();
     let n = world.n_pes() as u64;
@@ -420,8 +420,8 @@ fn back_to_back(world: &World, rounds: u64) {
     world.barrier();
 }
 
-/// A root that runs ahead of readers that dawdle: nobody sees data of another turn, on a word or more.
-/// Between PEs that map each other only, where each member writes its target itself.
+/// A root that runs ahead of slow readers: no PE sees data of another round, for one word or more. Between
+/// PEs that map each other only, where each member writes its target itself.
 fn a_stream_of_broadcasts(world: &World) {
     let team = world.team();
     let (target, source) = (world.alloc_zeroed::<u64>(20).unwrap(), world.alloc_zeroed::<u64>(20).unwrap());
@@ -519,7 +519,7 @@ fn every_strategy_bears_with_simulated_networks() {
     }
 }
 
-/// Signals and nothing else, one way: acknowledgements that overtake each other would be lost.
+/// Only signals, in one direction: acknowledgements that overtake each other would be lost.
 fn broadcasts_of_nothing(world: &World) {
     let array = world.alloc::<u64>(1).unwrap();
     for _ in 0..150 {

@@ -3,7 +3,7 @@
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// Below `limit`; 0 if that is 0.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ impl Dice {
         one.min(two)..one.max(two)
     }
 
-    /// Indices of an array, some of them several times; none of an empty one.
+    /// Indices of an array, some of them several times; empty for an empty array.
     pub fn list(&mut self, len: usize, count: usize) -> Vec<usize> {
         (0..if len == 0 { 0 } else { count }).map(|_| self.below(len)).collect()
     }

@@ -1,5 +1,5 @@
-//! Distributed arrays against a model that every PE keeps, in all disciplines and layouts; that accesses
-//! which meet exclude each other; and what is refused.
+//! Distributed arrays against a model that every PE keeps, in all disciplines and layouts; that concurrent
+//! accesses exclude each other; and errors.
 
 use crate::common;
 use crate::dice::Dice;
@@ -32,10 +32,10 @@ const BLOCK_SIZES: [BlockSize; 6] = [
     BlockSize::Indefinite,
     BlockSize::Of(1000),
 ];
-/// Lengths that divide by nothing, that are empty, and that fill blocks exactly.
+/// Lengths that are not multiples of blocks, that are 0, and that fill blocks exactly.
 const LENS: [usize; 6] = [97, 48, 131, 0, 29, 1];
 
-/// What each body goes through; one half of it on a simulated network, by the number of PEs.
+/// The cases of each body; on a simulated network one half of them, by the number of PEs.
 fn lens_and_blocks(world: &World) -> impl Iterator<Item = (usize, BlockSize)> {
     let (n_pes, is_simulated) = (world.n_pes(), world.is_simulated());
     let turn = move |(turn, block_size)| (LENS[(turn + n_pes) % LENS.len()], block_size);
@@ -45,7 +45,7 @@ fn lens_and_blocks(world: &World) -> impl Iterator<Item = (usize, BlockSize)> {
     all.skip(first).step_by(step)
 }
 
-/// Whatever any PE does to an array in any discipline, all see it in the next one.
+/// All changes of an array by any PE in any discipline are visible to all PEs in the next discipline.
 fn disciplines_follow_the_model(world: &World) {
     let mut dice = Dice(world.n_pes() as u64);
     for (len, block_size) in lens_and_blocks(world) {
@@ -69,7 +69,7 @@ fn disciplines_follow_the_model(world: &World) {
     }
 }
 
-/// All ways to read.
+/// All operations that read.
 fn compare<T>(array: &Array<'_, T, ReadOnly>, model: &[T], dice: &mut Dice, what: &str)
 where
     T: Element + PartialEq + std::fmt::Debug,
@@ -100,7 +100,7 @@ where
     }
 }
 
-/// One PE sets some elements; then all add to some.
+/// One PE sets some elements; then all PEs add to some.
 fn change_atomically(array: &Array<'_, u64, Atomic>, model: &mut [u64], dice: &mut Dice, what: &str) {
     let (len, layout) = (model.len(), *array.layout());
     let n = layout.n_pes();
@@ -158,7 +158,7 @@ fn change_locked<'w>(
     array
 }
 
-/// Elements of another size than a word.
+/// Elements whose size is not that of a word.
 fn odd_elements_follow_the_model(world: &World) {
     let mut dice = Dice(5);
     let make = |number: usize| [number as u8, (number >> 8) as u8, 7];
@@ -190,7 +190,7 @@ fn odd_elements_follow_the_model(world: &World) {
     }
 }
 
-/// Tickets from one counter, and the largest of many numbers, whatever comes first.
+/// Tickets from one counter, and the largest of many numbers, in any order of arrival.
 fn each_ticket_is_drawn_once(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.distributed_array::<i64>(n + 1, BlockSize::Even).unwrap().into_atomic().unwrap();
@@ -228,7 +228,7 @@ fn each_ticket_is_drawn_once(world: &World) {
     assert!(array.local().iter().all(|&value| value == 4));
 }
 
-/// Lists of all PEs with the same elements: nothing is lost, and old values are those of some order.
+/// Lists of all PEs with the same elements: no change is lost, and the old values are those of some order.
 fn lists_of_atomics_meet(world: &World) {
     let n = world.n_pes() as u32;
     let array = world.distributed_array::<u32>(8, BlockSize::Cyclic).unwrap().into_atomic().unwrap();
@@ -248,7 +248,7 @@ fn lists_of_atomics_meet(world: &World) {
     assert_eq!(array.get(&[0, 5, 7, 1]).unwrap(), [times(3), times(2), times(1), 0]);
 }
 
-/// Elements of two halves that belong together, changed by all PEs.
+/// Elements of two halves that must match, changed by all PEs.
 fn updates_exclude_each_other(world: &World) {
     let n = world.n_pes();
     let array = world.distributed_array::<[u64; 2]>(2 * n, BlockSize::Cyclic).unwrap().into_locked().unwrap();
@@ -268,14 +268,14 @@ fn updates_exclude_each_other(world: &World) {
     assert!(array.iter().enumerate().all(|(index, value)| value == times(if index == 0 { 3 } else { 1 })));
 }
 
-/// While a PE holds its part to write, nobody sees what it does to it, or changes it; while it holds it to
-/// read, nobody changes it.
+/// While a PE holds its part to write, no other PE sees its changes or changes it; while it holds it to read,
+/// no PE changes it.
 fn guards_exclude_everybody_else(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let len = 40 * n;
     let mut array = world.distributed_array::<u64>(len, BlockSize::Even).unwrap().into_locked().unwrap();
     let words = world.alloc_zeroed::<u64>(1).unwrap();
-    // Lets the others go on for a while.
+    // Lets the others run for a while.
     let pause = || {
         (0..3).for_each(|_| assert_eq!(words.g((me + 1) % n, 0).unwrap(), 0));
         std::thread::yield_now();
@@ -317,7 +317,7 @@ fn guards_exclude_everybody_else(world: &World) {
     assert_eq!(sum, 40 * rounds * n as u64, "each change counts once");
 }
 
-/// A reader lets readers in.
+/// Readers share a part.
 fn readers_are_in_together(world: &World) {
     let n = world.n_pes();
     let mut array = world.distributed_array::<u32>(n, BlockSize::Even).unwrap().into_locked().unwrap();
@@ -336,7 +336,7 @@ fn readers_are_in_together(world: &World) {
     }
 }
 
-/// A forgotten guard lets its part go at the next call, a conversion or the drop of the array.
+/// The part of a forgotten guard is released at the next call, a conversion or the drop of the array.
 fn what_is_forgotten_holds_nobody_up(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let mut array = world.distributed_array::<u32>(n, BlockSize::Even).unwrap().into_locked().unwrap();
@@ -362,7 +362,7 @@ fn what_is_forgotten_holds_nobody_up(world: &World) {
     } else {
         assert_eq!(array.load(0).unwrap(), 9, "as PE 0 drops the array");
     }
-    // An array that one PE forgets costs memory, no more.
+    // An array that a PE forgets costs memory, no more.
     let other = world.distributed_array::<u8>(n, BlockSize::Even).unwrap();
     if me == 0 {
         std::mem::forget(other)
@@ -372,7 +372,7 @@ fn what_is_forgotten_holds_nobody_up(world: &World) {
     world.barrier();
 }
 
-/// An array of a team names its PEs by their ranks; the others take no part.
+/// An array of a team numbers its PEs by their ranks; the others take no part.
 fn over_a_team(world: &World) {
     if let Some(team) = world.team().split_strided(3, -2, 2).unwrap() {
         let space = team.space(1 << 16).unwrap();
@@ -393,7 +393,7 @@ fn over_a_team(world: &World) {
     world.barrier();
 }
 
-/// Iterators that are dropped or forgotten on the way, with the next block under way.
+/// Iterators that are dropped or forgotten before their end, with an outstanding get of the next block.
 fn iterators_that_are_left(world: &World) {
     let mut array = world.distributed_array::<u64>(200, BlockSize::Cyclic).unwrap();
     array.map_in_place(|index, _| index as u64);
@@ -441,14 +441,14 @@ fn threads_of_a_pe_share_an_array() {
     }
 }
 
-/// Runs a body over memory, with operations counted, and over a net.
+/// Runs a body over memory, with operations counted, and over a network.
 fn three_ways(body: impl Fn(&World) + Sync) {
     spmd(2, &body).unwrap();
     Spmd::new(2).counters(true).run(&body).unwrap();
     Spmd::new(2).sim(Default::default()).run(&body).unwrap();
 }
 
-/// An array of 10 elements, and how its errors are worded.
+/// The text of errors of an array of 10 elements.
 fn outside(world: &World, call: &str, count: usize, index: usize) -> String {
     let me = world.my_pe();
     format!(
@@ -471,7 +471,7 @@ fn said<R>(outcome: pelago::Result<R>) -> String {
     outcome.map(|_| "it was done").unwrap_err().to_string()
 }
 
-/// Elements that do not exist, and lengths that differ; nothing has happened then.
+/// Elements that do not exist, and lengths that differ; no element is changed then.
 #[test]
 fn what_is_wrong_is_said() {
     three_ways(|world| {
@@ -547,7 +547,7 @@ fn pes_that_ask_for_different_arrays_are_told() {
     .unwrap();
 }
 
-/// PEs that convert to different disciplines, or different arrays, are told both, and go on.
+/// PEs that convert to different disciplines, or different arrays, get errors that name both, and continue.
 #[test]
 fn pes_that_do_not_agree_are_told() {
     let body = |world: &World| {
@@ -607,7 +607,7 @@ fn failure(job: &Spmd, body: impl Fn(&World) + Sync) -> String {
     }
 }
 
-/// A conversion that a PE does not come to ends, and says which one and who is missing.
+/// A conversion that a PE does not enter ends, with a message that names the conversion and the missing PE.
 #[test]
 fn a_pe_that_does_not_come_is_named() {
     let limited = Spmd::new(3).wait_limit(Duration::from_millis(300));
@@ -638,7 +638,7 @@ fn a_pe_that_does_not_come_is_named() {
     }
 }
 
-/// The same of a PE that leaves the job, over memory and over a net.
+/// The same for a PE that leaves the job, over memory and over a network.
 #[test]
 fn a_pe_that_has_left_is_named() {
     for job in [Spmd::new(2), Spmd::new(2).sim(Default::default())] {
@@ -653,7 +653,7 @@ fn a_pe_that_has_left_is_named() {
     }
 }
 
-/// What waits for other PEs is refused within the function of an update, which holds a part.
+/// A call that waits for other PEs is an error within the function of an update, which holds a part.
 #[test]
 fn a_function_that_waits_is_refused() {
     for job in [Spmd::new(2), Spmd::new(2).sim(Default::default())] {
@@ -665,7 +665,7 @@ fn a_function_that_waits_is_refused() {
     }
 }
 
-/// A panic while a part is held is the job's failure, and hangs nobody.
+/// A panic while a part is held is the job's failure, and no PE hangs.
 #[test]
 fn a_panic_under_a_lock_ends_the_job() {
     for seed in 0..4 {
@@ -684,7 +684,7 @@ fn a_panic_under_a_lock_ends_the_job() {
     }
 }
 
-/// What a PE counts while it makes a call: gets, puts, atomics, parcels.
+/// The counts of a PE during a call: gets, puts, atomics, parcels.
 fn counted(world: &World, call: impl FnOnce()) -> [u64; 4] {
     let before = world.counters();
     call();
@@ -697,7 +697,7 @@ fn counted(world: &World, call: impl FnOnce()) -> [u64; 4] {
     ]
 }
 
-/// Over the net no call costs something for each element, but those of atomic arrays.
+/// Over the network only the calls of atomic arrays have a cost for each element.
 #[test]
 fn calls_cost_what_is_said() {
     let list: Vec<usize> = (0..300).map(|number| number * 7 % 300).collect();
@@ -724,6 +724,6 @@ fn calls_cost_what_is_said() {
     // The own group is not fetched, or not packed.
     assert_eq!(costs[..3], [[2, 0, 0, 2], [9, 0, 0, 0], [3, 0, 0, 0]]);
     assert_eq!(costs[3..5], [[0, 0, 300, 0], [0, 0, 300, 0]]);
-    // A lock takes 4 atomics. An update goes through the places in order: what adjoins is one run.
+    // A lock takes 4 atomics. An update goes through the positions in order: adjacent positions are one run.
     assert_eq!(costs[5..], [[3, 0, 12, 2], [0, 3, 12, 2], [3, 3, 12, 0]]);
 }

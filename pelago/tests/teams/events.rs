@@ -1,5 +1,5 @@
-//! Events of every kind, alone and together, waited for, tested and awaited; progress without the calls of
-//! the thread that computes.
+//! Events of every kind, alone and together, waited for, tested and awaited; progress while the computing
+//! thread makes no calls.
 
 use crate::common;
 use pelago::am::Handlers;
@@ -58,7 +58,7 @@ fn lists_of_events_are_waited_for(world: &World) {
     assert_eq!((event::wait_some(&[]), event::test_some(&[])), (vec![], vec![]));
 }
 
-/// Answers that come one after the other are found as they come.
+/// Replies that arrive one after the other are found as they arrive.
 fn some_of_many_are_found(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let mut handlers = Handlers::new();
@@ -151,7 +151,7 @@ fn everything_is_a_future(world: &World) {
     outcome.unwrap().unwrap();
 }
 
-/// An executor that knows nothing of the runtime: it polls when it was woken, and counts that.
+/// An executor that knows nothing of the runtime: it polls when it was woken, and counts the polls.
 struct Parking {
     thread: Thread,
     is_woken: AtomicBool,
@@ -164,7 +164,7 @@ impl Wake for Parking {
     }
 }
 
-/// Runs the future to its end, and says how often it was polled.
+/// Runs the future to its end, and returns how often it was polled.
 fn run_parking<F: Future>(future: F) -> (F::Output, usize) {
     let parking = Arc::new(Parking { thread: std::thread::current(), is_woken: AtomicBool::new(false) });
     let waker = Waker::from(Arc::clone(&parking));
@@ -208,7 +208,7 @@ fn futures_are_woken_where_a_thread_drives(world: &World) {
                 };
                 let (sum, polls) = run_parking(both);
                 assert_eq!(sum?, round + 1);
-                // Once to begin, and once for each that it was woken for: it does not ask by itself.
+                // Once to begin, and once for each that it was woken for: it does not poll by itself.
                 assert!(polls <= 3, "{polls} polls");
             }
             Ok::<(), pelago::Error>(())
@@ -269,7 +269,7 @@ fn collectives_move_while_nobody_calls(world: &World) {
     });
 }
 
-/// A future that is dropped before its event has come leaves nothing behind.
+/// A future that is dropped before its event has occurred leaves no state behind.
 #[test]
 fn dropped_futures_are_forgotten() {
     let woken = spmd(2, |world| {
@@ -320,7 +320,8 @@ fn who_can_come_no_more_is_named() {
     assert!(words.contains("PE 0: waits for an event, but PE 1 has left the job"), "{words}");
 }
 
-/// A collective that ends while the next is started wakes who awaits it, although nothing is under way then.
+/// A collective that ends while the next one is started wakes its future, although no operation is
+/// outstanding then.
 #[test]
 fn futures_of_collectives_that_end_together_are_woken() {
     let outcome = spmd(2, |world| {
@@ -376,7 +377,7 @@ fn a_future_ends_with_its_job() {
     }
 }
 
-/// A thread that is in `block_on` and does not wait drives nobody else.
+/// A thread that is in `block_on` and does not wait does not drive other operations.
 #[test]
 fn who_computes_in_block_on_is_not_relied_on() {
     let outcome = spmd(2, |world| {
@@ -415,7 +416,7 @@ fn a_waker_that_panics_ends_the_job() {
         let _ = world.team().serve(handlers, |am| {
             world.block_on(async {
                 if world.my_pe() == 1 {
-                    // Until then PE 1 does not answer.
+                    // Until then PE 1 does not reply.
                     until("PE 0 to register its waker", || is_registered.load(Relaxed));
                 }
                 let mut call = am.call(1, same, &1).unwrap().into_future();

@@ -1,4 +1,4 @@
-//! Locks: one holder at a time, in the order of asking, whatever carries the words.
+//! Locks: one holder at a time, in the order of requests, on every route.
 
 use crate::common;
 use pelago::ErrorKind;
@@ -18,8 +18,8 @@ everywhere! {
     alone(1): one_at_a_time;
 }
 
-/// Reads, changes and writes words that only the holder of the lock touches. On the way out they are twice
-/// the same.
+/// Reads, changes and writes words that only the holder of the lock accesses. Before the release two reads
+/// return the same.
 fn one_at_a_time(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let (lock, words) = (world.lock().unwrap(), world.alloc_zeroed::<u64>(65).unwrap());
@@ -40,7 +40,7 @@ fn one_at_a_time(world: &World) {
     world.barrier();
 }
 
-/// Locks do not know of each other; each has its own words, some held within others.
+/// Locks are independent; each has its own words, and some are held within others.
 fn with_many_locks(world: &World) {
     let locks: Vec<_> = (0..5).map(|_| world.lock().unwrap()).collect();
     let counts = world.alloc_zeroed::<u32>(5).unwrap();
@@ -62,7 +62,7 @@ fn with_many_locks(world: &World) {
     world.barrier();
 }
 
-/// PEs that ask one after another, while PE 0 holds the lock, get it one after another.
+/// PEs that request the lock one after another, while PE 0 holds it, acquire it in this order.
 fn in_order(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let words = world.alloc_zeroed::<u32>(4).unwrap();
@@ -70,9 +70,9 @@ fn in_order(world: &World) {
     for round in 0..common::rounds(world, 50, 3) as usize {
         let home = round % n;
         let lock = words.lock_at(1, home).unwrap();
-        // PE 0 asks first, then the others by their distance from PE 0, up or down.
+        // PE 0 requests first, then the others by their distance from PE 0, up or down.
         let place = |pe: usize| if round % 2 == 0 { pe } else { (n - pe) % n };
-        // The last of the queue, as the lock's word at its home names it, 0 for nobody.
+        // The last PE of the queue, as encoded in the lock's word at its home; 0 for none.
         let before = if me == 0 { 0 } else { place(place(me) - 1) as u32 + 1 };
         wait_for_last(&words, home, before);
         if me == 0 {
@@ -131,8 +131,8 @@ fn not_while_it_is_held(world: &World) {
     }
 }
 
-/// PE 1 is at the end of the queue and has not said so to PE 0, which holds the lock: the words do not tell
-/// PE 0 that, and it knows it all the same.
+/// PE 1 is at the end of the queue and has not yet linked itself to PE 0, which holds the lock: the words do
+/// not show PE 0 that, and it knows it nevertheless.
 fn refused_while_another_enters(world: &World) {
     let words = world.alloc_zeroed::<u32>(2).unwrap();
     for home in [0, 1] {
@@ -188,8 +188,9 @@ fn threads_of_each_pe(world: &World) {
     world.barrier();
 }
 
-/// All PEs want the lock all the time; who waits for it sees every other PE pass at most once, and none gets
-/// it much more often than another. Counted from when each has had it once, so that all compete.
+/// All PEs request the lock all the time; a PE that waits for it sees every other PE pass at most once, and
+/// no PE acquires it much more often than another. Counted from when each PE has had it once, so that all
+/// compete.
 fn fair_shares(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let (lock, counts) = (world.lock().unwrap(), world.alloc_zeroed::<u64>(2).unwrap());
@@ -218,7 +219,7 @@ fn fair_shares(world: &World) {
     if me == 0 {
         assert_equal_shares(&shares.local().to_vec());
     }
-    // More may pass where the system keeps this PE from running between its look and its request, which is
+    // More may pass where the system keeps this PE from running between its check and its request, which is
     // not often.
     assert!(!passed.is_empty() && overtaken * 10 <= passed.len(), "PE {me}: {overtaken} of {}", passed.len());
     world.barrier();

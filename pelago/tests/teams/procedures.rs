@@ -1,5 +1,5 @@
-//! Batches, queries and remote procedures: on every route, each exactly once, in the order that is promised;
-//! mistakes in words.
+//! Batches, queries and remote procedures: on every route, each exactly once, in the guaranteed order; and
+//! the messages of mistakes.
 
 use crate::common;
 use pelago::am::{Am, Batch, HandlerLock, Handlers};
@@ -21,7 +21,7 @@ everywhere! {
     alone_in_batches(1): records_arrive_once_and_in_order;
 }
 
-/// A record that says where it comes from and goes to, and its number.
+/// A record with its source, its destination and its number.
 #[derive(Clone, Copy, Debug, Element)]
 #[repr(C)]
 struct Record {
@@ -38,7 +38,7 @@ fn destination(me: usize, number: u64, n: usize) -> usize {
 fn records_arrive_once_and_in_order(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let each = common::rounds(world, 20_000, 700);
-    // The last number from each PE, and how many.
+    // The last number from each PE, and the number of records.
     let seen = HandlerLock::new(vec![(None, 0u64); n]);
     let mut handlers = Handlers::new();
     let take = handlers.add_batch("take", |from, records: &[Record]| {
@@ -60,7 +60,7 @@ fn records_arrive_once_and_in_order(world: &World) {
         records.flush_to(0)?;
         records.flush()?;
         assert_eq!(records.waiting(), 0);
-        // What is left here is sent when it is dropped.
+        // The remaining records are sent when it is dropped.
         records.push(me, Record { from: me as u32, to: me as u32, number: each })
     });
     outcome.unwrap().unwrap();
@@ -68,7 +68,7 @@ fn records_arrive_once_and_in_order(world: &World) {
     let counts: Vec<u64> = seen.lock().iter().map(|&(_, count)| count).collect();
     let wanted: Vec<u64> = (0..n).map(|from| expected(from) + u64::from(from == me)).collect();
     assert_eq!(counts, wanted);
-    // Again with few records to a message.
+    // Again with few records in a message.
     for most in [1, 7] {
         let sum = AtomicU64::new(0);
         let mut handlers = Handlers::new();
@@ -92,7 +92,7 @@ fn each_record_is_answered(world: &World) {
     let each = common::rounds(world, 5000, 300);
     let found = HandlerLock::new(vec![0u64; each as usize]);
     let mut handlers = Handlers::new();
-    // The answer is longer than the question.
+    // The reply is longer than the request.
     let ask = handlers.add_query(
         "ask",
         |from, number: u32| [u64::from(number), (me * 1000 + from) as u64, u64::from(number).pow(2)],
@@ -133,7 +133,7 @@ fn a_barrier_ends_what_was_sent_before(world: &World) {
             am.barrier()?;
             let sum: u64 = (1..=round).sum();
             assert_eq!((there.load(Relaxed), back.load(Relaxed)), (10 * n * sum, 10 * n * round));
-            // Nobody begins the next round before all have looked.
+            // No PE begins the next round before all have checked.
             am.barrier()?;
         }
         Ok::<(), pelago::Error>(())
@@ -168,7 +168,7 @@ fn calls_bring_their_results(world: &World) {
                 );
                 assert_eq!(am.call(to, is_even, &(round as u8))?.wait(), round % 2 == 0);
             }
-            // Many under way at once, waited for in another order.
+            // Many are outstanding at the same time, and are waited for in another order.
             let replies: Vec<_> =
                 (0..n).map(|to| am.call(to, sums, &(vec![round, 1, 2], me as u32))).collect::<Result<_>>()?;
             for reply in replies.into_iter().rev() {
@@ -274,7 +274,7 @@ fn what_cannot_be_is_refused() {
     .for_each(|outcome| outcome.unwrap().unwrap());
 }
 
-/// What a job of two says that ends because of what PE 0 does at PE 1.
+/// The message of a job of two PEs that ends because of an operation of PE 0 at PE 1.
 fn panic_message(work: impl Fn(&Am<'_>, &Handles) -> Result<()> + Sync) -> String {
     let outcome = spmd(2, |world| {
         let mut handlers = Handlers::new();
@@ -326,7 +326,7 @@ fn mistakes_are_told_in_words() {
     assert!(words.contains("barrier of active messages") && words.contains("the end of serve"), "{words}");
 }
 
-/// PE 0 does nothing but get a word of PE 1 until that has its answers, which PE 0's processor gives.
+/// PE 0 only gets a word of PE 1 until PE 1 has its replies, which PE 0's processor must send.
 fn who_gets_again_and_again_answers(world: &World) {
     let (me, rounds) = (world.my_pe(), common::rounds(world, 50, 5));
     let done = world.alloc_zeroed::<u64>(1).unwrap();
@@ -341,7 +341,7 @@ fn who_gets_again_and_again_answers(world: &World) {
                 done.p(1, 0, round)?;
                 world.quiet();
             } else {
-                // From here on nothing is under way, so gets may be injected.
+                // From here on no operation is outstanding, so gets may be injected.
                 world.quiet();
                 while done.g(1, 0)? < round {
                     if is_load {

@@ -1,5 +1,5 @@
-//! Semaphores of all kinds: nothing posted is lost or taken twice, who waits sees what the poster did before,
-//! data are there before the post that follows them; and misuse is told.
+//! Semaphores of all kinds: no post is lost or taken twice, a waiting PE sees the poster's earlier
+//! operations, data are delivered before the post that follows them, and misuse is reported.
 
 use crate::common;
 use pelago::prelude::*;
@@ -57,7 +57,7 @@ fn ping_pong(world: &World) {
     }
 }
 
-/// Each PE posts several times to the next one, before that takes all at once.
+/// Each PE posts several times to the next one, before that PE takes all at once.
 fn ring(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     for kind in kinds().into_iter().take(4) {
@@ -77,7 +77,7 @@ fn ring(world: &World) {
     }
 }
 
-/// All PEs post and wait, on one semaphore each; the sums agree, and nothing is left.
+/// All PEs post and wait, on one semaphore each; the sums agree, and no post is left.
 fn producers_and_consumers(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let semaphores = world.semaphores(1, INTEGER).unwrap();
@@ -126,7 +126,7 @@ fn one_consumer(world: &World) {
     world.barrier();
 }
 
-/// What the poster has put to a third PE is there for who has waited for the post.
+/// Data that the poster has put to a third PE are visible to the PE that has waited for the post.
 fn seen_on_a_third(world: &World) {
     let me = world.my_pe();
     let data = world.alloc_zeroed::<u64>(7).unwrap();
@@ -150,8 +150,8 @@ fn seen_on_a_third(world: &World) {
     }
 }
 
-/// memput_signal: the source may be reused at once, and the data are there when the wait returns. Posts and
-/// puts that signal are counted together.
+/// memput_signal: the source may be reused at once, and the data are delivered when the wait returns. Posts
+/// and puts that signal are counted together.
 fn data_before_the_post(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let data = world.alloc_zeroed::<u64>(200).unwrap();
@@ -181,7 +181,7 @@ fn data_before_the_post(world: &World) {
     world.barrier();
 }
 
-/// The asynchronous forms: the source stays as it is until its receiver has said that it has come.
+/// The asynchronous forms: the source stays unchanged until its receiver has acknowledged it.
 fn without_waiting_for_the_source(world: &World) {
     let (me, other) = (world.my_pe(), 1 - world.my_pe());
     let data = world.alloc_zeroed::<u64>(500).unwrap();
@@ -191,7 +191,7 @@ fn without_waiting_for_the_source(world: &World) {
         let mut source = vec![0u64; 500];
         for round in 1..=common::rounds(world, 50, 4) {
             source.fill(round);
-            // SAFETY: the source is written again only after its receiver has answered, below.
+            // SAFETY: the source is written again only after its receiver has replied, below.
             unsafe { theirs.memput_signal_async(&data, 0, &source, 1) }.unwrap();
             mine.wait().unwrap();
             assert!(data.local().to_vec().iter().all(|&word| word == round), "{kind:?}, round {round}");
@@ -231,7 +231,8 @@ fn bounded_buffer(world: &World) {
         let (full, free) = (full.at(1, 0).unwrap(), free.at(0, 0).unwrap());
         for item in 0..items {
             full.wait().unwrap();
-            // Over a net one put may overtake another: the post says that one has come, not which.
+            // Over a network one put may overtake another: the post shows that a put was delivered, not
+            // which.
             slots.local().wait_until((item % SLOTS) as usize, |value| value == item + 1);
             free.post().unwrap();
         }
@@ -239,7 +240,7 @@ fn bounded_buffer(world: &World) {
     world.barrier();
 }
 
-/// A try takes only what is there, and takes it once.
+/// A try takes only existing posts, and takes each once.
 fn tries(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let semaphores = world.semaphores(1, INTEGER).unwrap();
@@ -258,7 +259,7 @@ fn tries(world: &World) {
     assert_eq!(taken.atomic_fetch(0, 0).unwrap(), all);
     assert!(!semaphore.try_wait().unwrap());
     world.barrier();
-    // Posts of a boolean one before a wait are one.
+    // Posts of a boolean semaphore before a wait count as one.
     for kind in kinds().into_iter().skip(4) {
         let flags = world.semaphores(1, kind).unwrap();
         let mine = flags.at(me, 0).unwrap();
@@ -269,7 +270,7 @@ fn tries(world: &World) {
     }
 }
 
-/// A semaphore for many, of value 1, is a lock: who has taken it is alone.
+/// A semaphore for multiple consumers with value 1 is a lock: only one PE holds it.
 fn locks(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let count = world.alloc_zeroed::<u64>(1).unwrap();
@@ -294,7 +295,7 @@ fn locks(world: &World) {
     }
 }
 
-/// Semaphores of a team name its PEs by rank.
+/// Semaphores of a team number its PEs by rank.
 fn in_a_space(world: &World) {
     let team =
         world.team().split_by(Some(world.my_pe() as u64 % 2), -(world.my_pe() as i64)).unwrap().unwrap();
@@ -454,7 +455,7 @@ fn pes_that_ask_for_different_semaphores_are_told() {
     .unwrap();
 }
 
-/// A wait for a post that nobody can make any more ends with words.
+/// A wait for a post that no PE can make any more ends with an error message.
 #[test]
 fn a_wait_in_vain_is_told() {
     for owner in [0, 1] {

@@ -1,5 +1,5 @@
 //! Shared arrays against a model that every PE keeps: layout, single elements, bulk transfers across blocks
-//! and owners, pointers; and what is refused.
+//! and owners, pointers; and errors.
 
 use crate::common;
 use crate::dice::Dice;
@@ -42,12 +42,12 @@ fn odd_elements_follow_the_model(world: &World) {
 fn follow_the_model<T: Element + PartialEq + std::fmt::Debug>(world: &World, make: impl Fn(usize) -> T) {
     let mut dice = Dice(world.n_pes() as u64);
     for (turn, block_size) in BLOCK_SIZES.into_iter().enumerate() {
-        // Lengths that divide by nothing, that are empty, and that fill blocks exactly.
+        // Lengths that are not multiples of blocks, that are 0, and that fill blocks exactly.
         let len = [97, 0, 48, 1, 131, 64, 29, 53][(turn + world.n_pes()) % 8];
         let array = world.shared_array::<T>(len, block_size).unwrap();
         let zero = array.get(0).ok();
         let mut model: Vec<T> = (0..len).filter_map(|_| zero).collect();
-        // Nobody writes before all have read.
+        // No PE writes before all have read.
         world.barrier();
         for round in 0..common::rounds(world, 40, 6) as usize {
             let (range, kind, writer) = (dice.range(len), dice.below(4), dice.below(world.n_pes()));
@@ -152,7 +152,7 @@ fn own_elements(world: &World) {
     }
 }
 
-/// A pointer walks through an array in the order of its own block size.
+/// A pointer traverses an array in the order of its own block size.
 fn pointers_lead_to_elements(world: &World) {
     let array = world.shared_array::<u32>(60, BlockSize::Of(4)).unwrap();
     array.update(|index, _| index as u32);
@@ -164,7 +164,7 @@ fn pointers_lead_to_elements(world: &World) {
         assert_eq!(pointer - start, index as isize);
         assert_eq!(array.pointer(index).unwrap(), pointer);
     }
-    // Element by element round the PEs, in an array dealt in blocks of 4.
+    // Element by element round the PEs, in an array distributed in blocks of 4.
     let cyclic = array.pointer(0).unwrap().cast::<u32>(1);
     let walked: Vec<u32> = (0..6).map(|i| array.get(array.index_of(cyclic + i).unwrap()).unwrap()).collect();
     assert_eq!(walked, [0, 4, 8, 1, 5, 9]);
@@ -173,7 +173,7 @@ fn pointers_lead_to_elements(world: &World) {
     world.barrier();
 }
 
-/// An array of a team names its PEs by their ranks; the others take no part.
+/// An array of a team numbers its PEs by their ranks; the others take no part.
 fn over_a_team(world: &World) {
     let team = world.team().split_strided(3, -2, 2).unwrap();
     if let Some(team) = team {
@@ -279,7 +279,7 @@ fn arrays_of_another_world_are_not_copied() {
     .unwrap();
 }
 
-/// Over the net a range goes to each PE in one message, however many blocks it has.
+/// Over the network a range is sent to each PE in one message, for any number of blocks.
 #[test]
 fn runs_of_a_pe_are_merged() {
     let counted = Spmd::new(3).counters(true).sim(Default::default()).run(|world| {

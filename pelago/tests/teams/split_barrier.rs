@@ -1,5 +1,5 @@
-//! The split-phase barrier: nobody's wait ends before everybody has notified, what was put before is
-//! complete, values are compared at every PE, and calls out of turn are refused.
+//! The split-phase barrier: no PE's wait ends before all PEs have notified, earlier puts are complete, values
+//! are compared at every PE, and calls in the wrong order are errors.
 
 use crate::common;
 use pelago::prelude::*;
@@ -14,13 +14,13 @@ everywhere! {
     out_of_turn(2): out_of_turn;
 }
 
-/// Everybody writes its phase everywhere and, when the phase is over, finds everybody's.
+/// Every PE writes its phase to all PEs and, when the phase is over, finds the phases of all PEs.
 fn phases(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
     let array = world.alloc_zeroed::<u64>(2 * n).unwrap();
     let barrier = world.split_barrier().unwrap();
     for phase in 1..=common::rounds(world, 100, 6) {
-        // Two rows in turn: who is ahead writes the next phase to the other one.
+        // Two rows in turn: a PE that is ahead writes the next phase to the other row.
         let row = n * (phase % 2) as usize;
         (0..n).for_each(|pe| array.p(pe, row + me, phase).unwrap());
         match phase % 3 {
@@ -36,7 +36,7 @@ fn phases(world: &World) {
         for pe in 0..n {
             assert_eq!(array.local().get(row + pe), phase, "PE {me} sees PE {pe} behind");
         }
-        // Between two phases other collective calls are as ever.
+        // Between two phases other collective calls are permitted.
         if phase % 5 == 0 {
             world.barrier();
         }
@@ -54,7 +54,7 @@ fn mismatch(outcome: pelago::Result<()>) -> (u64, (usize, u64), (usize, u64)) {
     }
 }
 
-/// A mismatch is told at every PE, with both values, and the next phase goes on.
+/// A mismatch is reported at every PE, with both values, and the next phase works.
 fn values_that_differ(world: &World) {
     let me = world.my_pe();
     let barrier = world.split_barrier().unwrap();
@@ -68,7 +68,7 @@ fn values_that_differ(world: &World) {
     // Only one gives a value at all.
     if me == 2 { barrier.notify_with(5) } else { barrier.notify() }.unwrap();
     barrier.wait_with(5).unwrap();
-    // The wait of PE 3 expects another one.
+    // The wait of PE 3 expects another value.
     barrier.notify_with(6).unwrap();
     match me {
         3 => assert_eq!(mismatch(barrier.wait_with(7)), (3, (0, 6), (3, 7))),
@@ -89,7 +89,7 @@ fn values_that_differ(world: &World) {
     barrier.wait().unwrap();
 }
 
-/// The barriers of two teams are told apart; the world's barrier is open meanwhile.
+/// The barriers of two teams are independent; the world's barrier is open meanwhile.
 fn of_teams(world: &World) {
     let me = world.my_pe();
     let team = world.team().split_by(Some(me as u64 % 2), 0).unwrap().unwrap();
@@ -134,13 +134,14 @@ fn out_of_turn(world: &World) {
     barrier.wait().unwrap();
     another.notify().unwrap();
     another.wait().unwrap();
-    // A barrier that is dropped between its halves lets the world go on.
+    // A barrier that is dropped between notify and wait does not block the world.
     another.notify().unwrap();
     drop(another);
     world.barrier();
 }
 
-/// A barrier of the world in between ends the job with words, and so does what contains one.
+/// A barrier of the world in between ends the job with an error message, and so does a call that contains
+/// one.
 #[test]
 fn a_meeting_in_between_is_told() {
     let meetings: [fn(&World); 3] =
@@ -160,7 +161,7 @@ fn a_meeting_in_between_is_told() {
     }
 }
 
-/// Who waits for a PE that never notifies is told that it has left.
+/// A PE that waits for a PE that never notifies gets the error that it has left.
 #[test]
 fn a_pe_that_leaves_is_named() {
     let outcome = spmd(3, |world| {

@@ -1,4 +1,4 @@
-//! Teams and spaces: who is in which team with which rank, memory of teams alone, and what is refused.
+//! Teams and spaces: the members of teams and their ranks, memory of teams only, and errors.
 
 use pelago::prelude::*;
 use pelago::{Space, Spmd, SpmdError};
@@ -8,7 +8,7 @@ fn pes(team: &Team<'_>) -> Vec<Pe> {
     (0..team.n_pes()).map(|rank| team.pe(rank)).collect()
 }
 
-/// What a team's members say to each other, gathered over the team.
+/// A word of each member, gathered over the team.
 fn gathered(team: &Team<'_>, word: u64) -> Vec<u64> {
     let space = team.space(1 << 12).unwrap();
     let (all, mine) = (space.alloc::<u64>(team.n_pes()).unwrap(), space.alloc::<u64>(1).unwrap());
@@ -110,7 +110,7 @@ fn a_team_shrinks_again_and_again(world: &World) {
 fn a_space_is_memory_of_its_team_alone(world: &World) {
     let me = world.my_pe();
     let Some(team) = world.team().split_list(&[3, 1]).unwrap() else { return world.barrier() };
-    // Only the members take part in what follows: the others wait at the barrier at the end.
+    // Only the members take part in the following operations: the others wait at the barrier at the end.
     let space: Space<'_> = team.space(10_000).unwrap();
     let inbox = space.alloc_zeroed::<u32>(10).unwrap();
     let (rank, other) = (team.my_rank(), 1 - team.my_rank());
@@ -151,8 +151,7 @@ everywhere! {
     spaces(4): a_space_is_memory_of_its_team_alone;
 }
 
-/// Welch and Venkata: memory for k teams that have nothing to do with each other, once as memory of the world
-/// and once in spaces.
+/// Welch and Venkata: memory for k disjoint teams, once as memory of the world and once in spaces.
 #[test]
 fn disjoint_teams_pay_for_their_own_memory_only() {
     const BYTES: usize = 1 << 20;
@@ -336,7 +335,7 @@ fn a_barrier_that_a_member_has_left_ends() {
     }
 }
 
-/// A team that lives on does not keep the places of those that were made after it.
+/// A team that stays alive does not keep the slots of the teams that were created after it.
 #[test]
 fn many_teams_one_after_the_other_beside_one_that_stays() {
     spmd(3, |world| -> pelago::Result<()> {

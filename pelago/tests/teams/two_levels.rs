@@ -1,5 +1,5 @@
 //! Blocking operations of teams that span nodes: nodes of unequal size and ranks in any order, sizes around
-//! those at which the form changes, and what goes over the network.
+//! those at which the form changes, and the use of the network.
 
 use crate::coll::{all_names, product, run_cases};
 use crate::dice::Dice;
@@ -47,7 +47,7 @@ everywhere! {
     beyond_a_page(4): blocks_longer_than_a_page_keep_the_oracle;
 }
 
-/// PEs of a node hand each other at most a page of 1 KiB, while messages between nodes may be longer.
+/// PEs of a node pass each other at most a page of 1 KiB, while messages between nodes may be longer.
 fn blocks_longer_than_a_page_keep_the_oracle(world: &World) {
     let names: Vec<_> = all_names().collect();
     run_cases(&world.team(), &names, 1, &[127, 128, 129, 256, 257, 300, 512, 513]);
@@ -166,7 +166,7 @@ fn results_have_the_same_bits_at_all_members_and_those_of_one_node_if_determinis
     }
 }
 
-/// What a PE puts over the network in some rounds of an operation.
+/// The puts of a PE over the network in some rounds of an operation.
 fn net_puts(world: &World, rounds: u64, operation: impl Fn()) -> u64 {
     world.team().sync();
     let before = world.counters().net_puts;
@@ -176,7 +176,7 @@ fn net_puts(world: &World, rounds: u64, operation: impl Fn()) -> u64 {
     after - before
 }
 
-/// One message each way between the leaders of two nodes, and nothing over the network by others.
+/// One message in each direction between the leaders of two nodes, and no use of the network by others.
 #[test]
 fn only_leaders_use_the_network_for_small_data() {
     for nodes in [&[0, 0, 0, 1][..], &[0, 1, 0, 1, 1]] {
@@ -191,7 +191,7 @@ fn only_leaders_use_the_network_for_small_data() {
                 net_puts(world, 10, || team.all_reduce(ReduceOp::Sum, &a, &b).unwrap()),
                 net_puts(world, 10, || team.reduce(ReduceOp::Sum, 2, &a, &b).unwrap()),
                 net_puts(world, 10, || team.all_gather(&gathered, b.span(0..1)).unwrap()),
-                // After sixteen broadcasts all meet.
+                // After sixteen broadcasts all members synchronize.
                 net_puts(world, 34, || team.broadcast(0, &a, &b).unwrap()),
                 // They do not if PEs of both nodes are roots.
                 net_puts(world, 1, || (0..40).for_each(|i| team.broadcast(3 * (i % 2), &a, &b).unwrap())),
@@ -240,7 +240,8 @@ fn a_stream_of_broadcasts_waits_for_slow_receivers() {
     });
 }
 
-/// Roots of all nodes in turn, and at random: no meeting is needed as long as each node has a root often.
+/// Roots of all nodes in turn, and at random: no synchronization is needed as long as each node has a root
+/// often.
 #[test]
 fn roots_of_all_nodes_broadcast_without_meetings() {
     everywhere(4, &[], |world| {
@@ -317,7 +318,7 @@ fn blocking_and_other_operations_mix_on_one_team() {
     });
 }
 
-/// A member that has gone ends the others, which say for whom they wait.
+/// A member that has left ends the others, whose messages name the PE that they wait for.
 #[test]
 fn a_member_that_leaves_ends_the_others() {
     for (nodes, gone) in [(&[0, 0, 1, 1][..], 0), (&[0, 0, 1, 1], 3), (&[0, 1, 0, 1], 1)] {

@@ -1,4 +1,4 @@
-//! An array is not seen through a context that is gone.
+//! An array cannot be seen through a context that was dropped.
 
 fn main() {
     pelago::spmd(1, |world| {

@@ -1,4 +1,4 @@
-//! Without a `repr` the compiler may order the fields as it likes.
+//! Without a `repr` the compiler may choose any order of the fields.
 
 #[derive(Clone, Copy, pelago::Element)]
 struct Loose {

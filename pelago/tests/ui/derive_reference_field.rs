@@ -1,4 +1,4 @@
-//! A reference means nothing to a peer, and its bytes may not be any bytes.
+//! A reference is meaningless to a peer, and not all bytes are a valid reference.
 
 #[derive(Clone, Copy, pelago::Element)]
 #[repr(C)]

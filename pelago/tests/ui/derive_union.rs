@@ -1,4 +1,4 @@
-//! Nobody can tell which field of a union a peer wrote last.
+//! It is not known which field of a union a peer wrote last.
 
 #[derive(Clone, Copy, pelago::Element)]
 #[repr(C)]

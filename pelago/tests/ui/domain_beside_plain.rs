@@ -1,4 +1,4 @@
-//! While a domain is on an array, nothing else reaches the array.
+//! While a domain is on an array, no other code accesses the array.
 
 fn main() {
     pelago::spmd(1, |world| {

@@ -1,4 +1,4 @@
-//! What a domain's atomic fetches in a scope is not read before the scope has ended.
+//! The value that a domain's atomic fetches in a scope is not read before the scope has ended.
 
 fn main() {
     pelago::spmd(1, |world| {

@@ -1,4 +1,4 @@
-//! In an exclusive phase no PE can reach the array.
+//! In an exclusive phase no PE can access the array remotely.
 
 fn main() {
     pelago::spmd(2, |world| {

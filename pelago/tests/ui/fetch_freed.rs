@@ -1,4 +1,4 @@
-//! An array cannot be freed while an atomic on it is under way.
+//! An array cannot be freed while an atomic on it is outstanding.
 
 use pelago::AtomicOp;
 

@@ -1,4 +1,4 @@
-//! A freed array is gone.
+//! A freed array cannot be used.
 
 fn main() {
     pelago::spmd(1, |world| {

@@ -1,4 +1,4 @@
-//! A pointer to shared numbers of one type is none to those of another, unless it is cast.
+//! A pointer to shared numbers of one type does not point to numbers of another type, unless it is cast.
 
 use pelago::upc::BlockSize;
 

@@ -1,4 +1,4 @@
-//! A region does not take buffers that are gone before its own scope ends.
+//! A region does not take buffers that are freed before its own scope ends.
 
 fn main() {
     pelago::spmd(1, |world| {

@@ -1,4 +1,4 @@
-//! A semaphore ends with the set that it is one of.
+//! A semaphore does not outlive its set.
 
 use pelago::upc::SemaphoreKind;
 

@@ -1,4 +1,4 @@
-//! A set of semaphores keeps what this PE has posted and taken: one thread at a time has it.
+//! A set of semaphores keeps the counts of this PE's posts and waits: one thread at a time uses it.
 
 use pelago::upc::SemaphoreKind;
 

@@ -1,4 +1,4 @@
-//! Nobody waits for a change of an array that was freed.
+//! No thread waits for a change of an array that was freed.
 
 fn main() {
     pelago::spmd(1, |world| {

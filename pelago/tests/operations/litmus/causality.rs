@@ -1,5 +1,5 @@
-//! Causality: what a PE has completed is seen by whoever hears of it, on a third PE (MP with its data
-//! elsewhere), through a third PE (ISA2), and by a loop of fetches instead of a wait.
+//! Causality: operations that a PE has completed are seen by every PE that is notified of them, on a third PE
+//! (MP with its data elsewhere), through a third PE (ISA2), and by a loop of fetches instead of a wait.
 
 use crate::litmus::harness::{Sightings, Trial, poll};
 use pelago::World;
@@ -13,18 +13,18 @@ litmus! {
 
 const WORDS: usize = 7;
 
-/// PE 0 writes to PE 2, completes that, and tells PE 1, which gets the data from PE 2.
+/// PE 0 writes to PE 2, completes that, and notifies PE 1, which gets the data from PE 2.
 fn heard_from_the_writer(world: &World, trial: &Trial) -> Sightings {
     chain(world, trial, 1, 2)
 }
 
-/// As above, but PE 1 tells PE 2, which gets the data from PE 3.
+/// As above, but PE 1 notifies PE 2, which gets the data from PE 3.
 fn heard_from_another(world: &World, trial: &Trial) -> Sightings {
     chain(world, trial, 2, 3)
 }
 
-/// PE 0 writes to `holder` and tells PE 1; each PE tells the next, and `reader`, the last, gets the data.
-/// Who only passes the news on has nothing to complete.
+/// PE 0 writes to `holder` and notifies PE 1; each PE notifies the next, and `reader`, the last, gets the
+/// data. A PE that only forwards the notification has nothing to complete.
 fn chain(world: &World, trial: &Trial, reader: usize, holder: usize) -> Sightings {
     let me = world.my_pe();
     let data = world.alloc_zeroed::<u64>(trial.slots * WORDS).unwrap();

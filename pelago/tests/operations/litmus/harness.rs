@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const IS_FULL: bool = cfg!(feature = "full");
 /// Rounds between PEs that map each other.
 const ROUNDS: u64 = if IS_FULL { 1_000_000 } else { 20_000 };
-/// Rounds over the net although memory is mapped, where each put is a call of the provider.
+/// Rounds over the network although memory is mapped, where each put is a call of the provider.
 const ROUNDS_NET: u64 = ROUNDS / 10;
 /// Simulated networks on which the forbidden outcome must not be seen.
 const SEEDS: u64 = if IS_FULL { 10_000 } else { 150 };
@@ -23,19 +23,19 @@ const SEEDS: u64 = if IS_FULL { 10_000 } else { 150 };
 const SEEDS_WITHOUT_ORDER: u64 = 1000;
 /// Slots between PEs that map each other: enough to make the barriers cheap, and a divisor of the rounds.
 const SLOTS: usize = 50;
-/// Slots and batches on one simulated network: few, as each network is another one.
+/// Slots and batches on one simulated network: few, because each network is a different one.
 const SLOTS_SIMULATED: usize = 2;
 const BATCHES_SIMULATED: u64 = 2;
-/// Heap of a PE of a simulation, which is made and given back once a seed.
+/// Heap of a PE of a simulation, which is created and freed once for each seed.
 const HEAP_BYTES_SIMULATED: usize = 64 << 10;
 /// No wait takes longer.
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 /// The same for processes, as a variable.
 pub const LIMIT: (&str, &str) = ("PELAGO_WAIT_LIMIT", "60");
-/// A run of this test program with this variable repeats one simulation alone.
+/// A run of this test program with this variable repeats only one simulation.
 const SEED_VARIABLE: &str = "PELAGO_SIM_SEED";
 
-/// A litmus test: what one PE does, and what it has seen.
+/// A litmus test: the code of one PE, which returns the outcomes that it has seen.
 pub type Body = fn(&World, &Trial) -> Sightings;
 
 /// How a litmus test is run.
@@ -69,13 +69,13 @@ impl Trial {
         }
     }
 
-    /// Whether the test is run without its ordering call, for calls that order by what they wait for.
+    /// Whether the test is run without its ordering call, for calls that order by waiting.
     pub fn is_without_order(&self) -> bool {
         !self.is_ordered
     }
 
-    /// The numbers of the batches, which are what a test writes in them: 1 and up, over the zeros of a new
-    /// array.
+    /// The numbers of the batches, which are the values that a test writes in them: 1 and up, over the zeros
+    /// of a new array.
     pub fn batches(&self) -> Range<u64> {
         1..self.batches + 1
     }
@@ -86,7 +86,7 @@ impl Trial {
         (batch - 1) * slots + 1..batch * slots + 1
     }
 
-    /// Does the rounds, given a slot and the number of the batch, and a barrier after each batch.
+    /// Runs the rounds, with a slot and the number of the batch, and a barrier after each batch.
     pub fn rounds(&self, world: &World, mut round: impl FnMut(usize, u64)) {
         for batch in self.batches() {
             (0..self.slots).for_each(|slot| round(slot, batch));
@@ -96,7 +96,7 @@ impl Trial {
 }
 
 impl Sightings {
-    /// Notes a forbidden outcome, if it is one.
+    /// Records a forbidden outcome, if it is one.
     pub fn forbid(&mut self, is_seen: bool, words: impl FnOnce() -> String) {
         if is_seen {
             self.count += 1;
@@ -104,14 +104,14 @@ impl Sightings {
         }
     }
 
-    /// Notes data of which a part is not what was written.
+    /// Records data of which a part differs from the written value.
     pub fn forbid_other_than(&mut self, wanted: u64, data: &[u64], slot: usize) {
         let is_seen = data.iter().any(|&word| word != wanted);
         self.forbid(is_seen, || format!("slot {slot}, batch {wanted}: the data are {data:?}"));
     }
 }
 
-/// Asks until the answer is yes.
+/// Polls until the condition is true.
 pub fn poll(mut question: impl FnMut() -> bool) {
     let since = Instant::now();
     for asked in 1u64.. {
@@ -136,7 +136,7 @@ pub fn run_process(world: &World, body: Body) {
     expect_none(world, body, ROUNDS);
 }
 
-/// One of several processes that talk over the net.
+/// One of several processes that communicate over the network.
 pub fn run_net(world: &World, body: Body) {
     expect_none(world, body, ROUNDS_NET);
 }
@@ -177,7 +177,7 @@ pub fn run_without_order(n_pes: usize, body: Body) {
     );
 }
 
-/// The first forbidden outcome that the lowest PE to see one has seen, and which PE that is.
+/// The first forbidden outcome of the lowest PE that has seen one, with the number of this PE.
 fn first_sighting(n_pes: usize, body: Body, seed: u64, is_ordered: bool) -> Option<String> {
     let job = Spmd::new(n_pes).heap_bytes(HEAP_BYTES_SIMULATED).wait_limit(WAIT_LIMIT);
     let outcome = job.sim(SimParams::chaos(seed)).run(|world| body(world, &Trial::simulated(is_ordered)));
@@ -188,18 +188,18 @@ fn first_sighting(n_pes: usize, body: Body, seed: u64, is_ordered: bool) -> Opti
     firsts.flatten().next().map(|(pe, words)| format!("by PE {pe}: {words}"))
 }
 
-/// A core that this thread has taken, and the threads that it starts have with it. Of a simulated job one
-/// PE runs at a time, and a hand-over within a core is several times as fast as one between two.
+/// A core that this thread has reserved, for itself and the threads that it starts. In a simulated job one PE
+/// runs at a time, and a hand-over within a core is several times as fast as one between two.
 struct Core {
     core: usize,
     before: CpuSet,
 }
 
-/// The cores that tests of this process have taken, as bits.
+/// The cores that tests of this process have reserved, as bits.
 static TAKEN: Mutex<u128> = Mutex::new(0);
 
 impl Core {
-    /// None if all cores are taken or the system does not let choose: then the test takes longer.
+    /// `None` if all cores are reserved or the system does not permit a choice: then the test takes longer.
     fn take() -> Option<Core> {
         let before = sched_getaffinity(None).ok()?;
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +215,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) &= !(1 << self.core);
-        // What was allowed before is allowed again; if not, the next tests take longer.
+        // Restores the previous mask; if that fails, the next tests take longer.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

@@ -19,8 +19,8 @@ litmus! {
 }
 
 /// The test with `words` words of data, written by `send(data, first index, number of the batch)`, and a
-/// flag, raised by `raise(flag, index, number of the batch)`. What orders them is between the two calls,
-/// and the caller's.
+/// flag, raised by `raise(flag, index, number of the batch)`. The caller makes the ordering call between the
+/// two calls.
 fn pass(
     world: &World,
     trial: &Trial,
@@ -131,7 +131,7 @@ fn quiet_of_a_context(world: &World, trial: &Trial) -> Sightings {
     pass(world, trial, 7, send, |flag, slot, batch| flag.p(1, slot, batch).unwrap())
 }
 
-/// A fence orders a put that is still under way, here one that is only sent.
+/// A fence orders a put that is still outstanding, here a put that is only sent.
 fn non_blocking_put(world: &World, trial: &Trial) -> Sightings {
     let send = |data: &View<u64>, index: usize, batch: u64| {
         let transfer = data.put_nb(1, index, vec![batch; 7]).unwrap();
@@ -141,7 +141,7 @@ fn non_blocking_put(world: &World, trial: &Trial) -> Sightings {
     pass(world, trial, 7, send, |flag, slot, batch| flag.p(1, slot, batch).unwrap())
 }
 
-/// A put that was waited for is complete, and needs no fence; one that was only sent is not.
+/// A put that was waited for is complete, and needs no fence; a put that was only sent is not.
 fn transfer_waited_for(world: &World, trial: &Trial) -> Sightings {
     let send = |data: &View<u64>, index: usize, batch: u64| {
         let transfer = data.put_nb(1, index, vec![batch; 7]).unwrap();
@@ -155,7 +155,7 @@ fn transfer_waited_for(world: &World, trial: &Trial) -> Sightings {
     pass(world, trial, 7, send, |flag, slot, batch| flag.p(1, slot, batch).unwrap())
 }
 
-/// A region's wait completes the puts of the region, within a scope that goes on.
+/// A region's wait completes the puts of the region, within a scope that continues.
 fn wait_of_a_region(world: &World, trial: &Trial) -> Sightings {
     let data = world.alloc_zeroed::<u64>(trial.slots * 7).unwrap();
     let flag = world.alloc_zeroed::<u64>(trial.slots).unwrap();

@@ -1,5 +1,5 @@
-//! Overwriting: two puts of one PE to one place. With a fence between them the second stays, and nobody
-//! sees the first after the second (CoWW, CoRR); and if the places are two, nobody sees the second put
+//! Overwriting: two puts of one PE to one address. With a fence between them the value of the second remains,
+//! and no PE sees the first after the second (CoWW, CoRR). If the addresses differ, no PE sees the second put
 //! without the first.
 
 use crate::litmus::harness::{Sightings, Trial, poll};
@@ -12,7 +12,7 @@ litmus! {
     second_count_ahead_of_the_first(2): second_count_ahead_of_the_first;
 }
 
-/// What the first of two puts writes.
+/// The value that the first of two puts writes.
 const FIRST: u64 = 1 << 32;
 
 /// Both puts are complete when the flag rises.
@@ -45,7 +45,7 @@ fn words_that_stay(world: &World, trial: &Trial) -> Sightings {
     stays::<7>(world, trial)
 }
 
-/// PE 0 counts a word of PE 2 up by puts; PE 1 gets it again and again meanwhile.
+/// PE 0 increases a word of PE 2 by puts; PE 1 gets it repeatedly meanwhile.
 fn value_that_never_falls(world: &World, trial: &Trial) -> Sightings {
     let word = world.alloc_zeroed::<u64>(1).unwrap();
     let end = world.alloc_zeroed::<u64>(1).unwrap();
@@ -74,8 +74,8 @@ fn value_that_never_falls(world: &World, trial: &Trial) -> Sightings {
     seen
 }
 
-/// PE 0 counts two words of PE 1 up, always the first before the second; PE 1 waits for the second to rise,
-/// and finds the first not behind.
+/// PE 0 increases two words of PE 1, always the first before the second; PE 1 waits until the second rises,
+/// and finds that the first is not behind.
 fn second_count_ahead_of_the_first(world: &World, trial: &Trial) -> Sightings {
     let counts = world.alloc_zeroed::<u64>(2).unwrap();
     let mut seen = Sightings::default();

@@ -1,5 +1,5 @@
-//! Signals: message passing in one call. PE 1 has seen the signal of a put, so it sees the data of that
-//! put, without any fence; where data and flag are two calls, it need not.
+//! Signals: message passing in one call. PE 1 has seen the signal of a put, so it sees the data of that put,
+//! without any fence; if data and flag are two calls, it need not.
 
 use crate::litmus::harness::{Sightings, Trial};
 use pelago::{SignalOp, World};
@@ -20,7 +20,7 @@ fn signal_that_adds(world: &World, trial: &Trial) -> Sightings {
     passing(world, trial, |_| SignalOp::Add(1))
 }
 
-/// PE 0 puts and signals, as `op` makes it of the number of the batch.
+/// PE 0 puts and signals; `op` computes the signal from the number of the batch.
 fn passing(world: &World, trial: &Trial, op: impl Fn(u64) -> SignalOp) -> Sightings {
     let data = world.alloc_zeroed::<u64>(trial.slots * WORDS).unwrap();
     let signals = world.alloc_zeroed::<u64>(trial.slots).unwrap();
@@ -43,7 +43,7 @@ fn passing(world: &World, trial: &Trial, op: impl Fn(u64) -> SignalOp) -> Sighti
     seen
 }
 
-/// PEs 0 and 1 each put a half to PE 2, which has all when the signal has risen by two.
+/// PEs 0 and 1 each put a half to PE 2, which has all data when the signal has risen by two.
 fn two_puts_that_add(world: &World, trial: &Trial) -> Sightings {
     let me = world.my_pe();
     let data = world.alloc_zeroed::<u64>(trial.slots * 2 * WORDS).unwrap();

@@ -9,8 +9,8 @@ litmus! {
     on_a_third(3): on_a_third;
 }
 
-/// PEs 0 and 1 write to word `me` on PE `target(me)` and read word `1 - me` there where the other writes
-/// it, by `write_and_read`, which is given the words, both places and what to write.
+/// PEs 0 and 1 write to word `me` on PE `target(me)` and read word `1 - me` there where the other writes it,
+/// by `write_and_read`, whose arguments are the words, both addresses and the value to write.
 pub fn buffer(
     world: &World,
     trial: &Trial,

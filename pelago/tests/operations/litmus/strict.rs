@@ -1,6 +1,6 @@
 //! Strict accesses: Dekker's test (SB), message passing (MP), two writers of two words (2+2W), with relaxed
 //! accesses in their place where the test is run without order; and independent reads of independent writes
-//! (IRIW), which relaxed gets do not get wrong either, as each waits for its answer.
+//! (IRIW), which relaxed gets do not violate either, because each waits for its reply.
 
 use crate::litmus::harness::{self, Sightings, Trial, poll};
 use crate::litmus::store_buffering::buffer;
@@ -29,7 +29,7 @@ fn read(words: &View<'_, u64>, trial: &Trial, pe: usize, index: usize) -> u64 {
     }
 }
 
-/// Each of PEs 0 and 1 announces itself and looks at the other: not both find nobody.
+/// PEs 0 and 1 each announce themselves and check for the other: at least one of them finds the other.
 fn dekker(world: &World, trial: &Trial) -> Sightings {
     announce(world, trial, |me| 1 - me, false)
 }
@@ -38,7 +38,7 @@ fn dekker_on_a_third(world: &World, trial: &Trial) -> Sightings {
     announce(world, trial, |_| 2, false)
 }
 
-/// The same with relaxed writes: a strict read comes after them all the same.
+/// The same with relaxed writes: a strict read comes after them nevertheless.
 fn relaxed_before_a_strict_read(world: &World, trial: &Trial) -> Sightings {
     announce(world, trial, |me| 1 - me, true)
 }
@@ -58,12 +58,12 @@ fn announce(
     })
 }
 
-/// PE 0 writes a word of PE 1 and a flag of PE 2, by which PE 1 knows that its word has come.
+/// PE 0 writes a word of PE 1 and a flag of PE 2, by which PE 1 knows that its word was delivered.
 fn message_passing(world: &World, trial: &Trial) -> Sightings {
     pass(world, trial, false)
 }
 
-/// The same with a relaxed write of the data: a strict write of the flag comes after it all the same.
+/// The same with a relaxed write of the data: a strict write of the flag comes after it nevertheless.
 fn relaxed_before_a_strict_write(world: &World, trial: &Trial) -> Sightings {
     pass(world, trial, true)
 }
@@ -97,7 +97,7 @@ fn two_writers(world: &World, trial: &Trial) -> Sightings {
     for batch in trial.batches() {
         if me < 2 {
             for slot in 0..trial.slots {
-                // The first write of a PE says 1, its second 2.
+                // The first write of a PE has the value 1, its second 2.
                 write(&words, trial, 2, 2 * slot + me, 10 * batch + 1);
                 write(&words, trial, 2, 2 * slot + 1 - me, 10 * batch + 2);
             }
