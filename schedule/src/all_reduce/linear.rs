@@ -5,8 +5,8 @@
 //! number of parts. The block is cut into as many parts as are needed for a part to fit in a mailbox, at most
 //! n. Two rounds, 2 (n - 1) messages of a part for each part; if the n parts are larger than a mailbox, ranks
 //! announce their contributions and the combining rank gets them: 3 n (n - 1) messages. In a small team with
-//! a small block, each rank sends its block to all others and every rank combines all blocks: one round, n (n
-//! - 1) messages.
+//! a small block, each rank sends its block to all others and every rank combines all blocks: one round, n
+//! (n - 1) messages.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::rank_fold::RankFold;

@@ -1,8 +1,8 @@
 //! Hierarchical reduce: first inside each node to its leader, then between the leaders to the root, which is
 //! the leader of its node (Kielmann et al. 1999).
 //!
-//! Both phases use halving trees. Each node except the root's sends one message of a block to another node; n
-//! - 1 messages and at most ceil(log2 nodes) + ceil(log2 ranks of a node) rounds; blocks larger than a
+//! Both phases use halving trees. Each node except the root's sends one message of a block to another node;
+//! n - 1 messages and at most ceil(log2 nodes) + ceil(log2 ranks of a node) rounds; blocks larger than a
 //! mailbox cost n - 1 announcements more. The ranks of a node need not be contiguous, so the operation must
 //! commute.
 

@@ -1,9 +1,9 @@
 //! Linear reduce-scatter: each rank receives its block from all ranks and combines the contributions in the
 //! order of ranks.
 //!
-//! The results are ((x0 op x1) op x2) op ..., as in every algorithm that folds in rank order. One round, n (n
-//! - 1) messages of a block. Each block larger than a mailbox costs one announcement more, and a rank needs
-//! scratch memory for n - 1 such blocks, since it receives from all ranks at once.
+//! The results are ((x0 op x1) op x2) op ..., as in every algorithm that folds in rank order. One round, n
+//! (n - 1) messages of a block. Each block larger than a mailbox costs one announcement more, and a rank
+//! needs scratch memory for n - 1 such blocks, since it receives from all ranks at once.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::rank_fold::RankFold;

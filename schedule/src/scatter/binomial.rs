@@ -5,8 +5,8 @@
 //! of ranks, its blocks are contiguous in the root's source for every root.
 //!
 //! Cost: ceil(log2 n) rounds after the announcements, n - 1 messages, and at most n / 2 announcements if
-//! blocks are large; about s n log2(n) / 2 bytes in total for blocks of s bytes, of which the root sends s (n
-//! - 1).
+//! blocks are large; about s n log2(n) / 2 bytes in total for blocks of s bytes, of which the root sends s
+//! (n - 1).
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree scatter.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
