@@ -1,11 +1,11 @@
-//! Progress bars. Invariant: one is drawn by PE 0 only, and only where it has a terminal.
+//! Progress bars. Invariant: only PE 0 draws a bar, and only if it has a terminal.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago::prelude::*;
 
-/// A bar for `len` steps of what `what` names, which says how many are done.
+/// A bar for `len` steps, which `what` names; it shows the number of finished steps.
 pub(crate) fn bar(world: &World, what: &'static str, len: u64) -> anyhow::Result<ProgressBar> {
     if world.my_pe() != 0 || !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());

@@ -1,4 +1,5 @@
-//! A number of bytes in words for people. Invariant: the largest binary unit of which there is at least one.
+//! A number of bytes as text for people. Invariant: the text uses the largest binary unit of which there is
+//! at least one.
 
 use std::fmt;
 

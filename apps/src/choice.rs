@@ -1,21 +1,21 @@
-//! A choice among things that have names, or all of them. Invariant: who names one that there is not is told
-//! all names, and the nearest.
+//! A choice of one named item, or of all items. Invariant: the error for an unknown name lists all names and
+//! proposes the nearest.
 
-/// Things of one kind, each with a name that users type.
+/// Items of one kind, each with a name that users type.
 pub(crate) trait Named: Copy + PartialEq + 'static {
-    /// What one of them is.
+    /// The noun for one item.
     const NOUN: &str;
-    /// All of them, in the order in which they run.
+    /// All items, in the order in which they run.
     const ALL: &[Self];
 
-    /// What the user calls it.
+    /// The name that the user types.
     fn name(self) -> &'static str;
 }
 
-/// The name that stands for all, one after the other.
+/// The name that stands for all items, one after the other.
 const ALL_NAME: &str = "all";
 
-/// What the user asked for.
+/// The user's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice<T> {
     One(T),
@@ -23,7 +23,7 @@ pub(crate) enum Choice<T> {
 }
 
 impl<T: Named> Choice<T> {
-    /// What `name` stands for; else a message that lists all names and proposes the nearest.
+    /// The choice with this name; else a message that lists all names and proposes the nearest.
     pub(crate) fn from_name(name: &str) -> Result<Self, String> {
         if name == ALL_NAME {
             return Ok(Choice::All);
@@ -37,7 +37,7 @@ impl<T: Named> Choice<T> {
         Err(format!("no such {noun}; the {noun}s are {names}; did you mean {nearest}?"))
     }
 
-    /// What to run, in order.
+    /// The items to run, in order.
     pub(crate) fn all(self) -> Vec<T> {
         match self {
             Choice::One(one) => vec![one],

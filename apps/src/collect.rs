@@ -1,4 +1,4 @@
-//! Values of every PE, told to all. Invariant: all PEs get the same values.
+//! Exchanges of values among all PEs. Invariant: all PEs get the same values.
 
 use pelago::Result;
 use pelago::prelude::*;

@@ -1,6 +1,6 @@
-//! How an application starts: it reads its arguments. Invariant: what is wrong on every PE
-//! alike (arguments, PE count, memory) is said once, by PE 0, before any PE leaves, and all leave with one
-//! exit code.
+//! The start of an application: reading its arguments. Invariant: PE 0 reports an error that all PEs have in
+//! common (arguments, PE count, memory) once, before any PE leaves, and all PEs leave with the same exit
+//! code.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
@@ -35,10 +35,11 @@ pub fn start<A: Parser>(
     }
 }
 
-/// Prints help and versions, as text that was asked for; and errors about the words of a command line.
+/// Prints help and versions on standard output; and errors about the arguments of a command line on standard
+/// error.
 ///
 /// # Errors
-/// If text that was asked for cannot be written.
+/// If help or a version cannot be written.
 pub fn print_help(error: &clap::Error) -> io::Result<()> {
     let (text, is_error) = (error.render(), error.use_stderr());
     let is_terminal = if is_error { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
@@ -60,7 +61,8 @@ pub fn refuse(world: &World, app: &str, reason: &dyn Display) -> ExitCode {
     ExitCode::from(USAGE_EXIT_CODE)
 }
 
-/// The candidate that `word` was most likely meant to be, letter case aside; `None` only without candidates.
+/// The candidate that is most similar to `word`, without regard to letter case; `None` only without
+/// candidates.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates

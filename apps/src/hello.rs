@@ -1,4 +1,4 @@
-//! `hello`: every PE says who it is and where it runs. The smallest proof that a job came up.
+//! `hello`: every PE prints its number and its node. The smallest test that a job has started.
 
 use std::process::ExitCode;
 

@@ -29,12 +29,12 @@ pub use entry::{nearest, print_help};
 
 /// One built-in application.
 pub struct App {
-    /// What the user types after `pelago run`.
+    /// The name that the user types after `pelago run`.
     pub name: &'static str,
     /// One line for the list of applications.
     pub about: &'static str,
-    /// Runs this PE's part with the arguments after the name. An error is one that this PE met alone; what is
-    /// wrong alike on all PEs is printed once, by PE 0, and told by the exit code.
+    /// Runs this PE's part with the arguments after the name. An error is one that occurred on this PE only;
+    /// PE 0 prints an error that all PEs have in common once, and the exit code reports it.
     pub run: fn(&World, &[String]) -> anyhow::Result<ExitCode>,
 }
 

@@ -1,4 +1,4 @@
-//! `noop`: joins the job, meets the other PEs once and leaves: what a start costs and nothing else.
+//! `noop`: joins the job, passes one barrier and leaves, to measure only the cost of a start.
 
 use std::process::ExitCode;
 

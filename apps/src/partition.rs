@@ -1,22 +1,22 @@
-//! Block distributions: the indices from 0 on, shared out in order among parts whose lengths differ by one at
-//! most. Invariant: every index lies in exactly one part, and the longer parts come first.
+//! Block distributions: the indices from 0 on are distributed in order over parts whose lengths differ by at
+//! most one. Invariant: every index lies in exactly one part, and the longer parts come first.
 
 use std::ops::Range;
 
-/// How `len` indices are shared out.
+/// The distribution of `len` indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Partition {
     len: u64,
-    /// The length of the shorter parts, and of the longer ones all but one.
+    /// The length of the shorter parts; the longer parts have one index more.
     short: u64,
-    /// How many parts are longer.
+    /// The number of longer parts.
     longer: u64,
-    /// Whose shift an index gives its part: the parts are equal, and a power of two long.
+    /// The shift that maps an index to its part, if the parts are equal and their length is a power of two.
     shift: Option<u32>,
 }
 
 impl Partition {
-    /// Shares out `len` indices among `parts` parts, of which there is one at least.
+    /// Distributes `len` indices over `parts` parts, at least one.
     pub(crate) fn new(len: u64, parts: usize) -> Self {
         let (short, longer) = (len / parts as u64, len % parts as u64);
         let is_shift = longer == 0 && short.is_power_of_two();
@@ -48,7 +48,7 @@ impl Partition {
         start(part as u64)..start(part as u64 + 1)
     }
 
-    /// How many indices there are.
+    /// The number of indices.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }

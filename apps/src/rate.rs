@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::collect::collect;
 
-/// Collective: the time of `work` on all PEs, the same at all of them; what it put is complete at the end. It
-/// is the longest that any PE has seen: one that the system keeps from looking at its clock after the first
-/// barrier sees less than the others have taken.
+/// Collective: the time of `work` on all PEs, the same on all of them; the puts of `work` are complete at the
+/// end. It is the longest time that any PE has measured: a PE that the system interrupts between the first
+/// barrier and its first reading of the clock measures too little.
 pub(crate) fn timed(world: &World, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     world.barrier();
     let begun = world.wtime();
@@ -23,25 +23,25 @@ pub(crate) fn timed(world: &World, work: impl FnOnce() -> Result<()>) -> Result<
     Ok(Duration::from_nanos(all.iter().map(|nanoseconds| nanoseconds[0]).max().unwrap_or(0)))
 }
 
-/// How fast something was done.
+/// The rate of operations of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Rate {
     name: &'static str,
-    /// Of all PEs.
+    /// The number of operations of all PEs.
     operations: u64,
     seconds: f64,
     million_per_second: f64,
 }
 
 impl Rate {
-    /// So many operations in this time.
+    /// The rate of `operations` operations in the time `time`.
     pub(crate) fn new(name: &'static str, operations: u64, time: Duration) -> Self {
         // A clock may be too coarse for a handful of operations.
         let seconds = time.max(Duration::from_nanos(1)).as_secs_f64();
         Rate { name, operations, seconds, million_per_second: operations as f64 / seconds / 1e6 }
     }
 
-    /// The line above those of a table.
+    /// The head line of a table.
     pub(crate) fn head(f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
         writeln!(f, "{what:<12}  {:>14}  {:>10}  {:>10}", "operations", "seconds", "M/s")
     }

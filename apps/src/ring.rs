@@ -1,6 +1,5 @@
-//! `ring`: a token goes round the PEs by one-sided puts, each PE waiting in its own memory for it. Invariant:
-//! the token counts its hops, so that a PE knows which value is next and a lost or doubled hop cannot pass
-//! unseen.
+//! `ring`: a token goes around the PEs by one-sided puts; each PE waits for it in its own memory. Invariant:
+//! the token counts its hops, so that a PE knows the next value and detects a lost or doubled hop.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,7 +9,8 @@ use clap::{Parser, value_parser};
 use pelago::prelude::*;
 use pelago_boot::outln;
 
-/// The rounds that may be asked for: at least one, and hops of any number of PEs can be counted.
+/// The permitted numbers of rounds: at least one, and few enough that the hops of any number of PEs can be
+/// counted.
 const ROUNDS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 
 /// Pass a token round the ring of PEs by one-sided puts, check its value and print the mean time of a hop.
@@ -44,7 +44,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Collective: sends the token round `rounds` times and returns how long this PE was at it.
+/// Collective: sends the token around `rounds` times and returns the time that this PE took.
 fn pass_token(world: &World, rounds: u64) -> anyhow::Result<Duration> {
     let (me, pes) = (world.my_pe(), world.n_pes());
     let next = (me + 1) % pes;

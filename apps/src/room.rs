@@ -1,6 +1,6 @@
-//! What a run needs of memory, against what there is. Asked before the run allocates, so that a table too
-//! large is a message and not an exhausted machine. Invariant: all PEs judge by the same figures, those of PE
-//! 0.
+//! The memory that a run needs, compared with the memory that is available. This is checked before the run
+//! allocates, so that a run with too large a table ends with a message and does not exhaust the machine.
+//! Invariant: all PEs decide by the same numbers, those of PE 0.
 
 use pelago::prelude::*;
 use pelago::{Result, node};
@@ -9,23 +9,23 @@ use thiserror::Error;
 use crate::bytes::Bytes;
 use crate::collect::collect;
 
-/// Symmetric heap for small arrays beside the large ones, with room for their alignment.
+/// Symmetric heap for small arrays beside the large ones, including their alignment.
 const SMALL_ARRAYS_BYTES: u64 = 64 << 10;
 const MIB: u64 = 1 << 20;
 
-/// What a run needs of each PE.
+/// The memory that a run needs on each PE.
 #[derive(Clone, Debug)]
 pub(crate) struct Need {
-    /// Names the run.
+    /// The name of the run.
     pub(crate) what: String,
     /// Bytes of the symmetric heap.
     pub(crate) heap_bytes: u64,
-    /// Bytes beside it.
+    /// Bytes outside of the symmetric heap.
     pub(crate) private_bytes: u64,
 }
 
 impl Need {
-    /// Whether a node with so many of the PEs has that.
+    /// Whether a node with `pes` of the PEs has this memory.
     pub(crate) fn is_on_node(&self, pes: usize, supply: &Supply) -> bool {
         self.total_bytes(pes) <= supply.node_bytes
     }
@@ -35,17 +35,17 @@ impl Need {
     }
 }
 
-/// What there is, in bytes.
+/// The available memory, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Supply {
-    /// The largest block free in the symmetric heap of each PE.
+    /// The largest free block in the symmetric heap of each PE.
     pub(crate) heap_free_bytes: u64,
-    /// Available to the processes of the node; the most there can be if that is unknown.
+    /// The memory available to the processes of the node; the maximum of the type if it is unknown.
     pub(crate) node_bytes: u64,
 }
 
 impl Supply {
-    /// Collective: what PE 0 sees.
+    /// Collective: the supply on PE 0.
     pub(crate) fn find(world: &World) -> Result<Self> {
         let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
         let own = [world.heap_largest_free_bytes() as u64, node_bytes];
@@ -71,8 +71,8 @@ pub(crate) struct TooLarge {
     remedy: String,
 }
 
-/// Collective: whether the run fits; all PEs, which ask for the same, come to the same answer. `smaller` says
-/// what to do if the node has not so much.
+/// Collective: whether the run fits; all PEs pass the same need and get the same result. `smaller` returns
+/// the advice for the case that the node has not enough memory.
 pub(crate) fn check(
     world: &World,
     need: Need,

@@ -1,8 +1,8 @@
 //! Reproducible random numbers, and a mixing of words: splitmix64 (Steele, Lea, Flood: Fast splittable
-//! pseudorandom number generators, 2014). Invariant: a sequence depends on its seed alone, on every machine;
-//! different words have different mixtures.
+//! pseudorandom number generators, 2014). Invariant: a sequence depends only on its seed, on every machine;
+//! different words have different results.
 
-/// What the state advances by.
+/// The increment of the state.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A sequence of random numbers.

@@ -413,8 +413,8 @@ impl SyncMemory {
         }
     }
 
-    /// The members, of `n`, whose next signal belongs to an agreement and has come. `word_at` reads the word
-    /// of a slot of this PE.
+    /// The members, of `n`, whose next signal belongs to an agreement and has arrived. `word_at` reads the
+    /// word of a slot of this PE.
     pub fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
         let SyncMemory::Pairs(pairs) = self else { return Vec::new() };
         let agrees = |&rank: &Rank| {

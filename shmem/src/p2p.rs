@@ -184,7 +184,7 @@ impl<T: Word> Set<T> {
     }
 
     /// # Safety
-    /// There is room for as many indices as the set has words.
+    /// `indices` is valid for as many indices as the set has words.
     #[inline(never)]
     unsafe fn wait_some(&self, indices: *mut size_t) -> size_t {
         let Some(remote) = self.remote else { return 0 };
@@ -209,7 +209,7 @@ impl<T: Word> Set<T> {
     }
 
     /// # Safety
-    /// There is room for as many indices as the set has words.
+    /// `indices` is valid for as many indices as the set has words.
     #[inline(never)]
     unsafe fn test_some(&self, indices: *mut size_t) -> size_t {
         let Some(remote) = self.remote else { return 0 };
@@ -227,7 +227,7 @@ impl<T: Word> Set<T> {
     /// any.
     ///
     /// # Safety
-    /// There is room for as many indices as the set has words.
+    /// `indices` is valid for as many indices as the set has words.
     unsafe fn find_all(&self, indices: *mut size_t) -> Option<size_t> {
         let mut count = 0;
         for index in (0..self.len).filter(|&index| self.is_in(index) && self.holds(index)) {

@@ -1,6 +1,6 @@
-//! Histogram: each PE has a list of random indices, and every index counts in a table over all PEs.
-//! Invariant: a run is only called verified if each count is that of a PE which counts by itself. Source:
-//! bale, the application histo.
+//! Histogram: each PE has a list of random indices, and each index increments a word of a table over all PEs.
+//! Invariant: a run is reported as verified only if each count equals the count of a serial computation on
+//! one PE. Source: bale, the application histo.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Collective: counts all indices one way; how long it took.
+/// Collective: counts all indices in one way. Returns the time that it took.
 fn count(
     world: &World,
     counts: &Symmetric<'_, u64>,
@@ -88,10 +88,11 @@ fn count(
     }
 }
 
-/// Counts of a PE's own part are changed by a load and a store, by this function and by the handler. They do
-/// not come between each other's load and store: only the owner does either, on the one thread that works off
-/// its list and, within calls that send, executes messages, as no progress thread is started. Each access is
-/// atomic, so beside one counts could be lost, which the verification would find, but nothing worse.
+/// This function and the handler change the counts of a PE's own part by a load and a store. Neither
+/// interrupts the other between load and store: both run on the owner's only thread, which processes its list
+/// and, within calls that send, executes messages; no progress thread is started. Each access is atomic, so
+/// with a progress thread counts could be lost, which the verification would detect, but there would be no
+/// other error.
 fn by_messages(
     world: &World,
     counts: &Symmetric<'_, u64>,
@@ -126,7 +127,7 @@ fn increment(part: &Local<'_, u64>, index: u32) {
     part.set(index as usize, part.get(index as usize).wrapping_add(1));
 }
 
-/// What the counts of a PE's part must be: those of the lists of all PEs.
+/// The correct counts of a PE's part, from the lists of all PEs.
 fn right_counts(pe: Pe, problem: &Problem) -> Vec<u64> {
     let mut counts = vec![0; problem.size.table as usize];
     for place in (0..problem.pes).flat_map(|of| problem.places(of)).filter(|place| place.pe as Pe == pe) {
@@ -135,7 +136,7 @@ fn right_counts(pe: Pe, problem: &Problem) -> Vec<u64> {
     counts
 }
 
-/// Collective: how many counts of all PEs are wrong; all are 0 again then.
+/// Collective: the number of wrong counts on all PEs. Sets all counts to 0.
 fn wrong_counts(world: &World, counts: &Symmetric<'_, u64>, right: &[u64]) -> Result<u64> {
     let part = counts.local();
     let wrong = right.iter().enumerate().filter(|&(index, &right)| part.get(index) != right).count();

@@ -1,6 +1,6 @@
-//! Index-gather: each PE has a list of random indices, and gets the words that they name of a table over all
-//! PEs. Invariant: a run is only called verified if each word got is the one that its index makes. Source:
-//! bale, the application ig.
+//! Index-gather: each PE has a list of random indices, and gets the words with these indices from a table
+//! over all PEs. Invariant: a run is reported as verified only if each word has the value that follows from
+//! its index. Source: bale, the application ig.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::splitmix::mix;
 const NAME: &str = "index-gather";
 
 /// Index-gather: get random words of a table over all PEs, one after the other, many in a scope, and by
-/// aggregated active messages with answers.
+/// aggregated active messages with replies.
 #[derive(Parser)]
 #[command(
     name = NAME,
@@ -42,17 +42,17 @@ struct Args {
     json: bool,
 }
 
-/// A question for a word, as it travels.
+/// A request for a word, as it is sent.
 #[derive(Clone, Copy, Debug, Element)]
 #[repr(C)]
 struct Question {
-    /// In the part of the PE that is asked.
+    /// The index in the part of the target PE.
     index: u32,
-    /// Which of the asker's list it is.
+    /// The position of the index in the list of the PE that sends the request.
     number: u32,
 }
 
-/// The word, as it travels.
+/// The reply with the word, as it is sent.
 #[derive(Clone, Copy, Debug, Element)]
 #[repr(C)]
 struct Answer {
@@ -80,14 +80,14 @@ fn word_at(place: Place) -> u64 {
     mix(u64::from(place.pe) << 32 | u64::from(place.index))
 }
 
-/// Collective: gives each word of the table what its place makes.
+/// Collective: sets each word of the table to the value that follows from its place.
 fn fill(world: &World, table: &Symmetric<'_, u64>) {
     let (part, pe) = (table.local(), world.my_pe() as u32);
     (0..part.len()).for_each(|index| part.set(index, word_at(Place { pe, index: index as u32 })));
     world.barrier();
 }
 
-/// Collective: the words that the list names, got one way, and how long it took.
+/// Collective: gets the words of the list in one way. Returns the words and the time that it took.
 fn gather(
     world: &World,
     table: &Symmetric<'_, u64>,
@@ -128,7 +128,7 @@ fn by_messages(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Vec<u64>, Duration)> {
     let (me, own) = (world.my_pe(), table.local());
-    // Written by the handler of answers.
+    // Written by the handler of replies.
     let words: Vec<AtomicU64> = places.iter().map(|_| AtomicU64::new(0)).collect();
     let set = |number: usize, word| words[number].store(word, Ordering::Relaxed);
     let mut handlers = Handlers::new();
@@ -156,7 +156,7 @@ fn by_messages(
     Ok((words.iter().map(|word| word.load(Ordering::Relaxed)).collect(), time))
 }
 
-/// Collective: how many words of all PEs are not those that their places make.
+/// Collective: the number of words of all PEs that differ from the values that follow from their places.
 fn wrong_words(world: &World, places: &[Place], words: &[u64]) -> Result<u64> {
     let wrong = places.iter().zip(words).filter(|&(&place, &word)| word != word_at(place)).count();
     collect::sum(world, wrong as u64)

@@ -1,6 +1,7 @@
 //! Two applications of bale, in which every PE has a list of random indices into a table over all PEs:
-//! histogram counts them, index-gather gets the words that they name. Invariant: each runs three ways on the
-//! same lists, and each way is verified. Source: J. DeVinney and others, bale, which compares such ways.
+//! histogram counts them, index-gather gets the words with these indices. Invariant: each application runs in
+//! three ways on the same lists, and each way is verified. Source: J. DeVinney and others, bale, which
+//! compares such ways.
 
 use std::process::ExitCode;
 
@@ -21,8 +22,8 @@ mod problem;
 mod report;
 mod way;
 
-/// Collective: runs an application with this PE's list, if it fits, and reports. `work` tells how far a way
-/// has come, and gives the outcome of all.
+/// Collective: runs an application with this PE's list, if it fits in memory, and reports. `work` reports the
+/// progress of each way, and returns the results of all.
 fn drive(
     world: &World,
     (app, problem, is_json): (&'static str, Problem, bool),

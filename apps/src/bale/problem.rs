@@ -1,5 +1,6 @@
-//! A table that is shared out word by word, and random indices into it, of which each PE has a list.
-//! Invariant: the lists depend on the sizes and the number of PEs alone, so any PE can make that of another.
+//! A table that is distributed word by word, and random indices into it, of which each PE has a list.
+//! Invariant: the lists depend only on the sizes and the number of PEs, so any PE can compute the list of
+//! another PE.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,14 +12,14 @@ use crate::bytes::Bytes;
 use crate::room::Need;
 use crate::splitmix::{SplitMix, mix};
 
-/// The words of a PE that may be asked for.
+/// The permitted numbers of words of a PE.
 const WORDS: RangeInclusive<i64> = 1..=u32::MAX as i64;
-/// The indices of a PE that may be asked for.
+/// The permitted numbers of indices of a PE.
 const INDICES: RangeInclusive<i64> = 1..=u32::MAX as i64;
-/// Bytes of memory for each index: its place, a result, and another of the way by messages.
+/// Bytes of memory for each index: its place, a result, and a second result for the way by messages.
 const INDEX_BYTES: u64 = (size_of::<Place>() + 2 * size_of::<u64>()) as u64;
 
-/// How large the table is, and how many indices there are.
+/// The size of the table, and the number of indices.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Size {
     /// Words of the table on each PE
@@ -31,7 +32,7 @@ pub(super) struct Size {
     pub(super) indices: u32,
 }
 
-/// Where a word of the table is.
+/// The place of a word of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) pe: u32,
@@ -47,7 +48,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// The list of a PE. The words of the table go round the PEs, one to each.
+    /// The list of a PE. The words of the table are distributed over the PEs in turn.
     pub(super) fn places(&self, pe: Pe) -> Vec<Place> {
         let (pes, mut random) = (self.pes as u64, SplitMix::new(mix(pe as u64 + 1)));
         let words = pes * u64::from(self.size.table);
@@ -55,18 +56,18 @@ impl Problem {
         indices.map(|index| Place { pe: (index % pes) as u32, index: (index / pes) as u32 }).collect()
     }
 
-    /// Indices of all PEs.
+    /// The number of indices of all PEs.
     pub(super) fn indices(&self) -> u64 {
         self.pes as u64 * u64::from(self.size.indices)
     }
 
-    /// What a run needs of memory.
+    /// The memory that a run needs.
     pub(super) fn need(&self) -> Need {
         let Size { table, indices } = self.size;
         Need {
             what: format!("a table of {table} words, with {indices} indices, on each PE"),
             heap_bytes: 8 * u64::from(table),
-            // For the verification there is another part of the table.
+            // The verification needs a second part of the table.
             private_bytes: INDEX_BYTES * u64::from(indices) + 8 * u64::from(table),
         }
     }

@@ -1,13 +1,14 @@
-//! The three ways in which a list of indices is worked off. Invariant: each way does the same for each index.
+//! The three ways in which a list of indices is processed. Invariant: each way has the same effect for each
+//! index.
 
-/// How a PE reaches the words that its indices name.
+/// The way in which a PE accesses the words with its indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// One operation after the other, as soon as each returns.
     OneSided,
     /// Many operations at once in a scope, which completes them together.
     Scope,
-    /// Many indices in one active message, whose handler works them off.
+    /// Many indices in one active message, whose handler processes them.
     Messages,
 }
 
@@ -15,7 +16,7 @@ impl Way {
     /// All ways, in the order in which they run.
     pub(super) const ALL: [Way; 3] = [Way::OneSided, Way::Scope, Way::Messages];
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Way::OneSided => "one-sided",
@@ -25,5 +26,5 @@ impl Way {
     }
 }
 
-/// Operations of a scope; after so many the progress is told as well.
+/// The number of operations of a scope; progress is reported after the same number.
 pub(super) const WINDOW: usize = 1024;

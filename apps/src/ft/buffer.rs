@@ -1,5 +1,6 @@
 //! Private working memory for fields: aligned to cache lines, large ones on huge pages where the system gives
-//! them. Invariant: all elements are zero at first; where huge pages are refused, nothing else changes.
+//! them. Invariant: all elements are zero at first; if the system refuses huge pages, only the page size
+//! differs.
 
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -18,7 +19,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `len` elements.
+    /// A buffer for `len` elements.
     pub(super) fn new(len: usize) -> Self {
         let is_large = len * size_of::<Complex64>() >= HUGE_PAGE_BYTES;
         let align_bytes = if is_large { HUGE_PAGE_BYTES } else { CACHE_LINE_BYTES };
@@ -47,8 +48,8 @@ impl DerefMut for Buffer {
     }
 }
 
-/// Advises the system, before `memory` is touched, to put its whole huge pages on such. A system that does
-/// not know the advice or has none left refuses it, and ordinary pages serve as well.
+/// Advises the system, before `memory` is touched, to use huge pages for it. A system without such pages
+/// refuses the advice, and ordinary pages are used.
 fn ask_for_huge_pages(memory: &mut [MaybeUninit<Complex64>]) {
     let bytes = size_of_val(memory) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
     // SAFETY: the range lies within the allocation that the caller has borrowed for us alone, and this advice

@@ -11,7 +11,7 @@ use super::reference::Reference;
 pub(super) const TOLERANCE: f64 = 1e-12;
 const POINTS: usize = 1024;
 
-/// The part of the checksum that falls on this PE's planes of `field`; the parts of all PEs add up to it.
+/// The part of the checksum from this PE's planes of `field`; the parts of all PEs add up to it.
 pub(super) fn partial(layout: &Layout, field: &[Complex64]) -> Complex64 {
     let problem = &layout.problem;
     let mut sum = Complex64::ZERO;
@@ -29,13 +29,13 @@ pub(super) fn points(problem: &Problem) -> impl Iterator<Item = [usize; 3]> {
     (1..=POINTS).map(move |point| [point % nx, 3 * point % ny, 5 * point % nz])
 }
 
-/// How far `computed` is from the reference, relative to it.
+/// The deviation of `computed` from the reference, relative to it.
 pub(super) fn deviation(computed: Complex64, (real, imaginary): Reference) -> f64 {
     let reference = Complex64::new(real, imaginary);
     (computed - reference).norm() / reference.norm()
 }
 
-/// Whether every iteration's checksum is there and within the tolerance of its reference; NaN never is.
+/// Whether every iteration has a checksum within the tolerance of its reference; NaN never is.
 pub(super) fn verified(computed: &[Complex64], reference: &[Reference]) -> bool {
     computed.len() == reference.len()
         && computed.iter().zip(reference).all(|(&sum, &reference)| deviation(sum, reference) <= TOLERANCE)

@@ -61,7 +61,8 @@ const fn class(name: &'static str, [nx, ny, nz]: [usize; 3], reference: &'static
 }
 
 impl Class {
-    /// The class called `name`, letter case aside; else a message that lists all and proposes the nearest.
+    /// The class `name`, without regard to letter case; else a message that lists all classes and proposes
+    /// the nearest.
     pub(super) fn from_name(name: &str) -> Result<Self, String> {
         CLASSES.into_iter().find(|class| class.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
             let names = CLASSES.map(|class| class.name);

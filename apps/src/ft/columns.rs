@@ -1,6 +1,6 @@
 //! A few neighbouring columns of a field as contiguous lines in the cache: gathered from the field to be
-//! transformed, or transformed first and then scattered over it. The field is touched only in runs of as many
-//! elements as there are columns, so that every cache line fetched is used whole. Invariant: lines are
+//! transformed, or transformed first and then scattered over it. The field is accessed only in runs whose
+//! length is the number of columns, so that every fetched cache line is used completely. Invariant: lines are
 //! padded, so that the same place of different columns falls into different cache sets although grid lengths
 //! are powers of two.
 
@@ -20,7 +20,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Room for `width` columns of `len` elements.
+    /// A buffer for `width` columns of `len` elements.
     pub(super) fn new(len: usize, width: usize) -> Self {
         Columns { len, data: Buffer::new(width * (len + PADDING)) }
     }

@@ -1,9 +1,9 @@
-//! The global exchange of a 3D FFT: the own planes are transformed and their rows put into the inboxes of
-//! the PEs that own them next, in one of three ways. `exchange` computes all planes, then sends one block to
-//! every PE; `slabs` sends a slab of each plane to every PE as soon as the plane is computed; `pencils` sends
-//! each row as soon as it is final. Invariant: what is in flight is not changed before it has arrived, which
-//! the scopes see to. Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using
-//! One-Sided Communication and Overlap", section 5.2 and table 1.
+//! The global exchange of a 3D FFT: a PE's own planes are transformed and their rows are put into the inboxes
+//! of the PEs that own them next, in one of three ways. `exchange` computes all planes, then sends one block
+//! to every PE; `slabs` sends a slab of each plane to every PE as soon as the plane is computed; `pencils`
+//! sends each row as soon as it is final. Invariant: data in flight are not changed before they have arrived;
+//! the scopes guarantee this. Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited
+//! Problems Using One-Sided Communication and Overlap", section 5.2 and table 1.
 
 use num_complex::Complex64;
 use pelago::Result;
@@ -29,25 +29,25 @@ impl Tally {
     }
 }
 
-/// What a PE needs to send its part of one 3D FFT.
+/// The data that a PE needs to send its part of one 3D FFT.
 pub(super) struct Exchange<'a, 'w> {
     pub(super) world: &'w World,
     pub(super) transform: &'a mut Transform,
-    /// The own planes.
+    /// This PE's planes.
     pub(super) source: &'a [Complex64],
     /// The decay of the source's modes, if it is a spectrum.
     pub(super) decay: Option<&'a Decay>,
-    /// Where turned planes lie until they have arrived; as long as the source.
+    /// Buffer for turned planes until they have arrived; as long as the source.
     pub(super) staging: &'a mut [Complex64],
-    /// How many planes are on their way at a time, in the variants that overlap.
+    /// The number of planes in flight at a time, in the variants that overlap.
     pub(super) window: usize,
     pub(super) inbox: &'a Symmetric<'w, Complex64>,
     pub(super) tally: &'a mut Tally,
     pub(super) clock: &'a mut Clock<'w>,
 }
 
-/// How many planes `Variant::Slabs` and `Variant::Pencils` have on their way at a time: one, which stays in
-/// the cache, where every put is a copy and has arrived when it returns; else all.
+/// The number of planes that `Variant::Slabs` and `Variant::Pencils` have in flight at a time: one, which
+/// stays in the cache, if every put is a copy that is complete at return; else all.
 pub(super) fn window(inbox: &Symmetric<'_, Complex64>) -> usize {
     let world = inbox.world();
     let is_mapped = (0..world.n_pes()).all(|pe| inbox.ptr(pe).is_some());

@@ -1,6 +1,6 @@
-//! The 1D decomposition: who owns which part of the grid, and how the two 3D FFTs of a step cross it. In
-//! space a PE owns whole z-planes, ordered z, y, x with x fastest; of the spectrum it owns whole x-planes,
-//! ordered x, y, z with z fastest. So the inverse FFT is the forward one with x and z in each other's place,
+//! The 1D decomposition: the owner of each part of the grid, and the transpositions of the two 3D FFTs of a
+//! step. In space a PE owns whole z-planes, ordered z, y, x with x fastest; of the spectrum it owns whole
+//! x-planes, ordered x, y, z with z fastest. So the inverse FFT is the forward one with x and z exchanged,
 //! and both compute two of their three axes before their transposition.
 
 use thiserror::Error;
@@ -16,7 +16,7 @@ pub(super) struct Layout {
     pub(super) me: usize,
 }
 
-/// The grid cannot be shared out equally.
+/// The grid cannot be distributed equally.
 #[derive(Debug, Error)]
 #[error(
     "the grid {grid} cannot be shared out equally among {pes} PEs, whole z-planes and whole x-planes each; \
@@ -39,7 +39,7 @@ impl Layout {
         Ok(Layout { problem, pes, me })
     }
 
-    /// Elements of a field that one PE owns.
+    /// The number of elements of a field on each PE.
     pub(super) fn len(&self) -> usize {
         self.problem.points() / self.pes
     }
@@ -49,18 +49,18 @@ impl Layout {
         self.problem.nz / self.pes
     }
 
-    /// In space: where row `y` of the own plane `plane` begins.
+    /// In space: the index at which row `y` of this PE's plane `plane` begins.
     pub(super) fn spatial_row(&self, plane: usize, y: usize) -> usize {
         (plane * self.problem.ny + y) * self.problem.nx
     }
 
-    /// The way from space to the spectrum.
+    /// The transposition from space to the spectrum.
     pub(super) fn forward(&self) -> Transposition {
         let Problem { nx, ny, nz, .. } = self.problem;
         Transposition { pes: self.pes, me: self.me, outer: nz, middle: ny, inner: nx }
     }
 
-    /// The way from the spectrum to space.
+    /// The transposition from the spectrum to space.
     pub(super) fn inverse(&self) -> Transposition {
         let Problem { nx, ny, nz, .. } = self.problem;
         Transposition { pes: self.pes, me: self.me, outer: nx, middle: ny, inner: nz }

@@ -1,4 +1,5 @@
-//! What a run needs of memory, and which classes a node has enough for. Invariant: what is said to fit does.
+//! The memory that a run needs, and the classes that fit in the memory of a node. Invariant: a class that is
+//! reported to fit does fit.
 
 use num_complex::Complex64;
 
@@ -6,14 +7,14 @@ use super::classes::{CLASSES, Class};
 use super::layout::Layout;
 use crate::room::{Need, Supply};
 
-/// What a grid needs, as `layout` shares it out: the inbox in the symmetric heap, field and spectrum beside
-/// it. `what` names the grid.
+/// The memory for a grid with the distribution of `layout`: the inbox in the symmetric heap, field and
+/// spectrum outside of it. `what` names the grid.
 pub(super) fn need(what: String, layout: &Layout) -> Need {
     let field_bytes = layout.len() as u64 * size_of::<Complex64>() as u64;
     Need { what, heap_bytes: field_bytes, private_bytes: 2 * field_bytes }
 }
 
-/// What the user can do if the node has not enough.
+/// The advice to the user if the memory of the node is not sufficient.
 pub(super) fn smaller(layout: &Layout, supply: &Supply) -> String {
     let fits = |class: &&Class| {
         Layout::new(class.problem, layout.pes, layout.me)

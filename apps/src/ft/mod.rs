@@ -1,7 +1,7 @@
 //! NAS FT, the Fourier transform benchmark of the NAS Parallel Benchmarks: the heat equation on a periodic
-//! box, solved by 3D FFTs whose transpositions are one-sided puts. Invariant: a run is only called verified
-//! when every checksum agrees with NASA's to 1e-12. Sources: NAS-95-020; NPB 3.4, `FT/ft.f90`; Bell et al.,
-//! "Optimizing Bandwidth Limited Problems Using One-Sided Communication and Overlap".
+//! box, solved by 3D FFTs whose transpositions are one-sided puts. Invariant: a run is reported as verified
+//! only if every checksum agrees with NASA's to 1e-12. Sources: NAS-95-020; NPB 3.4, `FT/ft.f90`; Bell et
+//! al., "Optimizing Bandwidth Limited Problems Using One-Sided Communication and Overlap".
 
 use std::process::ExitCode;
 
@@ -110,7 +110,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Collective: solves in the variants asked for; whether all are verified.
+/// Collective: solves in the requested variants. Returns whether all are verified.
 fn solve(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
     let mut reports = Vec::new();
     for variant in args.variant.all() {
@@ -124,7 +124,7 @@ fn solve(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
     Ok(reports.iter().all(Report::verified))
 }
 
-/// Collective: times one transform in the variants asked for; whether all are verified.
+/// Collective: times one transform in the requested variants. Returns whether all are verified.
 fn transform_alone(world: &World, args: &Args, layout: Layout) -> anyhow::Result<bool> {
     let mut verified = true;
     for variant in args.variant.all() {

@@ -1,6 +1,5 @@
-//! The 3D DFT and one time step by their definitions, in as many operations as it takes: what the tests
-//! compare with. Fields are in storage order, x fastest; spectra as a single PE holds them, z fastest, then
-//! y, then x.
+//! The 3D DFT and one time step by their definitions, without regard to speed: the tests compare with them.
+//! Fields are in storage order, x fastest; spectra as a single PE holds them, z fastest, then y, then x.
 
 use std::f64::consts::PI;
 

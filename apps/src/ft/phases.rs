@@ -1,11 +1,11 @@
-//! Where the time of a run goes. Invariant: every moment between the start and the last lap belongs to
-//! exactly one phase, so that the phases of a PE add up to its time.
+//! The division of the time of a run into phases. Invariant: every moment between the start and the last lap
+//! belongs to exactly one phase, so that the phases of a PE add up to its time.
 
 use std::time::Duration;
 
 use pelago::prelude::*;
 
-/// What a PE does with its time; the order is that of the report.
+/// An activity of a PE; the order is that of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     LocalFft,
@@ -26,7 +26,7 @@ impl Phase {
         Phase::Other,
     ];
 
-    /// The phase in words.
+    /// The name of the phase for reports.
     pub(super) fn label(self) -> &'static str {
         match self {
             Phase::LocalFft => "local FFT",
@@ -39,8 +39,8 @@ impl Phase {
     }
 }
 
-/// A stopwatch that shares out the time since its start among the phases. Where time is virtual it also lets
-/// pass what the computation takes on the simulated machine.
+/// A stopwatch that divides the time since its start among the phases. Where time is virtual it also advances
+/// the time by the duration of the computation on the simulated machine.
 pub(super) struct Clock<'w> {
     world: &'w World,
     last: Duration,
@@ -63,7 +63,7 @@ impl<'w> Clock<'w> {
         self.last = self.world.wtime();
     }
 
-    /// Says that `count` FFTs of `len` elements were computed since the last lap.
+    /// Records that `count` FFTs of `len` elements were computed since the last lap.
     #[inline]
     pub(super) fn computed(&mut self, count: usize, len: usize) {
         if let Some(flops) = self.simulated_flops {

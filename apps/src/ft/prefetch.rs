@@ -1,4 +1,4 @@
-//! Fetching memory into the cache ahead of its use, so that the fetches pass while FFTs are computed.
+//! Fetching memory into the cache before its use, so that the fetches overlap with the computation of FFTs.
 //! Invariant: nothing but the time of a program depends on it.
 
 use num_complex::Complex64;
@@ -6,7 +6,7 @@ use num_complex::Complex64;
 /// Elements in a cache line.
 const LINE_LEN: usize = 4;
 
-/// Begins to fetch `count` elements of `field` from `start` on; those that there are.
+/// Begins to fetch `count` elements of `field` from `start` on, or as many as exist.
 #[inline]
 pub(super) fn prefetch(field: &[Complex64], start: usize, count: usize) {
     let end = field.len().min(start.saturating_add(count));

@@ -9,7 +9,7 @@ const MULTIPLIER: u64 = 1_220_703_125;
 const SEED: u64 = 314_159_265;
 const MASK: u64 = (1 << 46) - 1;
 const SCALE: f64 = 1.0 / (1u64 << 46) as f64;
-/// How many numbers are computed side by side, each chain jumping over the others.
+/// The number of chains that are computed side by side; each chain jumps over the numbers of the others.
 const LANES: usize = 8;
 
 /// A place in the sequence.

@@ -1,6 +1,6 @@
 //! One forward 3D FFT, timed alone and checked: for comparison with other libraries. Its field is the initial
-//! one of NAS FT, so that any program can compute the same. Invariant: a transform is only called verified if
-//! it agrees with the definition of the DFT at a few modes, and by Parseval's theorem in all of them
+//! one of NAS FT, so that any program can compute the same. Invariant: a transform is reported as verified
+//! only if it agrees with the definition of the DFT at a few modes, and by Parseval's theorem in all of them
 //! together.
 
 use std::f64::consts::PI;
@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 1e-11;
 /// The modes compared with the definition, as fractions of the axes.
 const MODES: [[f64; 3]; 3] = [[0.0, 0.7, 0.2], [0.37, 0.81, 0.13], [0.5, 0.03, 0.96]];
 
-/// The grid called `name`: three lengths with an x between them.
+/// The grid with the name `name`: three lengths with an x between them.
 pub(super) fn grid_from_name(name: &str) -> Result<Problem, String> {
     let lengths: Vec<_> = name.split('x').map(|length| length.parse().unwrap_or(0usize)).collect();
     match *lengths {
@@ -35,7 +35,7 @@ pub(super) fn grid_from_name(name: &str) -> Result<Problem, String> {
     }
 }
 
-/// What the transforms of one grid gave; the same on every PE.
+/// The results of the transforms of one grid; the same on every PE.
 #[derive(Debug, Serialize)]
 pub(super) struct Single {
     app: &'static str,
@@ -55,7 +55,7 @@ impl Single {
     /// Collective: transforms the initial field of `layout` once untimed, then `repeats` times.
     ///
     /// # Errors
-    /// If the symmetric heap has no room.
+    /// If the symmetric heap has not enough memory.
     pub(super) fn measure(world: &World, layout: Layout, run: Run, repeats: usize) -> Result<Self> {
         let mut solver = Solver::new(world, layout, run)?;
         let mut times = Vec::with_capacity(repeats);
@@ -83,7 +83,7 @@ impl Single {
         })
     }
 
-    /// Whether the transform is right.
+    /// Whether the transform is correct.
     pub(super) fn verified(&self) -> bool {
         self.verified
     }
@@ -101,14 +101,14 @@ impl fmt::Display for Single {
     }
 }
 
-/// What is summed over all PEs' parts of field and spectrum.
+/// The sums over all PEs' parts of field and spectrum.
 struct Sums {
     checksum: Complex64,
     deviation: f64,
 }
 
 impl Sums {
-    /// Collective: sums up the own part of the spectrum, and what the initial field says that it must be.
+    /// Collective: sums up this PE's part of the spectrum, and the values that follow from the initial field.
     fn of(world: &World, layout: &Layout, spectrum: &[Complex64]) -> Result<Sums> {
         let Problem { nx, ny, nz, .. } = layout.problem;
         let planes = nx / layout.pes;

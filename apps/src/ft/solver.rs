@@ -2,7 +2,7 @@
 //! spectrum, an inverse 3D FFT and a checksum. Timed as NPB does: after one untimed initialisation and
 //! forward transform, from initial field and plans to the last checksum. Invariant: the inbox is written by
 //! peers only between the barriers that its exclusive phases make, and read by its owner only within them. A
-//! transform's target serves as the staging of its exchange, as it is written only after that.
+//! transform's target is also the staging buffer of its exchange, as it is written only after the exchange.
 
 use num_complex::Complex64;
 use pelago::Result;
@@ -22,7 +22,7 @@ use super::transform::Transform;
 use super::variant::Variant;
 use crate::collect::collect;
 
-/// What a run gave, the same on every PE but for the tally.
+/// The results of a run, the same on every PE except for the tally.
 pub(super) struct Outcome {
     /// The time of the slowest PE.
     pub(super) seconds: f64,
@@ -41,17 +41,17 @@ pub(super) struct PhaseSeconds {
     pub(super) mean: f64,
 }
 
-/// How to solve.
+/// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) variant: Variant,
-    /// What a PE computes where time is virtual; without effect elsewhere.
+    /// The speed of a PE where time is virtual; without effect elsewhere.
     pub(super) simulated_gflops: f64,
 }
 
 /// Collective: runs the problem of `layout` and calls `progress` after every iteration with the number done.
-/// In a simulation all times are virtual: communication takes what the network takes, the FFTs what they take
-/// at the given rate, and all other computation nothing.
+/// In a simulation all times are virtual: communication takes the time of the simulated network, FFTs take
+/// the time that follows from the given rate, and all other computation takes no time.
 pub(super) fn solve(
     world: &World,
     layout: Layout,
@@ -61,20 +61,20 @@ pub(super) fn solve(
     Solver::new(world, layout, run)?.solve(progress)
 }
 
-/// What one PE holds while it solves.
+/// The data of one PE while it solves.
 pub(super) struct Solver<'w> {
     world: &'w World,
     layout: Layout,
     variant: Variant,
     forward: Transform,
     inverse: Transform,
-    /// The field in space: the initial one, then that of each time step.
+    /// The field in space: the initial one, then the field of each time step.
     field: Buffer,
     /// The spectrum at time 0.
     pub(super) spectrum: Buffer,
-    /// Where the other PEs put their rows.
+    /// The buffer for the rows that other PEs put.
     inbox: Symmetric<'w, Complex64>,
-    /// How many planes may be on their way at a time.
+    /// The number of planes that may be in flight at a time.
     window: usize,
     pub(super) clock: Clock<'w>,
     tally: Tally,
@@ -124,7 +124,7 @@ impl<'w> Solver<'w> {
         })
     }
 
-    /// Plans the FFTs and fills the own planes with the initial field.
+    /// Plans the FFTs and fills this PE's planes with the initial field.
     pub(super) fn initialise(&mut self) {
         let layout = self.layout;
         let Problem { nx, ny, .. } = layout.problem;
@@ -181,12 +181,12 @@ fn receive(
     Ok(())
 }
 
-/// Adds the PEs' parts, place by place.
+/// Adds the parts of the PEs, element by element.
 fn sum_by_place(parts: &[Vec<Complex64>]) -> Vec<Complex64> {
     (0..parts[0].len()).map(|place| parts.iter().map(|part| part[place]).sum()).collect()
 }
 
-/// Largest and mean value of the PEs, place by place.
+/// Maximum and mean over the PEs, element by element.
 fn max_and_mean(times: &[Vec<f64>]) -> Vec<PhaseSeconds> {
     let of_place = |place: usize| times.iter().map(move |phases| phases[place]);
     (0..Phase::ALL.len())
@@ -211,8 +211,7 @@ mod tests {
     use super::*;
     use crate::choice::Named;
 
-    /// Boxes that every combination of odd lengths, few rows and one-element blocks occurs in, with their PE
-    /// counts.
+    /// Boxes with every combination of odd lengths, few rows and one-element blocks, with their PE counts.
     const BOXES: [(Problem, &[usize]); 4] = [
         (Problem { nx: 4, ny: 4, nz: 4, iterations: 2 }, &[1, 2, 4]),
         (Problem { nx: 8, ny: 2, nz: 4, iterations: 2 }, &[1, 2, 4]),
@@ -220,7 +219,7 @@ mod tests {
         (Problem { nx: 8, ny: 2, nz: 8, iterations: 2 }, &[8]),
     ];
 
-    /// Every variant, with one plane and with all planes on their way at a time.
+    /// Every variant, with one plane and with all planes in flight at a time.
     fn ways() -> impl Iterator<Item = (Variant, usize)> {
         Variant::ALL.iter().flat_map(|&variant| [(variant, 1), (variant, usize::MAX)])
     }
@@ -304,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Table 1 of Bell et al. says, for a cube of n^3 points on T PEs: T, n and n^2 / T messages of a PE in
+    /// Table 1 of Bell et al. gives, for a cube of n^3 points on T PEs: T, n and n^2 / T messages of a PE in
     /// each 3D FFT.
     #[test]
     fn variants_send_what_the_formulas_say_and_the_runtime_counts_it() {

@@ -1,7 +1,7 @@
-//! The local part of a 3D FFT, in two passes over memory: on each own plane the FFTs along its rows and, in
-//! the cache, across them; then on the inbox, a few columns at a time, those along the outer axis. Nothing is
-//! normalised: forward and then inverse multiplies by the number of grid points. Invariant: the source is
-//! only read, every element of it once, and the target is written in contiguous lines.
+//! The local part of a 3D FFT, in two passes over memory: on each plane of this PE the FFTs along its rows
+//! and, in the cache, across them; then on the inbox, a few columns at a time, those along the outer axis.
+//! Nothing is normalised: forward and then inverse multiplies by the number of grid points. Invariant: the
+//! source is only read, every element of it once, and the target is written in contiguous lines.
 
 use std::sync::Arc;
 
@@ -47,13 +47,13 @@ impl Transform {
         Transform { way, inner, middle, outer, rows, columns, scratch: Buffer::new(scratch_len) }
     }
 
-    /// The way of the 3D FFT across the PEs.
+    /// The transposition of the 3D FFT across the PEs.
     pub(super) fn way(&self) -> Transposition {
         self.way
     }
 
-    /// Transforms the own plane `plane` of `source` along its rows and turns it: what was the column `i`
-    /// becomes the row at `turned[place(i)..]`. Modes decay first, where that is asked for.
+    /// Transforms this PE's plane `plane` of `source` along its rows and transposes it: column `i` becomes
+    /// the row at `turned[place(i)..]`. If requested, the modes decay first.
     pub(super) fn inner(
         &mut self,
         plane: usize,
@@ -89,8 +89,8 @@ impl Transform {
         clock.lap(Phase::LocalFft);
     }
 
-    /// Transforms the own row `row` of all planes along the outer axis: from the inbox to `target`, where it
-    /// becomes one plane.
+    /// Transforms this PE's row `row` of all planes along the outer axis: from the inbox to `target`, where
+    /// it becomes one plane.
     pub(super) fn outer(
         &mut self,
         row: usize,

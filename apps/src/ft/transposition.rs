@@ -1,11 +1,11 @@
-//! Where the rows of one 3D FFT lie before, between and after the PEs. A PE transforms its own *planes* along
-//! their rows (the inner axis) and across them (the middle axis); a row of the result has one inner index
-//! and all the middle ones, and goes to the PE that owns its inner index; that PE transforms along the outer
-//! axis. Invariant: the pieces that a variant sends are contiguous at both ends, and the places of all rows
-//! fill the inbox exactly once. Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited
-//! Problems Using One-Sided Communication and Overlap", section 5.
+//! The places of the rows of one 3D FFT before, during and after the transposition. A PE transforms its own
+//! *planes* along their rows (the inner axis) and across them (the middle axis); a row of the result has one
+//! inner index and all the middle ones, and goes to the PE that owns its inner index; that PE transforms
+//! along the outer axis. Invariant: the pieces that a variant sends are contiguous at both ends, and the
+//! places of all rows fill the inbox exactly once. Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing
+//! Bandwidth Limited Problems Using One-Sided Communication and Overlap", section 5.
 
-/// The way of one 3D FFT across the PEs.
+/// The transposition of one 3D FFT across the PEs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transposition {
     pub(super) pes: usize,
@@ -44,17 +44,17 @@ impl Transposition {
         self.planes() * self.slab_len()
     }
 
-    /// In the inbox, where the rows of the own plane `plane` begin that the receiver owns.
+    /// The index in the receiver's inbox at which its rows of this PE's plane `plane` begin.
     pub(super) fn slab(&self, plane: usize) -> usize {
         self.me * self.block_len() + plane * self.slab_len()
     }
 
-    /// In the inbox, where the own row `row` of the plane with the number `outer` in the grid begins.
+    /// The index in the inbox at which this PE's row `row` of plane `outer` of the grid begins.
     pub(super) fn received(&self, outer: usize, row: usize) -> usize {
         outer * self.slab_len() + row * self.middle
     }
 
-    /// All PEs, beginning with the next one, so that not all send to the same at a time.
+    /// All PEs, beginning with the next one, so that the PEs do not all send to the same PE at once.
     pub(super) fn peers(&self) -> impl Iterator<Item = usize> {
         let Transposition { me, pes, .. } = *self;
         (1..=pes).map(move |distance| (me + distance) % pes)

@@ -1,16 +1,16 @@
-//! The ways of updating, by name. Invariant: all of them make the same updates; they differ in who reads and
-//! writes the word.
+//! The ways of updating, by name. Invariant: all of them make the same updates; they differ in the PE that
+//! reads and writes the word.
 
 use crate::choice::Named;
 
-/// How a word that another PE has is updated.
+/// The way in which a word on another PE is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// It is got, changed and put back; updates of two PEs at once may be lost.
+    /// The word is got, changed and put back; concurrent updates of two PEs may be lost.
     PutGet,
     /// By an atomic operation.
     Atomics,
-    /// By active messages that bring many updates at once, of which its owner makes each.
+    /// By active messages with many updates each, which the owner of the words performs.
     Messages,
 }
 

@@ -1,6 +1,6 @@
 //! GUPS, the RandomAccess benchmark of HPC Challenge: random words of a table over all PEs are changed, by
-//! puts and gets, by atomics, or by active messages that bring many updates at once. Invariant: a run is only
-//! called verified if the updates made once more without races leave at most one word in a hundred wrong.
+//! puts and gets, by atomics, or by active messages with many updates each. Invariant: a run is reported as
+//! verified only if at most one word in a hundred is wrong after all updates were repeated without races.
 //! Sources: HPC Challenge 1.5, RandomAccess, and its rules, which allow a PE to store 1024 updates.
 
 use std::process::ExitCode;
@@ -26,9 +26,9 @@ mod update;
 mod verify;
 
 const NAME: &str = "gups";
-/// The tables that may be asked for; larger ones have more bytes than can be counted.
+/// The permitted sizes of the table; the number of bytes of a larger one would overflow.
 const WORDS_LOG2: std::ops::RangeInclusive<i64> = 0..=56;
-/// The updates that may be asked for: at least one, and less than those after which the numbers repeat.
+/// The permitted numbers of updates: at least one, and fewer than the period of the random numbers.
 const UPDATES: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000_000_000;
 
 /// GUPS: change random words of a table over all PEs, and verify it by the rules of HPC Challenge.

@@ -1,5 +1,5 @@
-//! What is updated how often: a table of 2^K words in blocks, and a stream of updates, of which each PE makes
-//! a share. Invariant: the whole stream is the same for any number of PEs.
+//! The problem: a table of 2^K words in blocks, and a stream of updates, of which each PE makes a share.
+//! Invariant: the whole stream is the same for any number of PEs.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use super::sequence::Sequence;
 use crate::bytes::Bytes;
 use crate::partition::Partition;
 
-/// Updates for each word of the table, where no number was asked for.
+/// The number of updates for each word of the table, if the user gives no number.
 const UPDATES_PER_WORD: u64 = 4;
-/// After so many updates the progress is told.
+/// The number of updates after which progress is reported.
 const UPDATES_A_STEP: u64 = 1 << 16;
 
-/// The table and the updates, as some number of PEs share them out.
+/// The table and the updates, distributed over a number of PEs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Problem {
     pub(super) table: Partition,
     pub(super) stream: Partition,
     pub(super) pes: usize,
-    /// Of a random number, gives the word of the table.
+    /// Selects the bits of a random number that are the index of the word in the table.
     mask: u64,
 }
 
 impl Problem {
-    /// A table of 2^`words_log2` words, and so many updates, or four for each word.
+    /// A table of 2^`words_log2` words with `updates` updates, or four for each word.
     pub(super) fn new(words_log2: u32, updates: Option<u64>, pes: usize) -> Self {
         let words = 1_u64 << words_log2;
         let updates = updates.unwrap_or(UPDATES_PER_WORD * words);
@@ -46,7 +46,7 @@ impl Problem {
         self.table.locate(self.word(update))
     }
 
-    /// Makes the updates of a share of the stream; `progress` learns how many are done.
+    /// Makes the updates of a share of the stream; `progress` gets the number of finished ones.
     #[inline(always)]
     pub(super) fn each_update(
         &self,

@@ -2,7 +2,7 @@
 //! x^64 + x^2 + x + 1. Invariant: number `n` is x^n, so that a PE finds the start of its share by powers.
 //! Source: HPC Challenge 1.5, RandomAccess.
 
-/// What x^64 is, as a polynomial of lower degree.
+/// x^64 as a polynomial of lower degree.
 const REMAINDER: u64 = 7;
 
 /// The numbers from one on.
@@ -47,7 +47,7 @@ fn power(exponent: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// How many numbers there are before they repeat, as the benchmark says.
+    /// The period of the sequence, as given by the benchmark.
     const PERIOD: u64 = 1_317_624_576_693_539_401;
 
     #[test]

@@ -1,5 +1,5 @@
-//! The updates, each way. Invariant: by atomics and by messages every update is made exactly once; by puts
-//! and gets those are lost that hit a word which another PE has in its hands.
+//! The updates, by each method. Invariant: by atomics and by messages every update is made exactly once; by
+//! puts and gets an update is lost if another PE updates the same word at the same time.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::method::Method;
 use super::problem::Problem;
 use crate::rate::timed;
 
-/// The most updates that a PE may have looked ahead to and stored, as HPC Challenge rules.
+/// The maximum number of updates that a PE may look ahead and store, by the rules of HPC Challenge.
 pub(super) const LOOK_AHEAD: usize = 1024;
 
-/// Collective: makes all updates; how long it took, from the start of the first PE to the end of the last.
-/// `progress` learns how many this PE has made.
+/// Collective: makes all updates. Returns the time that it took, from the start of the first PE to the end of
+/// the last. `progress` gets the number of updates that this PE has made.
 pub(super) fn run(
     world: &World,
     table: &Symmetric<'_, u64>,
@@ -40,14 +40,14 @@ pub(super) fn run(
     }
 }
 
-/// Updates of the own part are made at once. The others are gathered for each owner, whose handler makes
-/// those of a message in a row.
+/// Updates of this PE's own part are made immediately. The others are collected for each owner, whose handler
+/// makes all updates of a message.
 ///
-/// Words are changed by a load and a store, without an atomic operation, by this function and by the handler.
-/// They do not come between each other's load and store: only the owner does either, and it executes messages
-/// on the one thread that makes its updates, within calls that send, as this run starts no progress thread.
-/// Beside one, updates could be lost, which the verification counts; it would still be no data race, as loads
-/// and stores of [`Local`] are atomic.
+/// This function and the handler change words by a load and a store, without an atomic operation. Neither
+/// interrupts the other between load and store: only the owner runs them, and it executes messages on the
+/// same thread that makes its updates, within calls that send; this run starts no progress thread. With a
+/// progress thread updates could be lost, which the verification counts; it would still not be a data race,
+/// as loads and stores of [`Local`] are atomic.
 fn by_messages(
     world: &World,
     table: &Symmetric<'_, u64>,
@@ -80,8 +80,8 @@ fn by_messages(
     })?
 }
 
-/// How many updates may wait for each of so many other PEs: all together at most [`LOOK_AHEAD`]. Where there
-/// are more PEs than that, each update is sent at once.
+/// The number of updates that may wait for each of `others` other PEs: in total at most [`LOOK_AHEAD`]. If
+/// there are more PEs than that, each update is sent immediately.
 fn records(others: usize) -> usize {
     let records = (LOOK_AHEAD / others.max(1)).max(1);
     assert!(records == 1 || records * others <= LOOK_AHEAD, "{records} updates for each of {others} PEs");
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn what_is_stored_keeps_to_the_rules() {
         for others in [1, 2, 3, 7, 63, 1000, 1024, 1025, 4095] {
-            // The last record for a PE is sent with those that wait.
+            // The last record for a PE is sent together with the records that wait.
             assert!((records(others) - 1) * others <= LOOK_AHEAD, "{others} other PEs");
         }
         assert_eq!([records(0), records(1), records(3), records(4095)], [1024, 1024, 341, 1]);

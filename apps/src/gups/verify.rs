@@ -1,6 +1,7 @@
-//! Verification as HPC Challenge has it: all updates once more, without races, which takes each of them back.
-//! Invariant: a PE goes through the whole stream and changes its own part alone, so no communication, the
-//! tested or another, has a part in the verdict.
+//! Verification by the rules of HPC Challenge: all updates are repeated without races, which reverts each of
+//! them.
+//! Invariant: a PE goes through the whole stream and changes only its own part, so the result does not depend
+//! on any communication.
 
 use pelago::Result;
 use pelago::prelude::*;
@@ -17,8 +18,8 @@ pub(super) fn fill(world: &World, table: &Symmetric<'_, u64>, problem: &Problem)
     world.barrier();
 }
 
-/// Collective: how many words of the table are not what the updates make of them. The table is as it was
-/// filled then, but for them. `progress` learns how many updates are taken back.
+/// Collective: the number of words of the table that the updates have not changed correctly. All other words
+/// have their initial values afterwards. `progress` gets the number of reverted updates.
 pub(super) fn errors(
     world: &World,
     table: &mut Symmetric<'_, u64>,

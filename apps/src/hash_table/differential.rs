@@ -1,6 +1,8 @@
-//! The table beside a map of the standard library: the same random operations on both, and the same answers.
-//! Invariant: in a round each key is given to one PE, which makes one change or one lookup of it, so the
-//! answers of a round are known; what all PEs add to the same keys is known as well, as sums have no order.
+//! A differential test of the table against a map of the standard library: the same random operations on both
+//! must give the same results.
+//! Invariant: in a round each key belongs to one PE, which makes one change or one lookup of it, so the
+//! results of a round are known; the results of additions of all PEs to the same keys are known as well, as
+//! sums do not depend on the order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,25 +15,26 @@ use super::shard::Shard;
 use super::table::{Found, Function, HashTable, Service};
 use crate::splitmix::{SplitMix, mix};
 
-/// Keys that no PE has for itself: all add to them, and at the end all look them up.
+/// Keys that belong to no PE: all PEs add to them, and at the end all PEs look them up.
 const SHARED_KEYS: u64 = 10;
 
 /// One PE's view of the test.
 struct Differential<'a> {
     world: &'a World,
     random: SplitMix,
-    /// What this PE's own keys must be.
+    /// The expected values of this PE's own keys.
     map: HashMap<u64, u64>,
     answers: &'a HandlerLock<BTreeMap<u64, Option<u64>>>,
 }
 
 impl Differential<'_> {
-    /// A round on this PE's own keys: one operation of some of them, then what was found is compared.
+    /// A round on this PE's own keys: one operation on some of them, then a comparison of the values that
+    /// were found.
     fn round(&mut self, table: &mut HashTable<'_>, keys: u64) -> Result<()> {
         let (me, pes) = (self.world.my_pe() as u64, self.world.n_pes() as u64);
         let mut expected = BTreeMap::new();
         for n in 0..keys {
-            // Key 0, which free slots have, is among those of PE 0.
+            // Key 0, which marks free slots, is one of the keys of PE 0.
             let (key, operand) = (mix(n * pes + me), self.random.next());
             match self.random.below(8) {
                 0 => {
@@ -56,7 +59,7 @@ impl Differential<'_> {
         Ok(())
     }
 
-    /// All PEs add to the same keys, at the same time; how much this one has added to each.
+    /// All PEs add to the same keys, at the same time. Returns the amounts that this PE has added.
     fn add_to_shared(&mut self, table: &mut HashTable<'_>) -> Result<Vec<u64>> {
         let mut added = vec![0; SHARED_KEYS as usize];
         for _ in 0..20 * SHARED_KEYS {
@@ -96,7 +99,7 @@ fn run(world: &World, seed: u64, rounds: u64, keys: u64) {
     let sum = |n: u64| sums.iter().map(|added| added[n as usize]).sum::<u64>();
     let answers = answers.into_inner();
     assert_eq!(answers.len() as u64, SHARED_KEYS, "answers at the end");
-    // A key that nothing was added to by anybody is not there.
+    // A key to which no PE has added anything is absent.
     for (n, value) in answers {
         assert_eq!(value.unwrap_or(0), sum(n), "shared key {n}");
     }

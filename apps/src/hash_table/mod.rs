@@ -1,6 +1,7 @@
-//! A distributed hash table: keys and values of 64 bits, each key at the PE that its hash names; insertions,
-//! updates, lookups and removals travel by active messages, many in one. Invariant: a run is only called
-//! verified if every lookup has found what it must, and as many keys are left as must be.
+//! A distributed hash table: keys and values of 64 bits, each key is on the PE that its hash selects;
+//! insertions, updates, lookups and removals are sent by active messages, many in one message. Invariant: a
+//! run is reported as verified only if every lookup has found the expected value, and the number of remaining
+//! keys is as expected.
 
 use std::process::ExitCode;
 
@@ -23,10 +24,10 @@ mod table;
 mod workload;
 
 const NAME: &str = "hash-table";
-/// The keys that may be asked for.
+/// The permitted numbers of keys.
 const KEYS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
 /// Bytes of memory for each key: slots of 16 bytes, up to 8 for every 3 keys after their number was doubled,
-/// beside the half as many from before.
+/// plus half as many from before the doubling.
 const KEY_BYTES: u64 = 64;
 
 /// A distributed hash table: insert, update, find and remove keys over all PEs by aggregated active messages,

@@ -1,12 +1,12 @@
-//! The part of a hash table that one PE has: open addressing with linear probing. Invariant: between the
-//! place that a key hashes to and the place where it is, no slot is free; so a removal closes its gap.
+//! One PE's part of a hash table: open addressing with linear probing. Invariant: no slot is free between the
+//! place that a key hashes to and the place of the key; so a removal closes its gap.
 //! Source: D. Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithms L and R.
 
 use crate::splitmix::mix;
 
-/// The key of a free slot. Its own value is kept beside the slots.
+/// The key that marks a free slot. The value of this key is stored outside of the slots.
 const FREE: u64 = 0;
-/// There are never fewer slots than that.
+/// The minimum number of slots.
 const SLOTS_MIN: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,22 +18,22 @@ struct Slot {
 /// Keys and their values.
 #[derive(Clone, Debug)]
 pub(super) struct Shard {
-    /// A power of two of them, of which a quarter is free at least.
+    /// The slots; their number is a power of two, and at least a quarter of them is free.
     slots: Vec<Slot>,
-    /// How many are not free.
+    /// The number of slots that are not free.
     used: usize,
-    /// The value of the key that free slots have.
+    /// The value of the key that marks free slots.
     of_free: Option<u64>,
 }
 
 impl Shard {
-    /// With room for so many keys, and for more when they come.
+    /// A shard with memory for `keys` keys; it grows when more are added.
     pub(super) fn with_room(keys: usize) -> Self {
         let slots = (keys + keys / 2).next_power_of_two().max(SLOTS_MIN);
         Shard { slots: vec![Slot { key: FREE, value: 0 }; slots], used: 0, of_free: None }
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn len(&self) -> usize {
         self.used + usize::from(self.of_free.is_some())
     }
@@ -93,7 +93,7 @@ impl Shard {
         self.slots[hole].key = FREE;
     }
 
-    /// Where a key is, or else where it would be put.
+    /// The slot of a key, or the slot in which it would be inserted.
     #[inline]
     fn place_of(&self, key: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -104,7 +104,7 @@ impl Shard {
         place
     }
 
-    /// The place that a key hashes to. The hash's high bits choose the PE, its low ones the place.
+    /// The slot that a key hashes to. The hash's high bits choose the PE, its low ones the place.
     #[inline]
     fn home(&self, key: u64) -> usize {
         mix(key) as usize & (self.slots.len() - 1)
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::splitmix::SplitMix;
 
-    /// Does the same to a shard and to a map, and compares them.
+    /// Performs the same operations on a shard and on a map, and compares them.
     fn compare(seed: u64, keys: u64, operations: usize) {
         let mut random = SplitMix::new(seed);
         let (mut shard, mut map) = (Shard::with_room(0), HashMap::new());

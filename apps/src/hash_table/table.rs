@@ -1,9 +1,9 @@
-//! A hash table over all PEs of a team, by active messages that bring many operations at once. Invariant: a
-//! key's value lies at the one member that the key's hash names, and only that member touches it. Between two
-//! barriers operations of different PEs, and changes and lookups of one, come in any order.
+//! A hash table over all PEs of a team, with active messages that carry many operations each. Invariant: a
+//! key's value is on the member that the key's hash selects, and only that member accesses it. Between two
+//! barriers, operations of different PEs, and changes and lookups of the same PE, take effect in any order.
 //!
-//! Source: the distributed hash table of the UPC++ Programmer's Guide, where an operation goes to the PE that
-//! has the key; here many operations go in one message.
+//! Source: the distributed hash table of the UPC++ Programmer's Guide, where an operation is sent to the PE
+//! that has the key; here one message carries many operations.
 
 use pelago::Result;
 use pelago::am::{Aggregator, Am, Batch, HandlerLock, Handlers};
@@ -12,16 +12,16 @@ use pelago::prelude::*;
 use super::shard::Shard;
 use crate::splitmix::{mix, scale};
 
-/// What an update makes of a key's value. All members have the same functions.
+/// The functions that update a key's value. All members have the same functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     /// The operand, whatever the value was.
     Set,
-    /// The sum, wrapping around; a key that is not there counts as 0.
+    /// The sum, wrapping around; an absent key counts as 0.
     Add,
     /// The larger of both.
     Max,
-    /// Both, bit by bit, exclusively or; a key that is not there counts as 0.
+    /// The bitwise exclusive or of both; an absent key counts as 0.
     Xor,
 }
 
@@ -29,7 +29,7 @@ impl Function {
     /// All functions, by their number in messages.
     pub(super) const ALL: [Function; 4] = [Function::Set, Function::Add, Function::Max, Function::Xor];
 
-    /// What it makes of a key's value, or of none.
+    /// The new value, from a key's value or from none.
     pub(super) fn apply(self, value: Option<u64>, operand: u64) -> u64 {
         let value = value.unwrap_or(0);
         match self {
@@ -45,10 +45,10 @@ impl Function {
     }
 }
 
-/// The number of no function: the key is removed.
+/// The number in place of a function's number that removes the key.
 const REMOVE: u64 = u64::MAX;
 
-/// An update or a removal, as it travels.
+/// An update or a removal, as it is sent.
 #[derive(Clone, Copy, Debug, Element)]
 #[repr(C)]
 struct Change {
@@ -70,7 +70,7 @@ impl Change {
     }
 }
 
-/// A question for a key's value, as it travels.
+/// A request for a key's value, as it is sent.
 #[derive(Clone, Copy, Debug, Element)]
 #[repr(C)]
 struct Lookup {
@@ -85,11 +85,11 @@ impl Lookup {
     }
 }
 
-/// The answer to a lookup.
+/// The reply to a lookup.
 #[derive(Clone, Copy, Debug, Element)]
 #[repr(C)]
 pub(super) struct Found {
-    /// What was given to [`HashTable::find`].
+    /// The ticket that was passed to [`HashTable::find`].
     pub(super) ticket: u64,
     value: u64,
     is_there: u64,
@@ -102,10 +102,10 @@ impl Found {
     }
 }
 
-/// Takes answers, on a thread of its PE that waits, sends or polls.
+/// Receives replies, on a thread of its PE that waits, sends or polls.
 pub(super) type Receiver<'env> = dyn Fn(&[Found]) + Sync + 'env;
 
-/// The handlers of a table, which an endpoint is opened with.
+/// The handlers of a table, with which an endpoint is opened.
 pub(super) struct Service<'env> {
     shard: &'env HandlerLock<Shard>,
     receiver: &'env Receiver<'env>,
@@ -114,7 +114,7 @@ pub(super) struct Service<'env> {
 }
 
 impl<'env> Service<'env> {
-    /// Adds them. `shard` is this member's part; `receiver` is given the answers to its lookups.
+    /// Adds the handlers. `shard` is this member's part; `receiver` gets the replies to its lookups.
     pub(super) fn add(
         handlers: &mut Handlers<'env>,
         shard: &'env HandlerLock<Shard>,
@@ -137,7 +137,7 @@ impl<'env> Service<'env> {
     }
 }
 
-/// A table that is open: this member's operations on it.
+/// An open table: this member's operations on it.
 pub(super) struct HashTable<'a> {
     am: &'a Am<'a>,
     service: &'a Service<'a>,
@@ -146,7 +146,8 @@ pub(super) struct HashTable<'a> {
 }
 
 impl HashTable<'_> {
-    /// Gives a key a value, whether or not it is there. Made at the next barrier, at the latest.
+    /// Sets the value of a key, whether or not the key exists. The operation is complete at the next barrier,
+    /// at the latest.
     ///
     /// # Errors
     /// As [`Aggregator::push`].
@@ -154,8 +155,8 @@ impl HashTable<'_> {
         self.update(key, Function::Set, value)
     }
 
-    /// Gives a key the value that a function makes of its present one. Made at the next barrier, at the
-    /// latest.
+    /// Sets the value of a key to the result of a function of its present value. The operation is complete at
+    /// the next barrier, at the latest.
     ///
     /// # Errors
     /// As [`Aggregator::push`].
@@ -163,7 +164,7 @@ impl HashTable<'_> {
         self.change(Change { key, operand, function: function.number() })
     }
 
-    /// Removes a key, if it is there. Made at the next barrier, at the latest.
+    /// Removes a key, if it exists. The operation is complete at the next barrier, at the latest.
     ///
     /// # Errors
     /// As [`Aggregator::push`].
@@ -171,7 +172,7 @@ impl HashTable<'_> {
         self.change(Change { key, operand: 0, function: REMOVE })
     }
 
-    /// Looks a key up; the receiver is given the answer with `ticket`, at the next barrier at the latest.
+    /// Looks up a key; the receiver gets the reply with `ticket`, at the next barrier at the latest.
     ///
     /// # Errors
     /// As [`Aggregator::push`].
@@ -185,7 +186,7 @@ impl HashTable<'_> {
         Ok(())
     }
 
-    /// Waits until all operations of all members are made, and their answers given. Collective.
+    /// Waits until all operations of all members are complete and their replies were received. Collective.
     ///
     /// # Errors
     /// If the members do not all make this call.

@@ -1,6 +1,5 @@
-//! What the application does with a table, phase by phase: insert, update, find, look for what is not there,
-//! remove, find again. Invariant: what each lookup must find is known in advance, and travels with it as its
-//! ticket.
+//! The phases of the application: insert, update, find, look up absent keys, remove, find again. Invariant:
+//! the expected result of each lookup is known in advance, and is sent with the lookup as its ticket.
 
 use std::time::Duration;
 
@@ -15,25 +14,25 @@ use crate::partition::Partition;
 use crate::rate::timed;
 use crate::splitmix::mix;
 
-/// The ticket of a lookup that must find nothing. No value is that large.
+/// The ticket of a lookup that must find no key. All values are smaller.
 const ABSENT: u64 = u64::MAX;
-/// After so many operations the progress is told.
+/// The number of operations after which progress is reported.
 const OPERATIONS_A_STEP: u64 = 1 << 14;
 
 /// A phase, in which all PEs make operations of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Every key, with its number as its value.
+    /// Inserts every key, with its number as its value.
     Insert,
-    /// To the value of every key, its number plus one is added.
+    /// Adds to the value of every key its number plus one.
     Update,
-    /// Every key.
+    /// Looks up every key.
     Find,
-    /// As many keys that were never inserted.
+    /// Looks up the same number of keys that were never inserted.
     FindAbsent,
-    /// Every second key.
+    /// Removes every second key.
     Remove,
-    /// Every key once more, of which half are gone.
+    /// Looks up every key once more; half of them were removed.
     FindLeft,
 }
 
@@ -42,7 +41,7 @@ impl Phase {
     pub(super) const ALL: [Phase; 6] =
         [Phase::Insert, Phase::Update, Phase::Find, Phase::FindAbsent, Phase::Remove, Phase::FindLeft];
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Phase::Insert => "insert",
@@ -54,7 +53,7 @@ impl Phase {
         }
     }
 
-    /// Operations of all PEs, with so many keys.
+    /// The number of operations of all PEs, for `keys` keys.
     pub(super) fn operations(self, keys: u64) -> u64 {
         match self {
             Phase::Remove => keys / 2,
@@ -66,7 +65,7 @@ impl Phase {
         matches!(self, Phase::Find | Phase::FindAbsent | Phase::FindLeft)
     }
 
-    /// Makes the operation that concerns key number `n` of so many.
+    /// Makes the operation on key number `n` of `keys`.
     fn make(self, table: &mut HashTable<'_>, keys: u64, n: u64) -> Result<()> {
         let (key, updated, is_removed) = (mix(n), 2 * n + 1, n % 2 == 1);
         match self {
@@ -81,7 +80,7 @@ impl Phase {
     }
 }
 
-/// The answers to this PE's lookups.
+/// The replies to this PE's lookups.
 #[derive(Debug, Default)]
 struct Tally {
     answers: u64,
@@ -96,29 +95,29 @@ impl Tally {
     }
 }
 
-/// What all PEs know at the end.
+/// The results, the same on all PEs.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     /// The time of each phase.
     pub(super) times: Vec<(Phase, Duration)>,
-    /// Answers to lookups, of which there is to be one for each.
+    /// The number of replies to lookups; there must be one for each lookup.
     pub(super) answers: u64,
-    /// Those that were not what the lookup must find.
+    /// The number of replies that differ from the expected result.
     pub(super) wrong: u64,
-    /// Keys that are left at the end.
+    /// The number of keys that are left at the end.
     pub(super) left: u64,
 }
 
 impl Outcome {
-    /// Whether a run with so many keys is as it must be.
+    /// Whether the results are correct for a run with `keys` keys.
     pub(super) fn is_right(&self, keys: u64) -> bool {
         let lookups = Phase::ALL.iter().filter(|phase| phase.is_lookup()).count() as u64;
         self.wrong == 0 && self.answers == lookups * keys && self.left == keys.div_ceil(2)
     }
 }
 
-/// Collective: all phases, on a table of so many keys. `progress` learns how many of its share of keys this
-/// PE has been through in a phase.
+/// Collective: all phases, on a table of `keys` keys. `progress` gets the number of keys of its share that
+/// this PE has processed in a phase.
 pub(super) fn run(world: &World, keys: u64, progress: &mut dyn FnMut(Phase, u64)) -> Result<Outcome> {
     let shares = Partition::new(keys, world.n_pes());
     let shard = HandlerLock::new(Shard::with_room(shares.longest() as usize));
@@ -130,7 +129,7 @@ pub(super) fn run(world: &World, keys: u64, progress: &mut dyn FnMut(Phase, u64)
         let mut table = service.open(am);
         let mut times = Vec::new();
         for (number, phase) in Phase::ALL.into_iter().enumerate() {
-            // In no two phases that follow one another a PE has the same keys.
+            // A PE has different keys in any two consecutive phases.
             let share = shares.range((world.my_pe() + number) % world.n_pes());
             let time = timed(world, || {
                 for n in share.clone() {

@@ -1,8 +1,8 @@
-//! What one PE knows of a run: the points, who is still free, the clusters so far. Every PE knows all of it,
-//! and grows clusters from its share of the seeds. Invariant: of two clusters the larger wins, of equal ones
-//! that of the lowest seed; a seed is passed over only if even all its neighbours would not make it win. So
-//! the result is the same for any number of PEs, other than in the benchmark, where ties and pruning depend
-//! on the division.
+//! The state of a run on one PE: the points, the points that are still free, the clusters so far. Every PE
+//! has the whole state, and grows clusters from its share of the seeds. Invariant: the larger of two clusters
+//! wins, and of equal ones the one with the lowest seed; a seed is skipped only if its cluster could not win
+//! even with all its neighbours. So the result is the same for any number of PEs, unlike in the benchmark,
+//! where ties and pruning depend on the division.
 
 use super::fnv::Fnv;
 use super::growth::Growth;
@@ -34,18 +34,18 @@ pub(super) struct Proposal {
 /// No seed: the proposal of a PE whose share is empty.
 pub(super) const NO_SEED: u32 = u32::MAX;
 
-/// What one PE has done.
+/// Statistics of the work of one PE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effort {
     /// Clusters grown.
     pub(super) grows: u64,
-    /// Members that joined them, the seeds aside.
+    /// Members that joined them, without the seeds.
     pub(super) joins: u64,
-    /// Seeds passed over.
+    /// Seeds skipped.
     pub(super) pruned: u64,
 }
 
-/// The state of a run at one PE.
+/// The state of a run on one PE.
 pub(super) struct Clustering {
     pub(super) points: Points,
     pub(super) neighbours: Neighbours,
@@ -75,7 +75,7 @@ impl Clustering {
         }
     }
 
-    /// How many points are in no cluster.
+    /// The number of points in no cluster.
     pub(super) fn free_count(&self) -> u32 {
         self.free.len() as u32
     }
@@ -106,7 +106,7 @@ impl Clustering {
         best
     }
 
-    /// Grows the cluster of a seed and takes its members out.
+    /// Grows the cluster of a seed and removes its members from the free points.
     pub(super) fn settle(&mut self, seed: u32) {
         let cluster = self.growth.grow(&self.points, seed, self.neighbours.of(seed), self.limit);
         let cluster = Cluster(cluster.to_vec());

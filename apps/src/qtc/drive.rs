@@ -1,5 +1,5 @@
-//! The run of one PE: its member's requests are put to its group. Invariant: a PE that its group leaves
-//! behind makes no call of the group any more.
+//! The run of one PE: it passes its member's requests to its group. Invariant: a PE that is not in the next
+//! smaller group makes no further call of the group.
 
 use pelago::Result;
 use pelago::coll::sync_memory::SyncCounts;
@@ -9,9 +9,9 @@ use super::group::{Group, Meeting};
 use super::member::{Member, Request, Shrink};
 use super::usage::Usage;
 
-/// Collective among the group: runs to the end, or until the group leaves this PE behind; how the group
-/// shrank until then, and how much memory this PE has synchronised on in all its groups. `progress` learns
-/// after every round how many points are free.
+/// Collective among the group: runs to the end, or until the group shrinks and excludes this PE. Returns how
+/// the group shrank until then, and the use of synchronisation memory of this PE in all its groups.
+/// `progress` gets the number of free points after every round.
 pub(super) fn drive<G: Group>(
     group: G,
     clustering: &mut Clustering,
@@ -37,7 +37,7 @@ pub(super) fn drive<G: Group>(
     }
 }
 
-/// Puts requests to the meeting, from `request` on; the first that is beyond it.
+/// Passes requests to the meeting, from `request` on. Returns the first one that a meeting cannot perform.
 fn go_on(
     meeting: &mut dyn Meeting,
     member: &mut Member<'_>,

@@ -1,7 +1,7 @@
 //! The hash by which a run's points and clusters are compared with those of other programs: FNV-1a of 64
-//! bits, except for its start. Invariant: the start is that of the reference values, which is the published
-//! one without its last decimal digit; every other step is as published. Source: Fowler, Noll, Vo and
-//! Eastlake, "The FNV non-cryptographic hash algorithm".
+//! bits, except for its start value. Invariant: the start value is that of the reference values, which is the
+//! published one without its last decimal digit; every other step is as published. Source: Fowler, Noll, Vo
+//! and Eastlake, "The FNV non-cryptographic hash algorithm".
 
 const START: u64 = 1_469_598_103_934_665_603;
 const PRIME: u64 = 0x0000_0100_0000_01b3;

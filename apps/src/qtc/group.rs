@@ -1,5 +1,5 @@
-//! The PEs that work together: what a run asks of them. Invariant: all members make the same calls in the
-//! same order.
+//! The group of PEs of a run, and the operations that the run needs. Invariant: all members make the same
+//! calls in the same order.
 
 use pelago::Result;
 use pelago::coll::sync_memory::SyncCounts;
@@ -13,20 +13,20 @@ pub(super) trait Group: Sized {
     /// Number of members.
     fn size(&self) -> usize;
 
-    /// Lets the members meet, in memory of the group.
+    /// Runs `body` on all members, with memory of the group for their operations.
     fn meet<T>(&self, body: impl FnOnce(&mut dyn Meeting) -> Result<T>) -> Result<T>;
 
-    /// How much this member has used the memory that the group synchronises on; the groups before it as well,
-    /// as far as they had the same.
+    /// The use of the group's synchronisation memory by this member, including earlier groups that used the
+    /// same memory.
     fn sync_counts(&self) -> SyncCounts;
 
     /// The group of the first `size` members; `None` for the others.
     fn shrink(self, size: usize) -> Result<Option<Self>>;
 }
 
-/// What the members of a group do together.
+/// The collective operations of a group.
 pub(super) trait Meeting {
-    /// Returns after all members have come.
+    /// Returns after all members have arrived.
     fn barrier(&mut self) -> Result<()>;
 
     /// The largest of the members' values.
@@ -61,8 +61,9 @@ impl Group for Team<'_> {
     }
 }
 
-/// Words of each member: its value, and where the results come. The results of two reductions in a row come
-/// to different words, as a member may begin the second before another one has read the result of the first.
+/// The number of words of each member: its value, and two for results. The results of two consecutive
+/// reductions are written to different words, as a member may begin the second reduction before another one
+/// has read the result of the first.
 const WORDS: usize = 3;
 const VALUE: usize = 0;
 const LARGEST: usize = 1;
@@ -98,7 +99,7 @@ impl Meeting for TeamMeeting<'_, '_> {
     }
 }
 
-/// One PE alone is a group that asks nobody.
+/// A group of one PE, which needs no communication.
 pub(super) struct Alone;
 
 impl Group for Alone {
@@ -142,7 +143,8 @@ impl Meeting for Alone {
 mod tests {
     use super::*;
 
-    /// Meets in ever smaller groups; what this PE was told of the values, beside what all have added.
+    /// Performs the operations in smaller and smaller groups. Returns the results on this PE, beside the
+    /// expected ones.
     fn shrink_to_one<G: Group>(group: G) -> Result<Vec<[u64; 2]>> {
         let mut told = Vec::new();
         let mut remaining = Some(group);

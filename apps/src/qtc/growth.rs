@@ -1,5 +1,6 @@
-//! How one cluster grows: from a seed, always by the neighbour of the seed whose largest distance to the
-//! members so far is the smallest, the lowest index among equals, as long as that is within the threshold.
+//! The growth of one cluster: it starts with a seed, and always adds the neighbour of the seed whose largest
+//! distance to the members so far is the smallest (the lowest index among equals), as long as this distance
+//! is within the threshold.
 //! Invariant: no two members are farther apart than the threshold, and the result is that of comparing
 //! rounded distances, though squares are compared. Source: Heyer, Kruglyak and Yooseph, "Exploring expression
 //! data: identification and analysis of coexpressed genes" (1999); the benchmark's restriction to the
@@ -7,7 +8,7 @@
 
 use super::points::Points;
 
-/// Candidates that are looked at together.
+/// The number of candidates that are processed together.
 const LANES: usize = 8;
 type Lanes = [f32; LANES];
 
@@ -31,7 +32,7 @@ impl Block {
         Block { ids: [0; LANES], x: [0.0; LANES], y: [0.0; LANES], reach: [f32::INFINITY; LANES] };
 }
 
-/// Memory for growing, used again and again.
+/// Memory for growing, reused for every cluster.
 #[derive(Default)]
 pub(super) struct Growth {
     blocks: Vec<Block>,
@@ -52,14 +53,14 @@ impl Growth {
                 return &self.cluster;
             }
             latest = self.take_first_with_root_of(least);
-            // Most candidates are lost to the first members.
+            // The first members exclude most candidates.
             if self.cluster.len().is_power_of_two() {
                 self.compact(limit);
             }
         }
     }
 
-    /// Takes the neighbours for candidates, none yet compared with any member.
+    /// Makes the neighbours candidates, none of them compared with any member yet.
     fn gather(&mut self, points: &Points, neighbours: &[u32]) {
         self.blocks.clear();
         let (whole, rest) = neighbours.as_chunks::<LANES>();
@@ -80,7 +81,7 @@ impl Growth {
         }
     }
 
-    /// Compares all candidates with a new member; the smallest reach that is left.
+    /// Compares all candidates with a new member. Returns the smallest remaining reach.
     fn extend(&mut self, member_x: f32, member_y: f32) -> f32 {
         let mut least = [f32::INFINITY; LANES];
         for Block { x, y, reach, .. } in &mut self.blocks {
@@ -95,7 +96,7 @@ impl Growth {
         least.into_iter().fold(f32::INFINITY, f32::min)
     }
 
-    /// Takes out the first candidate whose distance is the root of `least`, when both are rounded.
+    /// Removes the first candidate whose distance is equal to the root of `least`, when both are rounded.
     fn take_first_with_root_of(&mut self, least: f32) -> u32 {
         let (root, limit) = (least.sqrt(), least * SAME_ROOT);
         for Block { ids, reach, .. } in &mut self.blocks {
@@ -129,7 +130,8 @@ impl Growth {
     }
 }
 
-/// The same by the definition, slow and plain: rounded distances, every member compared with every candidate.
+/// The same by the definition, without optimisation: rounded distances, every member compared with every
+/// candidate.
 pub(super) fn grow_plainly(points: &Points, seed: u32, neighbours: &[u32], limit: f32) -> Vec<u32> {
     let mut cluster = vec![seed];
     let mut candidates: Vec<(f32, u32)> = neighbours.iter().map(|&id| (0.0, id)).collect();

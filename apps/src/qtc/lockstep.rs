@@ -1,11 +1,11 @@
 //! Runs of many members in one thread, one request after the other, for tests of the division and of the
-//! shrinking group. Invariant: all members of the group make the same request before any is answered.
+//! shrinking group. Invariant: all members of the group make the same request before any member gets a reply.
 
 use super::clustering::{self, Cluster, Clustering};
 use super::member::{Member, Request, Shrink};
 use super::points::Points;
 
-/// What a run of `pes` members gave: the clusters of rank 0, and its shrinks.
+/// The results of a run of `pes` members: the clusters of rank 0, and its shrinks.
 struct Ended {
     clusters: Vec<Cluster>,
     left: u32,
@@ -33,7 +33,7 @@ fn run(points: u32, threshold: f32, pes: usize) -> Ended {
     Ended { clusters: first.clusters.clone(), left: first.free_count(), shrinks }
 }
 
-/// The answer to requests, which must be of one kind; none at the end.
+/// The reply to requests, which must be of one kind; `None` at the end.
 fn answer(requests: &[Request]) -> Option<u64> {
     let values = || {
         requests.iter().map(|request| match request {

@@ -1,32 +1,33 @@
-//! One member's way through a run, as requests to the group and answers from it, so that it can be driven by
-//! a group of PEs, or in one thread with many others in step. Invariant: the requests of all members are the
-//! same but for the values that they bring, as they follow from answers that are the same.
+//! The run of one member, as requests to the group and replies from it, so that it can be driven by a group
+//! of PEs, or in one thread together with many other members. Invariant: the requests of all members are the
+//! same except for their values, as they follow from the same replies.
 //!
-//! A round: who is not needed leaves; everybody proposes; a barrier; the largest size; the lowest seed of
-//! that size; everybody takes that cluster out. Source: SHOC's QTC, `QTC.cu` and `comm.cpp`: it also
-//! leaves PEs out when few points are free, 512 to each.
+//! A round: members that are not needed leave; every member proposes a cluster; a barrier; the largest size;
+//! the lowest seed of that size; every member removes that cluster. Source: SHOC's QTC, `QTC.cu` and
+//! `comm.cpp`: it also excludes PEs when few points are free, with 512 points for each PE.
 
 use super::clustering::{Clustering, NO_SEED, Proposal};
 
-/// Points that are worth a PE.
+/// The number of points for which one PE is used.
 pub(super) const POINTS_OF_PE: u32 = 512;
 
-/// What a member asks of its group.
+/// A request of a member to its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// To go on with so many members. The answer is not used; who has a higher rank is asked no more.
+    /// Continue with this number of members. The reply is not used; members with a higher rank make no
+    /// further requests.
     Shrink(usize),
-    /// To wait for all; the answer is not used.
+    /// Wait for all members; the reply is not used.
     Barrier,
     /// The largest of the values.
     Max(u64),
     /// The smallest of the values.
     Min(u64),
-    /// Nothing more: the run is over.
+    /// The run is over.
     Done,
 }
 
-/// Where a member stands: what it has asked for last.
+/// The stage of a member: its last request.
 enum Stage {
     Shrink,
     Barrier(Proposal),
@@ -34,7 +35,7 @@ enum Stage {
     Seed,
 }
 
-/// Which group was left behind for a smaller one, and when.
+/// A change to a smaller group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub(super) struct Shrink {
     /// Before this round, counted from 1.
@@ -66,7 +67,7 @@ impl<'a> Member<'a> {
         self.begin_round()
     }
 
-    /// The request that follows on the answer to the one before.
+    /// The request that follows the reply to the previous one.
     pub(super) fn next(&mut self, answer: u64) -> Request {
         match self.stage {
             Stage::Shrink => self.propose(),
@@ -103,7 +104,8 @@ impl<'a> Member<'a> {
     }
 }
 
-/// How many of `size` PEs have work when so many points are free: all, as long as the last one has any.
+/// The number of PEs, of `size`, that have work when `points` points are free: all, as long as the last one
+/// has any.
 pub(super) fn pes_needed(points: u32, size: usize) -> usize {
     size.min(points.div_ceil(POINTS_OF_PE) as usize)
 }

@@ -1,6 +1,6 @@
-//! What a run needs of memory, against what there is. Asked before the points are made, so that too many of
-//! them are a message and not an exhausted machine. Invariant: all PEs judge by the same figures, those of PE
-//! 0.
+//! The memory that a run needs, compared with the memory that is available. This is checked before the points
+//! are made, so that a run with too many points ends with a message and does not exhaust the machine.
+//! Invariant: all PEs decide by the same numbers, those of PE 0.
 
 use pelago::Result;
 use pelago::prelude::*;
@@ -12,29 +12,29 @@ use super::problem::{POINTS_MIN, Problem};
 use crate::bytes::Bytes;
 use crate::room::Supply;
 
-/// What a point takes beside its list of neighbours: coordinates, its list's place, whether it is free, its
-/// place in a cluster, and the vectors' room to grow.
+/// The memory of a point besides its list of neighbours: coordinates, its list's place, whether it is free,
+/// its place in a cluster, and the vectors' room to grow.
 const POINT_BYTES: f64 = 64.0;
 const NEIGHBOUR_BYTES: f64 = size_of::<u32>() as f64;
-/// So many points tell how many neighbours a point has.
+/// The size of the sample of points from which the number of neighbours of a point is estimated.
 const SAMPLE_POINTS: u32 = 2048;
 
-/// What a run needs, in bytes.
+/// The memory that a run needs, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Need {
-    /// Of each PE.
+    /// On each PE.
     pe_bytes: u64,
-    /// Of PE 0 for the verification.
+    /// On PE 0, for the verification.
     verification_bytes: u64,
 }
 
 impl Need {
-    /// If a point is near this fraction of all.
+    /// The need of a run in which each point is near the fraction `near_fraction` of all points.
     fn of(points: u32, near_fraction: f64) -> Self {
         let count = f64::from(points);
         let own_bytes = count * POINT_BYTES;
         let list_bytes = count * count * near_fraction * NEIGHBOUR_BYTES;
-        // The verification has lists of its own, and a cluster for each seed, as large as a list at most.
+        // The verification has lists of its own, and a cluster for each seed, at most as large as a list.
         Need {
             pe_bytes: (own_bytes + list_bytes) as u64,
             verification_bytes: (own_bytes + 2.0 * list_bytes) as u64,
@@ -62,7 +62,7 @@ pub(super) struct TooLarge {
     remedy: String,
 }
 
-/// Collective: whether the points and their lists fit; all PEs come to the same answer.
+/// Collective: whether the points and their lists fit; all PEs get the same result.
 pub(super) fn check(world: &World, problem: Problem) -> Result<std::result::Result<(), TooLarge>> {
     let node_bytes = Supply::find(world)?.node_bytes;
     Ok(judge(problem, world.n_pes(), near_fraction(problem), node_bytes))
@@ -96,7 +96,8 @@ fn judge(
     })
 }
 
-/// About which fraction of all points are near a point: that of a sample, which is spread as the points are.
+/// The approximate fraction of all points that are near a point, from a sample with the distribution of the
+/// points.
 fn near_fraction(problem: Problem) -> f64 {
     let sample = Points::generate(problem.points.min(SAMPLE_POINTS));
     let limit = problem.threshold * problem.threshold;

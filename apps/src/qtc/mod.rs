@@ -1,8 +1,8 @@
-//! QTC: quality threshold clustering, as the SHOC benchmarks have it. Again and again every free point is
-//! tried as the seed of a cluster, the largest cluster is taken out, and when few points are left, the group
-//! of PEs that search shrinks. Invariant: a run is only called verified if its clusters are those that PE 0
-//! finds alone by another way. Sources: Heyer, Kruglyak and Yooseph (1999); SHOC, level 2, QTC; Welch and
-//! Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM", which measures teams by it.
+//! QTC: quality threshold clustering, as in the SHOC benchmarks. In each round every free point is tried as
+//! the seed of a cluster, and the largest cluster is removed; when few points are left, the group of PEs that
+//! search shrinks. Invariant: a run is reported as verified only if its clusters are equal to those that PE 0
+//! alone finds by another algorithm. Sources: Heyer, Kruglyak and Yooseph (1999); SHOC, level 2, QTC; Welch
+//! and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM", which measures teams by it.
 
 use std::process::ExitCode;
 
@@ -87,7 +87,7 @@ fn solve_with_bar(world: &World, problem: Problem) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Collective: PE 0 verifies and prints; all learn whether the run is verified.
+/// Collective: PE 0 verifies and prints. Returns on all PEs whether the run is verified.
 fn report(world: &World, problem: Problem, outcome: Outcome, json: bool) -> anyhow::Result<bool> {
     let mut verified = false;
     if world.my_pe() == 0 {

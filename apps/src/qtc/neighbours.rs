@@ -1,7 +1,8 @@
-//! Who is near whom: for each point the indices of the points within the threshold. Invariant: a list is
+//! The neighbours of each point: the indices of the points within the threshold. Invariant: a list is
 //! ascending, without the point itself; q is in the list of p as long as both are free and their squared
 //! distance is below the squared threshold. The lists lie one after the other in one vector, and shrink in
-//! place. Distances are not kept: computing one takes less time than fetching it, and half the memory.
+//! place. Distances are not stored: computing one is faster than loading it, and the lists take half the
+//! memory.
 
 use super::points::Points;
 
@@ -36,7 +37,7 @@ impl Neighbours {
         &self.ids[start..start + self.lengths[point as usize] as usize]
     }
 
-    /// How many neighbours a point has.
+    /// The number of neighbours of a point.
     pub(super) fn degree(&self, point: u32) -> u32 {
         self.lengths[point as usize]
     }
@@ -46,7 +47,8 @@ impl Neighbours {
         self.lengths.iter().copied().max().unwrap_or(0)
     }
 
-    /// Takes points out of all lists, and empties theirs. `is_free` says already that they are not.
+    /// Removes points from all lists, and empties their own lists. In `is_free` the points are already marked
+    /// as not free.
     pub(super) fn remove(&mut self, removed: &[u32], is_free: &[bool]) {
         let mut affected = std::mem::take(&mut self.affected);
         affected.clear();
@@ -75,7 +77,7 @@ impl Neighbours {
     }
 }
 
-/// How many other points are within a squared distance of `limit` from `point`.
+/// The number of other points within a squared distance of `limit` from `point`.
 pub(super) fn degree(points: &Points, point: u32, limit: f32) -> u32 {
     let (x, y) = (points.x[point as usize], points.y[point as usize]);
     let near = points.x.iter().zip(&points.y).map(|(other_x, other_y)| {

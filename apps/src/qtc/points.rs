@@ -1,14 +1,15 @@
-//! The points that are clustered: heaps of points in a square, made as the benchmark makes them. Invariant:
-//! they depend on their number alone. All arithmetic is of single precision in the order given here, but for
-//! one product, so that all PEs and all machines have the same points, bit for bit. Source: SHOC, level 2,
-//! QTC, `libdata.cpp` (Danalis et al., "The Scalable Heterogeneous Computing (SHOC) benchmark suite", 2010).
+//! The points that are clustered: heaps of points in a square, generated as in the benchmark. Invariant: they
+//! depend only on their number. All arithmetic is of single precision in the order given here, except for one
+//! product, so that all PEs and all machines have the same points, bit for bit. Source: SHOC, level 2, QTC,
+//! `libdata.cpp` (Danalis et al., "The Scalable Heterogeneous Computing (SHOC) benchmark suite", 2010).
 
 use super::fnv::Fnv;
 use super::random::Random;
 
 /// The square reaches from 0 to this in both directions.
 const EXTENT: f32 = 20.0;
-/// A heap has fewer points than this part of all, so there must be as many points as this at least.
+/// A heap has fewer points than the total divided by this number, so there must be at least this number of
+/// points.
 pub(super) const HEAP_DIVISOR: u32 = 30;
 
 /// Points of the plane, by index.
@@ -18,8 +19,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// The benchmark's points, of which there are two times `HEAP_DIVISOR` at least: fewer make only empty
-    /// heaps.
+    /// The benchmark's points, at least two times `HEAP_DIVISOR`: with fewer points all heaps are empty.
     pub(super) fn generate(count: u32) -> Self {
         let mut points =
             Points { x: Vec::with_capacity(count as usize), y: Vec::with_capacity(count as usize) };

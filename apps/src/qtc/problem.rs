@@ -1,11 +1,11 @@
-//! What is to be clustered: how many points, and how far apart the members of a cluster may be. Invariant:
-//! the points can be made, and the threshold is a number above 0.
+//! The problem: the number of points, and the largest distance between members of a cluster. Invariant: the
+//! points can be made, and the threshold is a number above 0.
 
 use std::fmt;
 
 use super::points::HEAP_DIVISOR;
 
-/// The fewest points that can be made.
+/// The smallest number of points that can be made.
 pub(super) const POINTS_MIN: u32 = 2 * HEAP_DIVISOR;
 
 /// Points and threshold.
@@ -21,7 +21,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The number of points that a user asks for.
+/// Parses the number of points from a user.
 pub(super) fn points_from_text(text: &str) -> Result<u32, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     // The largest number stands for no point.
@@ -37,7 +37,7 @@ pub(super) fn points_from_text(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The threshold that a user asks for.
+/// Parses the threshold from a user.
 pub(super) fn threshold_from_text(text: &str) -> Result<f32, String> {
     let number = text.parse::<f32>().ok().filter(|number| *number > 0.0 && number.is_finite());
     number.ok_or_else(|| {

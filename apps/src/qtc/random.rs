@@ -1,13 +1,13 @@
-//! The numbers of `random()` in the GNU C library as a program finds it that never calls `srandom`: an
-//! additive feedback generator over 31 words, started from 1 by a linear congruential one. Invariant: the
-//! sequence is the library's, bit for bit, as the benchmark's points are made of it. Source: the manual page
-//! random(3) for the kind and the default seed; Knuth, TAOCP 2, section 3.2.2, for additive generators; Park
-//! and Miller, "Random number generators: good ones are hard to find" (1988), for the start.
+//! The numbers of `random()` in the GNU C library for a program that never calls `srandom`: an additive
+//! feedback generator over 31 words, started from 1 by a linear congruential one. Invariant: the sequence is
+//! the library's, bit for bit, as the benchmark's points are made from it. Source: the manual page random(3)
+//! for the kind and the default seed; Knuth, TAOCP 2, section 3.2.2, for additive generators; Park and
+//! Miller, "Random number generators: good ones are hard to find" (1988), for the start.
 
-/// Words of the state; each new one is the sum of the one so far back and that three back.
+/// Words of the state; each new word is the sum of the word this far back and the word three back.
 const DEGREE: usize = 31;
 const SEPARATION: usize = 3;
-/// Numbers that are thrown away before the first is given.
+/// Numbers that are discarded before the first one is returned.
 const DISCARDED: usize = 10 * DEGREE;
 const SEED: u64 = 1;
 

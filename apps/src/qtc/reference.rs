@@ -1,5 +1,6 @@
-//! What runs at threshold 1 must give, for some numbers of points. Invariant: the values come from a serial
-//! program in C that was written apart from this one, compiled without contraction of float operations.
+//! The expected results of runs at threshold 1, for some numbers of points. Invariant: the values come from a
+//! serial program in C that was written independently of this one and compiled without contraction of float
+//! operations.
 
 /// Points, and the clusters that they fall into at threshold 1.
 pub(super) struct Reference {
@@ -58,7 +59,7 @@ pub(super) const REFERENCES: [Reference; 4] = [
     },
 ];
 
-/// What is known of `points` points at `threshold`.
+/// The reference for `points` points at `threshold`, if there is one.
 pub(super) fn find(points: u32, threshold: f32) -> Option<&'static Reference> {
     REFERENCES.iter().find(|reference| reference.points == points && threshold == REFERENCE_THRESHOLD)
 }

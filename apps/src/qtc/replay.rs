@@ -1,7 +1,7 @@
-//! The clusters once more, by one PE and by another way, for the verification. Invariant: the sequence is
-//! that of the definition: always the largest cluster of all, of equal ones that of the lowest seed. Nothing
-//! is passed over. A cluster stays what it is while its members are free, as taking out a point that was
-//! never chosen changes no choice; so only clusters that lose members are grown anew.
+//! A second computation of the clusters, by one PE and by another algorithm, for the verification. Invariant:
+//! the sequence is that of the definition: always the largest cluster of all, and of equal ones the one with
+//! the lowest seed. No seed is skipped. A cluster does not change while its members are free, as removing a
+//! point that was never chosen changes no choice; so only clusters that lose members are grown again.
 
 use super::clustering::Cluster;
 use super::growth::grow_plainly;
@@ -9,7 +9,7 @@ use super::neighbours::Neighbours;
 use super::points::Points;
 
 /// The clusters of `points` at `threshold`, in their order. Their sizes mostly fall, but not always: growth
-/// takes the nearest point, and where that is gone, another choice can lead to a larger cluster.
+/// takes the nearest point, and if that point was removed, another choice can lead to a larger cluster.
 pub(super) fn replay(points: &Points, threshold: f32) -> Vec<Cluster> {
     let mut replay = Replay {
         neighbours: Neighbours::new(points, threshold),

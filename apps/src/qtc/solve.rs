@@ -1,6 +1,6 @@
-//! A run over all PEs of the world. Every PE makes the points and their lists for itself, and searches the
-//! seeds of its share; the group of those that search shrinks. Invariant: PE 0 stays to the end, so it knows
-//! the whole result; those that leave wait for the end of the run.
+//! A run over all PEs of the world. Every PE makes the points and their lists for itself, and searches its
+//! share of the seeds; the group of PEs that search shrinks. Invariant: PE 0 stays to the end, so it knows
+//! the whole result; PEs that leave the group wait for the end of the run.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::points::Points;
 use super::problem::Problem;
 use crate::collect::collect;
 
-/// What PE 0 knows at the end.
+/// The results on PE 0.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) points_hash: u64,
@@ -33,15 +33,15 @@ pub(super) struct Outcome {
     pub(super) seconds: f64,
 }
 
-/// What a PE tells at the end.
+/// The statistics of a PE at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) effort: Effort,
-    /// In how many rounds it took part.
+    /// The number of rounds in which it took part.
     pub(super) rounds: u64,
     /// The hash of the clusters that it knows.
     pub(super) hash: u64,
-    /// How much memory it has synchronised on.
+    /// Its use of synchronisation memory.
     pub(super) sync: SyncCounts,
 }
 
@@ -64,8 +64,8 @@ impl Account {
     }
 }
 
-/// Collective: clusters the points of `problem`. `progress` learns after every round how many are free.
-/// The outcome is that of PE 0; the others know a part of it.
+/// Collective: clusters the points of `problem`. `progress` gets the number of free points after every round.
+/// The outcome is complete on PE 0; the other PEs have a part of it.
 pub(super) fn solve(world: &World, problem: Problem, progress: &mut dyn FnMut(u32)) -> Result<Outcome> {
     let start = world.wtime();
     let mut clustering = Clustering::new(Points::generate(problem.points), problem.threshold);
@@ -85,8 +85,8 @@ pub(super) fn solve(world: &World, problem: Problem, progress: &mut dyn FnMut(u3
     })
 }
 
-/// Collective: the rounds; how the group shrank, what this PE synchronised on, and the time until it had
-/// done its part.
+/// Collective: the rounds. Returns how the group shrank, this PE's use of synchronisation memory, and the
+/// time until this PE had finished its part.
 fn run(
     world: &World,
     clustering: &mut Clustering,

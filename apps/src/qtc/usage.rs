@@ -1,19 +1,20 @@
-//! How much memory a PE has synchronised on in all its groups. Invariant: a group that goes on with the
-//! memory of the one before, as its counts tell, is not counted twice.
+//! The use of synchronisation memory of a PE in all its groups. Invariant: a group that continues to use the
+//! memory of the group before, which its counts show, is not counted twice.
 
 use pelago::coll::sync_memory::SyncCounts;
 
 /// The counts of the memories that were used one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// Of those that are left behind.
+    /// The counts of the memories that are not used any more.
     former: SyncCounts,
-    /// Of that in use, with the most slots that it has told of: it forgets those of members that have left.
+    /// The counts of the memory in use, with the maximum number of slots that it has reported: it drops the
+    /// slots of members that have left.
     current: SyncCounts,
 }
 
 impl Usage {
-    /// Takes what the present group tells; to be called when a group begins and before it ends.
+    /// Records the counts of the present group; must be called when a group begins and before it ends.
     pub(super) fn take(&mut self, told: SyncCounts) {
         if told.signals < self.current.signals {
             self.former = self.total();

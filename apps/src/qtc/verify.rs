@@ -1,5 +1,5 @@
-//! Whether a run's result is right, as PE 0 finds out on its own. Invariant: each check fails by itself, and
-//! a result is right only if all hold.
+//! The verification of a run's result, by PE 0 alone. Invariant: each check can fail independently, and a
+//! result is correct only if all checks hold.
 
 use super::clustering::{self, Cluster};
 use super::member::{Shrink, pes_needed};
@@ -16,7 +16,7 @@ pub(super) struct Check {
     pub(super) holds: bool,
 }
 
-/// Checks what PE 0 has found of `problem`. A reference is compared where there is one.
+/// Checks the results of PE 0 for `problem`. Compares them with a reference if there is one.
 pub(super) fn verify(problem: Problem, outcome: &Outcome) -> Vec<Check> {
     let Outcome { clusters, accounts, .. } = outcome;
     let points = Points::generate(problem.points);
@@ -58,7 +58,7 @@ fn are_tight(clusters: &[Cluster], points: &Points, problem: Problem) -> bool {
     })
 }
 
-/// When the group should have shrunk, as the clusters were taken out.
+/// The rounds in which the group should have shrunk, from the clusters that were removed.
 fn shrinks(problem: Problem, outcome: &Outcome) -> Vec<Shrink> {
     let (mut points, mut pes) = (problem.points, outcome.accounts.len());
     let mut shrinks = Vec::new();
@@ -73,7 +73,7 @@ fn shrinks(problem: Problem, outcome: &Outcome) -> Vec<Shrink> {
     shrinks
 }
 
-/// Whether every PE has found what PE 0 has, up to when it left.
+/// Whether every PE has found the same clusters as PE 0, until it left.
 fn have_agreed(clusters: &[Cluster], accounts: &[Account], shrinks: &[Shrink]) -> bool {
     accounts.iter().enumerate().all(|(pe, account)| {
         let leaving = shrinks.iter().find(|shrink| pe >= shrink.pes);
@@ -88,7 +88,7 @@ mod tests {
     use super::super::solve::solve;
     use super::*;
 
-    /// What PE 0 of `pes` found of `problem`.
+    /// The results of PE 0 of `pes` PEs for `problem`.
     fn outcome(problem: Problem, pes: usize) -> Outcome {
         let outcomes = pelago::spmd(pes, |world| solve(world, problem, &mut |_| {}).unwrap());
         outcomes.unwrap().swap_remove(0)

@@ -57,7 +57,7 @@ pub enum Fault {
     FoldOrder,
     /// Ranks that must have equal results have combined them in different ways.
     Unequal,
-    /// A rank leaves a barrier before another has come.
+    /// A rank leaves a barrier before another has arrived.
     Barrier,
 }
 

@@ -28,7 +28,7 @@ pub(super) unsafe fn copy_pages(pages: &Range<usize>, zeros: usize, target: *mut
     for start in (zeros..pages.end).step_by(CHUNK_PAGES * page_bytes) {
         let bytes = (pages.end - start).min(CHUNK_PAGES * page_bytes);
         let mut is_resident = [0u8; CHUNK_PAGES];
-        // SAFETY: it writes a byte for each page, for which there is room.
+        // SAFETY: it writes one byte for each page, and the buffer is large enough.
         let outcome = unsafe { libc::mincore(start as *mut libc::c_void, bytes, is_resident.as_mut_ptr()) };
         // Pages that are swapped out are not resident either. The query is made afterwards: a page that was
         // swapped out before and not accessed since is still swapped out.
