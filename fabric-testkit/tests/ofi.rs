@@ -20,7 +20,7 @@ macro_rules! over_fake_libfabric {
 
             const TARGET_MUST_CALL: bool = $target_must_call;
             const INJECTS: bool = true;
-            const HAS_BELL: bool = true;
+            const HAS_WAIT_DESCRIPTOR: bool = true;
 
             fn open(n_pes: usize) -> Group<Ofi> {
                 let library = Some(fake_libfabric::install().path().to_owned());
@@ -46,7 +46,7 @@ impl Harness for Dispatched {
     type Endpoint = Net;
 
     const INJECTS: bool = true;
-    const HAS_BELL: bool = true;
+    const HAS_WAIT_DESCRIPTOR: bool = true;
 
     fn open(n_pes: usize) -> Group<Net> {
         let group = Plain::open(n_pes).map(Net::Ofi);
@@ -68,7 +68,7 @@ impl<const SERVED: bool> Harness for OverLibfabric<SERVED> {
     const CASES: u32 = 4;
     const TARGET_MUST_CALL: bool = SERVED;
     const INJECTS: bool = true;
-    const HAS_BELL: bool = true;
+    const HAS_WAIT_DESCRIPTOR: bool = true;
 
     fn open(n_pes: usize) -> Group<Ofi> {
         let set = |variable: &str| std::env::var(variable).ok();

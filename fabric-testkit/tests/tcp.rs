@@ -16,7 +16,7 @@ impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS
     const TARGET_MUST_CALL: bool = true;
     const INJECTS: bool = true;
     const REMEMBERS_PUTS: bool = false;
-    const HAS_BELL: bool = true;
+    const HAS_WAIT_DESCRIPTOR: bool = true;
 
     fn open(n_pes: usize) -> Group<Tcp> {
         let secret = Secret::draw().unwrap();

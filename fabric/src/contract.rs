@@ -6,7 +6,7 @@
 
 use crate::amo::AtomicKind;
 use crate::operation::{Amo, Get, Put, Signal};
-use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Status};
+use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status, WaitDescriptor};
 use std::hint::unreachable_unchecked;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -172,7 +172,7 @@ pub trait Provider {
 
     /// The wait descriptor of the endpoint, if the provider has one: it becomes readable when there may be
     /// something to do here. It may outlive the endpoint, and then reports nothing.
-    fn bell(&self) -> Option<Bell> {
+    fn wait_descriptor(&self) -> Option<WaitDescriptor> {
         None
     }
 

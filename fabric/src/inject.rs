@@ -8,11 +8,11 @@
 //! quiet has operations of the program to wait for. A get is injected only if the flag is clear.
 
 use crate::contract::Inject;
+use crate::outstanding::OutstandingFlag;
 use crate::shm::segment::Failure;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::trylock::{Taken, TryLock};
 use crate::types::Pe;
-use crate::unquiet::Unquiet;
 use std::pin::Pin;
 use std::ptr::null;
 
@@ -28,7 +28,7 @@ const LOOKS_PER_SERVICE: u32 = 128;
 pub struct Injector<I> {
     /// The failure record of the job, which is read only while the injector is open.
     failure: *const Failure,
-    unquiet: Unquiet,
+    outstanding: OutstandingFlag,
     /// Bytes of the longest put that is injected; 0 if none is.
     put_bytes: usize,
     /// Bytes of the longest get that is injected; 0 if none is.
@@ -154,7 +154,7 @@ impl<I: Inject> Injector<I> {
         let bytes = |of: fn(&I) -> usize| own.as_ref().map_or(0, of);
         Injector {
             failure,
-            unquiet: Unquiet::default(),
+            outstanding: OutstandingFlag::default(),
             put_bytes: bytes(I::put_bytes),
             get_bytes: bytes(I::get_bytes).min(SHORT_BYTES),
             other_gets: AtomicU64::new(0),
@@ -214,7 +214,7 @@ impl<I: Inject> Injector<I> {
             return Injected::NotStarted;
         }
         let Some(mut inside) = self.enter() else { return Injected::NotStarted };
-        self.unquiet.by_injection();
+        self.outstanding.by_injection();
         inside.puts += 1;
         inside.origin = origin;
         // SAFETY: an open injector is settled, and its endpoint is open until `close`; the caller has
@@ -247,7 +247,7 @@ impl<I: Inject> Injector<I> {
         // SAFETY: the caller's promises are the same.
         unsafe {
             self.put_beside(bytes, |own| {
-                self.unquiet.by_injection();
+                self.outstanding.by_injection();
                 own.put(pe, offset_bytes, source, bytes)
             })
         }
@@ -300,7 +300,7 @@ impl<I: Inject> Injector<I> {
             return false;
         }
         let Some(inside) = self.enter() else { return false };
-        if !self.unquiet.begin_alone() {
+        if !self.outstanding.begin_alone() {
             return false;
         }
         // SAFETY: the caller's promises are the same, and no other operation is under way.
@@ -322,9 +322,9 @@ impl<I: Inject> Injector<I> {
             return Noted::NotStarted;
         }
         let Some(mut inside) = self.enter() else { return Noted::NotStarted };
-        if !self.unquiet.begin_alone() {
-            let (mark, expected) = (self.unquiet.read(), inside.at_next_get);
-            inside.at_next_get = (inside.puts, Unquiet::after_one_call(mark));
+        if !self.outstanding.begin_alone() {
+            let (mark, expected) = (self.outstanding.read(), inside.at_next_get);
+            inside.at_next_get = (inside.puts, OutstandingFlag::after_one_call(mark));
             let is_expected = expected == (inside.puts, mark);
             return if is_expected { Noted::NotMarkedAnew } else { Noted::NotStarted };
         }
@@ -367,7 +367,7 @@ impl<I: Inject> Injector<I> {
             return self.look_on(inside, false, finish);
         }
         inside.looks_left -= 1;
-        if inside.looks_left == 0 || !self.unquiet.end_alone() {
+        if inside.looks_left == 0 || !self.outstanding.end_alone() {
             self.look_on(inside, true, finish);
         }
     }
@@ -376,7 +376,7 @@ impl<I: Inject> Injector<I> {
     #[cold]
     #[inline(never)]
     fn get_refused(&self, inside: Taken<'_, Inside<I>>, finish: impl FnOnce(Unfinished)) {
-        self.unquiet.end_alone();
+        self.outstanding.end_alone();
         let unfinished = inside.unfinished(Left::All);
         drop(inside);
         finish(unfinished);
@@ -398,7 +398,7 @@ impl<I: Inject> Injector<I> {
             (true, true) => LOOKS_PER_SERVICE,
             (true, false) => inside.looks_left - looks,
         };
-        let left = match is_there && self.unquiet.end_alone() {
+        let left = match is_there && self.outstanding.end_alone() {
             true if !is_due => return,
             true => Left::Service,
             false => Left::Quiet,
@@ -410,8 +410,8 @@ impl<I: Inject> Injector<I> {
 
     /// The outstanding flag: whether operations were started since the last quiet. The endpoint's other calls
     /// that start operations must set it.
-    pub fn unquiet(&self) -> &Unquiet {
-        &self.unquiet
+    pub fn outstanding(&self) -> &OutstandingFlag {
+        &self.outstanding
     }
 
     /// Gets, and atomics that fetch, that were started by the endpoint's other calls.
@@ -575,8 +575,8 @@ mod tests {
 
     /// Clears the flag like a quiet that finds all operations complete.
     fn clear(injector: &Injector<Scripted>) {
-        let mark = injector.unquiet().read();
-        injector.unquiet().clear(mark);
+        let mark = injector.outstanding().read();
+        injector.outstanding().clear(mark);
     }
 
     #[test]
@@ -597,7 +597,7 @@ mod tests {
         assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 17) }, "it is too long");
         let stopped = injector.stop();
         assert_eq!((stopped.puts(), stopped.gets()), (2, 0));
-        assert_ne!(injector.unquiet().read(), 0, "an operation was started");
+        assert_ne!(injector.outstanding().read(), 0, "an operation was started");
     }
 
     #[test]
@@ -609,7 +609,7 @@ mod tests {
         script.refusals.store(1, Ordering::Relaxed);
         assert!(!put_message(), "refused");
         assert_eq!(script.messages.load(Ordering::Relaxed), 2, "the provider is told that they are messages");
-        assert_eq!((injector.stop().puts(), injector.unquiet().read()), (1, 0));
+        assert_eq!((injector.stop().puts(), injector.outstanding().read()), (1, 0));
     }
 
     #[test]
@@ -643,7 +643,7 @@ mod tests {
     fn a_get_is_injected_only_if_it_is_alone() {
         let (injector, script, _failure) = opened();
         assert_eq!(get(&injector), HERE);
-        assert_eq!(injector.unquiet().read(), 0, "it does not set the flag");
+        assert_eq!(injector.outstanding().read(), 0, "it does not set the flag");
         let _ = put(&injector);
         // SAFETY: the script touches no memory.
         let unnoted = unsafe {
@@ -652,7 +652,7 @@ mod tests {
         assert!(!unnoted, "a put is under way, and nothing is noted");
         assert_eq!(get(&injector), NOT_STARTED, "a put is under way");
         injector.other_gets().fetch_add(1, Ordering::Relaxed);
-        injector.unquiet().by_call();
+        injector.outstanding().by_call();
         script.gets.fetch_add(1, Ordering::Relaxed);
         assert_eq!(
             get(&injector),
@@ -667,7 +667,7 @@ mod tests {
         drop(stopped);
         script.refusals.store(1, Ordering::Relaxed);
         assert_eq!(get(&injector), (Noted::Here, Some(Left::All)), "the provider has refused");
-        assert_eq!(injector.unquiet().read(), 0, "and the flag is clear");
+        assert_eq!(injector.outstanding().read(), 0, "and the flag is clear");
     }
 
     #[test]
@@ -675,7 +675,7 @@ mod tests {
         let (injector, script, _failure) = opened();
         script.at_once.store(0, Ordering::Relaxed);
         assert_eq!(get(&injector), (Noted::Here, Some(Left::Quiet)));
-        assert_ne!(injector.unquiet().read(), 0, "the flag keeps out other gets");
+        assert_ne!(injector.outstanding().read(), 0, "the flag keeps out other gets");
         assert_eq!(get(&injector), NOT_STARTED);
         script.gets.store(1, Ordering::Relaxed);
         script.at_once.store(1, Ordering::Relaxed);

@@ -24,9 +24,11 @@ pub mod inject;
 mod net;
 #[cfg(not(loom))]
 pub mod ofi;
+#[cfg(not(loom))]
 mod opening;
 #[cfg(not(loom))]
 mod operation;
+pub mod outstanding;
 #[cfg(not(loom))]
 pub mod secret;
 pub mod shm;
@@ -38,12 +40,12 @@ pub mod tcp;
 pub mod threads;
 pub mod trylock;
 pub mod types;
-pub mod unquiet;
 
 #[cfg(not(loom))]
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
 pub use contract::{Inject, Never, Provider};
+#[cfg(not(loom))]
 pub use net::{Net, NetInject, Open, ProviderInfo};
 #[cfg(not(loom))]
 pub use opening::Opening;
@@ -52,6 +54,6 @@ pub use operation::{Amo, Completion, Get, Put, Signal};
 #[cfg(not(loom))]
 pub use secret::Secret;
 pub use types::{
-    Bell, CORRUPT_REMEDY, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status,
-    Token,
+    CORRUPT_REMEDY, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
+    WaitDescriptor,
 };

@@ -6,7 +6,7 @@ use crate::amo::AtomicKind;
 use crate::contract::{Inject, Provider, word_of};
 use crate::opening::Opening;
 use crate::operation::{Amo, Get, Put, Signal};
-use crate::types::{Bell, Completions, Event, FabricResult, Key, Limits, Pe, Status};
+use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status, WaitDescriptor};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -161,8 +161,8 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.virtual_time()),+ }
             }
 
-            fn bell(&self) -> Option<Bell> {
-                match self { $(Net::$variant(net) => net.bell()),+ }
+            fn wait_descriptor(&self) -> Option<WaitDescriptor> {
+                match self { $(Net::$variant(net) => net.wait_descriptor()),+ }
             }
 
             fn may_sleep(&self) -> bool {

@@ -35,7 +35,7 @@ pub enum Status {
 
 /// The wait descriptor of an endpoint: it becomes readable when there may be something to do at the endpoint.
 #[derive(Debug)]
-pub struct Bell {
+pub struct WaitDescriptor {
     /// The file descriptor.
     pub descriptor: OwnedFd,
     /// Whether urgent work, such as puts and gets of other PEs, waits until a thread of this process makes

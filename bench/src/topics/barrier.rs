@@ -1,8 +1,8 @@
 //! The barrier: by itself, beside a one-way transfer between two PEs, and beside a yardstick that only
 //! yields. Invariants: of the yardstick, the counter holds the number of arrivals of all rounds, and who
 //! completes a round publishes its number; of ping-ack, a flag counts the rounds, so that no message is taken
-//! for the next. Ping-ack is after the benchmark of Bell, Bonachea, Nishtala and Yelick (2006), with the
-//! difference that the target also reads the bytes, as without it they would not travel at all.
+//! for the next. Ping-ack is after the benchmark of WaitDescriptor, Bonachea, Nishtala and Yelick (2006),
+//! with the difference that the target also reads the bytes, as without it they would not travel at all.
 
 use std::cell::{Cell, RefCell};
 use std::thread;

@@ -185,7 +185,7 @@ impl Agent {
             PollFd::new(&stdout, out),
         ];
         if self.mail.pending_bytes() < MAIL_MAX_BYTES {
-            fds.push(PollFd::new(self.poller.bell(), PollFlags::IN));
+            fds.push(PollFd::new(self.poller.wait_descriptor(), PollFlags::IN));
         }
         match poll(&mut fds, limit.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}

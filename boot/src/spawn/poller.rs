@@ -90,7 +90,7 @@ impl Poller {
     }
 
     /// The descriptor that becomes readable when something happens.
-    pub(super) fn bell(&self) -> &OwnedFd {
+    pub(super) fn wait_descriptor(&self) -> &OwnedFd {
         &self.fd
     }
 

@@ -221,7 +221,7 @@ pub fn messages_stay_behind_puts<H: Harness>() {
 /// The bell of an endpoint that may sleep rings when a message arrives.
 pub fn the_bell_rings<H: Harness>() {
     let group = H::open(2);
-    let Some(bell) = group.endpoints[1].bell() else {
+    let Some(bell) = group.endpoints[1].wait_descriptor() else {
         assert_ne!(H::Endpoint::NAME, "ofi", "libgroup has something to sleep on");
         return;
     };

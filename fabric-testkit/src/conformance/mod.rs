@@ -69,8 +69,8 @@ pub trait Harness {
     const INJECTS: bool = false;
     /// Whether [`Inject::refused`](pelago_fabric::Inject::refused) also knows the last put that was taken.
     const REMEMBERS_PUTS: bool = true;
-    /// Whether the provider has a bell ([`Provider::bell`]). The rules fail if it does otherwise.
-    const HAS_BELL: bool = false;
+    /// Whether the provider has a bell ([`Provider::wait_descriptor`]). The rules fail if it does otherwise.
+    const HAS_WAIT_DESCRIPTOR: bool = false;
 
     /// Opens and connects the endpoints of PE 0 to `n_pes - 1`, each with a zeroed region of
     /// [`REGION_BYTES`] bytes that is registered under [`KEY`]. Rules open up to 3 PEs, often several times.

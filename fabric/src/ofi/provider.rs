@@ -24,7 +24,7 @@ use crate::operation::{Amo, Get, Put};
 use crate::secret::Secret;
 use crate::sync::{AtomicU64, Ordering};
 use crate::types::{
-    Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
+    Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token, WaitDescriptor,
 };
 use libc::c_void;
 use std::cell::{Cell, RefCell};
@@ -551,11 +551,11 @@ impl Provider for Ofi {
         rustix::thread::sched_yield();
     }
 
-    fn bell(&self) -> Option<Bell> {
+    fn wait_descriptor(&self) -> Option<WaitDescriptor> {
         let descriptor = self.endpoint.wait_descriptor()?.try_clone_to_owned().ok()?;
         let offer = &self.endpoint.domain.offer;
         let is_urgent = [offer.data_progress, offer.control_progress] != [FI_PROGRESS_AUTO; 2];
-        Some(Bell { descriptor, is_urgent })
+        Some(WaitDescriptor { descriptor, is_urgent })
     }
 
     fn keeps_messages_behind_puts(&self) -> bool {

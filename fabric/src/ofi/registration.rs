@@ -1,7 +1,8 @@
 //! The cache of registered memory: buffers of the program at any address, for providers that require all
 //! memory to be registered. Registration takes far longer than a transfer, so memory stays registered for a
-//! while. Source: C. Bell, D. Bonachea, A New DMA Registration Strategy for Pinning-Based High Performance
-//! Networks (firehose); the new part here is that the system reports unmapped memory (`unmapping.rs`).
+//! while. Source: C. WaitDescriptor, D. Bonachea, A New DMA Registration Strategy for Pinning-Based High
+//! Performance Networks (firehose); the new part here is that the system reports unmapped memory
+//! (`unmapping.rs`).
 //!
 //! Invariant: memory in use is registered. Idle registrations are bounded in number and bytes; the least
 //! recently used one is closed first. A registration whose pages were unmapped since is never lent, and is

@@ -408,11 +408,11 @@ impl Domain {
     }
 
     /// The wait descriptor of a PE, on which its service thread sleeps.
-    pub(super) fn bell(&self, slot: usize) -> io::Result<OwnedFd> {
-        let bell = Poller::open()?;
-        bell.add(self.poller.as_raw(), 0, Interest::Input)?;
-        bell.add(self.local_pes[slot].doorbell(), 1, Interest::Input)?;
-        bell.descriptor()
+    pub(super) fn wait_descriptor(&self, slot: usize) -> io::Result<OwnedFd> {
+        let poller = Poller::open()?;
+        poller.add(self.poller.as_raw(), 0, Interest::Input)?;
+        poller.add(self.local_pes[slot].doorbell(), 1, Interest::Input)?;
+        poller.descriptor()
     }
 
     /// The fault, as an error of PE `pe`.

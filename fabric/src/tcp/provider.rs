@@ -14,7 +14,9 @@ use crate::copy;
 use crate::opening::Opening;
 use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
-use crate::types::{Bell, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
+use crate::types::{
+    Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, WaitDescriptor,
+};
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -343,9 +345,9 @@ impl Provider for Tcp {
         }
     }
 
-    fn bell(&self) -> Option<Bell> {
-        let descriptor = self.domain.bell(self.slot).ok()?;
-        Some(Bell { descriptor, is_urgent: true })
+    fn wait_descriptor(&self) -> Option<WaitDescriptor> {
+        let descriptor = self.domain.wait_descriptor(self.slot).ok()?;
+        Some(WaitDescriptor { descriptor, is_urgent: true })
     }
 
     fn keeps_messages_behind_puts(&self) -> bool {

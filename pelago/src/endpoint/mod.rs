@@ -17,8 +17,8 @@ use crate::endpoint::completion_counter::CompletionCounter;
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
-    Amo, Atomic, AtomicKind, Bell, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net,
-    NetInject, Provider, Remote, Status, Token,
+    Amo, Atomic, AtomicKind, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net, NetInject,
+    Provider, Remote, Status, Token, WaitDescriptor,
 };
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -220,13 +220,13 @@ impl Endpoint {
     }
 
     /// The doorbell that rings when this endpoint needs progress.
-    pub(crate) fn bell(&self) -> Option<Bell> {
-        self.lock().as_ref().and_then(Provider::bell)
+    pub(crate) fn wait_descriptor(&self) -> Option<WaitDescriptor> {
+        self.lock().as_ref().and_then(Provider::wait_descriptor)
     }
 
     /// Whether other PEs' puts and gets wait until a thread here calls the provider.
     pub(crate) fn is_urgent(&self) -> bool {
-        self.bell().is_some_and(|bell| bell.is_urgent)
+        self.wait_descriptor().is_some_and(|bell| bell.is_urgent)
     }
 
     /// Whether a thread may sleep until the doorbell rings.
@@ -290,7 +290,7 @@ impl Endpoint {
         self.call_if_open(|net| {
             // Counted under the lock of `is_quiet`, and marked for threads that check only the mark.
             self.puts.fetch_add(net.flush(), Ordering::Relaxed);
-            self.injector.unquiet().by_call();
+            self.injector.outstanding().by_call();
         });
     }
 
@@ -365,7 +365,7 @@ impl Endpoint {
     /// Counts an operation before it can complete.
     pub(crate) fn started(&self, count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
-        self.injector.unquiet().by_call();
+        self.injector.outstanding().by_call();
     }
 
     /// Whether operations complete even if no thread calls the provider.
@@ -410,12 +410,12 @@ impl Endpoint {
             // The counts are read only while both locks are held: any operation issued by then was counted
             // before. The mark is read first: if it is unchanged when it is cleared, no operation was counted
             // in between.
-            let mark = self.injector.unquiet().read();
+            let mark = self.injector.outstanding().read();
             let [puts, gets] = [&self.puts, self.injector.other_gets()].map(|n| n.load(Ordering::Relaxed));
             let started = Completions { puts: puts + stopped.puts(), gets: gets + stopped.gets() };
             let is_quiet = !self.has_followers() && net.has_completed(started);
             if is_quiet {
-                self.injector.unquiet().clear(mark);
+                self.injector.outstanding().clear(mark);
             }
             is_quiet
         })
@@ -423,7 +423,7 @@ impl Endpoint {
 
     /// Whether an operation was started here since the last quiet.
     pub(crate) fn has_outstanding(&self) -> bool {
-        self.injector.unquiet().read() != 0
+        self.injector.outstanding().read() != 0
     }
 
     /// Whether no operation was started here since all were found complete, and the endpoint is open.

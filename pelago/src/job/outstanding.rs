@@ -35,7 +35,7 @@ impl OutstandingFlags {
     pub(crate) unsafe fn of(memory: &Memory, net: Option<&Endpoint>) -> OutstandingFlags {
         let unquiet: *const AtomicU32 = match net {
             None => &raw const NEVER,
-            Some(net) if net.moves_by_itself() => net.injector().unquiet().word(),
+            Some(net) if net.moves_by_itself() => net.injector().outstanding().word(),
             Some(_) => &raw const ALWAYS,
         };
         OutstandingFlags { sleepers: memory.header().sleepers.for_data(), unquiet }
@@ -50,14 +50,15 @@ impl OutstandingFlags {
     pub(crate) fn is_needed(&self) -> bool {
         // SAFETY: the caller of `of` has promised that the words are valid.
         let [sleepers, unquiet] = unsafe { [&*self.sleepers, &*self.unquiet] };
-        // SYNC POINT unquiet: acquires the effects of the operations that another thread has found complete.
+        // SYNC POINT outstanding: acquires the effects of the operations that another thread has found
+        // complete.
         sleepers.load(Ordering::Relaxed) | unquiet.load(Ordering::Acquire) != 0
     }
 
     /// Whether operations over the network may be outstanding.
     pub(crate) fn is_unquiet(&self) -> bool {
-        // SYNC POINT unquiet: acquires the effects of the operations that another thread has found complete.
-        // SAFETY: the caller of `of` has promised that the word is valid.
+        // SYNC POINT outstanding: acquires the effects of the operations that another thread has found
+        // complete. SAFETY: the caller of `of` has promised that the word is valid.
         unsafe { (*self.unquiet).load(Ordering::Acquire) != 0 }
     }
 }

@@ -12,7 +12,7 @@ use super::service::{Control, Running, Service};
 use crate::base::panic_message::panic_text;
 use crate::endpoint::Endpoint;
 use crate::job::GaveUp;
-use pelago_fabric::Bell;
+use pelago_fabric::WaitDescriptor;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use pelago_fabric::threads::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
@@ -64,7 +64,7 @@ pub(crate) fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, servi
 }
 
 fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
-    let bell = net.bell();
+    let bell = net.wait_descriptor();
     let nap_max = if net.is_urgent() { NAP_MAX_URGENT } else { NAP_MAX };
     let mut nap = NAP;
     while !control.is_over() && !net.is_shut() {
@@ -79,7 +79,7 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
         fence(Ordering::SeqCst);
         engine.ring_own();
         match &bell {
-            Some(Bell { descriptor, is_urgent }) => {
+            Some(WaitDescriptor { descriptor, is_urgent }) => {
                 if !is_urgent {
                     control.sleep(None, GATHERING);
                 }

@@ -18,15 +18,15 @@ const ONE_CALL: u32 = 4;
 
 /// The outstanding flag.
 #[derive(Debug)]
-pub struct Unquiet(AtomicU32);
+pub struct OutstandingFlag(AtomicU32);
 
-impl Default for Unquiet {
-    fn default() -> Unquiet {
-        Unquiet(AtomicU32::new(0))
+impl Default for OutstandingFlag {
+    fn default() -> OutstandingFlag {
+        OutstandingFlag(AtomicU32::new(0))
     }
 }
 
-impl Unquiet {
+impl OutstandingFlag {
     /// The word of the flag. As long as it is 0 there is nothing to wait for.
     pub fn word(&self) -> &AtomicU32 {
         &self.0
@@ -52,7 +52,7 @@ impl Unquiet {
     /// Sets the flag for an operation that is started under the injector's lock, if the flag is clear.
     #[inline(always)]
     pub fn begin_alone(&self) -> bool {
-        // SYNC POINT unquiet: acquires the effects of the operations that are known to be complete.
+        // SYNC POINT outstanding: acquires the effects of the operations that are known to be complete.
         self.0.compare_exchange(0, BY_INJECTION, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -61,7 +61,7 @@ impl Unquiet {
     /// complete.
     #[inline(always)]
     pub fn end_alone(&self) -> bool {
-        // SYNC POINT unquiet: releases the effects of the operations that are known to be complete.
+        // SYNC POINT outstanding: releases the effects of the operations that are known to be complete.
         self.0.compare_exchange(BY_INJECTION, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -78,7 +78,7 @@ impl Unquiet {
 
     /// Clears the flag, because all counted operations are complete, unless it has changed since it was read.
     pub fn clear(&self, mark: u32) {
-        // SYNC POINT unquiet: releases the effects of the operations that are known to be complete.
+        // SYNC POINT outstanding: releases the effects of the operations that are known to be complete.
         let _ = self.0.compare_exchange(mark, 0, Ordering::Release, Ordering::Relaxed);
     }
 }
@@ -89,37 +89,37 @@ mod tests {
 
     #[test]
     fn marks_stay_however_many_there_are() {
-        let unquiet = Unquiet(AtomicU32::new(u32::MAX - ONE_CALL + 1 + BY_CALL));
-        unquiet.by_call();
-        assert_eq!(unquiet.read(), BY_CALL, "the count wraps around, and BY_CALL stays set");
-        unquiet.by_call();
-        unquiet.clear(BY_CALL);
-        assert_eq!(unquiet.read(), BY_CALL + ONE_CALL, "an operation was started meanwhile");
-        unquiet.clear(BY_CALL + ONE_CALL);
-        assert_eq!(unquiet.read(), 0);
+        let outstanding = OutstandingFlag(AtomicU32::new(u32::MAX - ONE_CALL + 1 + BY_CALL));
+        outstanding.by_call();
+        assert_eq!(outstanding.read(), BY_CALL, "the count wraps around, and BY_CALL stays set");
+        outstanding.by_call();
+        outstanding.clear(BY_CALL);
+        assert_eq!(outstanding.read(), BY_CALL + ONE_CALL, "an operation was started meanwhile");
+        outstanding.clear(BY_CALL + ONE_CALL);
+        assert_eq!(outstanding.read(), 0);
     }
 
     #[test]
     fn one_by_the_channel_is_foreseen() {
         for before in [0, BY_INJECTION, BY_CALL, u32::MAX - ONE_CALL + 1 + BY_CALL] {
-            let unquiet = Unquiet(AtomicU32::new(before));
-            unquiet.by_call();
-            assert_eq!(unquiet.read(), Unquiet::after_one_call(before), "{before:#x}");
+            let outstanding = OutstandingFlag(AtomicU32::new(before));
+            outstanding.by_call();
+            assert_eq!(outstanding.read(), OutstandingFlag::after_one_call(before), "{before:#x}");
         }
     }
 
     #[test]
     fn who_is_not_alone_takes_no_mark_away() {
-        let unquiet = Unquiet::default();
-        assert!(unquiet.begin_alone() && !unquiet.begin_alone() && unquiet.end_alone());
-        assert_eq!(unquiet.read(), 0);
-        unquiet.by_injection();
-        assert!(!unquiet.begin_alone(), "puts are under way");
-        unquiet.clear(unquiet.read());
-        assert!(unquiet.begin_alone());
-        unquiet.by_call();
-        assert!(!unquiet.end_alone(), "another operation was started");
-        assert_ne!(unquiet.read(), 0);
+        let outstanding = OutstandingFlag::default();
+        assert!(outstanding.begin_alone() && !outstanding.begin_alone() && outstanding.end_alone());
+        assert_eq!(outstanding.read(), 0);
+        outstanding.by_injection();
+        assert!(!outstanding.begin_alone(), "puts are under way");
+        outstanding.clear(outstanding.read());
+        assert!(outstanding.begin_alone());
+        outstanding.by_call();
+        assert!(!outstanding.end_alone(), "another operation was started");
+        assert_ne!(outstanding.read(), 0);
     }
 }
 
@@ -135,25 +135,29 @@ mod models {
     #[test]
     fn loom_unquiet_takes_no_other_get_for_the_lone_one() {
         loom::model(|| {
-            let (unquiet, started, complete) =
-                (Arc::new(Unquiet::default()), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+            let (outstanding, started, complete) = (
+                Arc::new(OutstandingFlag::default()),
+                Arc::new(AtomicU64::new(0)),
+                Arc::new(AtomicU64::new(0)),
+            );
             let channel = {
-                let (unquiet, started, complete) = (unquiet.clone(), started.clone(), complete.clone());
+                let (outstanding, started, complete) =
+                    (outstanding.clone(), started.clone(), complete.clone());
                 thread::spawn(move || {
                     started.fetch_add(1, Ordering::Relaxed);
-                    unquiet.by_call();
+                    outstanding.by_call();
                     complete.fetch_add(1, Ordering::Release);
                 })
             };
-            if unquiet.begin_alone() {
+            if outstanding.begin_alone() {
                 let all = started.load(Ordering::Relaxed) + 1;
                 for _ in 0..2 {
-                    let is_complete = complete.load(Ordering::Acquire) >= all && unquiet.end_alone();
+                    let is_complete = complete.load(Ordering::Acquire) >= all && outstanding.end_alone();
                     assert!(!is_complete, "it never is");
                 }
             }
             channel.join().unwrap();
-            assert_ne!(unquiet.read(), 0, "an operation is under way");
+            assert_ne!(outstanding.read(), 0, "an operation is under way");
         });
     }
 }
