@@ -46,7 +46,8 @@ pub(crate) unsafe fn quiet(call: Call, ctx: Ctx) {
 fn is_needed() -> bool {
     // SAFETY: they point to words that are only accessed as atomics.
     let outstanding = unsafe { JOB.outstanding.map(|word| pelago::binding::copy::load(word)) };
-    // SYNC POINT outstanding: acquires the completions that another thread saw when it found everything quiet.
+    // SYNC POINT outstanding: acquires the completions that another thread saw when it found everything
+    // quiet.
     atomic_fence(Ordering::Acquire);
     outstanding[0] | outstanding[1] != 0
 }
