@@ -1,4 +1,4 @@
-//! Locks in words of an array that the caller chooses.
+//! Locks whose words lie in an array that the caller chooses.
 
 use super::held;
 use super::queue::{LOCK_WORDS, Queue};
