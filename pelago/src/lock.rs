@@ -51,16 +51,16 @@ pub struct Guard<'l> {
 }
 
 impl World {
-    /// Creates a lock that one thread of one PE at a time can hold. PEs acquire it in the order of their
-    /// requests, and so do the threads of a PE. Collective over all PEs; the lock has symmetric memory of its
-    /// own.
+    /// Creates a lock that at most one thread of one PE can hold at a time. PEs acquire it in the order of
+    /// their requests, and so do the threads of a PE. Collective over all PEs; the lock has symmetric memory
+    /// of its own.
     ///
     /// ```
     /// # pelago::spmd(4, |world| -> pelago::Result<()> {
     /// let (lock, total) = (world.lock()?, world.alloc_zeroed::<f64>(1)?);
     /// {
     ///     let _guard = lock.acquire()?;
-    ///     total.p(0, 0, total.g(0, 0)? + 0.5)?; // nobody else is here
+    ///     total.p(0, 0, total.g(0, 0)? + 0.5)?; // only this thread holds the lock
     /// } // complete and released
     /// world.barrier();
     /// assert_eq!(total.g(0, 0)?, 2.0);

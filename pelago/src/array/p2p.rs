@@ -176,7 +176,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
 /// let mut is_done = vec![false; n];
 /// while is_done.contains(&false) {
 ///     for pe in local.watch(0..n).excluding(&is_done).wait_some(Comparison::Ne, 0) {
-///         is_done[pe] = true; // what PE `pe` sent can be worked on
+///         is_done[pe] = true; // the data of PE `pe` can be used
 ///     }
 /// }
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();

@@ -34,7 +34,7 @@ use crate::world::World;
 /// let squares = squares.into_read_only()?;
 /// assert_eq!(squares.get(&[9, 3, 3, 0])?, [81, 9, 9, 0]); // from any PE
 /// let sums = squares.into_atomic()?;
-/// sums.add(&[0, 1, 2], &[10, 20, 30])?; // all three PEs do
+/// sums.add(&[0, 1, 2], &[10, 20, 30])?; // all three PEs add
 /// let sums = sums.into_read_only()?;
 /// assert_eq!(sums.iter().take(4).collect::<Vec<_>>(), [30, 61, 94, 9]);
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
@@ -46,7 +46,7 @@ use crate::world::World;
 /// # pelago::spmd(2, |world| -> pelago::Result<u64> {
 /// let array = world.distributed_array::<u64>(10, BlockSize::Even)?.into_read_only()?;
 /// let mine = array.local();
-/// let array = array.into_atomic()?; // others may write now
+/// let array = array.into_atomic()?; // other PEs may write now
 /// Ok(mine[0])
 /// # });
 /// ```

@@ -184,8 +184,8 @@ impl Layout {
     }
 }
 
-/// An iterator over the elements of a shared array that one PE owns: their index, and their position in that
-/// PE's part. It steps from block to block without divisions.
+/// An iterator over one PE's elements of a shared array: their index, and their position in that PE's part.
+/// It steps from block to block without divisions.
 #[derive(Clone, Debug)]
 pub struct Affine {
     index: usize,

@@ -32,7 +32,7 @@ use crate::world::World;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
 
-/// The distance between two semaphores, in words: a cache line.
+/// The distance between two semaphores: the words of a cache line.
 const STRIDE: usize = 8;
 const ALIGN_BYTES: usize = STRIDE * size_of::<u64>();
 /// The word that a single producer puts.
@@ -80,7 +80,7 @@ impl World {
     /// let data = world.alloc_zeroed::<f64>(10)?;
     /// if world.my_pe() == 0 {
     ///     data.put(1, 3, &[2.5; 2])?;
-    ///     semaphores.at(1, 0)?.post_n(2)?; // says that the data are there
+    ///     semaphores.at(1, 0)?.post_n(2)?; // announces that the data are complete
     /// } else {
     ///     semaphores.at(1, 0)?.wait_n(2)?;
     ///     assert_eq!(data.local().get(4), 2.5);

@@ -2,7 +2,7 @@
 //! index.
 //!
 //! Invariant: every access is checked against the array's length and then against the part that has the
-//! element; an element has affinity to one PE, as its layout says, for as long as the array lives. Source:
+//! element; an element has affinity to one PE, defined by the layout, for as long as the array lives. Source:
 //! UPC Language Specifications 1.3, sections 6.5 (shared arrays), 6.6.2 (`upc_forall`).
 
 use super::layout::{Affine, BlockSize, Layout};

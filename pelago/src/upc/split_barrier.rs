@@ -83,10 +83,10 @@ impl World {
     /// for step in 1..=3 {
     ///     inbox.p((world.my_pe() + 1) % 4, 0, step)?;
     ///     barrier.notify()?;
-    ///     // ... compute something that needs nobody ...
+    ///     // ... compute without other PEs ...
     ///     barrier.wait()?;
     ///     assert_eq!(inbox.local().get(0), step);
-    ///     barrier.notify_with(step)?; // with a value, which all must give
+    ///     barrier.notify_with(step)?; // with a value, which must be the same at all PEs
     ///     barrier.wait_with(step)?;
     /// }
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();

@@ -31,7 +31,7 @@ impl<T: Element> View<'_, T> {
     /// let wants = world.alloc_zeroed::<u32>(1)?;
     /// let (me, other) = (world.my_pe(), 1 - world.my_pe());
     /// wants.strict().p(me, 0, 1)?;
-    /// let is_alone = wants.strict().g(other, 0)? == 0; // of the two PEs at most one says so (Dekker)
+    /// let is_alone = wants.strict().g(other, 0)? == 0; // true on at most one of the two PEs (Dekker)
     /// # let _ = is_alone;
     /// # world.barrier();
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! leaver:  last error, left --------- missed --> returns from its drop, tells its launcher, ends
-//! waiter:        in vain --> missed ------------ (bounded time) --------> panics, unless the job has ended
+//! waiter:    cannot end --> missed ------------ (bounded time) --------> panics, unless the job has ended
 //! ```
 //!
 //! Between PEs of one node the errors lie in the PEs' blocks. A PE of another node is asked by a message,

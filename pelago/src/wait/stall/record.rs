@@ -1,5 +1,5 @@
-//! The record of a PE: the waits of its threads, encoded in words of the runtime's part of its heap, where
-//! the PEs of its node read it and those of other nodes get it.
+//! The record of a PE: the waits of its threads, encoded in the runtime's part of its heap, where the PEs of
+//! its node read it and those of other nodes get it.
 //!
 //! Invariant: one thread of the PE writes at a time, and only in long waits. The first and the last word have
 //! a sequence number, which is odd during a write: a reader that finds both equal and even has read one
