@@ -17,7 +17,7 @@ pub(crate) fn tell(world: &World, report: &(impl Serialize + Display), json: boo
     Ok(())
 }
 
-/// What a page says of the result.
+/// The verdict on a page.
 pub(crate) fn verdict(verified: bool) -> &'static str {
     if verified { "VERIFIED" } else { "NOT VERIFIED" }
 }

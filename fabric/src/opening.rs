@@ -1,4 +1,4 @@
-//! What a process tells a provider when it opens the endpoints of its PEs.
+//! The parameters that a process passes to a provider when it opens the endpoints of its PEs.
 //!
 //! Invariant: all providers are told the same, an [`Opening`].
 
@@ -6,7 +6,7 @@ use crate::secret::Secret;
 use crate::types::Pe;
 use std::ops::Range;
 
-/// What a process tells a provider to open the endpoints of its PEs.
+/// The parameters with which a provider opens the endpoints of its PEs.
 #[derive(Clone)]
 pub struct Opening {
     /// The number of the process in its job.
@@ -17,7 +17,7 @@ pub struct Opening {
     pub n_pes: usize,
     /// Whether all processes of the job are on this machine, in one network namespace.
     pub is_local: bool,
-    /// What the members of the job have in common, and nobody else knows.
+    /// The secret that the members of the job share.
     pub secret: Secret,
     /// Options of the provider `ofi`; `is_local` is taken from above.
     pub ofi: Choice,

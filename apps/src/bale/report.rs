@@ -1,5 +1,5 @@
-//! What a run tells: a table for people, one JSON object for programs. Invariant: both forms are written from
-//! the same `Report`.
+//! The report of a run: a table for people, one JSON object for programs. Invariant: both forms are written
+//! from the same `Report`.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::way::Way;
 use crate::rate::Rate;
 use crate::report::verdict;
 
-/// What came of one way: how long it took, and how many words were wrong.
+/// The outcome of one way: how long it took, and how many words were wrong.
 pub(super) type Outcome = (Way, Duration, u64);
 
 /// A run, as PE 0 reports it.

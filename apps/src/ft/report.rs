@@ -1,4 +1,4 @@
-//! What a run tells: a page for people, one JSON object for programs, a table that compares variants.
+//! The report of a run: a page for people, one JSON object for programs, a table that compares variants.
 //! Invariant: both forms are written from the same `Report`.
 
 use std::collections::BTreeMap;

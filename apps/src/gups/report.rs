@@ -1,5 +1,5 @@
-//! What a run tells: lines for people, one JSON object for programs. Invariant: both forms are written from
-//! the same `Report`.
+//! The report of a run: lines for people, one JSON object for programs. Invariant: both forms are written
+//! from the same `Report`.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::update::LOOK_AHEAD;
 use crate::choice::Named;
 use crate::report::verdict;
 
-/// Of so many words one may be wrong, as HPC Challenge rules.
+/// One word of this number may be wrong, as HPC Challenge rules.
 const WORDS_AN_ERROR: u64 = 100;
 
 /// A run, as PE 0 reports it.

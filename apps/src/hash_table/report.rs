@@ -1,5 +1,5 @@
-//! What a run tells: a table for people, one JSON object for programs. Invariant: both forms are written from
-//! the same `Report`.
+//! The report of a run: a table for people, one JSON object for programs. Invariant: both forms are written
+//! from the same `Report`.
 
 use std::fmt;
 

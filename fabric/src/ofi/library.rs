@@ -66,7 +66,7 @@ pub struct Functions {
         fabric: *mut *mut fid_fabric,
         context: *mut c_void,
     ) -> c_int,
-    /// What an error number means: `fi_strerror(3)`.
+    /// The description of an error number: `fi_strerror(3)`.
     pub fi_strerror: unsafe extern "C" fn(error: c_int) -> *const c_char,
     /// Writes a value as text: `fi_tostr_r(3)`.
     pub fi_tostr_r: unsafe extern "C" fn(
@@ -81,7 +81,7 @@ pub struct Functions {
 pub struct Library {
     path: String,
     version: u32,
-    /// What it exports.
+    /// The functions that it exports.
     pub functions: Functions,
 }
 
@@ -134,8 +134,8 @@ impl Library {
     /// The description of an error number, whose sign does not matter.
     pub fn strerror(&self, code: i64) -> String {
         let code = c_int::try_from(code.unsigned_abs()).unwrap_or(c_int::MAX);
-        // SAFETY: libfabric answers any number with a string that lives as long as the library, which is for
-        // ever.
+        // SAFETY: for any number libfabric returns a string that lives as long as the library, which is never
+        // closed.
         unsafe { text_at((self.functions.fi_strerror)(code)) }
     }
 

@@ -245,14 +245,14 @@ impl Questions {
         Ok(found.filter(|answer| answer.place == *place).cloned().collect())
     }
 
-    /// What the offers at a place lack.
+    /// The requirements that the offers at a place lack.
     fn lacks(&mut self, place: &Place) -> Result<Vec<String>, OfiError> {
         let library = self.library;
         lacks(&mut |requirements| self.ask(place, requirements), &|number| in_words(library, number))
     }
 }
 
-/// What the offers lack, where `ask` returns the offers that meet a set of requirements.
+/// The requirements that the offers lack, where `ask` returns the offers that meet a set of requirements.
 fn lacks<E>(ask: &mut dyn FnMut(u32) -> Result<Vec<Answer>, E>, words: Words<'_>) -> Result<Vec<String>, E> {
     if !ask(ALL)?.is_empty() {
         return Ok(Vec::new());
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// What a provider lacks, where `has` says for which hints it has an offer.
+    /// The requirements that a provider lacks, where `has` says for which hints it has an offer.
     fn lacks_of(offer: &Answer, has: impl Fn(&Hints) -> bool) -> Vec<String> {
         let words = |number: &Number| match number {
             Number::Endpoint(number) => number.to_string(),

@@ -100,7 +100,7 @@ impl Payload {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
     }
 
-    /// The same in words, the last of which may have bytes that mean nothing.
+    /// The same as words, the last of which may have bytes that mean nothing.
     #[inline]
     pub fn words(&self) -> &[u64] {
         &self.words[..self.bytes.div_ceil(8)]

@@ -6,9 +6,10 @@ use super::Finding;
 use super::source::Source;
 
 /// A phrase, in small letters, and what to write instead.
-const PHRASES: [(&str, &str); 8] = [
+const PHRASES: [(&str, &str); 9] = [
     ("so many", "give the number a name, or write `this number of`"),
-    ("that one", "repeat the noun"),
+    ("that one,", "repeat the noun"),
+    ("that one.", "repeat the noun"),
     ("as there", "write `because there`"),
     ("in words", "write `with an error message`"),
     ("vouch", "write `guarantees`"),
@@ -19,7 +20,7 @@ const PHRASES: [(&str, &str); 8] = [
 /// Nouns that a sentence may not begin with.
 const BEGINNINGS: [&str; 2] = ["Who ", "What "];
 /// Where the rule holds. It is to hold everywhere.
-const PLACES: [&str; 11] = [
+const PLACES: [&str; 17] = [
     "pelago/src/base/",
     "pelago/src/memory/",
     "pelago/src/endpoint/",
@@ -30,7 +31,13 @@ const PLACES: [&str; 11] = [
     "pelago/src/vis/",
     "pelago/src/domain/",
     "pelago/src/lock/",
+    "pelago/src/upc/",
+    "pelago/src/distributed/",
+    "pelago/src/wait/",
     "schedule/src/",
+    "fabric/src/",
+    "shmem/src/",
+    "apps/src/",
 ];
 
 /// The phrases in the comments of a file.
