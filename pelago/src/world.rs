@@ -34,6 +34,7 @@ use pelago_boot::Settings;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -74,12 +75,13 @@ use std::time::Instant;
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
 pub struct World {
-    core: Arc<Core>,
+    core: SharedCore,
     /// Beside the core, so that fence and quiet reach it by one load less.
     pub(crate) outstanding: OutstandingFlags,
 }
 
 /// All of a world, in one place as long as it lives: its service thread has a share of it.
+#[repr(C)]
 pub struct Core {
     pub(crate) messaging: Messaging,
     pub(crate) wakers: Wakers,
@@ -94,8 +96,49 @@ impl Deref for Core {
     }
 }
 
+/// An `Arc` of a core, kept as the address of the core itself: so a function that takes a layer gets its
+/// address without an addition.
+struct SharedCore(NonNull<Core>);
+
+// SAFETY: it is an `Arc<Core>`, which may be sent: a core may be used and dropped by any thread.
+unsafe impl Send for SharedCore {}
+// SAFETY: it is an `Arc<Core>`, which may be shared: a core may be used by several threads at once.
+unsafe impl Sync for SharedCore {}
+
+impl SharedCore {
+    fn new(core: Core) -> SharedCore {
+        let core = Arc::into_raw(Arc::new(core)).cast_mut();
+        SharedCore(NonNull::new(core).expect("an `Arc` has an address"))
+    }
+}
+
+impl Clone for SharedCore {
+    fn clone(&self) -> SharedCore {
+        // SAFETY: the address comes from `Arc::into_raw`, and this share keeps the `Arc` alive.
+        unsafe { Arc::increment_strong_count(self.0.as_ptr()) };
+        SharedCore(self.0)
+    }
+}
+
+impl Deref for SharedCore {
+    type Target = Core;
+
+    #[inline(always)]
+    fn deref(&self) -> &Core {
+        // SAFETY: this share keeps the core alive, and no share borrows it mutably.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for SharedCore {
+    fn drop(&mut self) {
+        // SAFETY: the address comes from `Arc::into_raw`, and this share is not used after it.
+        drop(unsafe { Arc::from_raw(self.0.as_ptr()) });
+    }
+}
+
 /// A share of a world's core, for its service thread.
-struct Shared(Arc<Core>);
+struct Shared(SharedCore);
 
 impl Deref for Shared {
     type Target = Engine;
@@ -299,7 +342,7 @@ impl World {
         };
         let engine = World::meet(Engine::new(job, settings), settings)?;
         let teams = Teams::new(engine, settings)?;
-        let core = Arc::new(Core {
+        let core = SharedCore::new(Core {
             messaging: Messaging { teams, am: MessageState::default() },
             wakers: Wakers::default(),
         });
@@ -339,7 +382,7 @@ impl World {
 
     /// Starts the service thread where there is a use for it, whatever the settings say.
     pub(crate) fn spawn_service(&self) {
-        service_thread::spawn(Shared(Arc::clone(&self.core)), &self.service);
+        service_thread::spawn(Shared(self.core.clone()), &self.service);
     }
 
     /// Says that this PE leaves, and waits for the others to do so, unless one of them waits for it in vain.

@@ -4,7 +4,8 @@ use super::message_state::MessageState;
 use crate::coll::teams::Teams;
 use std::ops::Deref;
 
-/// A PE's teams, and its active messages.
+/// A PE's teams, and its active messages. The teams come first, so that both have one address.
+#[repr(C)]
 pub struct Messaging {
     pub(crate) teams: Teams,
     pub(crate) am: MessageState,
