@@ -1,4 +1,4 @@
-//! The barrier of all PEs: nobody leaves before everybody has come, and all puts issued before it are
+//! The barrier of all PEs: no PE leaves before all PEs have entered, and all puts issued before it are
 //! complete.
 //!
 //! Where all PEs map each other it has two direct forms, in `pelago_fabric::shm::flags`:

@@ -2,8 +2,9 @@
 //!
 //! Invariant: the result of an operation depends on its two operands alone, bit for bit, on every processor
 //! and however the compiler arranges the loop. So a NaN that an operation yields is always the same one, the
-//! quiet NaN without sign and payload, and all operations are commutative. What is not the same in every
-//! grouping, the rounding of sums and products of floating-point numbers, `is_associative` tells.
+//! quiet NaN without sign and payload, and all operations are commutative. `is_associative` tells whether the
+//! result is the same in every grouping: sums and products of floating-point numbers are rounded, so theirs
+//! is not.
 //!
 //! Minimum and maximum of floating-point numbers are those of IEEE 754-2019, section 9.6: -0 is less than +0,
 //! and NaN if an operand is NaN.

@@ -19,7 +19,7 @@ pub use pelago_schedule::select::{Choice, Laws, Preferences, Reason};
 /// The setting that names algorithms.
 const FORCED: &str = "PELAGO_COLL";
 
-/// What the settings say.
+/// The values of the settings.
 ///
 /// # Errors
 /// If `PELAGO_COLL` names what does not exist, and those of [`tuning::load`].
@@ -49,7 +49,7 @@ pub fn forced(text: &str) -> Result<BTreeMap<Operation, &'static Algorithm>, Set
     })
 }
 
-/// What the setting accepts, as its row has it.
+/// The values that the setting accepts, as its row lists them.
 fn accepted() -> &'static str {
     let row = settings_table().iter().find(|row| row.name == FORCED);
     row.map_or("operation=algorithm", |row| row.accepts)

@@ -1,4 +1,4 @@
-//! What a PE keeps of a team: its members, where their blocks lie, and the state of operations.
+//! The state that a PE keeps of a team: its members, the places of their blocks, and the state of operations.
 //!
 //! Invariant: as in [`team`](crate::team).
 
@@ -33,7 +33,7 @@ pub(crate) const CHILDREN_MAX: usize = AGREEMENT_DROPPED_WORDS * 64;
 /// In an agreement record: this member has no room.
 pub(crate) const NO_ROOM: u64 = u64::MAX;
 
-/// What a PE keeps of a team.
+/// The state that a PE keeps of a team.
 pub(crate) struct TeamCore {
     pub(crate) members: Members,
     pub(crate) n: usize,
@@ -245,7 +245,7 @@ impl TeamCore {
         }
     }
 
-    /// Ends the job: the members do not make the same call, which nobody else can tell them, as one of them
+    /// Ends the job: the members do not make the same call, and no other member can report it, as one of them
     /// takes part in no agreement. `mine` is this PE's.
     #[cold]
     #[track_caller]
@@ -258,7 +258,7 @@ impl TeamCore {
         ))
     }
 
-    /// What all members say, by rank, when each says `agreement record`. It is an agreement: where a member
+    /// Exchanges `record`, and returns the records of all members by rank. It is an agreement: where a member
     /// makes a call of another kind, the job ends.
     #[track_caller]
     pub(crate) fn exchange(
@@ -369,8 +369,8 @@ impl TeamCore {
         Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into())
     }
 
-    /// What all members exchange to make teams or a space from this team: whether they make the same call,
-    /// two words each, and a block of `bytes` bytes of their pools, if they want one.
+    /// The exchange of all members that makes teams or a space from this team: whether they make the same
+    /// call, two words each, and a block of `bytes` bytes of their pools, if they need one.
     pub(crate) fn bear(self: &Arc<Self>, world: &Teams, call: Birth, bytes: Option<usize>) -> Result<Born> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
@@ -413,7 +413,7 @@ impl TeamCore {
     }
 }
 
-/// What was exchanged to make a team or space.
+/// The result of the exchange that makes a team or space.
 pub(crate) struct Born {
     pub(crate) number: u64,
     pub(crate) records: Vec<AgreementRecord>,

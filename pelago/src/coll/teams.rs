@@ -18,7 +18,7 @@ pub struct Teams {
     pub(crate) agreed: Mutex<u64>,
     /// All PEs and their symmetric heaps.
     pub(crate) region: SymmetricRegion,
-    /// What this PE allocates in for itself: the memory of its teams and spaces.
+    /// The pool in which this PE allocates for itself: the memory of its teams and spaces.
     pub(crate) pool: Mutex<Heap>,
     /// The team of all PEs.
     pub(crate) team: Arc<TeamCore>,

@@ -109,7 +109,7 @@ impl TeamCore {
         true
     }
 
-    /// The same, in which the PEs vote: `None` if no meeting was held, as there are no levels.
+    /// The same with a vote of the PEs: `None` if no meeting was held because there are no levels.
     #[track_caller]
     pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &Teams, sequence: u64, vote: Vote) -> Option<Vote> {
         let levels = self.levels_for_barrier(world)?;
@@ -220,7 +220,7 @@ impl TwoLevel<'_> {
     /// An operation whose data fit into staging buffers.
     ///
     /// # Safety
-    /// The places are valid as the call says; so for all that follow.
+    /// The places are valid as the call requires; the same holds for all functions that follow.
     #[track_caller]
     unsafe fn staged(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
@@ -504,8 +504,8 @@ impl TwoLevel<'_> {
 
     /// An all-reduce in which the first members of each node, as many as all nodes have, lead a part each:
     /// each combines its part of its node, exchanges it with those of the same place on other nodes, and all
-    /// members of a node take the parts. What a node has combined lies in scratch memory: so the target has
-    /// room for what comes from other nodes, and no room has to be announced.
+    /// members of a node take the parts. The result of a node lies in scratch memory: so the target has room
+    /// for the data from other nodes, and no room has to be announced.
     ///
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
@@ -525,7 +525,7 @@ impl TwoLevel<'_> {
         self.node().sync();
         if me < parts {
             let (start, end) = range(me);
-            // SAFETY: the caller has promised all places. Nobody else reads or writes this part of this
+            // SAFETY: the caller has promised all places. No other PE reads or writes this part of this
             // member's source and target before the next meeting.
             unsafe {
                 let operands: Vec<_> =
@@ -577,7 +577,7 @@ impl TwoLevel<'_> {
             target_bases: bases,
             combiner: call.combiner.clone(),
         };
-        // SAFETY: the caller has promised source and target, which have as many bytes as the shape says.
+        // SAFETY: the caller has promised source and target, which have as many bytes as the shape tells.
         let progress: Arc<Progress> = unsafe {
             self.world.start_collective(self.team, self.operation, &plan, operands, call.usages())?
         };
