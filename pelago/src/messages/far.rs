@@ -1,8 +1,9 @@
 //! Active messages over the network.
 //!
 //! Invariant: a PE has at most [`WINDOW`] requests under way to each other one, which stores them until it
-//! has executed them, and each of them has at most one answer. What was executed is told from time to time as
-//! a sum, so that a word that is lost is made good by the next; a sender that waits in vain asks for it.
+//! has executed them, and each of them has at most one reply. The receiver reports from time to time how many
+//! requests it has executed in all, so a later report makes up for one that was lost; a sender that waits in
+//! vain asks for a report.
 
 use super::message_state::{ANSWERS, REQUESTS};
 use super::messaging::Messaging;
@@ -31,7 +32,7 @@ pub(crate) struct Far {
     sent: AtomicU64,
     /// The number of those sent that were executed, as far as is known.
     known: AtomicU64,
-    /// Looks for room in vain since the last question, and questions since the last answer.
+    /// Number of failed looks for room since the last question, and of questions since the last report.
     looks: AtomicU32,
     asks: AtomicU32,
     /// Of those that have come from there.
@@ -42,7 +43,7 @@ pub(crate) struct Far {
 /// Messages that have come over the network and are not executed yet, and a way to lose some for tests.
 #[derive(Default)]
 pub(crate) struct Arrivals {
-    /// Requests, and answers.
+    /// Requests and replies.
     queues: [Queue; 2],
     /// So many words of what was executed are lost; for tests.
     losses: AtomicU32,
@@ -64,7 +65,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrivals {
-    /// How many requests, 0, or answers, 1, are there.
+    /// The number of requests (kind 0) or replies (kind 1) that have arrived.
     #[inline]
     pub(crate) fn count(&self, kind: usize) -> usize {
         self.queues[kind].count.load(Ordering::Relaxed)
@@ -154,8 +155,8 @@ impl Far {
 }
 
 impl Messaging {
-    /// Data that travel with a message are under way until the receiver says that they are in their place:
-    /// quiet waits for that.
+    /// Data that travel with a message are under way until the receiver reports that they are in their place:
+    /// quiet waits for the report.
     fn begin_data(&self, header: u64, data: &[u8]) {
         if is_long(header) && !data.is_empty() {
             self.net_endpoint().add_follower();
@@ -168,7 +169,7 @@ impl Messaging {
         }
     }
 
-    /// Sends an answer over the network, now or later.
+    /// Sends a reply over the network, now or later.
     pub(crate) fn answer_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) {
         self.begin_data(header, payload);
         self.tally.add(|counts| counts.net_messages += 1);
