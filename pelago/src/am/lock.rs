@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something that handlers of active messages and the rest of the program share. While a thread holds it, no
-/// handler runs on that thread, and a wait for another PE is an error that says so.
+/// handler runs on that thread, and a wait for another PE is reported as an error.
 ///
 /// ```
 /// use pelago::am::{HandlerLock, Handlers};
@@ -29,7 +29,7 @@ pub struct HandlerLock<T>(Mutex<T>);
 pub struct HandlerGuard<'a, T>(MutexGuard<'a, T>);
 
 impl<T> HandlerLock<T> {
-    /// A lock that nobody holds.
+    /// A lock that no thread holds.
     pub fn new(value: T) -> HandlerLock<T> {
         HandlerLock(Mutex::new(value))
     }
@@ -47,14 +47,14 @@ impl<T> HandlerLock<T> {
         HandlerGuard(locked(&self.0))
     }
 
-    /// Takes it if nobody holds it.
+    /// Takes the lock if no thread holds it.
     pub fn try_lock(&self) -> Option<HandlerGuard<'_, T>> {
         let guard = try_locked(&self.0)?;
         callback::hold(true);
         Some(HandlerGuard(guard))
     }
 
-    /// What it holds, when nobody shares it any more.
+    /// The value in the lock, when it is no longer shared.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
 //! Remote procedure calls: typed requests, whose results come back as events.
 //!
-//! Invariant: a call has at most one answer, which finds the [`Reply`] by its ticket, or nobody if that was
-//! dropped.
+//! Invariant: a call has at most one reply message, which finds the [`Reply`] by its ticket, or no [`Reply`]
+//! if it was dropped.
 
 use super::{Am, Datum, Handler, Handlers, Message};
 use crate::base::awaited::Awaited;
@@ -31,7 +31,7 @@ impl<A, R> Copy for Procedure<A, R> {}
 
 impl<'env> Handlers<'env> {
     /// Adds a procedure. It is given the rank of the caller and the argument, runs as any handler does, and
-    /// what it returns goes back to the caller ([`Am::call`]), if that wants it ([`Am::cast`] does not).
+    /// its result is sent back to the caller if the caller used [`Am::call`]; [`Am::cast`] has no result.
     ///
     /// # Panics
     /// As [`add`](Handlers::add).
@@ -64,7 +64,7 @@ impl<'env> Handlers<'env> {
 }
 
 impl Message<'_> {
-    /// Hands the result of a call to whoever waits for it.
+    /// Hands the result of a call to the caller that waits for it.
     #[track_caller]
     fn deliver(&self) {
         let delivered = match *self.args() {
@@ -118,7 +118,7 @@ impl Am<'_> {
         Ok(reply)
     }
 
-    /// Calls a procedure whose result nobody wants; no answer is sent.
+    /// Calls a procedure whose result is not needed; no reply is sent.
     ///
     /// # Errors
     /// As [`call`](Am::call).
@@ -146,7 +146,7 @@ pub struct Reply<'a, R: Datum> {
 }
 
 impl<R: Datum> Reply<'_, R> {
-    /// Makes progress, and says whether the result is there.
+    /// Makes progress, and returns whether the result is there.
     pub fn test(&self) -> bool {
         Event::test(self)
     }
