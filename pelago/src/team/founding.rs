@@ -9,9 +9,9 @@
 //! at S: | busy: from before S writes until R has taken the message |                      at index of R
 //! ```
 //!
-//! Invariant: a message is written only while the sender holds its `busy` word for that receiver. Who takes a
-//! message that another thread waits for puts it aside, so that threads of one PE may found different teams
-//! at once, in any order.
+//! Invariant: a message is written only while the sender holds its `busy` word for that receiver. A thread
+//! that takes a message for another thread puts it aside, so threads of one PE may found different teams at
+//! once, in any order.
 
 use crate::array::symmetric::Symmetric;
 use crate::base::error::{ErrorKind, Result};

@@ -1,8 +1,8 @@
 //! Teams: groups of PEs that act together. A PE has a rank in each team that it is in.
 //!
-//! Making a team from another one is one exchange among the PEs of that one, and takes part in nothing
-//! else. Each member has a block in its pool for the team: the words and staging slots over which the members
-//! synchronise. All zero bytes are a valid start of a block.
+//! Making a team from another one takes one exchange among the PEs of the other one, and no other call is
+//! involved. Each member has a block in its pool for the team: the words and staging slots over which the
+//! members synchronise. All zero bytes are a valid start of a block.
 //!
 //! Invariant: all members make the collective calls of a team in the same order. Dropping a team is local;
 //! its block is given back when every member has dropped it, which the members of its parent learn when they
@@ -77,8 +77,8 @@ impl<'w> Team<'w> {
         self.core.members.rank_of(pe)
     }
 
-    /// The rank in another team of the PE that has `rank` here; `None` if it is not a member of that one, or
-    /// there is no such rank here.
+    /// The rank in another team of the PE that has `rank` here; `None` if it is not a member of the other
+    /// team, or there is no such rank here.
     pub fn translate(&self, rank: Rank, other: &Team<'_>) -> Option<Rank> {
         let is_here = rank < self.n_pes() && std::ptr::eq(self.world, other.world);
         is_here.then(|| other.rank_of(self.core.pe(rank))).flatten()
@@ -217,7 +217,7 @@ impl<'w> Team<'w> {
     pub fn split_by(&self, colour: Option<u64>, key: i64) -> Result<Option<Team<'w>>> {
         const NO_COLOUR: u64 = u64::MAX;
         let words = [colour.unwrap_or(NO_COLOUR), key as u64];
-        // How many will be in it, nobody knows before the exchange: there is room for all.
+        // The size of the new team is not known before the exchange: there is room for all.
         let bytes = colour.map(|_| block::bytes(self.core.memory, self.n_pes()));
         let born = self.core.bear(self.world, Birth { operation: "split_by", words }, bytes)?;
         let has_block = |rank: Rank| born.records[rank][3] != 0;
@@ -248,8 +248,8 @@ impl<'w> Team<'w> {
     }
 
     /// The team of the first `n` members, in place of this one: its memory is used on, so nothing is
-    /// exchanged, and those that leave (for them it is `None`) wait for nobody. Collective on this team. Not
-    /// so cheap for the team of all PEs, which stays: there it is a split.
+    /// exchanged, and the members that leave (they get `None`) wait for no other member. Collective on this
+    /// team. It costs more for the team of all PEs, which stays: there it is a split.
     ///
     /// ```
     /// # pelago::spmd(3, |world| -> pelago::Result<()> {
@@ -268,7 +268,7 @@ impl<'w> Team<'w> {
             let reason = format!("{n} members of {}. Keep at least 1, and at most all", self.n_pes());
             return Err(self.bad("shrink", reason));
         }
-        // What was made from this team goes on with it, and so does the team of all PEs.
+        // Teams and spaces made from this team keep it in use, and the team of all PEs stays as well.
         let tie = self.core.tie.clone().filter(|_| !self.core.children().were_any());
         let Some(tie) = tie else { return self.split_strided(0, 1, n) };
         self.core.leave_behind(self.world, n);
@@ -310,8 +310,8 @@ impl<'w> Team<'w> {
         Ok(Space::new(self.world, region))
     }
 
-    /// What all members say, by rank, when each says two words of a call that is one of theirs: `collect`
-    /// (all-gather of lengths) or `broadcast_to_others`. Collective on this team, a meeting.
+    /// Exchanges two words of each member, and returns those of all members by rank, for the calls `collect`
+    /// (all-gather of lengths) and `broadcast_to_others`. Collective on this team, a meeting.
     ///
     /// # Errors
     /// If a member makes another call, as far as that can be told.
