@@ -57,7 +57,7 @@ impl<E: Outcome> Future for EventFuture<E> {
             if is_own || world.wakers.are_driven() {
                 this.registered = Some(world.wakers.register(this.registered, &probe, waker));
             }
-            // A driver that has ended meanwhile wakes nobody any more.
+            // A driver that has ended meanwhile wakes no future any more.
             if !is_own && !world.wakers.are_driven() {
                 waker.wake_by_ref();
             }
@@ -76,7 +76,7 @@ fn check_liveness(world: &World, probe: &Probe) {
         world.give_up("a future after the job has failed");
     }
     if let Some(pe) = probe.awaits().filter(|&pe| world.has_left(pe)) {
-        // What it did before it left is visible now: only a last look tells whether that is enough.
+        // All that it did before it left is visible now: only a last look tells whether that is enough.
         world.progress();
         if !probe.has_come() && probe.awaits() == Some(pe) {
             world.wait_in_vain("an event", Some(pe));
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// What a thread looks at that waits for this and wakes futures meanwhile.
+    /// The condition that a thread checks while it waits for this and wakes futures meanwhile.
     pub(super) fn waking(&self, mut is_over: impl FnMut() -> bool) -> impl FnMut() -> bool {
         let mut looks = 0u32;
         move || {

@@ -60,7 +60,7 @@ impl World {
     /// let (lock, total) = (world.lock()?, world.alloc_zeroed::<f64>(1)?);
     /// {
     ///     let _guard = lock.acquire()?;
-    ///     total.p(0, 0, total.g(0, 0)? + 0.5)?; // nobody else is here
+    ///     total.p(0, 0, total.g(0, 0)? + 0.5)?; // no other PE is here
     /// } // complete and released
     /// world.barrier();
     /// assert_eq!(total.g(0, 0)?, 2.0);

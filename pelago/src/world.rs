@@ -1,7 +1,7 @@
 //! The world: a PE's view of the job. There are no statics, so many worlds fit in one process.
 //!
 //! Invariant: everything the fast path reads is written before the world is handed out. Threads of a PE may
-//! share a world; what they then may not do at the same time is said where it matters (collective calls).
+//! share a world; calls that they must not make at the same time are documented as such (collective calls).
 //! Handles borrow the world.
 
 use crate::Pe;
@@ -37,7 +37,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A processing element's place in a job: who it is, how many there are, and the memory they share.
+/// A processing element's place in a job: its number, the number of PEs, and the memory that they share.
 ///
 /// Dropping the world leaves the job; that waits for all other PEs to leave as well, or until one of them
 /// waits in vain for this one. So where `?` returns an error from `main` on one PE and the others wait for
@@ -54,12 +54,13 @@ use std::time::Instant;
 /// ```
 ///
 /// The threads of a PE may share its world and the arrays in it, all of them at once: every one-sided
-/// operation, wait, fence and quiet. A quiet completes what was started before it on any thread whose calls
-/// happened before. Collective calls (those that say so) are for one thread at a time, and the PE's threads
-/// together must make them in the order in which the other PEs do. Two threads at once in a call on memory
-/// (alloc, resize, free, exclusive, reclaim), or in one that makes or changes a team, are refused with words
-/// that say so. Barriers and collective operations do not look, as their path has no instruction to spare,
-/// but with `PELAGO_CHECK=on` two threads at once in operations of a team are refused as well.
+/// operation, wait, fence and quiet. A quiet completes the operations that were started before it on any
+/// thread whose calls happened before. Collective calls (marked as such) are for one thread at a time, and
+/// the PE's threads together must make them in the order in which the other PEs do. Two threads at once in a
+/// call on memory (alloc, resize, free, exclusive, reclaim), or in one that makes or changes a team, are
+/// refused with an error that names the conflict. Barriers and collective operations do not check, as their
+/// path has no instruction to spare, but with `PELAGO_CHECK=on` two threads at once in operations of a team
+/// are refused as well.
 /// ```
 /// # pelago::spmd(2, |world| -> pelago::Result<()> {
 /// let count = world.alloc_zeroed::<u64>(1)?;
@@ -203,7 +204,7 @@ impl World {
         self.region.heap().total_bytes()
     }
 
-    /// What this PE has done so far; all zero unless counting is on (`PELAGO_COUNTERS`).
+    /// The counts of this PE's operations so far; all zero unless counting is on (`PELAGO_COUNTERS`).
     pub fn counters(&self) -> Counters {
         self.tally.read()
     }
@@ -337,7 +338,7 @@ impl World {
         Ok(self)
     }
 
-    /// Starts the service thread where there is a use for it, whatever the settings say.
+    /// Starts the service thread where there is a use for it, whatever the settings are.
     pub(crate) fn spawn_service(&self) {
         service_thread::spawn(Shared(Arc::clone(&self.core)), &self.service);
     }
@@ -375,7 +376,7 @@ impl World {
         }
         self.finish_collectives();
         if let Some(net) = &self.net {
-            // Whoever sees that this PE has left finds its last messages there.
+            // A PE that sees that this PE has left finds its last messages there.
             net.flush();
         }
         self.quiet_all();
