@@ -1,8 +1,8 @@
 //! A thread that makes progress while the others of its PE compute.
 //!
-//! Invariant: it does not spin. It waits as any thread of a PE waits, for being told to end: it runs what
-//! arrives, and sleeps at the doorbell, where active messages and barriers ring, but puts and atomics, which
-//! need nobody at their target, do not.
+//! Invariant: it does not spin. It waits for the request to end, as any thread of a PE waits: it executes the
+//! messages that arrive, and sleeps at the doorbell. Active messages and barriers ring the doorbell; puts and
+//! atomics, which need no thread at their target, do not.
 
 use crate::base::awaited::Awaited;
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! How to see whether an event has come, for whoever keeps many of them.
+//! The check whether an event has come, for code that keeps many events.
 
 use crate::Pe;
 use crate::coll::engine::Progress;
