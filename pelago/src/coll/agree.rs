@@ -107,7 +107,7 @@ impl Teams {
     /// call.
     pub(crate) fn vote_of(&self, pe: Pe, sequence: u64) -> Vote {
         let record = self.agreement_record_here(pe, sequence);
-        // SYNC POINT agreement record: acquires what the PE did before it published; see `publish`.
+        // SYNC POINT agreement record: acquires all stores of the PE before it published; see `publish`.
         if record[0].load(Ordering::Acquire) != sequence {
             return Vote::VOID;
         }
@@ -142,14 +142,15 @@ impl Teams {
         }
     }
 
-    /// What `pe` has published. Of its set of dropped arrays only the words in which this PE has some are
-    /// read where it is mapped.
+    /// The record that `pe` has published. If the PE is mapped, only those words of its set of dropped arrays
+    /// are read in which this PE has some.
     fn agreement_record_of(&self, pe: Pe, sequence: u64, dropped: &ArraySet) -> [u64; AGREEMENT_WORDS] {
         let mut words = [0u64; AGREEMENT_WORDS];
         match self.routes.to(pe) {
             Route::Mapped => {
                 let record = self.agreement_record_here(pe, sequence);
-                // SYNC POINT agreement record: acquires what the PE did before it published; see `publish`.
+                // SYNC POINT agreement record: acquires all stores of the PE before it published; see
+                // `publish`.
                 words[0] = record[0].load(Ordering::Acquire);
                 let is_needed = |i: usize| i < CALL_WORDS || dropped[i - CALL_WORDS] != 0;
                 for i in (1..AGREEMENT_WORDS).filter(|&i| is_needed(i)) {
@@ -194,6 +195,6 @@ fn publish(record: &[AtomicU64; AGREEMENT_WORDS], sequence: u64, call: Call, dro
             word.store(*value, Ordering::Relaxed);
         }
     }
-    // SYNC POINT agreement record: releases the words above, and what this PE did before.
+    // SYNC POINT agreement record: releases the words above, and all earlier stores of this PE.
     record[0].store(sequence, Ordering::Release);
 }

@@ -78,7 +78,7 @@ impl Teams {
         }
     }
 
-    /// Out of line, so that who does not wait has nothing to prepare, nor to keep for it.
+    /// Out of line, so that a caller that does not wait neither prepares nor saves anything for it.
     #[cold]
     #[inline(never)]
     #[track_caller]

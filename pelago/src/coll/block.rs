@@ -83,8 +83,8 @@ pub(crate) fn word_offset(n: usize, index: usize) -> usize {
     slots_offset(n) + index * SLOT_BYTES
 }
 
-/// Where the place that the signal of a slot announces lies, and its length, which takes the place of what a
-/// mailbox would hold. The two words follow each other.
+/// Where the place that the signal of a slot announces lies, and its length, which is stored in place of the
+/// mailbox's data. The two words follow each other.
 pub(crate) fn announced_offsets(n: usize, index: usize) -> [usize; 2] {
     [word_offset(n, index) + 8, mailbox_offset(n, index)]
 }
@@ -98,7 +98,7 @@ fn acknowledgements_offset(n: usize, slots: usize) -> usize {
     slots_offset(n) + slots * SLOT_BYTES
 }
 
-/// Where a member acknowledges what it has consumed of this PE's signals.
+/// The word in which a member acknowledges the signals of this PE that it has consumed.
 pub(crate) fn acknowledgement_offset(n: usize, slots: usize, rank: usize) -> usize {
     acknowledgements_offset(n, slots) + 8 * rank
 }
@@ -114,8 +114,8 @@ pub(crate) struct StagingSlot {
 }
 
 impl Teams {
-    /// The offsets of the members' blocks, which are `bytes` long, as the members have told them. Ends the
-    /// job if a block lies outside its member's pool.
+    /// The offsets of the members' blocks, which are `bytes` long, as received from the members. Ends the job
+    /// if a block lies outside its member's pool.
     pub(crate) fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {
         Bases::of(told.map(|(pe, offset)| self.checked_block(pe, offset as usize, bytes)).collect())
     }

@@ -138,7 +138,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether nothing can be wrong, as far as a few looks tell.
+    /// Whether a few quick checks show that the call has no error.
     fn is_plainly_right(&self, world: &Teams, team: &TeamCore) -> bool {
         let Some((target, source)) = &self.operands else { return true };
         let (n, count) = (team.len(), self.count);
@@ -225,8 +225,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Codes of collective calls, to tell the other members: this and the number of the operation, and above
-/// that the code of what combines.
+/// Codes of collective calls, which are sent to the other members: this one plus the number of the operation,
+/// and above it the code of the combiner.
 const FIRST_CODE: u64 = 1 << 33;
 const COMBINER_SHIFT: u32 = 40;
 

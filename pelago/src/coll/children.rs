@@ -72,7 +72,7 @@ impl Drop for Tie {
 }
 
 impl Children {
-    /// How many there are that not all members have dropped, as far as they have told each other.
+    /// The number of children that not all members have dropped, as of their last exchange.
     pub(crate) fn len(&self) -> usize {
         self.children.iter().filter(|child| !child.is_gone).count()
     }
@@ -114,7 +114,7 @@ impl Children {
         words
     }
 
-    /// Gives back what all members have dropped.
+    /// Gives back the memory of the children that all members have dropped.
     pub(crate) fn reclaim(&mut self, world: &Teams, records: &[AgreementRecord]) {
         for (i, child) in self.children.iter_mut().enumerate() {
             if !child.is_gone && records.iter().all(|record| record[4 + i / 64] & (1 << (i % 64)) != 0) {

@@ -92,7 +92,7 @@ impl Direct<'_> {
         Awaited::member(self.operation, Some(self.team.pe(rank)))
     }
 
-    /// Lets those that sleep see what this PE has just written.
+    /// Wakes sleeping members, so that they see this PE's last stores.
     #[inline(always)]
     fn wake(&self) {
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
@@ -218,7 +218,7 @@ impl Direct<'_> {
         callback::forbid(self.world, self.operation);
         let (team, bytes) = (self.team, value.len());
         let number = team.sequence.load(Ordering::Relaxed) + 1;
-        // All have looked at what is in the place of this number: they have begun a later operation.
+        // All members have read the slot of this number: they have begun a later operation.
         self.make_room(number);
         team.agreed(team.my_rank(), number).raise(number);
         self.begin();

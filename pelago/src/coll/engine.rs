@@ -197,7 +197,7 @@ unsafe impl Send for Operands {}
 // SAFETY: as for `Send`: the memory behind them is accessed through opaque copies only.
 unsafe impl Sync for Operands {}
 
-/// How far an operation is, for those who wait for it.
+/// The progress of an operation, for the threads that wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     is_done: AtomicBool,
@@ -212,7 +212,7 @@ impl Progress {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        // SYNC POINT collective: acquires what the operation has written.
+        // SYNC POINT collective: acquires the stores of the operation.
         self.is_done.load(Ordering::Acquire)
     }
 }
@@ -373,7 +373,7 @@ impl Teams {
         work();
     }
 
-    /// Does what the synchronisation memory of a team needs.
+    /// Makes the progress that the synchronisation memory of a team needs.
     fn do_chores(&self, team: &TeamCore) {
         let mut engine = team.engine();
         let (ranks, slots) = (engine.block_ranks, engine.slots);
@@ -436,7 +436,7 @@ impl Teams {
         }
         // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
         let word = unsafe { &*self.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
-        // SYNC POINT mark: releases what this PE has written and read before.
+        // SYNC POINT mark: releases the earlier stores and loads of this PE.
         // SYNC POINT acknowledgement: likewise.
         word.store(value, Ordering::Release);
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
@@ -456,7 +456,8 @@ impl Teams {
             && !running.restless.iter().any(|restless| Arc::ptr_eq(restless, team))
     }
 
-    /// Completes what is under way here, whether anybody waits for it or not: others may need it.
+    /// Completes the operations under way here, whether a thread waits for them or not: other PEs may need
+    /// them.
     #[track_caller]
     pub(crate) fn finish_collectives(&self) {
         if self.has_active_operations() {
@@ -521,7 +522,7 @@ impl Request {
         engine.scratch.extend(self.scratch.take());
         let completions = self.transfers.take().into_iter().chain(self.sources.take());
         completions.for_each(|counter| world.completions.release(counter));
-        // SYNC POINT collective: releases what the operation has written.
+        // SYNC POINT collective: releases the stores of the operation.
         self.progress.is_done.store(true, Ordering::Release);
         true
     }
@@ -578,7 +579,7 @@ impl Request {
         let own = self.team.own_start(&world.memory);
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
         let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
-        // SYNC POINT mark: acquires what the signalling PE has written and read before.
+        // SYNC POINT mark: acquires the earlier stores and loads of the signalling PE.
         let found = word(block::word_offset(engine.block_ranks, expected.index)).load(Ordering::Acquire);
         if !engine.memory.has_come(expected, found, of) {
             if engine.memory.is_of_other_kind(expected, found) {
@@ -662,7 +663,7 @@ impl Request {
     }
 
     /// Where `bytes` bytes of another member's memory are, from the start of its region. They lie in the
-    /// array that is this PE's target as well, in a mailbox, or in what the member has announced.
+    /// array that is this PE's target as well, in a mailbox, or in the place that the member has announced.
     fn remote(
         &self,
         world: &Teams,

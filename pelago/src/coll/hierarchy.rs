@@ -145,8 +145,8 @@ impl Hierarchy {
         is_free
     }
 
-    /// Whether each group is among these: each has had a root, which had read what came before. Every member
-    /// has heard from it since.
+    /// Whether each group is among these: each has had a root, which had read all earlier data. Every member
+    /// has received a message from it since.
     fn are_all(&self, roots: impl Iterator<Item = usize>) -> bool {
         let n = self.groups.len();
         let found = roots.filter(|&root| root < n).fold(0_u64, |found, root| found | 1 << (root % 64));

@@ -1,7 +1,7 @@
 //! The plans that a team has made for its calls, so that a call that is repeated builds nothing.
 //!
-//! Invariant: a plan is found for a call only if the algorithm and its schedule follow from what is compared.
-//! There are at most [`PLANS`], and the oldest one makes room.
+//! Invariant: a plan is found for a call only if the algorithm and its schedule follow from the values that
+//! are compared. There are at most [`PLANS`], and the oldest one makes room.
 
 use super::reduction::Combiner;
 use super::schedule::Rank;
@@ -37,7 +37,7 @@ pub(crate) struct Key {
     count: usize,
     element_bytes: usize,
     in_place: bool,
-    /// Those of what combines elements.
+    /// The laws of the operation that combines elements.
     laws: Option<Laws>,
 }
 

@@ -1,4 +1,4 @@
-//! The pool: memory in which a PE allocates for itself, that of its teams and spaces.
+//! The pool: memory in which a PE allocates for itself, for its teams and spaces.
 //!
 //! Invariant: a free block is all zero.
 

@@ -98,7 +98,7 @@ pub trait Reducible: Element + Sealed {
     unsafe fn combine(op: ReduceOp, left: *const u8, right: *const u8, into: *mut u8, bytes: usize);
 }
 
-/// What [`Reducible`] is implemented for is decided here: its users rely on defined bits.
+/// The types that implement [`Reducible`] are fixed here: its users rely on defined bits.
 pub trait Sealed {}
 
 /// Implements [`Reducible::is_defined`] and [`Reducible::combine`] from a function for each operation.
@@ -206,8 +206,9 @@ macro_rules! floats {
                     (self * other).canonical()
                 }
 
-                /// Chooses twice, in either order: two zeros come out one each, and `or` joins their signs.
-                /// Of NaN and anything one each comes out too, and what `or` makes of them is a NaN.
+                /// Chooses twice, once in each order. Of two different zeros each is chosen once, and `or`
+                /// joins their signs. Of a NaN and another value each is chosen once too, and the `or` of
+                /// both is a NaN.
                 #[inline(always)]
                 fn lesser(self, other: $float) -> $float {
                     let one = if self < other { self } else { other };

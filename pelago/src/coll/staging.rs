@@ -10,12 +10,12 @@
 //! ```text
 //! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 520 words
 //! ```
-//! Invariant: a buffer is written only when its receiver has read what it had before. Exchanges use two sets
-//! of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have passed
-//! e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A broadcast
-//! tells nothing of its receivers, so its buffers are used by turns. All members meet before a buffer is used
-//! again, unless they have met since it was used before, or each node has had a root since: a root has
-//! completed all broadcasts before its own, and all members know of it by its data.
+//! Invariant: a buffer is written only when its receiver has read its earlier contents. Exchanges use two
+//! sets of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have
+//! passed e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A
+//! broadcast tells nothing of its receivers, so its buffers are used by turns. All members meet before a
+//! buffer is used again, unless they have met since it was used before, or each node has had a root since: a
+//! root has completed all broadcasts before its own, and all members know of it by its data.
 
 use super::block::PAGE_BYTES;
 use super::hierarchy::Hierarchy;
@@ -48,7 +48,8 @@ const TURNS: usize = 2;
 /// Broadcasts between two meetings of all members.
 pub(crate) const HISTORY: u64 = 16;
 
-/// Buffers of one set for a team of `n`: for what is handed to a power of two of leaders, and for each round.
+/// Buffers of one set for a team of `n`: one for the data that are handed to a power of two of leaders, and
+/// one for each round.
 const fn buffers(n: usize) -> usize {
     1 + n.next_power_of_two().trailing_zeros() as usize
 }
@@ -174,7 +175,7 @@ impl Staging<'_> {
         let own = self.team.own_start(&self.world.memory);
         let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + index * size_of::<u64>();
         // SAFETY: the buffer has this word, aligned, and it is accessed as an atomic only.
-        // SYNC POINT staged: acquires what the sender has done before.
+        // SYNC POINT staged: acquires the earlier operations of the sender.
         unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Acquire)
     }
 

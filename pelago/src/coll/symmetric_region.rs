@@ -187,8 +187,8 @@ impl SymmetricRegion {
         unsafe { memory.place((offset_bytes, len), own, parts) }
     }
 
-    /// Makes sure that all members make this call, completes what they have started, and reclaims what all
-    /// have dropped.
+    /// Makes sure that all members make this call, completes the operations that they have started, and
+    /// reclaims the arrays that all have dropped.
     #[track_caller]
     pub(crate) fn agree(&self, world: &Teams, call: Call) -> Result<()> {
         match &self.team {

@@ -204,7 +204,7 @@ impl TeamCore {
         locked(&self.engine)
     }
 
-    /// This core with the nodes of its members, and with what is known of them and of the settings.
+    /// This core with the nodes of its members, and with the facts known of them and of the settings.
     #[track_caller]
     pub(crate) fn placed(mut self, world: &Teams) -> TeamCore {
         let (meets_at_counter, is_plain) = world.collectives.manners(world, self.len());
@@ -212,7 +212,7 @@ impl TeamCore {
         self.on_nodes(|pe| world.node(pe))
     }
 
-    /// This core with the nodes of its members, as `node` tells them.
+    /// This core with the nodes of its members, as `node` returns them.
     pub(crate) fn on_nodes(mut self, node: impl Fn(Pe) -> u32) -> TeamCore {
         let nodes: Vec<u32> = self.members.iter().map(node).collect();
         if nodes.iter().any(|&node| node != nodes[0]) {
@@ -221,13 +221,13 @@ impl TeamCore {
         self
     }
 
-    /// Takes note of how the members meet and of what direct operations must look at.
+    /// Records how the members meet, and which checks direct operations must make.
     pub(crate) fn tune(&mut self, meets_at_counter: bool, is_plain: bool) {
         self.meets_at_counter = meets_at_counter;
         self.is_fast = self.is_mapped() && is_plain;
     }
 
-    /// Keeps the place of what was born from this team.
+    /// Keeps the place of the team or space that was made from this team.
     pub(crate) fn tie(self: &Arc<Self>, born: &Born) -> Tie {
         let block = born.block.expect("who is in it has a block");
         Tie::new(Arc::clone(self), born.number, block)
@@ -290,8 +290,8 @@ impl TeamCore {
         bytes.chunks_exact(size_of::<AgreementRecord>()).map(to_agreement_record).collect()
     }
 
-    /// Lets the first `n` members go on without the others: they know that those have begun to leave, and so
-    /// are done with what was shown to them.
+    /// Lets the first `n` members go on without the others: they know that the others have begun to leave,
+    /// and so no longer read the data that were shown to them.
     #[track_caller]
     pub(crate) fn leave_behind(self: &Arc<Self>, world: &Teams, n: usize) {
         let awaited = Awaited::Collective { operation: "shrink", pe: None };
@@ -318,9 +318,9 @@ impl TeamCore {
         })
     }
 
-    /// Lets all members make this call: an exchange after all of them have completed what they have started,
-    /// in which they compare their calls, and after which the arrays of `region` that all have dropped are
-    /// reclaimed.
+    /// Lets all members make this call: an exchange after all of them have completed the operations that they
+    /// have started, in which they compare their calls, and after which the arrays of `region` that all have
+    /// dropped are reclaimed.
     #[track_caller]
     pub(crate) fn agree(self: &Arc<Self>, world: &Teams, region: &SymmetricRegion, call: Call) -> Result<()> {
         let mut exchanges = self.exchanging(world);
@@ -328,7 +328,7 @@ impl TeamCore {
         world.quiet_all();
         *exchanges += 1;
         let [code, a, b] = call.words();
-        // Spaces of one team are told apart.
+        // Tells spaces of one team apart.
         let mut record: AgreementRecord = [code, a, b, region.number(), 0, 0, 0, 0];
         record[4..].copy_from_slice(&dropped[..AGREEMENT_DROPPED_WORDS]);
         let records = self.exchange(world, *exchanges, record);

@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 4096;
 /// How a block is aligned; elements are aligned no more strictly.
 const BLOCK_ALIGN_BYTES: usize = 64;
 
-/// The name of what combines if it is a user's function, and its place behind the operations.
+/// The name of the operation if it is a user's function, and its place behind the built-in operations.
 const A_FUNCTION: &str = "a function";
 const FUNCTION: u64 = ReduceOp::ALL.len() as u64;
 /// Names of the types of elements that are built in; a code has the place in this list.

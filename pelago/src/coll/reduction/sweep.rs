@@ -261,7 +261,7 @@ mod vectors {
 mod tests {
     use super::*;
 
-    /// Every way of a sweep, of all or of what its vectors leave over.
+    /// Every form of a sweep, for all elements or for those that its vectors leave over.
     #[derive(Clone, Copy, Debug)]
     enum Way {
         Chosen,
