@@ -22,7 +22,7 @@ use std::sync::Mutex;
 pub(crate) const WINDOW: u64 = 64;
 /// So many are executed before the sender hears of it.
 const TOLD_EVERY: u64 = WINDOW / 4;
-/// Looks for room before a PE asks what was executed.
+/// Number of looks for room before a PE asks how many requests were executed.
 const LOOKS_BEFORE_ASKING: u32 = 1000;
 
 /// Requests between this PE and one that is reached over the network.
@@ -35,7 +35,7 @@ pub(crate) struct Far {
     /// Number of failed looks for room since the last question, and of questions since the last report.
     looks: AtomicU32,
     asks: AtomicU32,
-    /// Of those that have come from there.
+    /// Of the messages that have come from that PE.
     executed: AtomicU64,
     told: AtomicU64,
 }
@@ -45,14 +45,14 @@ pub(crate) struct Far {
 pub(crate) struct Arrivals {
     /// Requests and replies.
     queues: [Queue; 2],
-    /// So many words of what was executed are lost; for tests.
+    /// The number of reports of executed requests to lose; for tests.
     losses: AtomicU32,
 }
 
 #[derive(Default)]
 struct Queue {
     messages: Mutex<VecDeque<Arrived>>,
-    /// How many, for those who only look.
+    /// The count, for threads that only read it.
     count: AtomicUsize,
 }
 
@@ -136,7 +136,7 @@ impl Far {
         is_sent
     }
 
-    /// Asks a PE what it has executed: each time after twice as many looks as the last.
+    /// Asks a PE how many requests it has executed: each time after twice as many looks as the last time.
     fn ask_patiently(&self, world: &Messaging, pe: Pe) {
         let looks = self.looks.fetch_add(1, Ordering::Relaxed) + 1;
         let ask_at = LOOKS_BEFORE_ASKING << self.asks.load(Ordering::Relaxed).min(12);
@@ -240,7 +240,7 @@ impl Messaging {
         Some(())
     }
 
-    /// Loses the next `count` words that tell other PEs how many of their requests were executed. For tests.
+    /// Loses the next `count` reports to other PEs of how many of their requests were executed. For tests.
     #[doc(hidden)]
     pub fn lose_words_of_progress(&self, count: u32) {
         self.am.arrivals.losses.store(count, Ordering::Relaxed);

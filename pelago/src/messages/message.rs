@@ -72,7 +72,7 @@ impl Message<'_> {
         self.head.handler
     }
 
-    /// Ends the job, because of what this message is or brings.
+    /// Ends the job, because this message is not valid.
     pub(crate) fn refuse(&self, why: &str) -> ! {
         self.world.refuse(self.from, &format!("for {:?} {why}", self.handler_name()))
     }

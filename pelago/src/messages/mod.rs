@@ -1,5 +1,5 @@
-//! Active messages below their endpoints: the rings and windows to each peer, what has arrived, and the
-//! threads that execute it. The interface is [`am`](crate::am).
+//! Active messages below their endpoints: the rings and windows to each peer, the messages that have arrived,
+//! and the threads that execute them. The interface is [`am`](crate::am).
 
 mod far;
 mod message;

@@ -82,7 +82,8 @@ impl PeerRing {
         Short { position, is_unsettled: is_full || self.doorbell.has_sleepers() }
     }
 
-    /// Does what is left to do after a short request at this position, which is rarely anything.
+    /// Completes a short request at this position: counts it, and wakes the receiver if it sleeps. It is
+    /// rarely needed.
     pub(crate) fn settle(&self, position: u64) {
         self.window.count(position, 0);
         self.doorbell.ring_all();

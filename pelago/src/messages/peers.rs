@@ -14,7 +14,7 @@ use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::ring::Ring;
 use std::sync::Arc;
 
-/// All peers, and what this PE receives from those that are mapped.
+/// All peers, and the rings in which this PE receives from those that are mapped.
 pub(crate) struct Peers {
     peers: Box<[Peer]>,
     pub(crate) polls: Polls,

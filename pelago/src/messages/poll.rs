@@ -1,4 +1,4 @@
-//! Executing what has arrived.
+//! Executes the messages that have arrived.
 
 use super::Message;
 use super::far::Arrived;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const BATCH: usize = 64;
 
 impl Messaging {
-    /// Executes what has arrived, unless another thread does, or this one must not now.
+    /// Executes the messages that have arrived, unless another thread does, or this one must not now.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -65,9 +65,9 @@ impl Messaging {
         }
     }
 
-    /// Wakes those who sleep until there is room in this PE's ring of requests.
+    /// Wakes the senders that sleep until there is room in this PE's ring of requests.
     fn tell_of_room(&self) {
-        // SYNC POINT doorbell: orders what was received before the look at the sleepers.
+        // SYNC POINT doorbell: orders the received messages before the look at the sleepers.
         fence(Ordering::SeqCst);
         self.ring_sleepers_for_data();
     }
@@ -159,7 +159,7 @@ impl Messaging {
         table.executed.fetch_add(1, Ordering::Release);
     }
 
-    /// Ends the job: a ring of this PE holds what no PE sends.
+    /// Ends the job: a ring of this PE holds data that no PE sends.
     #[cold]
     #[inline(never)]
     fn fail_corrupt(&self, what: &dyn Display) -> ! {

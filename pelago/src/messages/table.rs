@@ -125,7 +125,7 @@ impl Table {
 
     /// How many messages were sent, and how many executed, so far.
     pub(crate) fn counts(&self) -> [u64; 2] {
-        // SYNC POINT am-end: acquires what the handlers did, and what they have sent.
+        // SYNC POINT am-end: acquires the stores of the handlers, and the messages that they have sent.
         let executed = self.executed.load(Ordering::Acquire);
         [self.sent.load(Ordering::Relaxed), executed]
     }

@@ -6,8 +6,8 @@
 //! one begins the other one as soon as the peer has freed or executed everything that was sent before the
 //! half just filled.
 //!
-//! Invariant: at most two halves of a window, and one request, are under way to a peer. Answers have no
-//! window: a request has at most one, so there are no more of them than requests.
+//! Invariant: at most two halves of a window, and one request, are under way to a peer. Replies have no
+//! window: a request has at most one, so there are no more replies than requests.
 
 use pelago_fabric::sync::{AtomicI32, AtomicU64, Ordering};
 
@@ -54,8 +54,8 @@ impl Window {
         left <= 0
     }
 
-    /// Goes on to the other half, for which what was sent in it before must be gone. The last request was
-    /// sent at this position.
+    /// Goes on to the other half. The peer must have freed or executed everything that was sent in it before.
+    /// The last request was sent at this position.
     #[cold]
     #[inline(never)]
     pub(crate) fn turn(&self, position: u64) {
