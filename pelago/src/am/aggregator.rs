@@ -42,7 +42,7 @@ impl Am<'_> {
     ///     for i in 0..3000 {
     ///         numbers.push(i % 3, i as u64)?;
     ///     }
-    ///     Ok::<(), pelago::Error>(()) // what is left is sent here
+    ///     Ok::<(), pelago::Error>(()) // the remaining records are sent here
     /// })??;
     /// let expected: u64 = (0..3000).filter(|i| i % 3 == world.my_pe() as u64).sum();
     /// assert_eq!(sum.into_inner(), 3 * expected);
@@ -71,8 +71,8 @@ impl Am<'_> {
 }
 
 impl<T: Element> Aggregator<'_, T> {
-    /// Adds a record for the member of this rank. When they fill a message it is sent, which may wait for
-    /// room and executes what has arrived, as [`Am::medium`] does.
+    /// Adds a record for the member of this rank. When the records fill a message it is sent. The call may
+    /// wait for room and execute the messages that have arrived, as [`Am::medium`] does.
     ///
     /// # Errors
     /// If there is no such member or handler, or no message has room for a record.
@@ -90,7 +90,7 @@ impl<T: Element> Aggregator<'_, T> {
         }
     }
 
-    /// Sends what waits for the member of this rank.
+    /// Sends the records that wait for the member of this rank.
     ///
     /// # Errors
     /// As [`push`](Aggregator::push).

@@ -90,7 +90,7 @@ impl Message<'_> {
         self.is_answered.set(true);
         let (world, head) = (self.world, self.head_of_answer(handler, args, place.is_some()).pack());
         let words = Words::new(args, place);
-        // Before it is there to be executed, so that it is never executed more often than sent.
+        // Counted before it can be executed, so that there are never more messages executed than sent.
         self.table.sent.fetch_add(1, Ordering::Relaxed);
         let peer = self.peer();
         let send = || peer.try_answer(world, head, words.as_slice(), payload);

@@ -120,8 +120,8 @@ impl<'w> Team<'w> {
 }
 
 impl Am<'_> {
-    /// Sends a request without a payload to the member of this rank. It waits for room, and executes what
-    /// arrives meanwhile; and after each request this PE looks whether something has arrived.
+    /// Sends a request without a payload to the member of this rank. It waits for room, and executes the
+    /// messages that arrive meanwhile. After each request this PE looks whether a message has arrived.
     ///
     /// # Errors
     /// If there is no such member or handler, or there are more than 16 arguments; nothing is sent then.
@@ -155,7 +155,7 @@ impl Am<'_> {
         Some((peer_ring, peer_ring.send_short(claimed, self.me, header, args)))
     }
 
-    /// Does what is left to do after a short request, and looks whether something has arrived.
+    /// Completes a short request (full half, sleeping receiver), and looks whether a message has arrived.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -217,10 +217,10 @@ impl Am<'_> {
         Ok(Prepared::new(self, to, most))
     }
 
-    /// Executes what has arrived, and makes progress. Every call that waits does so as well. Where some PEs
-    /// are mapped and others are reached over the network, only every 64th poll, and one after a message was
-    /// taken from there meanwhile, makes progress on the network: the others cost a few instructions. While
-    /// all messages come from mapped PEs, it is every 4096th poll in the end.
+    /// Executes the messages that have arrived, and makes progress. Every call that waits does the same.
+    /// Where some PEs are mapped and others are reached over the network, only every 64th poll, and one after
+    /// a message was taken from there meanwhile, makes progress on the network: the others cost a few
+    /// instructions. While all messages come from mapped PEs, it is every 4096th poll in the end.
     #[inline]
     #[track_caller]
     pub fn poll(&self) {
@@ -293,8 +293,9 @@ impl Am<'_> {
         self.counted(|| peer.try_request(self.world, head.pack(), words.as_slice(), payload))
     }
 
-    /// Counts what `send` sends, before it can be executed: another thread of this PE may be in a barrier.
-    /// One too many for a moment makes that look once more; one too few could end it early.
+    /// Counts the message that `send` sends, before it can be executed: another thread of this PE may be in a
+    /// barrier. If the count is one too high for a moment, the barrier looks once more; if it were one too
+    /// low, the barrier could end early.
     #[inline(always)]
     fn counted(&self, send: impl FnOnce() -> bool) -> bool {
         self.table.sent.fetch_add(1, Ordering::Relaxed);

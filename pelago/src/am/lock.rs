@@ -24,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct HandlerLock<T>(Mutex<T>);
 
-/// Access to what a [`HandlerLock`] holds.
+/// Access to the value in a [`HandlerLock`].
 #[derive(Debug)]
 pub struct HandlerGuard<'a, T>(MutexGuard<'a, T>);
 

@@ -96,7 +96,7 @@ impl<'a> Prepared<'a> {
             return Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into());
         }
         let place = self.place.take();
-        // Nothing is prepared any more, so that what follows may wait.
+        // No request is prepared any more, so the calls that follow may wait.
         drop(self);
         match place {
             Some(Place::Ring(peer_ring, claim)) => {

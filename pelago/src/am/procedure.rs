@@ -78,9 +78,9 @@ impl Message<'_> {
 }
 
 impl Am<'_> {
-    /// Calls a procedure at the member of this rank. The argument may be reused at return; the result is what
-    /// the [`Reply`] brings, by [`wait`](Reply::wait), as a future, or among other
-    /// [events](crate::event). It waits for room as [`short`](Am::short) does.
+    /// Calls a procedure at the member of this rank. The argument may be reused at return; the [`Reply`]
+    /// yields the result, by [`wait`](Reply::wait), as a future, or among other [events](crate::event). It
+    /// waits for room as [`short`](Am::short) does.
     ///
     /// ```
     /// use pelago::am::{HandlerLock, Handlers};
