@@ -28,7 +28,7 @@ use crate::world::World;
 ///
 /// Reductions are the same, bit by bit, at all members. Unless [`PELAGO_DETERMINISTIC`] is on, the order in
 /// which elements are combined may depend on the algorithm, which is chosen by size and number of PEs;
-/// between PEs that map each other it is always that of their ranks.
+/// between PEs that map each other it is always the order of ranks.
 ///
 /// ```
 /// use pelago::prelude::*;
@@ -220,7 +220,7 @@ pub trait Collective {
         self.perform(world, call.with(self.combiner(op)?))
     }
 
-    /// Combines the sources of ranks 0 to i - 1 in the target of rank i; that of rank 0 stays as it is.
+    /// Combines the sources of ranks 0 to i - 1 in the target of rank i; the target of rank 0 stays as it is.
     #[track_caller]
     fn exclusive_scan<'a, T: Element>(
         &self,

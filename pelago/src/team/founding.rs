@@ -1,8 +1,8 @@
 //! Founding: a team made by its members alone. No other PE takes part, and no team has to be there before
 //! (OpenSHMEM's active sets).
 //!
-//! Each member tells each other one where its block lies, through a mailbox: a symmetric array of three words
-//! for each PE. Sender S and receiver R of one message use
+//! Each member sends the place of its block to each other member, through a mailbox: a symmetric array of
+//! three words for each PE. Sender S and receiver R of one message use
 //!
 //! ```text
 //! at R: | place: S's block | key: of the team, written last; 0 once R has taken it |      at index of S

@@ -31,8 +31,8 @@ use std::sync::{Arc, Mutex};
 
 /// A PE's place in a team: see [`World::team`].
 ///
-/// Every call that is collective is made by all members, in the same order. Different teams may be used by
-/// different threads at once, one team by one thread at a time: see [`World`] for what is refused.
+/// All members make every collective call, in the same order. Different threads may use different teams at
+/// once, but only one thread at a time may use a team: see [`World`] for the calls that are refused.
 pub struct Team<'w> {
     pub(crate) world: &'w World,
     pub(crate) core: Arc<TeamCore>,
@@ -117,7 +117,7 @@ impl<'w> Team<'w> {
     }
 
     /// Makes a team of the members that have these ranks, in this order; all members of this team name the
-    /// same. Collective on this team. `None` for those that are not named.
+    /// same. Collective on this team. `None` for members that are not named.
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
@@ -163,9 +163,9 @@ impl<'w> Team<'w> {
     }
 
     /// Arranges the team's ranks in planes of `x_range` times `y_range`, and makes the three teams of those
-    /// that differ from this PE in x, in y and in z only: rank r stands at x = r % `x_range`,
-    /// y = r / `x_range` % `y_range`, z = r / (`x_range` * `y_range`). Collective on this team. A range that
-    /// exceeds what is left of the team counts as that; the last rows may be short.
+    /// that differ from this PE in x, in y and in z only: rank r stands at x = r % `x_range`, y = r /
+    /// `x_range` % `y_range`, z = r / (`x_range` * `y_range`). Collective on this team. A range that exceeds
+    /// the rest of the team is cut to it; the last rows may be short.
     ///
     /// # Errors
     /// If a range is 0, or as [`split_strided`](Team::split_strided).
@@ -314,7 +314,7 @@ impl<'w> Team<'w> {
     /// (all-gather of lengths) and `broadcast_to_others`. Collective on this team, a meeting.
     ///
     /// # Errors
-    /// If a member makes another call, as far as that can be told.
+    /// If a member makes another call, as far as that can be detected.
     #[doc(hidden)]
     #[track_caller]
     pub fn exchange_words(&self, operation: &'static str, words: [u64; 2]) -> Result<Vec<[u64; 2]>> {
