@@ -72,8 +72,8 @@ impl Far {
     /// complete after a quiet. `false` if nothing has begun: then the view's own methods are to be called.
     ///
     /// # Safety
-    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not mapped,
-    /// and the value lies in it.
+    /// The array is alive, and so is the context that it was seen through. The PE exists, its part is not
+    /// mapped, and the value lies in the part.
     #[inline(always)]
     pub unsafe fn put<V: Copy>(&self, pe: Pe, offset_bytes: usize, value: V) -> bool {
         let place = self.offset_bytes + offset_bytes;
@@ -94,8 +94,8 @@ impl Far {
     fn put_again(injector: &Injector, kept: Kept, bytes: usize) {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
         let target = RemoteAddress { operation: "p", pe, offset_bytes };
-        // SAFETY: `put` has named itself, and the endpoint and the world of what was started are there as
-        // long as the array; without a counter the source is free when this returns.
+        // SAFETY: `put` has named itself, and the endpoint and the world of the operation that was started
+        // live as long as the array; without a counter the source is free when this returns.
         unsafe {
             let Far { endpoint, world, .. } = *origin.cast::<Far>();
             (*endpoint).put(&*world, target, value.as_ptr(), bytes, None);
@@ -252,7 +252,8 @@ impl<T: Element> View<'_, T> {
         self.world().progress();
         let found = look();
         if found.is_some() {
-            // SYNC POINT put-order: acquires what the writer released by its fence before it wrote.
+            // SYNC POINT put-order: acquires the stores that the writer released by its fence before it
+            // wrote.
             fence(Ordering::Acquire);
         }
         found

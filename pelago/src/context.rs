@@ -57,7 +57,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If the fabric has no more of them.
+    /// If the fabric has no further endpoint for a context.
     pub fn context(&self, kind: ContextKind) -> Result<Context<'_>> {
         let endpoint = match &self.net {
             None => None,

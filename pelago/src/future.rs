@@ -1,6 +1,6 @@
 //! Events as futures, and an executor for one future.
 //!
-//! Invariant: a future that is pending is polled again after its event has come, or can come no more. While
+//! Invariant: a future that is pending is polled again after its event has come, or can no longer come. While
 //! a thread drives ([`World::with_progress_thread`]), or this one waits in [`World::block_on`], that thread
 //! sees to it; otherwise the future asks to be polled again at once, and makes the progress itself.
 
@@ -19,8 +19,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// An event as a future, of what it brings. It works with any executor. Where a thread of this PE drives, it
-/// is woken when its event has come; elsewhere each poll makes progress, and asks for the next.
+/// An event as a future of its result. It works with any executor. Where a thread of this PE drives, the
+/// future is woken when its event has come; elsewhere each poll makes progress, and asks for the next.
 #[must_use = "futures do nothing unless they are polled"]
 pub struct EventFuture<E: Outcome> {
     /// `None` when it has given its output.
@@ -113,7 +113,7 @@ futures! {
     ['a] Leaf<'a>;
 }
 
-/// Looks between two searches for futures whose events can come no more.
+/// Looks between two searches for futures whose events can no longer come.
 const LOOKS_PER_HOPE_CHECK: u32 = 256;
 
 thread_local! {
@@ -135,7 +135,7 @@ struct Flag(AtomicBool);
 
 impl Wake for Flag {
     fn wake(self: Arc<Flag>) {
-        // SYNC POINT woken: releases what the waker has done before.
+        // SYNC POINT woken: releases the earlier stores of the waker.
         self.0.store(true, Ordering::Release);
     }
 }
@@ -169,7 +169,7 @@ impl World {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            // SYNC POINT woken: acquires what the waker has done before.
+            // SYNC POINT woken: acquires the earlier stores of the waker.
             self.wait(Awaited::Future, self.waking(|| flag.0.swap(false, Ordering::Acquire)));
         }
     }

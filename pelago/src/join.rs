@@ -1,4 +1,4 @@
-//! How a process becomes a PE, or several: it learns from its launcher who it is, finds the PEs on its node,
+//! How a process becomes a PE, or several: it learns its number from its launcher, finds the PEs on its node,
 //! and maps the memory they share. One put and one barrier through the launcher for all PEs of the process;
 //! the rest over memory.
 //!
@@ -33,7 +33,7 @@ const PINNED_SHARE: u64 = 4;
 /// defaults of Sandia OpenSHMEM (512 MiB), Open MPI (256 MiB) and Cray (64 MiB), the largest. Pages are taken
 /// when they are touched.
 const HEAP_BYTES_DEFAULT: usize = 512 << 20;
-/// Size of a PE's heap where the system does not tell its memory.
+/// Size of a PE's heap where the system does not report its memory.
 const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 /// The smallest pool that a PE gets by default.
 const POOL_BYTES_MIN: usize = 64 << 20;
@@ -161,7 +161,8 @@ pub(crate) fn pending_pes(membership: Membership, settings: &Settings) -> Result
     Ok(placements.into_iter().enumerate().map(pending_pe).collect())
 }
 
-/// Tells all processes this one's card, and reads theirs, or only that of process 0 if that is enough.
+/// Publishes this process's card to all processes, and reads theirs, or only the card of process 0 if that is
+/// enough.
 fn exchange(
     job: &Job,
     card: BusinessCard,
@@ -331,8 +332,8 @@ pub(crate) fn layout(settings: &Settings, n_pes: usize) -> Layout {
     sized(Wishes::of(settings), |memory| memory, n_pes)
 }
 
-/// The memory of a node with `n_here` PEs in a job of several nodes: as PE 0 was set, or what all nodes have
-/// room for, so that all heaps are alike.
+/// The memory of a node with `n_here` PEs in a job of several nodes: the size set at PE 0, or the size that
+/// all nodes have room for, so that all heaps are alike.
 fn shared_layout(cards: &[BusinessCard], nodes: &[u32], n_here: usize) -> Layout {
     let share = |pe: Pe| {
         let n_there = nodes.iter().filter(|node| **node == nodes[pe]).count();
@@ -375,8 +376,8 @@ pub(crate) fn register_heap(net: &mut Net, segment: &Segment, slot: usize) -> Re
     Ok(net.register(HEAP_KEY, segment.heap(slot), segment.layout().region_bytes())?)
 }
 
-/// Where the provider chooses keys and addresses, all processes tell each other those of their PEs, by
-/// another exchange through the launcher.
+/// Where the provider chooses keys and addresses, all processes exchange those of their PEs once more through
+/// the launcher.
 fn tell_reach(job: &Job, worlds: usize, placements: &mut [Placement]) -> Result<()> {
     let mut nets: Vec<_> = placements.iter_mut().filter_map(|placement| placement.net.as_mut()).collect();
     let exposed = nets.iter().flat_map(|net| net.exposed()).collect::<Vec<_>>();

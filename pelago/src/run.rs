@@ -115,7 +115,8 @@ fn run_pe<R>(
     settings: &Settings,
     body: &(dyn Fn(&World) -> R + Sync),
 ) -> R {
-    // The world is there until the job is told: unwinding would cut its links first, which others might see.
+    // The world lives until the job has been told of the failure: unwinding would cut its links first, which
+    // other PEs might see.
     let world = told(pe, job, || {
         pending_pe.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string()))
     });

@@ -178,7 +178,7 @@ impl Spmd {
             };
             let threads: Result<Vec<_>, _> = (0..self.n_pes).map(start).collect();
             let threads = threads.inspect_err(|error| {
-                // Those that run must not wait for it, nor for the endpoints of those that never will.
+                // The PEs that run must not wait for it, nor for the endpoints of PEs that never will run.
                 segment.header().failure.record(0, &error.to_string());
                 nets.clear();
             })?;

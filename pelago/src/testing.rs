@@ -24,7 +24,7 @@ pub use pelago_boot::{JobReport, JobSpec};
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a body on n processes inside a `#[test]`: `processes!(n, |world| ...)`. The test fails if a PE fails;
-/// it then shows what the PEs wrote.
+/// it then shows the output of the PEs.
 #[macro_export]
 macro_rules! processes {
     ($n_pes:expr, $body:expr $(,)?) => {
@@ -47,7 +47,7 @@ macro_rules! try_processes {
     }};
 }
 
-/// Where a body stands: it tells the copies of the test program which one to run.
+/// The place of a body in the source: it tells the copies of the test program which body to run.
 #[doc(hidden)]
 pub struct Place {
     /// Path of a function inside the test, crate included.

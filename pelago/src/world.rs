@@ -41,7 +41,7 @@ use std::time::Instant;
 ///
 /// Dropping the world leaves the job; that waits for all other PEs to leave as well, or until one of them
 /// waits in vain for this one. So where `?` returns an error from `main` on one PE and the others wait for
-/// it, that error is what the user reads.
+/// it, the user reads that error.
 ///
 /// ```
 /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -220,9 +220,9 @@ impl World {
         self.core.barrier();
     }
 
-    /// Moves what is under way: takes what has arrived, serves what other PEs ask of this one, starts what
-    /// waits. Every call that waits does so by itself. Between PEs that map each other nothing is ever under
-    /// way, and this does nothing.
+    /// Makes progress: takes the messages that have arrived, serves the requests of other PEs, starts
+    /// operations that wait. Every call that waits does so by itself. Between PEs that map each other no
+    /// operation is ever under way, and this does nothing.
     #[inline]
     #[track_caller]
     pub fn progress(&self) {
@@ -234,7 +234,7 @@ impl World {
         self.core.pool_used_bytes()
     }
 
-    /// What PEs that are not mapped are reached over: `shm`, or `ofi (tcp;ofi_rxm on eth0)` where it is
+    /// The fabric over which PEs that are not mapped are reached: `shm`, or `ofi (tcp;ofi_rxm on eth0)`, with
     /// libfabric's provider and domain. `None` if all PEs are mapped.
     pub fn fabric(&self) -> Option<String> {
         self.net.as_ref().and_then(|net| net.fabric())
@@ -362,8 +362,8 @@ impl World {
 }
 
 impl World {
-    /// As dropping it, but this process stays in its job, for another world; and what the world has mapped
-    /// stays where it is, until the world is dropped.
+    /// As dropping it, but this process stays in its job, for another world; and the memory that the world
+    /// has mapped stays where it is until the world is dropped.
     pub(crate) fn end(&self) -> Option<Membership> {
         self.complete_and_leave();
         self.membership().take().inspect(|membership| membership.job.rest())

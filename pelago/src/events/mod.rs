@@ -58,7 +58,7 @@ pub fn test_any(events: &[&dyn Event]) -> Option<usize> {
     first(events)
 }
 
-/// Makes progress, and returns the places of those that have come, in their order.
+/// Makes progress, and returns the places of the events that have come, in their order.
 pub fn test_some(events: &[&dyn Event]) -> Vec<usize> {
     advance(events);
     come(events)
@@ -199,12 +199,12 @@ fn first(events: &[&dyn Event]) -> Option<usize> {
     events.iter().position(|event| event.probe().look(event.world()))
 }
 
-/// The places of those that have come.
+/// The places of the events that have come.
 fn come(events: &[&dyn Event]) -> Vec<usize> {
     (0..events.len()).filter(|&i| events[i].probe().look(events[i].world())).collect()
 }
 
-/// PEs that have left the job without what these events need of them.
+/// PEs that have left the job before they did their part for these events.
 #[track_caller]
 fn lost<'a>(events: &'a [&dyn Event]) -> impl Iterator<Item = Pe> + 'a {
     events.iter().filter_map(|event| event.probe().awaits().filter(|&pe| event.world().has_left(pe)))

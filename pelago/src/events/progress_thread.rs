@@ -54,7 +54,7 @@ impl World {
             let is_over = &is_over;
             let thread = scope.spawn(move || {
                 let _driver = driver;
-                // Nothing is handed over by this: the thread's end is what the caller waits for.
+                // No data are handed over by this: the caller waits for the end of the thread.
                 self.wait(Awaited::EndOfWork, self.waking(|| is_over.load(Ordering::Relaxed)));
             });
             let stop = Stop { world: self, is_over };

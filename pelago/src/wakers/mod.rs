@@ -125,7 +125,7 @@ impl Wakers {
 
 impl Drop for Driver<'_> {
     fn drop(&mut self) {
-        // Those who relied on this thread must look for themselves.
+        // Futures that relied on this thread must poll by themselves.
         if self.wakers.drivers.fetch_sub(1, Ordering::Relaxed) == 1 {
             let outcome = catch_unwind(AssertUnwindSafe(|| self.wakers.wake_those(self.job, |_| true)));
             if let Err(payload) = outcome
