@@ -30,7 +30,7 @@ pub(crate) struct MessageState {
     pub(crate) arrivals: Arrivals,
 }
 
-/// The state that the thread needs that executes messages.
+/// The state that a thread needs to execute messages.
 #[derive(Default)]
 pub(crate) struct Inbox {
     pub(crate) payload: Payload,
