@@ -209,7 +209,7 @@ impl<'w, T: Element> View<'w, T> {
     /// pages there; the contents are the part's. The pages stay mapped when the array and the world have been
     /// dropped.
     ///
-    /// This is one system call and nothing else: it may stand where no memory of the program may change.
+    /// This is one system call and nothing else: it may be called where no memory of the program may change.
     ///
     /// # Errors
     /// If the system refuses.

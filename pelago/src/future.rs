@@ -28,7 +28,7 @@ pub struct EventFuture<E: Outcome> {
     registered: Option<u64>,
 }
 
-// The event is never pinned: it is only looked at, and moved out at the end.
+// The event is never pinned: it is only read, and moved out at the end.
 impl<E: Outcome> Unpin for EventFuture<E> {}
 
 impl<E: Outcome> EventFuture<E> {

@@ -86,7 +86,7 @@ impl PendingPe {
 
 /// Makes this process a member of the job that it was started in.
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
-    // Before anybody else waits for its PEs.
+    // Before any other process waits for its PEs.
     preferences(settings)?;
     if matches!(settings.fabric, FabricKind::Auto | FabricKind::Provider("ofi")) {
         // Before a launcher's library starts threads.
@@ -120,7 +120,7 @@ pub(crate) fn pending_pes(membership: Membership, settings: &Settings) -> Result
     let may_lead = job.size() > 1 && hint.may_lead(job.rank());
     let mut shm = Shm::prepare(first, may_lead, settings.init_timeout)?;
     if hint == Hint::OneNode && first == 0 {
-        // Before anybody waits for it.
+        // Before any PE waits for it.
         shm.place(0..each, layout(settings, n_pes))?;
     }
     let is_asked_for = matches!(settings.fabric, FabricKind::Provider(_));

@@ -209,7 +209,7 @@ impl World {
         self.tally.read()
     }
 
-    /// Waits until every PE has come here. All operations that the PEs issued before, except through a
+    /// Waits until every PE has entered. All operations that the PEs issued before, except through a
     /// [`Context`](crate::Context), are complete and visible to all. Collective.
     ///
     /// # Panics
@@ -252,7 +252,7 @@ impl World {
         &self.core.messaging.teams
     }
 
-    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. In
+    /// Ends the whole job at once with an exit status and a reason, without waiting for any PE. In
     /// [`spmd`](crate::spmd) it is a panic: the process and its status belong to the caller.
     #[track_caller]
     pub fn abort(&self, status: i32, reason: &str) -> ! {

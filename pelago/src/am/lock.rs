@@ -1,7 +1,7 @@
 //! Locks that handlers and other code of a PE may take (GASNet: handler-safe locks).
 //!
 //! Invariant: a thread that holds such a lock executes no handlers and waits for no PE, so a handler that
-//! waits for the lock waits for a thread that goes on.
+//! waits for the lock waits for a thread that makes progress.
 
 use crate::base::locked::{locked, try_locked};
 use crate::job::callback;

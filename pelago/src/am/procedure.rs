@@ -134,7 +134,7 @@ fn encoded(argument: &impl Datum) -> Vec<u8> {
     bytes
 }
 
-/// The result of a call that is under way. Dropped, the call goes on, and its result is thrown away.
+/// The result of a call that is under way. If it is dropped, the call continues, and its result is discarded.
 #[must_use = "the result is what `wait` answers; `cast` calls a procedure without one"]
 pub struct Reply<'a, R: Datum> {
     world: &'a World,

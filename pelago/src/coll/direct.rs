@@ -271,8 +271,8 @@ impl Direct<'_> {
         }
     }
 
-    /// Lets `root` wait until all members have come here: the end of an operation in which its memory was
-    /// read or written, or the first half of a barrier.
+    /// Lets `root` wait until all members have entered: the end of an operation in which its memory was read
+    /// or written, or the first half of a barrier.
     #[inline]
     #[track_caller]
     pub(crate) fn finish_at(&self, root: Rank) {
@@ -286,7 +286,7 @@ impl Direct<'_> {
         }
     }
 
-    /// Lets the others go on when `root` has come here: the second half of a barrier.
+    /// Lets the others continue when `root` has entered: the second half of a barrier.
     #[track_caller]
     pub(crate) fn release_from(&self, root: Rank) {
         let number = self.begin();

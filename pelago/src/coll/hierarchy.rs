@@ -85,7 +85,8 @@ impl Hierarchy {
         })
     }
 
-    /// The same of a smaller team that goes on with the blocks of a larger one, whose hierarchy is `before`.
+    /// The same for a smaller team that continues with the blocks of a larger one, whose hierarchy is
+    /// `before`.
     pub(crate) fn going_on(self, before: &Hierarchy) -> Hierarchy {
         let go_on = |from: &AtomicU64| AtomicU64::new(from.load(Ordering::Relaxed));
         self.node.go_on_after(&before.node);

@@ -22,7 +22,7 @@ pub(crate) enum Among {
     Team,
     /// The same, by dissemination whatever is chosen otherwise.
     TeamByDissemination,
-    /// The leaders of the nodes, in whose place the root stands on its node.
+    /// The leaders of the nodes; on its own node the root takes the leader's place.
     Leaders,
     /// The ranks that have this place in their nodes.
     Places(usize),

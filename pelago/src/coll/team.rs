@@ -44,7 +44,7 @@ pub(crate) struct TeamCore {
     pub(crate) starts: AddressTable,
     /// Where this PE's own block is mapped, if all are.
     pub(crate) own: Start,
-    /// Whether blocking operations take their direct forms with nothing else to be looked at: no checks, no
+    /// Whether blocking operations take their direct forms with no other condition to check: no checks, no
     /// counting, no memory that a barrier frees.
     pub(crate) is_fast: bool,
     /// Whether the members meet at a counter rather than look at each other's words.

@@ -24,9 +24,9 @@ impl Drop for Stop<'_> {
 
 impl World {
     /// Runs `work` beside a thread that makes progress: it executes active messages and procedure calls that
-    /// arrive, moves non-blocking collectives, and over a net everything else, while this PE computes, and it
-    /// wakes the futures whose events have come. It costs a core when there is much to do, and none while
-    /// there is nothing.
+    /// arrive, moves non-blocking collectives, and over a network all other operations, while this PE
+    /// computes, and it wakes the futures whose events have come. It costs a core when there is much to do,
+    /// and none while there is nothing.
     ///
     /// ```
     /// use pelago::am::Handlers;

@@ -191,7 +191,7 @@ impl Messaging {
     }
 
     /// Takes a message that has come over the network: its data are put in their place now, it is executed
-    /// later, when nothing of the network is held. `None` if it makes no sense.
+    /// later, when no lock of the network is held. `None` if it is not valid.
     pub(crate) fn note_active(&self, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
         let mut words = vec![0u64; payload.len().div_ceil(8)];
         // SAFETY: the words have room for the bytes of the payload.

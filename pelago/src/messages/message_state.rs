@@ -108,7 +108,7 @@ impl MessageState {
 
     /// Opens an endpoint: its number.
     pub(crate) fn register(&self, world: &Messaging, table: &Arc<Table>) -> u16 {
-        // From now on the rings are looked at.
+        // From now on the rings are polled.
         self.peers(world);
         let [requests, answers] = &self.inboxes;
         let mut requests = await_lock(world, requests);

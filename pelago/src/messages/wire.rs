@@ -1,10 +1,10 @@
 //! Active messages as they travel: 56 bits of the header, and a payload of words.
 //!
 //! ```text
-//! header   | purpose 8 | long? wide? reply? 3,  arguments 5 | replies go to 16 | endpoint 16 | handler 16 |
+//! header   | purpose 8 | long? wide? reply? 3, arguments 5 | replies go to 16 | endpoint 16 | handler 16 |
 //! payload  | arguments, two a word | long: first element, elements, offset in the region | bytes |
 //! ```
-//! The purpose is for other messages of the same net; among PEs that map each other it is not looked at.
+//! The purpose is for other messages of the same network; among PEs that map each other it is not read.
 
 use super::{ARGS_MAX, Handler};
 

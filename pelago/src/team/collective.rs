@@ -309,7 +309,7 @@ impl<'w> Team<'w> {
         )
     }
 
-    /// Waits until all members have come here, and completes all operations that they issued before, except
+    /// Waits until all members have entered, and completes all operations that they issued before, except
     /// through a [`Context`](crate::Context). Collective.
     ///
     /// # Panics

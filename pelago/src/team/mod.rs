@@ -356,7 +356,7 @@ impl<'w> Team<'w> {
         Team { world, core: Arc::new(core.placed(world)) }
     }
 
-    /// Makes the team that was born, of these ranks of this one; `None` if this PE is not in it.
+    /// Makes the new team from these ranks of this one; `None` if this PE is not in it.
     fn adopt(&self, born: Born, ranks: &[Rank]) -> Option<Team<'w>> {
         let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
         let pes: Vec<Pe> = ranks.iter().map(|&rank| self.core.pe(rank)).collect();

@@ -60,7 +60,7 @@ impl Request {
         true
     }
 
-    /// Starts a put over a net whose puts signal, and its mark with it.
+    /// Starts a put over a network whose puts signal, and its mark with it.
     ///
     /// # Safety
     /// The range lies in the other's region. The source is kept until the operation is over.
