@@ -1,9 +1,9 @@
-//! What bindings to other languages stand on (the OpenSHMEM library is one): symmetric memory that they
-//! allocate in themselves, by addresses, with a fast path of their own.
+//! The base of bindings to other languages (the OpenSHMEM library is one): symmetric memory in which they
+//! allocate themselves, by addresses, with a fast path of their own.
 //!
 //! A binding takes all of the symmetric heap as one array of bytes, keeps account of it with a [`Heap`], and
-//! sees it as elements of any type by [`View::cast`]. What its fast path reads is a [`Reach`]; everything
-//! that does not pass there goes through the views' own methods, which check, count, and know the net.
+//! sees it as elements of any type by [`View::cast`]. Its fast path reads a [`Reach`]; every operation that
+//! the fast path does not take goes through the views' own methods, which check, count, and use the network.
 
 use crate::array::amo::{AtomicElement, comparing};
 use crate::array::view::View;
@@ -35,12 +35,12 @@ use std::ops::Range;
 use std::ptr::{self, null};
 use std::sync::Arc;
 
-/// What a binding's own fast path reads of an array. All of it is constant while the array lives.
+/// The fields of an array that a binding's own fast path reads. All of it is constant while the array lives.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
     /// PEs that a fast path may look up in `parts`: all, or none while operations are counted.
     pub limit: usize,
-    /// Where the part of each PE is mapped; null where operations on it go over the net.
+    /// The address at which the part of each PE is mapped; null where operations on it go over the network.
     pub parts: *const *mut u8,
     /// The start of this PE's part.
     pub own: *mut u8,
@@ -48,7 +48,7 @@ pub struct Reach {
     pub bytes: usize,
 }
 
-/// What a fast path of one's own starts puts and gets by on PEs that are not mapped.
+/// The handle by which a binding's own fast path starts puts and gets on PEs that are not mapped.
 #[derive(Clone, Copy, Debug)]
 pub struct Far {
     injector: *const Injector,
@@ -72,12 +72,12 @@ impl Far {
     /// complete after a quiet. `false` if nothing has begun: then the view's own methods are to be called.
     ///
     /// # Safety
-    /// The array is there, and so is what it was seen through. There is such a PE, whose part is not mapped,
-    /// and the value lies in it.
+    /// The array is alive, and so is the context that it was seen through. The PE exists, its part is not
+    /// mapped, and the value lies in the part.
     #[inline(always)]
     pub unsafe fn put<V: Copy>(&self, pe: Pe, offset_bytes: usize, value: V) -> bool {
         let place = self.offset_bytes + offset_bytes;
-        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well.
+        // SAFETY: the caller guarantees the array, and with it the injector, and also PE and place.
         unsafe {
             match (*self.injector).put_word(pe, place, value, ptr::from_ref(self).cast()) {
                 Injected::Started => {}
@@ -88,14 +88,14 @@ impl Far {
         true
     }
 
-    /// Puts a value of so many bytes that the provider did not take at once.
+    /// Puts a value of this many bytes that the provider did not take at once.
     #[cold]
     #[inline(never)]
     fn put_again(injector: &Injector, kept: Kept, bytes: usize) {
         let Refused { origin, pe, offset_bytes, value } = injector.refused(kept, bytes);
         let target = RemoteAddress { operation: "p", pe, offset_bytes };
-        // SAFETY: `put` has named itself, and the endpoint and the world of what was started are there as
-        // long as the array; without a counter the source is free when this returns.
+        // SAFETY: `put` has named itself, and the endpoint and the world of the operation that was started
+        // live as long as the array; without a counter the source is free when this returns.
         unsafe {
             let Far { endpoint, world, .. } = *origin.cast::<Far>();
             (*endpoint).put(&*world, target, value.as_ptr(), bytes, None);
@@ -111,8 +111,8 @@ impl Far {
         let mut value = MaybeUninit::<V>::uninit();
         let (from, into) =
             ((pe, self.offset_bytes + offset_bytes), (value.as_mut_ptr().cast(), size_of::<V>()));
-        // SAFETY: the caller vouches for the array, and so for the injector; for PE and place as well. The
-        // value is there until the get is complete.
+        // SAFETY: the caller guarantees the array, and with it the injector, and also PE and place. The value
+        // is there until the get is complete.
         unsafe {
             let (origin, finish) = (ptr::from_ref(self).cast(), |get| Far::finish_get(get, into.0, into.1));
             (*self.injector).get(from, into, origin, finish).then(|| value.assume_init())
@@ -124,8 +124,8 @@ impl Far {
     /// # Safety
     /// As it was started, into this place.
     unsafe fn finish_get(get: Unfinished, into: *mut u8, bytes: usize) {
-        // SAFETY: `get` has named itself, and the endpoint and the world of what was started are there as
-        // long as the array; the caller vouches for the place.
+        // SAFETY: `get` has named itself, and the endpoint and the world of the operation that was started
+        // live as long as the array; the caller guarantees the place.
         unsafe {
             let Far { endpoint, world, .. } = *get.origin.cast::<Far>();
             (*endpoint).finish_get(&*world, get, into, bytes);
@@ -133,13 +133,13 @@ impl Far {
     }
 }
 
-/// So many bytes before the start of each part lies a word of 4 bytes that is not 0 while the PE sleeps until
-/// its part changes. Who has changed a word there atomically looks at it after [`fence_after_update`], and
-/// calls [`View::wake`].
+/// The distance in bytes from a word to the start of each part. The word has 4 bytes and is not 0 while the
+/// PE sleeps until its part changes. A PE that has changed a word of the part atomically reads it after
+/// [`fence_after_update`], and calls [`View::wake`] if it is not 0.
 pub const WAITERS_BEFORE_BYTES: usize = WAITERS_BEFORE_WORDS * size_of::<u32>();
 
 impl<'w, T: Element> View<'w, T> {
-    /// What a fast path of one's own reads.
+    /// The fields that a binding's own fast path reads.
     pub fn reach(&self) -> Reach {
         Reach {
             limit: self.place.limit,
@@ -149,8 +149,8 @@ impl<'w, T: Element> View<'w, T> {
         }
     }
 
-    /// What a fast path of one's own injects by, through the context that the array is seen through. PEs are
-    /// those of the job: nothing is injected to an array of a space.
+    /// The handle by which a binding's own fast path injects, through the context that the array is seen
+    /// through. PEs are those of the job: nothing is injected to an array of a space.
     pub fn far(&self) -> Far {
         let endpoint = self.world().net.as_ref().map(|_| Arc::as_ptr(self.net_endpoint()));
         Far {
@@ -175,8 +175,8 @@ impl<'w, T: Element> View<'w, T> {
         self.with_place(self.place.cast())
     }
 
-    /// The same memory from `skip_bytes` on, as elements of another type. What it needs for that stays in
-    /// memory to the end of the process: this is to be called a few times only.
+    /// The same memory from `skip_bytes` on, as elements of another type. The call allocates memory that
+    /// stays to the end of the process: call it a few times only.
     ///
     /// # Panics
     /// If the array is not aligned for them there, or is shorter.
@@ -205,10 +205,11 @@ impl<'w, T: Element> View<'w, T> {
         self.ring(pe);
     }
 
-    /// Maps the pages that hold the bytes `bytes` of this PE's part at `address` as well, in place of what is
-    /// there; the contents are the part's. They stay there when the array and the world are gone.
+    /// Maps the pages that hold the bytes `bytes` of this PE's part at `address` as well, in place of the
+    /// pages there; the contents are the part's. The pages stay mapped when the array and the world have been
+    /// dropped.
     ///
-    /// This is one system call and nothing else: it may stand where no memory of the program may change.
+    /// This is one system call and nothing else: it may be called where no memory of the program may change.
     ///
     /// # Errors
     /// If the system refuses.
@@ -218,12 +219,12 @@ impl<'w, T: Element> View<'w, T> {
     ///
     /// # Safety
     /// The part's start, the ends of the range and `address` are multiples of the page size, the range of
-    /// that size from `address` on is mapped, and nobody accesses it meanwhile.
+    /// that size from `address` on is mapped, and no thread accesses it meanwhile.
     pub unsafe fn map_at(&self, bytes: Range<usize>, address: *mut u8) -> std::io::Result<()> {
         let part = self.reach();
         assert!(bytes.start <= bytes.end && bytes.end <= part.bytes, "bytes {bytes:?} of {}", part.bytes);
         let start = part.own.wrapping_add(bytes.start);
-        // SAFETY: an old size of 0 leaves the part where it is; the caller vouches for the rest.
+        // SAFETY: an old size of 0 leaves the part where it is; the caller guarantees the rest.
         let mapped = unsafe {
             let flags = rustix::mm::MremapFlags::MAYMOVE;
             rustix::mm::mremap_fixed(start.cast(), 0, bytes.len(), flags, address.cast())
@@ -251,7 +252,8 @@ impl<T: Element> View<'_, T> {
         self.world().progress();
         let found = look();
         if found.is_some() {
-            // SYNC POINT put-order: acquires what the writer released by its fence before it wrote.
+            // SYNC POINT put-order: acquires the stores that the writer released by its fence before it
+            // wrote.
             fence(Ordering::Acquire);
         }
         found
@@ -276,7 +278,7 @@ impl<T: AtomicElement> View<'_, T> {
         old: &mut MaybeUninit<T>,
     ) -> Result<()> {
         let atomic = comparing(AtomicOp::CompareSwap, expected, new);
-        // SAFETY: the caller vouches for the place of the old value.
+        // SAFETY: the caller guarantees that the place of the old value is valid.
         unsafe { self.amo_tracked("compare_swap_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
     }
 }
@@ -289,7 +291,7 @@ impl Team<'_> {
         self.core.is_fast
     }
 
-    /// Broadcast of one word of 8 bytes. Collective; the same operation as any broadcast of so many bytes.
+    /// Broadcast of one word of 8 bytes. Collective; the same operation as any broadcast of 8 bytes.
     ///
     /// # Safety
     /// The team is plain, `root` one of its ranks; both words are aligned, in this PE's parts of arrays of
@@ -297,13 +299,14 @@ impl Team<'_> {
     #[inline(always)]
     pub unsafe fn broadcast_word(&self, root: usize, target: *mut u64, source: *const u64) {
         let direct = Direct { world: self.world, team: &self.core, operation: "broadcast" };
-        // SAFETY: the caller vouches for the words, and for members that map each other.
+        // SAFETY: the caller guarantees that the words are valid, and that the members map each other.
         unsafe { direct.broadcast_word(root, source, target) };
     }
 }
 
 impl Context<'_> {
-    /// Makes progress, and says whether a [`quiet`](Context::quiet) would not wait; then it is one.
+    /// Makes progress, and returns whether a [`quiet`](Context::quiet) would not wait; if so, the call is a
+    /// quiet.
     pub fn is_quiet(&self) -> bool {
         self.world().progress();
         let is_quiet = self.endpoint().is_none_or(|endpoint| endpoint.is_quiet());

@@ -1,4 +1,4 @@
-//! The time of the job: that of the wall, or that of a simulated network.
+//! The time of the job: wall-clock time, or the virtual time of a simulated network.
 
 use crate::world::World;
 use std::time::Duration;

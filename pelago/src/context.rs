@@ -1,8 +1,8 @@
 //! Communication contexts: streams of operations that are ordered and completed apart from each other.
 //!
 //! Between PEs that map each other an operation is complete when it returns, and a context costs nothing;
-//! over the net each has an endpoint of its own, which a later one takes over when it is gone. Source:
-//! OpenSHMEM 1.6, section 9.5.
+//! over the network each has an endpoint of its own, which a later context takes over when the context is
+//! dropped. Source: OpenSHMEM 1.6, section 9.5.
 
 use crate::base::awaited::Awaited;
 use crate::base::error::Result;
@@ -13,18 +13,18 @@ use std::sync::Arc;
 /// Which threads of a PE will use a context: a promise, of which the runtime makes no use yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextKind {
-    /// Any, also at the same time.
+    /// Any threads, also at the same time.
     #[default]
     Shared,
-    /// Any, one at a time.
+    /// Any threads, one at a time.
     Serialized,
-    /// Only the one that made it.
+    /// Only the thread that made it.
     Private,
 }
 
 /// A stream of operations of one PE: see [`World::context`]. Dropping it completes them.
 ///
-/// A context cannot be used after it is gone:
+/// A context cannot be used after it was dropped:
 /// ```compile_fail,E0505
 /// # pelago::spmd(1, |world| -> pelago::Result<()> {
 /// let counts = world.alloc_zeroed::<u64>(1)?;
@@ -57,7 +57,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If the fabric has no more of them.
+    /// If the fabric has no further endpoint for a context.
     pub fn context(&self, kind: ContextKind) -> Result<Context<'_>> {
         let endpoint = match &self.net {
             None => None,

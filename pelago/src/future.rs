@@ -1,6 +1,6 @@
 //! Events as futures, and an executor for one future.
 //!
-//! Invariant: a future that is pending is polled again after its event has come, or can come no more. While
+//! Invariant: a future that is pending is polled again after its event has come, or can no longer come. While
 //! a thread drives ([`World::with_progress_thread`]), or this one waits in [`World::block_on`], that thread
 //! sees to it; otherwise the future asks to be polled again at once, and makes the progress itself.
 
@@ -19,8 +19,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// An event as a future, of what it brings. It works with any executor. Where a thread of this PE drives, it
-/// is woken when its event has come; elsewhere each poll makes progress, and asks for the next.
+/// An event as a future of its result. It works with any executor. Where a thread of this PE drives, the
+/// future is woken when its event has come; elsewhere each poll makes progress, and asks for the next.
 #[must_use = "futures do nothing unless they are polled"]
 pub struct EventFuture<E: Outcome> {
     /// `None` when it has given its output.
@@ -28,7 +28,7 @@ pub struct EventFuture<E: Outcome> {
     registered: Option<u64>,
 }
 
-// The event is never pinned: it is only looked at, and moved out at the end.
+// The event is never pinned: it is only read, and moved out at the end.
 impl<E: Outcome> Unpin for EventFuture<E> {}
 
 impl<E: Outcome> EventFuture<E> {
@@ -57,7 +57,7 @@ impl<E: Outcome> Future for EventFuture<E> {
             if is_own || world.wakers.are_driven() {
                 this.registered = Some(world.wakers.register(this.registered, &probe, waker));
             }
-            // A driver that has ended meanwhile wakes nobody any more.
+            // A driver that has ended meanwhile wakes no future any more.
             if !is_own && !world.wakers.are_driven() {
                 waker.wake_by_ref();
             }
@@ -76,7 +76,7 @@ fn check_liveness(world: &World, probe: &Probe) {
         world.give_up("a future after the job has failed");
     }
     if let Some(pe) = probe.awaits().filter(|&pe| world.has_left(pe)) {
-        // What it did before it left is visible now: only a last look tells whether that is enough.
+        // All that it did before it left is visible now: only a last look tells whether that is enough.
         world.progress();
         if !probe.has_come() && probe.awaits() == Some(pe) {
             world.wait_in_vain("an event", Some(pe));
@@ -113,7 +113,7 @@ futures! {
     ['a] Leaf<'a>;
 }
 
-/// Looks between two searches for futures whose events can come no more.
+/// Looks between two searches for futures whose events can no longer come.
 const LOOKS_PER_HOPE_CHECK: u32 = 256;
 
 thread_local! {
@@ -135,7 +135,7 @@ struct Flag(AtomicBool);
 
 impl Wake for Flag {
     fn wake(self: Arc<Flag>) {
-        // SYNC POINT woken: releases what the waker has done before.
+        // SYNC POINT woken: releases the earlier stores of the waker.
         self.0.store(true, Ordering::Release);
     }
 }
@@ -169,12 +169,12 @@ impl World {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            // SYNC POINT woken: acquires what the waker has done before.
+            // SYNC POINT woken: acquires the earlier stores of the waker.
             self.wait(Awaited::Future, self.waking(|| flag.0.swap(false, Ordering::Acquire)));
         }
     }
 
-    /// What a thread looks at that waits for this and wakes futures meanwhile.
+    /// The condition that a thread checks while it waits for this and wakes futures meanwhile.
     pub(super) fn waking(&self, mut is_over: impl FnMut() -> bool) -> impl FnMut() -> bool {
         let mut looks = 0u32;
         move || {

@@ -1,9 +1,10 @@
-//! How a process becomes a PE, or several: it learns from its launcher who it is, finds the PEs on its node,
+//! How a process becomes a PE, or several: it learns its number from its launcher, finds the PEs on its node,
 //! and maps the memory they share. One put and one barrier through the launcher for all PEs of the process;
 //! the rest over memory.
 //!
-//! Invariant: the PEs of a process follow one another in number, and all processes have as many. What a
-//! process does once for all of them ends with a [`PendingPe`] for each, which any thread may take.
+//! Invariant: the PEs of a process follow one another in number, and all processes have the same number of
+//! PEs. The setup that a process does once for all its PEs ends with a [`PendingPe`] for each, which any
+//! thread may take.
 
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
@@ -26,13 +27,13 @@ use std::sync::Arc;
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
 /// they are touched, so this costs nothing until it is used.
 const HEAP_SHARE: (usize, usize) = (3, 4);
-/// Where a provider wants registered memory to be there all the time, heaps and pools are smaller by this.
+/// Where a provider needs registered memory to be resident all the time, heaps and pools are smaller by this.
 const PINNED_SHARE: u64 = 4;
 /// The heap of a PE unless a size is asked for, or its share of the node's memory is less: between the
 /// defaults of Sandia OpenSHMEM (512 MiB), Open MPI (256 MiB) and Cray (64 MiB), the largest. Pages are taken
 /// when they are touched.
 const HEAP_BYTES_DEFAULT: usize = 512 << 20;
-/// Size of a PE's heap where the system does not tell its memory.
+/// Size of a PE's heap where the system does not report its memory.
 const HEAP_BYTES_FALLBACK: usize = 1 << 30;
 /// The smallest pool that a PE gets by default.
 const POOL_BYTES_MIN: usize = 64 << 20;
@@ -85,7 +86,7 @@ impl PendingPe {
 
 /// Makes this process a member of the job that it was started in.
 pub(crate) fn process(settings: &Settings) -> Result<Membership> {
-    // Before anybody else waits for its PEs.
+    // Before any other process waits for its PEs.
     preferences(settings)?;
     if matches!(settings.fabric, FabricKind::Auto | FabricKind::Provider("ofi")) {
         // Before a launcher's library starts threads.
@@ -119,7 +120,7 @@ pub(crate) fn pending_pes(membership: Membership, settings: &Settings) -> Result
     let may_lead = job.size() > 1 && hint.may_lead(job.rank());
     let mut shm = Shm::prepare(first, may_lead, settings.init_timeout)?;
     if hint == Hint::OneNode && first == 0 {
-        // Before anybody waits for it.
+        // Before any PE waits for it.
         shm.place(0..each, layout(settings, n_pes))?;
     }
     let is_asked_for = matches!(settings.fabric, FabricKind::Provider(_));
@@ -131,7 +132,7 @@ pub(crate) fn pending_pes(membership: Membership, settings: &Settings) -> Result
     let mut fabrics = Vec::new();
     if is_net_for_all || settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
         // Only now is it known which interface an endpoint must be at, so there is another exchange. A fabric
-        // that nobody needs is not opened: that takes time, and its providers take signals.
+        // that no PE needs is not opened: opening takes time, and its providers install signal handlers.
         fabrics = fabrics::open(&job, is_one_machine(&cards), secret_of(&job, &cards)?, settings);
         let card = with_fabrics(card, &fabrics);
         cards = exchange(&job, card, false, &|process| format!("{}-far", key(process)))?;
@@ -160,7 +161,8 @@ pub(crate) fn pending_pes(membership: Membership, settings: &Settings) -> Result
     Ok(placements.into_iter().enumerate().map(pending_pe).collect())
 }
 
-/// Tells all processes this one's card, and reads theirs, or only that of process 0 if that is enough.
+/// Publishes this process's card to all processes, and reads theirs, or only the card of process 0 if that is
+/// enough.
 fn exchange(
     job: &Job,
     card: BusinessCard,
@@ -185,14 +187,14 @@ fn exchange(
     }
 }
 
-/// What is known of the nodes before the processes have told each other.
+/// The knowledge that a process has of the nodes before the processes exchange it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hint {
-    /// All PEs are on this node, the launcher says.
+    /// All PEs are on this node, as the launcher has told.
     OneNode,
     /// They are on several; this process is the lowest of its node, or not.
     Several { is_lowest: bool },
-    /// Nothing is.
+    /// Nothing is known.
     None,
 }
 
@@ -287,7 +289,7 @@ fn nodes_of(job: &Job, cards: &[BusinessCard], settings: &Settings) -> Result<Ve
     }
 }
 
-/// What is between the PEs, for each PE of this process.
+/// The fabric between the PEs, for each PE of this process.
 fn place(
     job: &Job,
     shm: Shm,
@@ -330,8 +332,8 @@ pub(crate) fn layout(settings: &Settings, n_pes: usize) -> Layout {
     sized(Wishes::of(settings), |memory| memory, n_pes)
 }
 
-/// The memory of a node with `n_here` PEs in a job of several nodes: as PE 0 was set, or what all nodes have
-/// room for, so that all heaps are alike.
+/// The memory of a node with `n_here` PEs in a job of several nodes: the size set at PE 0, or the size that
+/// all nodes have room for, so that all heaps are alike.
 fn shared_layout(cards: &[BusinessCard], nodes: &[u32], n_here: usize) -> Layout {
     let share = |pe: Pe| {
         let n_there = nodes.iter().filter(|node| **node == nodes[pe]).count();
@@ -369,13 +371,13 @@ fn by_pe(error: FabricError, here: &[Pe]) -> FabricError {
     }
 }
 
-/// Lets the peers reach over the net what the PE in this slot of the node's memory has there: heap and pool.
+/// Lets the peers reach the heap and the pool of the PE in this slot of the node's memory over the network.
 pub(crate) fn register_heap(net: &mut Net, segment: &Segment, slot: usize) -> Result<()> {
     Ok(net.register(HEAP_KEY, segment.heap(slot), segment.layout().region_bytes())?)
 }
 
-/// Where the provider chooses keys and addresses, all processes tell each other those of their PEs, by
-/// another exchange through the launcher.
+/// Where the provider chooses keys and addresses, all processes exchange those of their PEs once more through
+/// the launcher.
 fn tell_reach(job: &Job, worlds: usize, placements: &mut [Placement]) -> Result<()> {
     let mut nets: Vec<_> = placements.iter_mut().filter_map(|placement| placement.net.as_mut()).collect();
     let exposed = nets.iter().flat_map(|net| net.exposed()).collect::<Vec<_>>();
@@ -389,7 +391,7 @@ fn tell_reach(job: &Job, worlds: usize, placements: &mut [Placement]) -> Result<
     }
     let mut all = Vec::with_capacity(job.size());
     for process in 0..job.size() {
-        // What is missing makes no sense to the provider, which says so.
+        // A missing entry is not valid for the provider, which reports it.
         let is_own = process == job.rank();
         all.push(if is_own { exposed.clone() } else { job.get(process, &key(process))?.unwrap_or_default() });
     }

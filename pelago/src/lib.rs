@@ -28,8 +28,8 @@
 //! # Completion and order
 //! A get has its data at return; a put's source is reusable at return. A put is complete at its target after
 //! [`World::quiet`] or [`World::barrier`]. Two puts are not ordered unless a [`World::fence`] stands between;
-//! who sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`, `g`)
-//! orders nothing.
+//! a PE that sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`,
+//! `g`) orders nothing.
 
 pub mod am;
 mod array;
@@ -64,16 +64,16 @@ mod wakers;
 mod world;
 
 pub mod event {
-    //! Events: what comes to pass once, to be tested, waited for or awaited.
+    //! Events: conditions that become true once, to be tested, waited for or awaited.
     pub use crate::events::*;
     pub use crate::future::EventFuture;
 }
 pub mod fabric {
-    //! What is between nodes.
+    //! The network between nodes.
     pub use crate::job::fabrics::{choice, fast_choice};
 }
 pub mod node {
-    //! What this machine offers.
+    //! The facilities of this machine.
     pub use pelago_boot::{cores, memory_available_bytes, memory_total_bytes};
 }
 pub mod sim {
@@ -115,7 +115,7 @@ pub use world::World;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// What most programs need.
+/// The items that most programs need.
 pub mod prelude {
     pub use crate::{Collective, Element, Pe, ReduceOp, Symmetric, Team, World, spmd};
 }

@@ -10,7 +10,7 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn fence(&self) {
-        // SYNC POINT put-order: releases earlier puts to whoever acquires a later one (Local::wait_until).
+        // SYNC POINT put-order: releases earlier puts to a PE that acquires a later one (Local::wait_until).
         fence(Ordering::Release);
         if self.outstanding.is_needed() {
             self.quiet_outstanding();

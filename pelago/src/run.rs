@@ -1,8 +1,8 @@
 //! The PEs of a process: one, or several as threads of it (`PELAGO_PES_PER_PROCESS`).
 //!
-//! Invariant: a process joins and leaves once for all its PEs, and they end together. What one of several
-//! cannot go on after ends the process, and with it the job, without a wait for the others, which may compute
-//! for ever.
+//! Invariant: a process joins and leaves once for all its PEs, and they end together. A failure after which
+//! one of several PEs cannot go on ends the process, and with it the job, without a wait for the others,
+//! which may compute for ever.
 
 use crate::Pe;
 use crate::base::error::Result;
@@ -20,9 +20,9 @@ use std::thread;
 /// The exit status of a process that ends by a panic.
 const PANIC_STATUS: i32 = 101;
 
-/// Joins the job that this process was started in, with as many PEs as `PELAGO_PES_PER_PROCESS` says; runs
-/// `body` once on each, and answers what they return, in their order, when all PEs of the job have left it.
-/// PE `i` of the process with number `p` is PE `p * PELAGO_PES_PER_PROCESS + i` of the job. Collective.
+/// Joins the job that this process was started in, with `PELAGO_PES_PER_PROCESS` PEs; runs `body` once on
+/// each, and returns their results, in their order, when all PEs of the job have left it. PE `i` of the
+/// process with number `p` is PE `p * PELAGO_PES_PER_PROCESS + i` of the job. Collective.
 ///
 /// One PE, which is the default, runs on the calling thread, as after [`World::init`]. Several are threads of
 /// their own, with a world each; they share the process's standard output, its heap and its static variables.
@@ -46,7 +46,8 @@ const PANIC_STATUS: i32 = 101;
 /// `PELAGO_PES_PER_PROCESS=4 mpiexec.hydra -n 2 ./program`.
 ///
 /// # Errors
-/// As [`World::init`]. What keeps one of several PEs alone from joining ends the job instead, with status 1.
+/// As [`World::init`]. An error that keeps only one of several PEs from joining ends the job instead, with
+/// status 1.
 ///
 /// # Panics
 /// As [`World::init`], and if the body of the only PE panics. A panic of one of several PEs ends the job,
@@ -114,7 +115,8 @@ fn run_pe<R>(
     settings: &Settings,
     body: &(dyn Fn(&World) -> R + Sync),
 ) -> R {
-    // The world is there until the job is told: unwinding would cut its links first, which others might see.
+    // The world lives until the job has been told of the failure: unwinding would cut its links first, which
+    // other PEs might see.
     let world = told(pe, job, || {
         pending_pe.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string()))
     });

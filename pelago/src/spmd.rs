@@ -35,7 +35,7 @@ pub enum SpmdError {
     Thread {
         /// The first PE that could not be started.
         pe: Pe,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A PE panicked; the others have given up waiting for it.
@@ -43,12 +43,12 @@ pub enum SpmdError {
     Panicked {
         /// The PE that panicked first.
         pe: Pe,
-        /// What it said.
+        /// The panic's message.
         message: String,
     },
 }
 
-/// Runs `body` once on each of `n_pes` PEs, each a thread, and answers what they return, by PE. Settings come
+/// Runs `body` once on each of `n_pes` PEs, each a thread, and returns their results, by PE. Settings come
 /// from the environment; [`Spmd`] overrides them.
 ///
 /// ```
@@ -129,9 +129,9 @@ impl Spmd {
     }
 
     /// Lets the PEs talk over a simulated network, in virtual time or, in chaos, by a seed, one PE at a time:
-    /// the run depends on the parameters and the program alone. What keeps a PE from going on but is no call
-    /// of the runtime (a mutex, an endpoint of the standard library, a loop over
-    /// [`Local::get`](crate::Local::get)) must not wait for another PE then.
+    /// the run depends on the parameters and the program alone. Anything outside the runtime that blocks a PE
+    /// (a mutex, an endpoint of the standard library, a loop over [`Local::get`](crate::Local::get)) must not
+    /// wait for another PE then.
     pub fn sim(mut self, params: SimParams) -> Spmd {
         self.sim = Some(params);
         self
@@ -178,7 +178,7 @@ impl Spmd {
             };
             let threads: Result<Vec<_>, _> = (0..self.n_pes).map(start).collect();
             let threads = threads.inspect_err(|error| {
-                // Those that run must not wait for it, nor for the endpoints of those that never will.
+                // The PEs that run must not wait for it, nor for the endpoints of PEs that never will run.
                 segment.header().failure.record(0, &error.to_string());
                 nets.clear();
             })?;

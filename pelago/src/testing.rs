@@ -1,8 +1,8 @@
 //! Tests of several processes, as easy as unit tests.
 //!
 //! [`processes!`](crate::processes) runs a body on n PEs, each a process of its own: it starts this very test
-//! program n times, by the launcher that `pelago run` is made of, and each copy runs just the body. Fewer
-//! copies have several PEs each where the environment says so (`PELAGO_PES_PER_PROCESS`).
+//! program n times, by the launcher that `pelago run` is made of, and each copy runs just the body. If the
+//! environment sets `PELAGO_PES_PER_PROCESS`, there are fewer copies with several PEs each.
 //!
 //! ```
 //! # if false { // a test program is needed to start
@@ -24,7 +24,7 @@ pub use pelago_boot::{JobReport, JobSpec};
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a body on n processes inside a `#[test]`: `processes!(n, |world| ...)`. The test fails if a PE fails;
-/// it then shows what the PEs wrote.
+/// it then shows the output of the PEs.
 #[macro_export]
 macro_rules! processes {
     ($n_pes:expr, $body:expr $(,)?) => {
@@ -47,7 +47,7 @@ macro_rules! try_processes {
     }};
 }
 
-/// Where a body stands: it tells the copies of the test program which one to run.
+/// The place of a body in the source: it tells the copies of the test program which body to run.
 #[doc(hidden)]
 pub struct Place {
     /// Path of a function inside the test, crate included.
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// In the test: starts the job, as `configure` changes it, and answers its report. In a copy: runs the body
+/// In the test: starts the job, as `configure` changes it, and returns its report. In a copy: runs the body
 /// on its PE, or PEs, and ends.
 #[doc(hidden)]
 pub fn run(

@@ -1,7 +1,7 @@
 //! The world: a PE's view of the job. There are no statics, so many worlds fit in one process.
 //!
 //! Invariant: everything the fast path reads is written before the world is handed out. Threads of a PE may
-//! share a world; what they then may not do at the same time is said where it matters (collective calls).
+//! share a world; calls that they must not make at the same time are documented as such (collective calls).
 //! Handles borrow the world.
 
 use crate::Pe;
@@ -38,11 +38,11 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A processing element's place in a job: who it is, how many there are, and the memory they share.
+/// A processing element's place in a job: its number, the number of PEs, and the memory that they share.
 ///
 /// Dropping the world leaves the job; that waits for all other PEs to leave as well, or until one of them
 /// waits in vain for this one. So where `?` returns an error from `main` on one PE and the others wait for
-/// it, that error is what the user reads.
+/// it, the user reads that error.
 ///
 /// ```
 /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -55,12 +55,13 @@ use std::time::Instant;
 /// ```
 ///
 /// The threads of a PE may share its world and the arrays in it, all of them at once: every one-sided
-/// operation, wait, fence and quiet. A quiet completes what was started before it on any thread whose calls
-/// happened before. Collective calls (those that say so) are for one thread at a time, and the PE's threads
-/// together must make them in the order in which the other PEs do. Two threads at once in a call on memory
-/// (alloc, resize, free, exclusive, reclaim), or in one that makes or changes a team, are refused with words
-/// that say so. Barriers and collective operations do not look, as their path has no instruction to spare,
-/// but with `PELAGO_CHECK=on` two threads at once in operations of a team are refused as well.
+/// operation, wait, fence and quiet. A quiet completes the operations that were started before it on any
+/// thread whose calls happened before. Collective calls (marked as such) are for one thread at a time, and
+/// the PE's threads together must make them in the order in which the other PEs do. Two threads at once in a
+/// call on memory (alloc, resize, free, exclusive, reclaim), or in one that makes or changes a team, are
+/// refused with an error that names the conflict. Barriers and collective operations do not check, as their
+/// path has no instruction to spare, but with `PELAGO_CHECK=on` two threads at once in operations of a team
+/// are refused as well.
 /// ```
 /// # pelago::spmd(2, |world| -> pelago::Result<()> {
 /// let count = world.alloc_zeroed::<u64>(1)?;
@@ -246,12 +247,12 @@ impl World {
         self.region.heap().total_bytes()
     }
 
-    /// What this PE has done so far; all zero unless counting is on (`PELAGO_COUNTERS`).
+    /// The counts of this PE's operations so far; all zero unless counting is on (`PELAGO_COUNTERS`).
     pub fn counters(&self) -> Counters {
         self.tally.read()
     }
 
-    /// Waits until every PE has come here. All operations that the PEs issued before, except through a
+    /// Waits until every PE has entered. All operations that the PEs issued before, except through a
     /// [`Context`](crate::Context), are complete and visible to all. Collective.
     ///
     /// # Panics
@@ -262,9 +263,9 @@ impl World {
         self.core.barrier();
     }
 
-    /// Moves what is under way: takes what has arrived, serves what other PEs ask of this one, starts what
-    /// waits. Every call that waits does so by itself. Between PEs that map each other nothing is ever under
-    /// way, and this does nothing.
+    /// Makes progress: takes the messages that have arrived, serves the requests of other PEs, starts
+    /// operations that wait. Every call that waits does so by itself. Between PEs that map each other no
+    /// operation is ever under way, and this does nothing.
     #[inline]
     #[track_caller]
     pub fn progress(&self) {
@@ -276,7 +277,7 @@ impl World {
         self.core.pool_used_bytes()
     }
 
-    /// What PEs that are not mapped are reached over: `shm`, or `ofi (tcp;ofi_rxm on eth0)` where it is
+    /// The fabric over which PEs that are not mapped are reached: `shm`, or `ofi (tcp;ofi_rxm on eth0)`, with
     /// libfabric's provider and domain. `None` if all PEs are mapped.
     pub fn fabric(&self) -> Option<String> {
         self.net.as_ref().and_then(|net| net.fabric())
@@ -294,7 +295,7 @@ impl World {
         &self.core.messaging.teams
     }
 
-    /// Ends the whole job at once with an exit status and a reason, without waiting for anybody. In
+    /// Ends the whole job at once with an exit status and a reason, without waiting for any PE. In
     /// [`spmd`](crate::spmd) it is a panic: the process and its status belong to the caller.
     #[track_caller]
     pub fn abort(&self, status: i32, reason: &str) -> ! {
@@ -380,7 +381,7 @@ impl World {
         Ok(self)
     }
 
-    /// Starts the service thread where there is a use for it, whatever the settings say.
+    /// Starts the service thread where there is a use for it, whatever the settings are.
     pub(crate) fn spawn_service(&self) {
         service_thread::spawn(Shared(self.core.clone()), &self.service);
     }
@@ -404,8 +405,8 @@ impl World {
 }
 
 impl World {
-    /// As dropping it, but this process stays in its job, for another world; and what the world has mapped
-    /// stays where it is, until the world is dropped.
+    /// As dropping it, but this process stays in its job, for another world; and the memory that the world
+    /// has mapped stays where it is until the world is dropped.
     pub(crate) fn end(&self) -> Option<Membership> {
         self.complete_and_leave();
         self.membership().take().inspect(|membership| membership.job.rest())
@@ -418,7 +419,7 @@ impl World {
         }
         self.finish_collectives();
         if let Some(net) = &self.net {
-            // Whoever sees that this PE has left finds its last messages there.
+            // A PE that sees that this PE has left finds its last messages there.
             net.flush();
         }
         self.quiet_all();

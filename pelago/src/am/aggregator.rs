@@ -1,7 +1,8 @@
 //! Aggregation: small records gathered for each destination until they fill a message.
 //!
-//! Invariant: records for one destination arrive in the order in which they were pushed. Nothing is kept
-//! back for ever: what was not sent is sent when the aggregator is dropped, so it ends before its endpoint.
+//! Invariant: records for one destination arrive in the order in which they were pushed. No record is kept
+//! back for ever: the remaining records are sent when the aggregator is dropped, so it ends before its
+//! endpoint.
 //!
 //! Source: the coalescing of J. Willcock, T. Hoefler, N. Edmonds and A. Lumsdaine, AM++: A Generalized Active
 //! Message Framework. A message goes straight to its destination, as every PE reaches every other.
@@ -16,7 +17,7 @@ use crate::coll::schedule::Rank;
 pub struct Aggregator<'a, T: Element> {
     am: &'a Am<'a>,
     batch: Batch<T>,
-    /// What waits for each member.
+    /// The records that wait for each member.
     waiting: Box<[Vec<T>]>,
     /// Records of a message.
     most: usize,
@@ -41,7 +42,7 @@ impl Am<'_> {
     ///     for i in 0..3000 {
     ///         numbers.push(i % 3, i as u64)?;
     ///     }
-    ///     Ok::<(), pelago::Error>(()) // what is left is sent here
+    ///     Ok::<(), pelago::Error>(()) // the remaining records are sent here
     /// })??;
     /// let expected: u64 = (0..3000).filter(|i| i % 3 == world.my_pe() as u64).sum();
     /// assert_eq!(sum.into_inner(), 3 * expected);
@@ -70,8 +71,8 @@ impl Am<'_> {
 }
 
 impl<T: Element> Aggregator<'_, T> {
-    /// Adds a record for the member of this rank. When they fill a message it is sent, which may wait for
-    /// room and executes what has arrived, as [`Am::medium`] does.
+    /// Adds a record for the member of this rank. When the records fill a message it is sent. The call may
+    /// wait for room and execute the messages that have arrived, as [`Am::medium`] does.
     ///
     /// # Errors
     /// If there is no such member or handler, or no message has room for a record.
@@ -89,7 +90,7 @@ impl<T: Element> Aggregator<'_, T> {
         }
     }
 
-    /// Sends what waits for the member of this rank.
+    /// Sends the records that wait for the member of this rank.
     ///
     /// # Errors
     /// As [`push`](Aggregator::push).
@@ -104,7 +105,7 @@ impl<T: Element> Aggregator<'_, T> {
         outcome
     }
 
-    /// Sends everything that waits. Who must know that it was executed calls [`Am::barrier`] then.
+    /// Sends all waiting records. Call [`Am::barrier`] afterwards to know that they were executed.
     ///
     /// # Errors
     /// As [`push`](Aggregator::push).
@@ -123,7 +124,8 @@ impl<T: Element> Aggregator<'_, T> {
 
 impl<T: Element> Drop for Aggregator<'_, T> {
     fn drop(&mut self) {
-        // What waits when a panic drops it is lost, as the panic ends the PE unless somebody catches it.
+        // Records that wait when a panic drops it are lost, as the panic ends the PE unless the program
+        // catches it.
         if !std::thread::panicking()
             && let Err(error) = self.flush()
         {

@@ -1,4 +1,4 @@
-//! Answers: what a handler sends back to whoever has sent the request.
+//! Replies: the messages that a handler sends back to the sender of the request.
 
 use super::long::Long;
 use super::{Handler, Message};
@@ -12,11 +12,11 @@ use crate::messages::wire::{Head, LONG_WORDS, Words};
 use pelago_fabric::sync::Ordering;
 
 impl Message<'_> {
-    /// Answers the request without a payload. A request is answered at most once, and an answer never.
+    /// Replies to the request without a payload. A request has at most one reply, and a reply has none.
     ///
     /// # Errors
-    /// If this is an answer, or was answered; if the sender has no such handler, or there are more than 16
-    /// arguments. Nothing is sent then.
+    /// If this is a reply, or was answered already; if the sender has no such handler, or there are more than
+    /// 16 arguments. Nothing is sent then.
     #[track_caller]
     pub fn answer_short(&self, handler: Handler, args: &[u32]) -> Result<()> {
         self.answer_medium(handler, args, &[])
@@ -35,11 +35,11 @@ impl Message<'_> {
         Ok(())
     }
 
-    /// Puts data to the sender's part of an array, and answers the request: the handler there sees them.
+    /// Puts data to the sender's part of an array, and replies to the request: the handler there sees them.
     ///
     /// # Errors
-    /// As [`answer_short`](Message::answer_short), as [`View::put`], and over the net if they are longer than
-    /// a medium payload.
+    /// As [`answer_short`](Message::answer_short), as [`View::put`], and over the network if they are longer
+    /// than a medium payload.
     #[track_caller]
     pub fn answer_long<T: Element>(
         &self,
@@ -84,13 +84,13 @@ impl Message<'_> {
         }
     }
 
-    /// Sends an answer that was checked.
+    /// Sends a reply that was checked.
     #[track_caller]
     fn answer(&self, handler: Handler, args: &[u32], place: Option<[u64; LONG_WORDS]>, payload: &[u8]) {
         self.is_answered.set(true);
         let (world, head) = (self.world, self.head_of_answer(handler, args, place.is_some()).pack());
         let words = Words::new(args, place);
-        // Before it is there to be executed, so that it is never executed more often than sent.
+        // Counted before it can be executed, so that there are never more messages executed than sent.
         self.table.sent.fetch_add(1, Ordering::Relaxed);
         let peer = self.peer();
         let send = || peer.try_answer(world, head, words.as_slice(), payload);

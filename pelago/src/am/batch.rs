@@ -1,6 +1,6 @@
-//! Handlers for batches: many small records in one message, and one answer to each by the same road.
+//! Handlers for batches: many small records in one message, and one reply to each by the same route.
 //!
-//! Invariant: a message of a batch consists of whole records. The answers to a message fit into one message,
+//! Invariant: a message of a batch consists of whole records. The replies to a message fit into one message,
 //! as no batch is larger than that ([`Batch::most_bytes`]).
 
 use super::{Handler, Handlers, Message};
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 #[derive(Debug)]
 pub struct Batch<T> {
     pub(super) handler: Handler,
-    /// Bytes of a record, or of the answer to one if that is longer.
+    /// Bytes of a record, or of the reply to one if the reply is longer.
     pub(super) widest_bytes: usize,
     records: PhantomData<fn(T)>,
 }
@@ -45,8 +45,8 @@ impl<'env> Handlers<'env> {
     }
 
     /// Adds a handler for records that are answered: `answer` is given the rank of the sender and a record,
-    /// and what it returns comes back. `reply` runs where the records were pushed, with the answers to those
-    /// of one message in their order, and the rank that has answered.
+    /// and its result is sent back. `reply` runs where the records were pushed, with the rank that has
+    /// answered and the results for the records of one message in their order.
     ///
     /// ```
     /// use pelago::am::{HandlerLock, Handlers};

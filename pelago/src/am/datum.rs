@@ -1,4 +1,4 @@
-//! What remote procedures take and give: values as bytes.
+//! The arguments and results of remote procedures: values as bytes.
 
 use crate::base::element::{Element, bytes_of};
 
@@ -19,7 +19,7 @@ impl<T: Element> Datum for T {
     }
 
     fn decode(bytes: &[u8]) -> Option<T> {
-        // SAFETY: so many bytes are there, and any bytes are an element, as `Element` promises.
+        // SAFETY: this many bytes are there, and any bytes are an element, as `Element` promises.
         (bytes.len() == size_of::<T>()).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
     }
 }
@@ -96,7 +96,7 @@ fn encode_part<T: Datum>(part: &T, bytes: &mut Vec<u8>) {
     let at = bytes.len();
     bytes.extend_from_slice(&[0; 4]);
     part.encode(bytes);
-    // What is longer than a message is refused, long before this length is wrong.
+    // Data longer than a message are refused, long before this length is wrong.
     let length = (bytes.len() - at - 4) as u32;
     bytes[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
@@ -135,7 +135,7 @@ pub struct Serde<T>(pub T);
 #[cfg(feature = "serde")]
 impl<T: serde::Serialize + serde::de::DeserializeOwned> Datum for Serde<T> {
     /// # Panics
-    /// If the value says that it cannot be serialised.
+    /// If the value reports that it cannot be serialised.
     fn encode(&self, bytes: &mut Vec<u8>) {
         let written = postcard::to_allocvec(&self.0);
         bytes.extend(written.unwrap_or_else(|error| panic!("a value cannot be serialised: {error}")));

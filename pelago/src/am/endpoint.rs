@@ -28,7 +28,7 @@ pub struct Am<'a> {
     peers: &'a Peers,
 }
 
-/// What is needed to send to a member.
+/// The state that is needed to send to a member.
 struct Member<'a> {
     peer: &'a Peer,
     /// The peer ring to it, if it is mapped.
@@ -37,7 +37,7 @@ struct Member<'a> {
     header: u64,
 }
 
-/// Takes the handlers away before what they borrow is gone, on unwinding as well.
+/// Removes the handlers before the values that they borrow are dropped, on unwinding as well.
 struct Open<'a> {
     world: &'a World,
     number: u16,
@@ -50,8 +50,9 @@ impl Drop for Open<'_> {
 }
 
 impl<'w> Team<'w> {
-    /// Runs `work` with an endpoint of active messages. Collective on this team. The handlers may borrow what
-    /// outlives the call. When it returns, all messages of all members, answers included, have been executed.
+    /// Runs `work` with an endpoint of active messages. Collective on this team. The handlers may borrow
+    /// values that outlive the call. When it returns, all messages of all members, replies included, have
+    /// been executed.
     ///
     /// ```
     /// use pelago::am::Handlers;
@@ -105,13 +106,13 @@ impl<'w> Team<'w> {
         let members = told.iter().zip(&table.pes).map(member).collect();
         let am = Am { world, table, members, handlers, me, peers };
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&am))).unwrap_or_else(|payload| {
-            // Nobody waits for a PE that unwinds out of it, and nothing executes what it has sent.
+            // No PE waits for a PE that unwinds out of it, and no PE executes the messages that it has sent.
             let text = panic_text(payload.as_ref());
             world.record_failure(&format!("PE {me}: the work of serve has panicked: {text}"));
             resume_unwind(payload)
         });
         if let Err(error) = am.complete("the end of serve") {
-            // What is under way may need what the handlers borrow.
+            // Messages under way may need the values that the handlers borrow.
             world.fail(&error.to_string());
         }
         Ok(outcome)
@@ -119,8 +120,8 @@ impl<'w> Team<'w> {
 }
 
 impl Am<'_> {
-    /// Sends a request without a payload to the member of this rank. It waits for room, and executes what
-    /// arrives meanwhile; and after each request this PE looks whether something has arrived.
+    /// Sends a request without a payload to the member of this rank. It waits for room, and executes the
+    /// messages that arrive meanwhile. After each request this PE looks whether a message has arrived.
     ///
     /// # Errors
     /// If there is no such member or handler, or there are more than 16 arguments; nothing is sent then.
@@ -130,7 +131,7 @@ impl Am<'_> {
         let Some((peer_ring, sent)) = self.short_at_once(to, handler, args) else {
             return self.short_slowly(to, handler, args);
         };
-        // What is rarely done is apart, so that nothing need be kept for what follows it.
+        // The rare path is a function of its own, so that no values are saved across it here.
         if sent.is_unsettled {
             self.settle(peer_ring, sent.position);
         } else {
@@ -154,7 +155,7 @@ impl Am<'_> {
         Some((peer_ring, peer_ring.send_short(claimed, self.me, header, args)))
     }
 
-    /// Does what is left to do after a short request, and looks whether something has arrived.
+    /// Completes a short request (full half, sleeping receiver), and looks whether a message has arrived.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -182,7 +183,7 @@ impl Am<'_> {
         Ok(())
     }
 
-    /// As [`short`](Am::short), but if there is no room now, nothing is sent and the answer is `false`
+    /// As [`short`](Am::short), but if there is no room now, nothing is sent and the result is `false`
     /// (GASNet's immediate mode).
     ///
     /// # Errors
@@ -191,7 +192,7 @@ impl Am<'_> {
         self.try_medium(to, handler, args, &[])
     }
 
-    /// As [`medium`](Am::medium), but if there is no room now, nothing is sent and the answer is `false`.
+    /// As [`medium`](Am::medium), but if there is no room now, nothing is sent and the result is `false`.
     ///
     /// # Errors
     /// As [`medium`](Am::medium).
@@ -216,10 +217,10 @@ impl Am<'_> {
         Ok(Prepared::new(self, to, most))
     }
 
-    /// Executes what has arrived, and makes progress. Every call that waits does so as well. Where some PEs
-    /// are mapped and others are reached over the network, only every 64th poll, and one after a message was
-    /// taken from there meanwhile, makes progress on the network: the others cost a few instructions. While
-    /// all messages come from mapped PEs, it is every 4096th poll in the end.
+    /// Executes the messages that have arrived, and makes progress. Every call that waits does the same.
+    /// Where some PEs are mapped and others are reached over the network, only every 64th poll, and one after
+    /// a message was taken from there meanwhile, makes progress on the network: the others cost a few
+    /// instructions. While all messages come from mapped PEs, it is every 4096th poll in the end.
     #[inline]
     #[track_caller]
     pub fn poll(&self) {
@@ -263,7 +264,7 @@ impl Am<'_> {
         }
     }
 
-    /// Makes progress, and begins to count polls anew.
+    /// Makes progress, and restarts the count of polls.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -292,8 +293,9 @@ impl Am<'_> {
         self.counted(|| peer.try_request(self.world, head.pack(), words.as_slice(), payload))
     }
 
-    /// Counts what `send` sends, before it can be executed: another thread of this PE may be in a barrier.
-    /// One too many for a moment makes that look once more; one too few could end it early.
+    /// Counts the message that `send` sends, before it can be executed: another thread of this PE may be in a
+    /// barrier. If the count is one too high for a moment, the barrier looks once more; if it were one too
+    /// low, the barrier could end early.
     #[inline(always)]
     fn counted(&self, send: impl FnOnce() -> bool) -> bool {
         self.table.sent.fetch_add(1, Ordering::Relaxed);
@@ -352,8 +354,8 @@ impl Am<'_> {
         }
     }
 
-    /// Waits until all messages that all members have sent so far are executed, and the answers to them: a
-    /// barrier for what handlers do. Collective on the endpoint's team.
+    /// Waits until all messages that all members have sent so far are executed, and the replies to them: a
+    /// barrier for the effects of handlers. Collective on the endpoint's team.
     ///
     /// # Errors
     /// If the members do not all make this call.

@@ -1,7 +1,7 @@
 //! Locks that handlers and other code of a PE may take (GASNet: handler-safe locks).
 //!
 //! Invariant: a thread that holds such a lock executes no handlers and waits for no PE, so a handler that
-//! waits for the lock waits for a thread that goes on.
+//! waits for the lock waits for a thread that makes progress.
 
 use crate::base::locked::{locked, try_locked};
 use crate::job::callback;
@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something that handlers of active messages and the rest of the program share. While a thread holds it, no
-/// handler runs on that thread, and a wait for another PE is an error that says so.
+/// handler runs on that thread, and a wait for another PE is reported as an error.
 ///
 /// ```
 /// use pelago::am::{HandlerLock, Handlers};
@@ -24,12 +24,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct HandlerLock<T>(Mutex<T>);
 
-/// Access to what a [`HandlerLock`] holds.
+/// Access to the value in a [`HandlerLock`].
 #[derive(Debug)]
 pub struct HandlerGuard<'a, T>(MutexGuard<'a, T>);
 
 impl<T> HandlerLock<T> {
-    /// A lock that nobody holds.
+    /// A lock that no thread holds.
     pub fn new(value: T) -> HandlerLock<T> {
         HandlerLock(Mutex::new(value))
     }
@@ -47,14 +47,14 @@ impl<T> HandlerLock<T> {
         HandlerGuard(locked(&self.0))
     }
 
-    /// Takes it if nobody holds it.
+    /// Takes the lock if no thread holds it.
     pub fn try_lock(&self) -> Option<HandlerGuard<'_, T>> {
         let guard = try_locked(&self.0)?;
         callback::hold(true);
         Some(HandlerGuard(guard))
     }
 
-    /// What it holds, when nobody shares it any more.
+    /// The value in the lock, when it is no longer shared.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

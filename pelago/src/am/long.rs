@@ -1,7 +1,7 @@
 //! Long messages: data that are put to an array of the receiver, and a message whose handler sees them there.
 //!
 //! Invariant: the handler runs after the data are in their place. On mapped memory the message releases them;
-//! over the net small data travel with it, and larger ones are complete before it is sent.
+//! over the network small data travel with the message, and larger data are complete before it is sent.
 
 use super::{Am, Handler};
 use crate::Pe;
@@ -15,14 +15,14 @@ use crate::endpoint::completion_counter::CompletionCounter;
 use crate::messages::wire::{LONG_WORDS, Words};
 use pelago_fabric::sync::Ordering;
 
-/// What the call is called in errors.
+/// The name of the call in errors.
 const LONG: &str = "a long active message";
 
 /// Elements that are put to a PE's part of an array.
 pub(super) struct Long<'a> {
     /// The PE, as the array has it.
     pub(super) rank: Rank,
-    /// What the message says of them.
+    /// The place of the data, as the message carries it.
     pub(super) words: [u64; LONG_WORDS],
     /// The elements, as they travel.
     pub(super) bytes: &'a [u8],
@@ -112,9 +112,9 @@ impl Am<'_> {
     }
 
     /// As [`long`](Am::long), but does not wait for the data to be complete: the message follows them by
-    /// itself, while this PE makes progress. The source is free, and comes back, when the transfer says so
-    /// ([`Transfer::sent`], [`Transfer::wait_local`]); complete it is when the message is on its way.
-    /// Messages that are sent later may arrive before it.
+    /// itself, while this PE makes progress. The source is free, and is returned, when the transfer reports
+    /// it ([`Transfer::sent`], [`Transfer::wait_local`]). The transfer is complete when the message is on its
+    /// way. Messages that are sent later may arrive before it.
     ///
     /// ```
     /// use pelago::am::Handlers;
@@ -164,7 +164,7 @@ impl Am<'_> {
                 world.completions.release(data);
                 return outcome;
             }
-            // Nobody else counts it yet, as this PE has not come to the end of `serve`.
+            // No other PE counts it yet, as this PE has not reached the end of `serve`.
             self.table.sent.fetch_add(1, Ordering::Relaxed);
             world.send_active_after(data, (pe, header, words), counter);
             Ok(())

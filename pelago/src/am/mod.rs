@@ -1,15 +1,16 @@
 //! Active messages: a message runs a handler at its target. Requests carry up to 16 arguments of 32 bits
 //! (short), bytes as well (medium), or data that were put to an array of the target before (long); a handler
-//! may answer its request once. On them stand records that are gathered into batches ([`Aggregator`]) and
-//! remote procedures ([`Procedure`]), which are requests and answers with types.
+//! may answer its request once. Two interfaces are built on them: records that are gathered into batches
+//! ([`Aggregator`]), and remote procedures ([`Procedure`]), which are requests and replies with types.
 //!
 //! Invariant: every message is executed exactly once, on a thread of its target that waits in the runtime,
 //! sends or polls. Messages to a peer whose memory is mapped go through two rings of `PELAGO_RING_SIZE`
-//! bytes, one for requests and one for answers, those to any other over the network, so that all messages of
-//! one PE to another take one route and keep their order. No PE stores more for another than was agreed on: a
-//! sender has a window for each peer, a share of its ring or 64 requests over the network ([`Room`]). A
-//! sender that waits for room executes what has arrived meanwhile, and a handler that waits for room for an
-//! answer executes answers; as their handlers send nothing, somebody always can go on.
+//! bytes, one for requests and one for replies. Messages to any other peer go over the network. So all
+//! messages of one PE to another take one route and keep their order. No PE stores more for another than
+//! their window: a sender has a window for each peer, a share of its ring or 64 requests over the network
+//! ([`Room`]). A sender that waits for room executes the messages that have arrived meanwhile, and a handler
+//! that waits for room for a reply executes replies; as the handlers of replies send nothing, some PE can
+//! always go on.
 //!
 //! Source: D. Bonachea and P. Hargrove, GASNet Specification, and the AM interface of GASNet-EX; the two
 //! rings after T. von Eicken et al., Active Messages: a Mechanism for Integrated Communication and

@@ -68,13 +68,13 @@ impl<'a> Prepared<'a> {
         Prepared { am, to, most, place: Some(place), thread: PhantomData }
     }
 
-    /// Where the payload is to be written; what is there before means nothing.
+    /// The place where the payload is written; its earlier contents have no meaning.
     pub fn payload(&mut self) -> &mut [u8] {
         match &mut self.place {
             Some(Place::Ring(peer_ring, claim)) => {
                 let start = peer_ring.place(claim, WIDE_BYTES);
-                // SAFETY: the claimed cells belong to this PE alone until they are sent, and have room for so
-                // many bytes; shared memory is initialised.
+                // SAFETY: the claimed cells belong to this PE alone until they are sent, and have room for
+                // this many bytes; shared memory is initialised.
                 unsafe { std::slice::from_raw_parts_mut(start, self.most) }
             }
             Some(Place::Buffer(buffer)) => buffer,
@@ -85,8 +85,8 @@ impl<'a> Prepared<'a> {
     /// Sends the request with the first `bytes` bytes of the payload.
     ///
     /// # Errors
-    /// If there is no such handler, there are more than 16 arguments, or so many bytes were not asked for;
-    /// the request is given up then.
+    /// If there is no such handler, there are more than 16 arguments, or more bytes than were asked for; the
+    /// request is given up then.
     #[track_caller]
     pub fn send(mut self, handler: Handler, args: &[u32], bytes: usize) -> Result<()> {
         let (am, to, operation) = (self.am, self.to, "a prepared active message");
@@ -96,7 +96,7 @@ impl<'a> Prepared<'a> {
             return Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into());
         }
         let place = self.place.take();
-        // Nothing is prepared any more, so that what follows may wait.
+        // No request is prepared any more, so the calls that follow may wait.
         drop(self);
         match place {
             Some(Place::Ring(peer_ring, claim)) => {

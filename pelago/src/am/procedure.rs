@@ -1,7 +1,7 @@
 //! Remote procedure calls: typed requests, whose results come back as events.
 //!
-//! Invariant: a call has at most one answer, which finds the [`Reply`] by its ticket, or nobody if that was
-//! dropped.
+//! Invariant: a call has at most one reply message, which finds the [`Reply`] by its ticket, or no [`Reply`]
+//! if it was dropped.
 
 use super::{Am, Datum, Handler, Handlers, Message};
 use crate::base::awaited::Awaited;
@@ -31,7 +31,7 @@ impl<A, R> Copy for Procedure<A, R> {}
 
 impl<'env> Handlers<'env> {
     /// Adds a procedure. It is given the rank of the caller and the argument, runs as any handler does, and
-    /// what it returns goes back to the caller ([`Am::call`]), if that wants it ([`Am::cast`] does not).
+    /// its result is sent back to the caller if the caller used [`Am::call`]; [`Am::cast`] has no result.
     ///
     /// # Panics
     /// As [`add`](Handlers::add).
@@ -64,7 +64,7 @@ impl<'env> Handlers<'env> {
 }
 
 impl Message<'_> {
-    /// Hands the result of a call to whoever waits for it.
+    /// Hands the result of a call to the caller that waits for it.
     #[track_caller]
     fn deliver(&self) {
         let delivered = match *self.args() {
@@ -78,9 +78,9 @@ impl Message<'_> {
 }
 
 impl Am<'_> {
-    /// Calls a procedure at the member of this rank. The argument may be reused at return; the result is what
-    /// the [`Reply`] brings, by [`wait`](Reply::wait), as a future, or among other
-    /// [events](crate::event). It waits for room as [`short`](Am::short) does.
+    /// Calls a procedure at the member of this rank. The argument may be reused at return; the [`Reply`]
+    /// yields the result, by [`wait`](Reply::wait), as a future, or among other [events](crate::event). It
+    /// waits for room as [`short`](Am::short) does.
     ///
     /// ```
     /// use pelago::am::{HandlerLock, Handlers};
@@ -118,7 +118,7 @@ impl Am<'_> {
         Ok(reply)
     }
 
-    /// Calls a procedure whose result nobody wants; no answer is sent.
+    /// Calls a procedure whose result is not needed; no reply is sent.
     ///
     /// # Errors
     /// As [`call`](Am::call).
@@ -134,7 +134,7 @@ fn encoded(argument: &impl Datum) -> Vec<u8> {
     bytes
 }
 
-/// The result of a call that is under way. Dropped, the call goes on, and its result is thrown away.
+/// The result of a call that is under way. If it is dropped, the call continues, and its result is discarded.
 #[must_use = "the result is what `wait` answers; `cast` calls a procedure without one"]
 pub struct Reply<'a, R: Datum> {
     world: &'a World,
@@ -146,7 +146,7 @@ pub struct Reply<'a, R: Datum> {
 }
 
 impl<R: Datum> Reply<'_, R> {
-    /// Makes progress, and says whether the result is there.
+    /// Makes progress, and returns whether the result is there.
     pub fn test(&self) -> bool {
         Event::test(self)
     }

@@ -1,11 +1,11 @@
-//! Agreement: a collective call that all PEs must make with the same arguments, and that says so if they do
-//! not.
+//! Agreement: a collective call that all PEs must make with the same arguments, and that reports an error if
+//! they do not.
 //!
 //! Each PE publishes an agreement record of its call and passes a barrier. On one node it then compares all
-//! agreement records with its own. On several nodes the barrier joins the votes of all ([`Vote`]), and
+//! agreement records with its own. On several nodes the barrier combines the votes of all PEs ([`Vote`]), and
 //! agreement records are read only to find the PE that makes another call. Two agreement records are used in
-//! turn: nobody publishes the next but one before everybody has passed the barrier of the next, and so has
-//! read this one.
+//! turn: no PE publishes its record of the next agreement but one before all PEs have passed the barrier of
+//! the next, and so have read this one.
 //!
 //! The agreement record, or the vote, also carries which arrays the PE has dropped. An array's memory is
 //! reclaimed at the next agreement after the last PE has dropped it: dropping is local, needs no order, and
@@ -67,8 +67,8 @@ impl Teams {
 
     #[track_caller]
     fn agree_on(&self, call: Call, last: &mut u64) -> Result<()> {
-        // First what was dropped, then quiet: what a thread starts on a context before it drops an array is
-        // complete before the array's memory is reclaimed.
+        // Read the list of dropped arrays first, then quiet: operations that a thread starts on a context
+        // before it drops an array are complete before the array's memory is reclaimed.
         let dropped = self.region.arrays().dropped();
         self.quiet_all();
         let sequence = self.barrier.next_round();
@@ -107,7 +107,7 @@ impl Teams {
     /// call.
     pub(crate) fn vote_of(&self, pe: Pe, sequence: u64) -> Vote {
         let record = self.agreement_record_here(pe, sequence);
-        // SYNC POINT agreement record: acquires what the PE did before it published; see `publish`.
+        // SYNC POINT agreement record: acquires all stores of the PE before it published; see `publish`.
         if record[0].load(Ordering::Acquire) != sequence {
             return Vote::VOID;
         }
@@ -142,14 +142,15 @@ impl Teams {
         }
     }
 
-    /// What `pe` has published. Of its set of dropped arrays only the words in which this PE has some are
-    /// read where it is mapped.
+    /// The record that `pe` has published. If the PE is mapped, only those words of its set of dropped arrays
+    /// are read in which this PE has some.
     fn agreement_record_of(&self, pe: Pe, sequence: u64, dropped: &ArraySet) -> [u64; AGREEMENT_WORDS] {
         let mut words = [0u64; AGREEMENT_WORDS];
         match self.routes.to(pe) {
             Route::Mapped => {
                 let record = self.agreement_record_here(pe, sequence);
-                // SYNC POINT agreement record: acquires what the PE did before it published; see `publish`.
+                // SYNC POINT agreement record: acquires all stores of the PE before it published; see
+                // `publish`.
                 words[0] = record[0].load(Ordering::Acquire);
                 let is_needed = |i: usize| i < CALL_WORDS || dropped[i - CALL_WORDS] != 0;
                 for i in (1..AGREEMENT_WORDS).filter(|&i| is_needed(i)) {
@@ -183,9 +184,9 @@ impl Teams {
     }
 }
 
-/// Writes an agreement record, its number last: whoever reads the number sees the rest, and everything this
-/// PE did before on whatever thread. So an agreement does not depend on which thread of this PE arrives at
-/// the barrier.
+/// Writes an agreement record, its number last: a PE that reads the number sees the rest of the record, and
+/// everything that this PE did before on any thread. So an agreement does not depend on which thread of this
+/// PE arrives at the barrier.
 #[track_caller]
 fn publish(record: &[AtomicU64; AGREEMENT_WORDS], sequence: u64, call: Call, dropped: &ArraySet) {
     let [code, a, b] = call.words();
@@ -194,6 +195,6 @@ fn publish(record: &[AtomicU64; AGREEMENT_WORDS], sequence: u64, call: Call, dro
             word.store(*value, Ordering::Relaxed);
         }
     }
-    // SYNC POINT agreement record: releases the words above, and what this PE did before.
+    // SYNC POINT agreement record: releases the words above, and all earlier stores of this PE.
     record[0].store(sequence, Ordering::Release);
 }

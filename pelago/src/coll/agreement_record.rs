@@ -1,5 +1,5 @@
-//! Agreement records: what the members of a team tell each other in one exchange, and how calls are told
-//! apart in it.
+//! Agreement records: the values that the members of a team send each other in one exchange, and the codes
+//! that tell calls apart.
 //!
 //! Invariant: calls of different kinds have different first words: those of `agree` are small, those that
 //! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at 2^33.
@@ -8,13 +8,13 @@ use crate::base::call::Call;
 use crate::coll::call;
 use crate::coll::reduction::Combiner;
 
-/// Words of an agreement record that say what was dropped.
+/// Words of an agreement record that tell which objects were dropped.
 pub(crate) const AGREEMENT_DROPPED_WORDS: usize = 4;
 /// Words that the members exchange at once.
 pub(crate) const AGREEMENT_WORDS: usize = 4 + AGREEMENT_DROPPED_WORDS;
 /// The words that a member sends to the others in one exchange.
 pub(crate) type AgreementRecord = [u64; AGREEMENT_WORDS];
-/// A call that makes a team or a space, with two words that each member says of itself.
+/// A call that makes a team or a space, with two words that each member sends about itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Birth {
     pub(crate) operation: &'static str,
@@ -40,7 +40,7 @@ const BIRTHS: [&str; 15] = [
     "a barrier of active messages",
     "atomic_domain",
 ];
-/// The reduction of a distributed array: what combines is said in the fourth word.
+/// The reduction of a distributed array: the fourth word holds the code of the combiner.
 pub(crate) const REDUCE: &str = "reduce of a distributed array";
 const FIRST_BIRTH: u64 = 1 << 32;
 

@@ -1,4 +1,4 @@
-//! Places that members announce: where another one is to put what does not fit into a mailbox.
+//! Places that members announce: the memory to which another member puts data that do not fit into a mailbox.
 //!
 //! Invariant: an announcement is read from memory that peers write, so it is compared with the member's
 //! region before it is used.

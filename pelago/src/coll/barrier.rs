@@ -1,4 +1,4 @@
-//! The barrier of all PEs: nobody leaves before everybody has come, and all puts issued before it are
+//! The barrier of all PEs: no PE leaves before all PEs have entered, and all puts issued before it are
 //! complete.
 //!
 //! Where all PEs map each other it has two direct forms, in `pelago_fabric::shm::flags`:
@@ -78,7 +78,7 @@ impl Teams {
         }
     }
 
-    /// Out of line, so that who does not wait has nothing to prepare, nor to keep for it.
+    /// Out of line, so that a caller that does not wait neither prepares nor saves anything for it.
     #[cold]
     #[inline(never)]
     #[track_caller]

@@ -1,4 +1,4 @@
-//! The block of a team in the pool of each member: what lies where.
+//! The layout of a team's block in the pool of each member.
 //!
 //! ```text
 //! | begun | meeting | staging slots | kinds | started | agreements | pages of the staging slots | exchange |
@@ -31,9 +31,9 @@ use pelago_fabric::sync::Ordering;
 pub(crate) const ALIGN_BYTES: usize = 4096;
 /// Staging slots of a member, used in turn.
 pub(crate) const BOARDS: usize = 8;
-/// What a staging slot holds by itself, beside its stamp.
+/// Bytes of data that a staging slot itself holds, beside its stamp.
 pub(crate) const STAGING_SLOT_BYTES: usize = 56;
-/// What its page holds.
+/// Bytes of data that its page holds.
 pub(crate) const PAGE_BYTES: usize = 1024;
 
 const MEETING_OFFSET: usize = 64;
@@ -43,7 +43,7 @@ const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
 const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
 const PAGES_OFFSET: usize = 1024;
 const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
-/// Bytes of what a member says in an exchange: an agreement record, and how many calls it has begun in two
+/// Bytes that a member sends in an exchange: an agreement record, and how many calls it has begun in two
 /// levels.
 pub(crate) const SAID_BYTES: usize = AGREEMENT_WORDS * 8 + 8;
 const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
@@ -63,8 +63,8 @@ pub(crate) fn staging_offset(n: usize, slots: usize) -> usize {
 }
 
 /// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas are
-/// used in turn: nobody begins the next exchange but one before all have begun the next, and so have read
-/// this one.
+/// used in turn: no member begins the exchange after the next one before all members have begun the next one,
+/// and so have read this one.
 pub(crate) fn exchange_offset(n: usize, exchange: u64) -> usize {
     EXCHANGE_OFFSET + (exchange % 2) as usize * n * SAID_BYTES
 }
@@ -83,8 +83,8 @@ pub(crate) fn word_offset(n: usize, index: usize) -> usize {
     slots_offset(n) + index * SLOT_BYTES
 }
 
-/// Where the place that the signal of a slot announces lies, and its length, which takes the place of what a
-/// mailbox would hold. The two words follow each other.
+/// Where the place that the signal of a slot announces lies, and its length, which is stored in place of the
+/// mailbox's data. The two words follow each other.
 pub(crate) fn announced_offsets(n: usize, index: usize) -> [usize; 2] {
     [word_offset(n, index) + 8, mailbox_offset(n, index)]
 }
@@ -98,12 +98,12 @@ fn acknowledgements_offset(n: usize, slots: usize) -> usize {
     slots_offset(n) + slots * SLOT_BYTES
 }
 
-/// Where a member acknowledges what it has consumed of this PE's signals.
+/// The word in which a member acknowledges the signals of this PE that it has consumed.
 pub(crate) fn acknowledgement_offset(n: usize, slots: usize, rank: usize) -> usize {
     acknowledgements_offset(n, slots) + 8 * rank
 }
 
-/// A staging slot: what a member shows to the others in a direct operation.
+/// A staging slot: the place where a member shows its data to the others in a direct operation.
 pub(crate) struct StagingSlot {
     /// The operation in which it is shown; written last.
     pub(crate) stamp: *const Stamp,
@@ -114,8 +114,8 @@ pub(crate) struct StagingSlot {
 }
 
 impl Teams {
-    /// The offsets of the members' blocks, which are `bytes` long, as the members have told them. Ends the
-    /// job if a block lies outside its member's pool.
+    /// The offsets of the members' blocks, which are `bytes` long, as received from the members. Ends the job
+    /// if a block lies outside its member's pool.
     pub(crate) fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {
         Bases::of(told.map(|(pe, offset)| self.checked_block(pe, offset as usize, bytes)).collect())
     }

@@ -1,4 +1,4 @@
-//! A collective call: what it works on, what is wrong with it, and how it is done.
+//! A collective call: its operands, the check of its arguments, and the choice of the way it is carried out.
 
 use super::direct::{Direct, Places};
 use super::engine::{Operands, Progress};
@@ -112,7 +112,7 @@ impl<'a> Call<'a> {
         self.check_arguments(world, team)
     }
 
-    /// What the other members are told of the call.
+    /// The agreement record of the call, which the other members read.
     fn words(&self) -> [u64; 4] {
         let operation = Operation::ALL.iter().position(|&operation| operation == self.operation);
         let code = FIRST_CODE + operation.expect("all operations are in the list") as u64;
@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
         [code, self.root as u64, count as u64, (self.element_bytes as u64) << 8 | in_place | blocks]
     }
 
-    /// What is wrong with the arguments, if anything is.
+    /// The error in the arguments, if there is one.
     #[inline]
     fn check_arguments(&self, world: &Teams, team: &TeamCore) -> Result<()> {
         match self.is_plainly_right(world, team) {
@@ -138,7 +138,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether nothing can be wrong, as far as a few looks tell.
+    /// Whether a few quick checks show that the call has no error.
     fn is_plainly_right(&self, world: &Teams, team: &TeamCore) -> bool {
         let Some((target, source)) = &self.operands else { return true };
         let (n, count) = (team.len(), self.count);
@@ -183,7 +183,7 @@ impl<'a> Call<'a> {
         if let Some(reason) = self.wrong_blocks(n) {
             return refuse(reason);
         }
-        // The root's needs are everybody's: a span is the same at all members.
+        // All members need what the root needs: a span is the same at all members.
         let rank = if self.operation.is_rooted() { self.root } else { team.my_rank() };
         let shape = Shape { rank, ..self.shape(team) };
         for (name, needed, span) in
@@ -225,12 +225,12 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Codes of collective calls, to tell the other members: this and the number of the operation, and above
-/// that the code of what combines.
+/// Codes of collective calls, which are sent to the other members: this one plus the number of the operation,
+/// and above it the code of the combiner.
 const FIRST_CODE: u64 = 1 << 33;
 const COMBINER_SHIFT: u32 = 40;
 
-/// What a call of that code and arguments is, as far as it can be told, for messages.
+/// A description of the call with this code and these arguments, as far as it is known, for messages.
 pub(crate) fn describe([code, root, count, element]: [u64; 4]) -> Option<String> {
     let (code, combiner) = (code & ((1 << COMBINER_SHIFT) - 1), Combiner::describe(code >> COMBINER_SHIFT));
     let operation = *Operation::ALL.get(usize::try_from(code.checked_sub(FIRST_CODE)?).ok()?)?;
@@ -325,7 +325,7 @@ impl TeamCore {
 /// A call with its schedule.
 pub(crate) struct Prepared {
     pub(crate) operation: &'static str,
-    /// What the other members are told of the call.
+    /// The agreement record of the call, which the other members read.
     words: [u64; 4],
     plan: Arc<Plan>,
     operands: Operands,
@@ -390,7 +390,7 @@ impl Prepared {
             return Err(ErrorKind::BadCollective { me, operation, reason }.into());
         }
         let (operands, usages) = (self.operands.clone(), self.usages.clone());
-        // SAFETY: the call was checked: source and target have as many bytes as the shape says, and lie in
+        // SAFETY: the call was checked: source and target have as many bytes as the shape tells, and lie in
         // arrays that are neither freed nor lent as slices while the request keeps their usages.
         unsafe { world.start_collective(team, self.operation, &self.plan, operands, usages) }
     }
@@ -436,7 +436,8 @@ impl TeamCore {
     #[track_caller]
     pub(crate) fn barrier(self: &Arc<Self>, world: &Teams) {
         if self.is_fast {
-            // The meeting orders stores, which completes puts to mapped PEs. Puts over the net need a quiet.
+            // The meeting orders stores, which completes puts to mapped PEs. Puts over the network need
+            // quiet.
             if world.net.is_some() {
                 world.quiet();
             }

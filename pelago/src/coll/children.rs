@@ -1,8 +1,8 @@
 //! The children of a team: the teams and spaces made from it, for as long as a member has not dropped them.
 //!
-//! Invariant: all members know the same children in the same order, as making one is a collective call; what
-//! differs is which of them a PE has dropped. What all have dropped is given back, at the next call of that
-//! kind, in which the members tell each other what they have dropped.
+//! Invariant: all members know the same children in the same order, as making one is a collective call; only
+//! the set of children that a PE has dropped differs. The memory of children that all members have dropped is
+//! given back at the next call of that kind, in which the members tell each other what they have dropped.
 
 use crate::base::locked::locked;
 use crate::coll::agreement_record::{AGREEMENT_DROPPED_WORDS, AgreementRecord};
@@ -25,14 +25,15 @@ pub(crate) struct Children {
 struct Child {
     is_dropped: bool,
     is_gone: bool,
-    /// What of this PE's pool is given back once all have dropped it: offset and size in bytes.
+    /// The block of this PE's pool that is given back once all members have dropped the child: offset and
+    /// size in bytes.
     blocks: Vec<(usize, usize)>,
 }
 
 /// Keeps the place of a team or a space among its parent's children for as long as anything of it is alive
 /// here.
 pub(crate) struct Tie {
-    /// What of this PE's pool is given back when all members have dropped it.
+    /// The block of this PE's pool that is given back when all members have dropped the child.
     blocks: Mutex<Vec<(usize, usize)>>,
     parent: Arc<TeamCore>,
     number: u64,
@@ -71,7 +72,7 @@ impl Drop for Tie {
 }
 
 impl Children {
-    /// How many there are that not all members have dropped, as far as they have told each other.
+    /// The number of children that not all members have dropped, as of their last exchange.
     pub(crate) fn len(&self) -> usize {
         self.children.iter().filter(|child| !child.is_gone).count()
     }
@@ -86,8 +87,8 @@ impl Children {
         self.first != 0 || !self.children.is_empty()
     }
 
-    /// One more child, which this PE is in or not: its number. It takes the place of the first one that is
-    /// gone, which is the same at all members.
+    /// Adds a child, which this PE may be in or not, and returns its number. The child takes the place of the
+    /// first one that was given back, which is the same at all members.
     pub(crate) fn add(&mut self, is_member: bool) -> u64 {
         let child = Child { is_dropped: !is_member, is_gone: false, blocks: Vec::new() };
         let gone = self.children.iter().position(|child| child.is_gone);
@@ -104,7 +105,7 @@ impl Children {
         child.blocks.extend(blocks);
     }
 
-    /// What this PE has dropped, as bits.
+    /// The children that this PE has dropped, as bits.
     pub(crate) fn dropped(&self) -> [u64; AGREEMENT_DROPPED_WORDS] {
         let mut words = [0; AGREEMENT_DROPPED_WORDS];
         for (i, _) in self.children.iter().enumerate().filter(|(_, child)| child.is_dropped) {
@@ -113,7 +114,7 @@ impl Children {
         words
     }
 
-    /// Gives back what all members have dropped.
+    /// Gives back the memory of the children that all members have dropped.
     pub(crate) fn reclaim(&mut self, world: &Teams, records: &[AgreementRecord]) {
         for (i, child) in self.children.iter_mut().enumerate() {
             if !child.is_gone && records.iter().all(|record| record[4 + i / 64] & (1 << (i % 64)) != 0) {

@@ -1,9 +1,9 @@
 //! Direct forms: blocking operations of members that map each other, without a request or a schedule.
 //!
 //! Every direct operation has a number, which each member writes to its own word, `begun`, when it begins. A
-//! small one goes over *staging slots*: who contributes shows its data on its staging slot of that number,
-//! and who needs them reads them there. In a large one members read and write each other's source and target
-//! themselves: data are copied once, and results computed by all members together, each its part.
+//! small one goes over *staging slots*: a member that contributes shows its data on its staging slot of that
+//! number, and the members that need them read them there. In a large one members read and write each other's
+//! source and target themselves: data are copied once, and each member computes its part of the result.
 //!
 //! An agreement has a kind of its own: before a member begins one, it writes the number to its word of kinds,
 //! which nothing else writes to, and it shows its data when all members have begun the same agreement.
@@ -36,7 +36,7 @@ pub(crate) struct Direct<'a> {
 
 /// Looks for a member between two looks whether it agrees meanwhile.
 const LOOKS_PER_KIND_CHECK: u32 = 64;
-/// Elements that belong together, in bytes: what members compute apart from each other begins at multiples.
+/// Elements that belong together, in bytes: different members compute parts that begin at multiples.
 const PART_ALIGN_BYTES: usize = 64;
 
 impl TeamCore {
@@ -68,8 +68,8 @@ impl Direct<'_> {
         }
     }
 
-    /// What waits for a member that has not begun an operation: ends the job if the member makes an agreement
-    /// of the team of which this one is the part on a node, where this PE makes none.
+    /// Called while this PE waits for a member that has not begun an operation: ends the job if the member
+    /// makes an agreement of the team of which this one is the part on a node, where this PE makes none.
     fn watching(&self, (rank, number): (Rank, u64), ready: impl Fn() -> bool) -> impl FnMut() -> bool {
         let mut looks = 0u32;
         move || {
@@ -92,7 +92,7 @@ impl Direct<'_> {
         Awaited::member(self.operation, Some(self.team.pe(rank)))
     }
 
-    /// Lets those that sleep see what this PE has just written.
+    /// Wakes sleeping members, so that they see this PE's last stores.
     #[inline(always)]
     fn wake(&self) {
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
@@ -129,7 +129,7 @@ impl Direct<'_> {
             false => {
                 callback::forbid(self.world, self.operation);
                 let awaited = Awaited::member(self.operation, None);
-                // Who has left before this is over has not come, and cannot come any more.
+                // A member that has left before this is over has not entered, and cannot enter any more.
                 let left = || {
                     (0..self.team.len()).map(|rank| self.team.pe(rank)).find(|&pe| self.world.has_left(pe))
                 };
@@ -157,8 +157,7 @@ impl Direct<'_> {
     unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
         self.make_room(number);
         let slot = self.team.own_staging_slot(number);
-        // SAFETY: the staging slot has room for so many bytes, and is free; the caller vouches for the
-        // source.
+        // SAFETY: the staging slot has room for the bytes, and is free; the caller guarantees the source.
         unsafe {
             match bytes {
                 0..=STAGING_SLOT_BYTES => copy::transfer(slot.inline, source, bytes),
@@ -169,7 +168,7 @@ impl Direct<'_> {
         self.wake();
     }
 
-    /// Waits until a member has shown its data, and answers where they are.
+    /// Waits until a member has shown its data, and returns their address.
     #[inline(always)]
     #[track_caller]
     fn look(&self, rank: Rank, number: u64, bytes: usize) -> *const u8 {
@@ -185,12 +184,12 @@ impl Direct<'_> {
     /// Exchanges data of `bytes` bytes, at most 1 KiB, that every member gives: `take` gets those of each.
     ///
     /// # Safety
-    /// `source` is valid for reads of so many bytes.
+    /// `source` is valid for reads of that many bytes.
     #[inline]
     #[track_caller]
     unsafe fn show_all(&self, source: *const u8, bytes: usize, mut take: impl FnMut(Rank, *const u8)) {
         let number = self.begin();
-        // SAFETY: the caller vouches for the source.
+        // SAFETY: the caller guarantees that the source is valid.
         unsafe { self.show(number, source, bytes) };
         for rank in 0..self.team.len() {
             take(rank, self.look(rank, number, bytes));
@@ -219,13 +218,13 @@ impl Direct<'_> {
         callback::forbid(self.world, self.operation);
         let (team, bytes) = (self.team, value.len());
         let number = team.sequence.load(Ordering::Relaxed) + 1;
-        // All have looked at what is in the place of this number: they have begun a later operation.
+        // All members have read the slot of this number: they have begun a later operation.
         self.make_room(number);
         team.agreed(team.my_rank(), number).raise(number);
         self.begin();
         self.wake();
         self.await_agreement(number)?;
-        // SAFETY: the value has so many bytes, and the result room for one of each member.
+        // SAFETY: the value has the length given, and the result has room for one value of each member.
         unsafe {
             self.show(number, value.as_ptr(), bytes);
             for rank in 0..team.len() {
@@ -253,7 +252,7 @@ impl Direct<'_> {
     /// Whether a member makes another call where this one makes the agreement of that number.
     fn is_elsewhere(&self, rank: Rank, number: u64) -> bool {
         let team = self.team;
-        // Looked at first: who has begun the agreement before it started a schedule is seen to have begun.
+        // Read first: a member that began the agreement before it started a schedule is seen to have begun.
         let started = team.started(rank).number();
         match team.begun(rank).has_reached(number) {
             // No later agreement has taken the word before all have begun a later operation.
@@ -264,7 +263,7 @@ impl Direct<'_> {
 
     #[track_caller]
     unsafe fn all_gather_small(&self, source: *const u8, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller vouches for source and target.
+        // SAFETY: the caller guarantees that source and target are valid.
         unsafe {
             self.show_all(source, bytes, |rank, shown| {
                 copy::transfer(target.add(rank * bytes), shown, bytes)
@@ -272,8 +271,8 @@ impl Direct<'_> {
         }
     }
 
-    /// Lets `root` wait until all members have come here: the end of an operation in which its memory was
-    /// read or written, or the first half of a barrier.
+    /// Lets `root` wait until all members have entered: the end of an operation in which its memory was read
+    /// or written, or the first half of a barrier.
     #[inline]
     #[track_caller]
     pub(crate) fn finish_at(&self, root: Rank) {
@@ -287,7 +286,7 @@ impl Direct<'_> {
         }
     }
 
-    /// Lets the others go on when `root` has come here: the second half of a barrier.
+    /// Lets the others continue when `root` has entered: the second half of a barrier.
     #[track_caller]
     pub(crate) fn release_from(&self, root: Rank) {
         let number = self.begin();
@@ -310,7 +309,7 @@ impl Direct<'_> {
         bytes: usize,
     ) {
         let (me, number) = (self.team.my_rank(), self.begin());
-        // SAFETY: the caller vouches for source and target.
+        // SAFETY: the caller guarantees that source and target are valid.
         unsafe {
             if me == from {
                 self.show(number, source, bytes);
@@ -329,7 +328,7 @@ impl Direct<'_> {
     pub(crate) unsafe fn broadcast_word(&self, root: Rank, source: *const u64, target: *mut u64) {
         let number = self.begin();
         // SAFETY: a staging slot has room for a word, aligned, and its stamp is accessed as an atomic only.
-        // The caller vouches for source and target.
+        // The caller guarantees source and target.
         unsafe {
             if self.team.my_rank() == root {
                 let slot = self.team.own_staging_slot(number);
@@ -364,7 +363,7 @@ impl Direct<'_> {
         bytes: usize,
     ) {
         let number = self.begin();
-        // SAFETY: the caller vouches for source and target; what is looked at has so many bytes.
+        // SAFETY: the caller guarantees source and target; the bytes that are read lie inside them.
         unsafe {
             self.show(number, source, bytes);
             let n = self.team.len();
@@ -384,8 +383,8 @@ impl Direct<'_> {
     /// Broadcast.
     ///
     /// # Safety
-    /// The places are valid for `bytes` bytes at every member, as the operation's description says; so for
-    /// all that follow.
+    /// The places are valid for `bytes` bytes at every member, as the operation's description requires; the
+    /// same holds for all functions that follow.
     #[inline]
     #[track_caller]
     pub(crate) unsafe fn broadcast(
@@ -398,7 +397,7 @@ impl Direct<'_> {
         let me = self.team.my_rank();
         let number = self.begin();
         let is_small = bytes <= PAGE_BYTES;
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             if me == root {
                 let (source, target) = (source(me), target(me));
@@ -425,7 +424,7 @@ impl Direct<'_> {
         let (me, all) = (self.team.my_rank(), bytes * self.team.len());
         let number = self.begin();
         let is_small = all <= PAGE_BYTES;
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             if me == root {
                 self.show(number, source(me), if is_small { all } else { 0 });
@@ -447,7 +446,7 @@ impl Direct<'_> {
     pub(crate) unsafe fn gather(&self, root: Rank, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         let number = self.begin();
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             if bytes > PAGE_BYTES {
                 self.wake();
@@ -474,7 +473,7 @@ impl Direct<'_> {
     pub(crate) unsafe fn all_gather(&self, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         let target = target(me);
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             if bytes <= PAGE_BYTES {
                 return self.all_gather_small(source(me), target, bytes);
@@ -495,7 +494,7 @@ impl Direct<'_> {
     pub(crate) unsafe fn all_to_all(&self, source: &Places<'_>, target: &Places<'_>, bytes: usize) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         let target = target(me);
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             if bytes * n <= PAGE_BYTES {
                 return self.show_all(source(me), bytes * n, |rank, shown| {
@@ -529,7 +528,7 @@ impl Direct<'_> {
             let (from, into) = (source(rank), target(me));
             for i in 0..count {
                 let (at, to) = ((me * count + i) * source_stride, (rank * count + i) * target_stride);
-                // SAFETY: the caller vouches for all places.
+                // SAFETY: the caller guarantees that all places are valid.
                 unsafe { copy::copy(into.add(to * element), from.add(at * element), element) };
             }
         }
@@ -551,11 +550,11 @@ impl Direct<'_> {
     ) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         if bytes > PAGE_BYTES {
-            // SAFETY: the caller vouches for all places.
+            // SAFETY: the caller guarantees that all places are valid.
             return unsafe { self.reduce_large(combiner, root, source, target, bytes) };
         }
         let number = self.begin();
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             if root != Some(me) {
                 self.show(number, source(me), bytes);
@@ -587,7 +586,7 @@ impl Direct<'_> {
         self.sync();
         let (start, end) = self.part(combiner, bytes, me);
         if start < end {
-            // SAFETY: the caller vouches for all places; the parts of the members do not overlap.
+            // SAFETY: the caller guarantees all places; the parts of the members do not overlap.
             unsafe {
                 let operand = |rank| source(rank).add(start).cast_const();
                 let first = target(root.unwrap_or(me)).add(start);
@@ -617,7 +616,7 @@ impl Direct<'_> {
         into: *mut u8,
         bytes: usize,
     ) {
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             if !combiner.combine_built_in(left, right, into, bytes) {
                 fold_by_function(self, combiner, &[left, right], into, bytes);
@@ -637,7 +636,7 @@ impl Direct<'_> {
         into: *mut u8,
         bytes: usize,
     ) {
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             match combiner.is_function() {
                 true => fold_by_function(self, combiner, operands, into, bytes),
@@ -668,7 +667,7 @@ impl Direct<'_> {
     ) {
         let (me, n) = (self.team.my_rank(), self.team.len());
         let is_small = bytes * n <= PAGE_BYTES;
-        // SAFETY: the caller vouches for all places.
+        // SAFETY: the caller guarantees that all places are valid.
         unsafe {
             let mut operands = Vec::with_capacity(n);
             if is_small {
@@ -702,7 +701,7 @@ impl Direct<'_> {
         if bytes <= PAGE_BYTES {
             let number = self.begin();
             let operands = if is_inclusive { me + 1 } else { me };
-            // SAFETY: the caller vouches for all places.
+            // SAFETY: the caller guarantees that all places are valid.
             unsafe {
                 self.show(number, source(me), bytes);
                 let shown: Vec<_> = (0..operands).map(|rank| self.look(rank, number, bytes)).collect();
@@ -716,7 +715,7 @@ impl Direct<'_> {
         let (start, end) = self.part(combiner, bytes, me);
         let first = usize::from(!is_inclusive);
         if start < end && first < n {
-            // SAFETY: the caller vouches for all places; the parts of the members do not overlap.
+            // SAFETY: the caller guarantees all places; the parts of the members do not overlap.
             unsafe {
                 copy::copy(target(first).add(start), source(0).add(start), end - start);
                 for rank in first + 1..n {
@@ -729,7 +728,8 @@ impl Direct<'_> {
     }
 }
 
-// What waits takes its arguments one by one, so that who does not wait has nothing to prepare.
+// The functions that wait take their arguments one by one, so that a caller that does not wait prepares
+// nothing.
 
 #[cold]
 #[inline(never)]
@@ -777,7 +777,7 @@ unsafe fn fold_by_function(
     let &Direct { world, team, operation } = direct;
     let number = team.sequence.load(Ordering::Relaxed);
     callback::run(world, Callback::Function(operation), || {
-        // SAFETY: the caller vouches for operands and `into`.
+        // SAFETY: the caller guarantees that the operands and `into` are valid.
         unsafe { combiner.fold(operands, into, bytes) };
         if team.sequence.load(Ordering::Relaxed) != number {
             callback::forbid(world, "another operation of the team");

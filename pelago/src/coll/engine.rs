@@ -35,14 +35,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// other way round.
 const LOOKS_PER_KIND_CHECK: u32 = 64;
 
-/// What this PE does in collective operations of all teams.
+/// The state of this PE's collective operations, for all teams.
 pub(crate) struct Collectives {
     /// Changes with each step of an operation.
     moves: AtomicU64,
     prefers_direct: bool,
     is_checked: bool,
     frees_at_barrier: bool,
-    /// Operations whose source and target overlap are let pass; what they leave there is unspecified.
+    /// Operations whose source and target overlap are accepted; the contents that they leave there are
+    /// unspecified.
     bears_overlap: AtomicBool,
     preferences: Preferences,
     running: Mutex<Running>,
@@ -97,8 +98,8 @@ impl Collectives {
         self.prefers_direct && !self.is_checked && !self.frees_at_barrier
     }
 
-    /// Whether so many members of a team meet at a counter, and whether direct operations have nothing to do
-    /// but themselves.
+    /// Whether a team of this many members meets at a counter, and whether a direct operation has no other
+    /// work to do.
     pub(crate) fn manners(&self, job: &Job, n: usize) -> (bool, bool) {
         (job.meets_at_counter(n), self.are_plain() && !job.tally.is_on())
     }
@@ -122,7 +123,7 @@ impl Collectives {
     }
 }
 
-/// What a member keeps of a team for scheduled operations.
+/// The state that a member keeps of a team for scheduled operations.
 #[derive(Debug)]
 pub(crate) struct TeamEngine {
     memory: SyncMemory,
@@ -190,13 +191,13 @@ impl Operands {
     }
 }
 
-// SAFETY: addresses of symmetric memory, accessed through opaque copies only, which whoever starts an
+// SAFETY: addresses of symmetric memory, accessed through opaque copies only, which the caller that starts an
 // operation keeps until it is over.
 unsafe impl Send for Operands {}
 // SAFETY: as for `Send`: the memory behind them is accessed through opaque copies only.
 unsafe impl Sync for Operands {}
 
-/// How far an operation is, for those who wait for it.
+/// The progress of an operation, for the threads that wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     is_done: AtomicBool,
@@ -211,7 +212,7 @@ impl Progress {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        // SYNC POINT collective: acquires what the operation has written.
+        // SYNC POINT collective: acquires the stores of the operation.
         self.is_done.load(Ordering::Acquire)
     }
 }
@@ -237,7 +238,7 @@ struct Request {
     at: usize,
     /// How often it could not go on.
     looks: u32,
-    /// What the signals that were waited for have announced.
+    /// The values that the awaited signals have announced.
     announced: Vec<Announced>,
     transfers: Option<CompletionCounter>,
     /// Counts puts with signals, if they are one operation and their sources are in use.
@@ -255,7 +256,7 @@ impl Teams {
     /// If the pool has no room for its scratch memory.
     ///
     /// # Safety
-    /// The operands are as the plan's shape says: source and target of that many bytes, valid and left alone
+    /// The operands match the plan's shape: source and target have that many bytes, valid and left alone
     /// until the operation is over on every member; those of a plan that announces its source lie in this
     /// PE's region.
     pub(crate) unsafe fn start_collective(
@@ -340,7 +341,8 @@ impl Teams {
     #[track_caller]
     pub(crate) fn drive(&self) -> bool {
         if self.net.as_ref().is_some_and(|net| net.is_quieting()) {
-            // What is under way completes without this, and who waits for that must not start more.
+            // Operations under way complete without this, and a caller that waits for them must not start
+            // more.
             return false;
         }
         let Some(mut running) = try_locked(&self.collectives.running) else { return false };
@@ -371,7 +373,7 @@ impl Teams {
         work();
     }
 
-    /// Does what the synchronisation memory of a team needs.
+    /// Makes the progress that the synchronisation memory of a team needs.
     fn do_chores(&self, team: &TeamCore) {
         let mut engine = team.engine();
         let (ranks, slots) = (engine.block_ranks, engine.slots);
@@ -382,7 +384,7 @@ impl Teams {
             // SYNC POINT acknowledgement: acquires that the receiver is done with the slots.
             let heard = word(block::acknowledgement_offset(ranks, slots, rank)).load(Ordering::Acquire);
             engine.memory.hear(rank, heard);
-            // What it has signalled tells as well, although this PE may not be ready to take the signal.
+            // A signal from it counts as well, although this PE may not be ready to take the signal.
             for index in SyncMemory::pair_slots(rank) {
                 let heard = word(block::word_offset(ranks, index)).load(Ordering::Acquire);
                 engine.memory.hear_early(rank, index, heard);
@@ -434,7 +436,7 @@ impl Teams {
         }
         // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
         let word = unsafe { &*self.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
-        // SYNC POINT mark: releases what this PE has written and read before.
+        // SYNC POINT mark: releases the earlier stores and loads of this PE.
         // SYNC POINT acknowledgement: likewise.
         word.store(value, Ordering::Release);
         // SYNC POINT doorbell: orders the change before the look at the sleepers.
@@ -454,7 +456,8 @@ impl Teams {
             && !running.restless.iter().any(|restless| Arc::ptr_eq(restless, team))
     }
 
-    /// Completes what is under way here, whether anybody waits for it or not: others may need it.
+    /// Completes the operations under way here, whether a thread waits for them or not: other PEs may need
+    /// them.
     #[track_caller]
     pub(crate) fn finish_collectives(&self) {
         if self.has_active_operations() {
@@ -505,7 +508,8 @@ impl Request {
             self.at += 1;
             world.collectives.moves.fetch_add(1, Ordering::Relaxed);
         }
-        // Only what this PE has started itself is left: whom it awaited last may leave meanwhile.
+        // Only operations that this PE has started itself are left: the PE that it awaited last may leave
+        // meanwhile.
         self.progress.awaits.store(0, Ordering::Relaxed);
         if !self.is_complete(world, &engine) {
             return false;
@@ -518,7 +522,7 @@ impl Request {
         engine.scratch.extend(self.scratch.take());
         let completions = self.transfers.take().into_iter().chain(self.sources.take());
         completions.for_each(|counter| world.completions.release(counter));
-        // SYNC POINT collective: releases what the operation has written.
+        // SYNC POINT collective: releases the stores of the operation.
         self.progress.is_done.store(true, Ordering::Release);
         true
     }
@@ -541,7 +545,7 @@ impl Request {
             Step::Copy { from, into, bytes } => {
                 let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
                 if from.cast_const() != into.cast_const() {
-                    // SAFETY: the shape says that both places have so many bytes, and they do not overlap.
+                    // SAFETY: by the plan's shape both places have this many bytes, and they do not overlap.
                     unsafe { copy::copy(into, from, bytes) };
                 }
                 true
@@ -549,7 +553,7 @@ impl Request {
             Step::CopyStrided { from, from_stride, into, into_stride, block, count } => {
                 let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
                 for i in 0..count {
-                    // SAFETY: the shape says that all blocks lie in source, target and scratch memory.
+                    // SAFETY: by the plan's shape all blocks lie in source, target and scratch memory.
                     unsafe { copy::copy(into.add(i * into_stride), from.add(i * from_stride), block) };
                 }
                 true
@@ -558,7 +562,7 @@ impl Request {
                 let [left, right, into] = [left, right, into].map(|place| self.place(world, engine, place));
                 let combiner = self.operands.combiner.as_ref();
                 let combiner = combiner.expect("an operation that combines has a combiner");
-                // SAFETY: the shape says that the places have so many bytes.
+                // SAFETY: by the plan's shape the places have this many bytes.
                 let combine = || unsafe { combiner.combine(left, right, into, bytes) };
                 match combiner.is_function() {
                     true => callback::run(world, Callback::Function(self.operation), combine),
@@ -575,7 +579,7 @@ impl Request {
         let own = self.team.own_start(&world.memory);
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
         let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
-        // SYNC POINT mark: acquires what the signalling PE has written and read before.
+        // SYNC POINT mark: acquires the earlier stores and loads of the signalling PE.
         let found = word(block::word_offset(engine.block_ranks, expected.index)).load(Ordering::Acquire);
         if !engine.memory.has_come(expected, found, of) {
             if engine.memory.is_of_other_kind(expected, found) {
@@ -659,7 +663,7 @@ impl Request {
     }
 
     /// Where `bytes` bytes of another member's memory are, from the start of its region. They lie in the
-    /// array that is this PE's target as well, in a mailbox, or in what the member has announced.
+    /// array that is this PE's target as well, in a mailbox, or in the place that the member has announced.
     fn remote(
         &self,
         world: &Teams,
@@ -682,7 +686,8 @@ impl Request {
         }
     }
 
-    /// What a member has announced is no place for so many bytes: its call is another one than this PE's.
+    /// Reports that a member has announced a place that does not have this many bytes: it makes another call
+    /// than this PE.
     #[cold]
     #[track_caller]
     fn fail_unannounced(&self, world: &Teams, rank: Rank, bytes: usize) -> ! {

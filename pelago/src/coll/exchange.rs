@@ -1,7 +1,7 @@
 //! The exchange of agreement records by a schedule, for members that do not all map each other.
 //!
 //! Invariant: its signals have a kind of their own, and its data arrive where no other operation puts any. So
-//! what is found there when the signals have come was sent by the same exchange of the other members.
+//! the data found there when the signals have come were sent by the same exchange of the other members.
 
 use super::block;
 use super::engine::Operands;
@@ -31,7 +31,7 @@ impl TeamCore {
         let (own, ranks) = (self.own_start(&world.memory), engine.block_ranks);
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
         let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
-        // SYNC POINT mark: acquires what the signalling PE has written before.
+        // SYNC POINT mark: acquires the earlier stores of the signalling PE.
         let word_at = |index| word(block::word_offset(ranks, index)).load(Ordering::Acquire);
         let next = self.agreed_last.load(Ordering::Relaxed) + 1;
         let area = block::exchange_offset(ranks, next);

@@ -85,7 +85,8 @@ impl Hierarchy {
         })
     }
 
-    /// The same of a smaller team that goes on with the blocks of a larger one, whose hierarchy is `before`.
+    /// The same for a smaller team that continues with the blocks of a larger one, whose hierarchy is
+    /// `before`.
     pub(crate) fn going_on(self, before: &Hierarchy) -> Hierarchy {
         let go_on = |from: &AtomicU64| AtomicU64::new(from.load(Ordering::Relaxed));
         self.node.go_on_after(&before.node);
@@ -145,8 +146,8 @@ impl Hierarchy {
         is_free
     }
 
-    /// Whether each group is among these: each has had a root, which had read what came before. Every member
-    /// has heard from it since.
+    /// Whether each group is among these: each has had a root, which had read all earlier data. Every member
+    /// has received a message from it since.
     fn are_all(&self, roots: impl Iterator<Item = usize>) -> bool {
         let n = self.groups.len();
         let found = roots.filter(|&root| root < n).fold(0_u64, |found, root| found | 1 << (root % 64));

@@ -1,4 +1,4 @@
-//! Collective operations: what the ranks of a team do together.
+//! Collective operations, which the ranks of a team carry out together.
 //!
 //! An algorithm is a pure function from the [`Shape`](shape::Shape) of an operation to a
 //! [`Schedule`](schedule::Schedule): data, which are checked without processes, drawn, simulated, and run by

@@ -1,4 +1,4 @@
-//! What a collective operation reads and writes.
+//! The operands of a collective operation: the memory that it reads and writes.
 
 use super::schedule::Rank;
 use super::symmetric_region::{Bases, SymmetricRegion};

@@ -1,7 +1,7 @@
 //! The plans that a team has made for its calls, so that a call that is repeated builds nothing.
 //!
-//! Invariant: a plan is found for a call only if the algorithm and its schedule follow from what is compared.
-//! There are at most [`PLANS`], and the oldest one makes room.
+//! Invariant: a plan is found for a call only if the algorithm and its schedule follow from the values that
+//! are compared. There are at most [`PLANS`], and the oldest one makes room.
 
 use super::reduction::Combiner;
 use super::schedule::Rank;
@@ -22,7 +22,7 @@ pub(crate) enum Among {
     Team,
     /// The same, by dissemination whatever is chosen otherwise.
     TeamByDissemination,
-    /// The leaders of the nodes, in whose place the root stands on its node.
+    /// The leaders of the nodes; on its own node the root takes the leader's place.
     Leaders,
     /// The ranks that have this place in their nodes.
     Places(usize),
@@ -37,7 +37,7 @@ pub(crate) struct Key {
     count: usize,
     element_bytes: usize,
     in_place: bool,
-    /// Those of what combines elements.
+    /// The laws of the operation that combines elements.
     laws: Option<Laws>,
 }
 

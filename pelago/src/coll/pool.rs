@@ -1,4 +1,4 @@
-//! The pool: memory in which a PE allocates for itself, that of its teams and spaces.
+//! The pool: memory in which a PE allocates for itself, for its teams and spaces.
 //!
 //! Invariant: a free block is all zero.
 
@@ -20,9 +20,9 @@ impl Teams {
         self.pool().alloc(bytes, SPACE_ALIGN_BYTES)
     }
 
-    /// Gives a block of this PE's pool back, zeroed for whoever takes it next.
+    /// Gives a block of this PE's pool back, zeroed for its next user.
     pub(crate) fn pool_free(&self, offset_bytes: usize, bytes: usize) {
-        // SAFETY: the block is this PE's, and whoever gives it back knows that nobody uses it any more.
+        // SAFETY: the block is this PE's, and the caller that gives it back knows that it is no longer used.
         unsafe { self.memory.clear(self.my_pe(), offset_bytes, bytes) };
         self.pool().free(offset_bytes);
     }

@@ -2,8 +2,9 @@
 //!
 //! Invariant: the result of an operation depends on its two operands alone, bit for bit, on every processor
 //! and however the compiler arranges the loop. So a NaN that an operation yields is always the same one, the
-//! quiet NaN without sign and payload, and all operations are commutative. What is not the same in every
-//! grouping, the rounding of sums and products of floating-point numbers, `is_associative` tells.
+//! quiet NaN without sign and payload, and all operations are commutative. `is_associative` tells whether the
+//! result is the same in every grouping: sums and products of floating-point numbers are rounded, so theirs
+//! is not.
 //!
 //! Minimum and maximum of floating-point numbers are those of IEEE 754-2019, section 9.6: -0 is less than +0,
 //! and NaN if an operand is NaN.
@@ -97,7 +98,7 @@ pub trait Reducible: Element + Sealed {
     unsafe fn combine(op: ReduceOp, left: *const u8, right: *const u8, into: *mut u8, bytes: usize);
 }
 
-/// What [`Reducible`] is implemented for is decided here: its users rely on defined bits.
+/// The types that implement [`Reducible`] are fixed here: its users rely on defined bits.
 pub trait Sealed {}
 
 /// Implements [`Reducible::is_defined`] and [`Reducible::combine`] from a function for each operation.
@@ -205,8 +206,9 @@ macro_rules! floats {
                     (self * other).canonical()
                 }
 
-                /// Chooses twice, in either order: two zeros come out one each, and `or` joins their signs.
-                /// Of NaN and anything one each comes out too, and what `or` makes of them is a NaN.
+                /// Chooses twice, once in each order. Of two different zeros each is chosen once, and `or`
+                /// joins their signs. Of a NaN and another value each is chosen once too, and the `or` of
+                /// both is a NaN.
                 #[inline(always)]
                 fn lesser(self, other: $float) -> $float {
                     let one = if self < other { self } else { other };

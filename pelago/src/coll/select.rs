@@ -1,8 +1,8 @@
 //! The choice of an algorithm, as the settings and the synchronisation memory of the job have it. How it is
 //! made from them: [`pelago_schedule::select`].
 //!
-//! Invariant: all members choose alike, from what they all know: the shape, the settings and the file of
-//! measurements, which are those of the whole job.
+//! Invariant: all members choose alike, from values that they all know: the shape, the settings and the file
+//! of measurements, which are the same for the whole job.
 
 use super::reduction::Combiner;
 use super::shape::{Operation, Shape};
@@ -19,10 +19,10 @@ pub use pelago_schedule::select::{Choice, Laws, Preferences, Reason};
 /// The setting that names algorithms.
 const FORCED: &str = "PELAGO_COLL";
 
-/// What the settings say.
+/// The values of the settings.
 ///
 /// # Errors
-/// If `PELAGO_COLL` names what does not exist, and those of [`tuning::load`].
+/// If `PELAGO_COLL` names an algorithm that does not exist, and the errors of [`tuning::load`].
 pub fn preferences(settings: &Settings) -> Result<Preferences, SettingError> {
     let graph = match settings.sync_memory {
         SyncMemoryKind::PairwiseStructure => Some(Graph::TreeStructure),
@@ -40,7 +40,7 @@ pub fn preferences(settings: &Settings) -> Result<Preferences, SettingError> {
 /// The algorithms that a value of `PELAGO_COLL` names.
 ///
 /// # Errors
-/// If it names what does not exist.
+/// If it names an algorithm that does not exist.
 pub fn forced(text: &str) -> Result<BTreeMap<Operation, &'static Algorithm>, SettingError> {
     select::forced(text).ok_or_else(|| SettingError::Value {
         variable: FORCED,
@@ -49,7 +49,7 @@ pub fn forced(text: &str) -> Result<BTreeMap<Operation, &'static Algorithm>, Set
     })
 }
 
-/// What the setting accepts, as its row has it.
+/// The values that the setting accepts, as its row lists them.
 fn accepted() -> &'static str {
     let row = settings_table().iter().find(|row| row.name == FORCED);
     row.map_or("operation=algorithm", |row| row.accepts)

@@ -1,20 +1,21 @@
 //! Staging buffers: how the leaders of a team's nodes exchange small messages, each by one put.
 //!
-//! A message is a run of words of 8 bytes. The first word says how many agreements the sender has begun, and
-//! whether data follow; its upper half has the number of the operation. Where puts signal, the data follow as
-//! they are, and the first word is the signal. Other networks may deliver the words of a put in any order:
-//! there the lower half of each further word has 4 bytes of data, and the upper half the number, so a word
-//! shows by itself whether it has come. Source: the protocol LL of NCCL (Hu et al. 2025, Demystifying NCCL).
+//! A message is a run of words of 8 bytes. The first word holds the number of agreements that the sender has
+//! begun, and whether data follow; its upper half holds the number of the operation. Where puts signal, the
+//! data follow as they are, and the first word is the signal. Other networks may deliver the words of a put
+//! in any order: there the lower half of each further word has 4 bytes of data, and the upper half the
+//! number, so a word shows by itself whether it has come. Source: the protocol LL of NCCL (Hu et al. 2025,
+//! Demystifying NCCL).
 //!
 //! ```text
 //! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 520 words
 //! ```
-//! Invariant: a buffer is written only when its receiver has read what it had before. Exchanges use two sets
-//! of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have passed
-//! e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A broadcast
-//! tells nothing of its receivers, so its buffers are used by turns. All members meet before a buffer is used
-//! again, unless they have met since it was used before, or each node has had a root since: a root has
-//! completed all broadcasts before its own, and all members know of it by its data.
+//! Invariant: a buffer is written only when its receiver has read its earlier contents. Exchanges use two
+//! sets of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have
+//! passed e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A
+//! broadcast tells nothing of its receivers, so its buffers are used by turns. All members meet before a
+//! buffer is used again, unless they have met since it was used before, or each node has had a root since: a
+//! root has completed all broadcasts before its own, and all members know of it by its data.
 
 use super::block::PAGE_BYTES;
 use super::hierarchy::Hierarchy;
@@ -47,7 +48,8 @@ const TURNS: usize = 2;
 /// Broadcasts between two meetings of all members.
 pub(crate) const HISTORY: u64 = 16;
 
-/// Buffers of one set for a team of `n`: for what is handed to a power of two of leaders, and for each round.
+/// Buffers of one set for a team of `n`: one for the data that are handed to a power of two of leaders, and
+/// one for each round.
 const fn buffers(n: usize) -> usize {
     1 + n.next_power_of_two().trailing_zeros() as usize
 }
@@ -105,7 +107,8 @@ impl Staging<'_> {
         if net.signals(data.len()) {
             let place = RemoteAddress { offset_bytes: offset_bytes + size_of::<u64>(), ..target };
             let (put, signal) = ((place, data.as_ptr(), data.len()), (target, SignalOp::Set(first).atomic()));
-            // SYNC POINT staged: what this PE has done before is done when the receiver sees the first word.
+            // SYNC POINT staged: all earlier operations of this PE are visible when the receiver sees the
+            // first word.
             // SAFETY: the buffer lies in the member's block, and has room for the word and the data.
             return unsafe { net.put_message_signal(self.world, put, signal) };
         }
@@ -119,7 +122,7 @@ impl Staging<'_> {
             *word |= u64::from(u32::from_ne_bytes(bytes));
         }
         let bytes = count * size_of::<u64>();
-        // SYNC POINT staged: what this PE has done before is done when the receiver sees the words.
+        // SYNC POINT staged: all earlier operations of this PE are visible when the receiver sees the words.
         // SAFETY: the buffer lies in the member's block; without a counter the source is free at return.
         unsafe { net.put_message(self.world, target, words.as_ptr().cast(), bytes) };
     }
@@ -161,7 +164,7 @@ impl Staging<'_> {
         if is_whole {
             let own = self.team.own_start(&self.world.memory);
             let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + size_of::<u64>();
-            // SAFETY: the data lie behind the first word, which was set after them, and nobody writes there
+            // SAFETY: the data lie behind the first word, which was set after them, and no PE writes there
             // before this leader sends its next message.
             unsafe { copy::copy(data.as_mut_ptr(), own.add(offset), data.len()) };
         }
@@ -172,7 +175,7 @@ impl Staging<'_> {
         let own = self.team.own_start(&self.world.memory);
         let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + index * size_of::<u64>();
         // SAFETY: the buffer has this word, aligned, and it is accessed as an atomic only.
-        // SYNC POINT staged: acquires what the sender has done before.
+        // SYNC POINT staged: acquires the earlier operations of the sender.
         unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Acquire)
     }
 
@@ -187,8 +190,8 @@ impl Staging<'_> {
     }
 
     /// Combines the data of all leaders, of `bytes` bytes, in `own` at all of them. `fold` combines the first
-    /// page with the second one in the first one, if the flag says so with the second one on the left. The
-    /// leaders of lower nodes stand on the left. All have begun when this returns.
+    /// page with the second one and stores the result in the first one; the flag tells whether the second one
+    /// stands on the left. The leaders of lower nodes stand on the left. All have begun when this returns.
     #[track_caller]
     pub(crate) fn exchange(
         &self,
@@ -326,7 +329,7 @@ impl TeamCore {
         let (node, mine) = (&levels.node, self.agreed_last.load(Ordering::Relaxed));
         let (begun, me) = (node.sequence.load(Ordering::Relaxed), node.my_rank());
         for place in (0..node.len()).filter(|&place| place != me && node.is_mapped()) {
-            // Looked at first: what it begins after the agreement, it begins when it has counted that.
+            // Read first: the member counts the agreement before it begins any later operation.
             let is_ahead = node.begun(place).number() > begun;
             if is_ahead && node.agreements(place).number() < mine {
                 return Some(Some(levels.groups.ranks(levels.own)[place]));

@@ -73,7 +73,7 @@ impl Bases {
     }
 }
 
-/// What was allocated: the number of the array, what uses it, and where it lies.
+/// An allocation: the number of the array, its usages, and its place.
 pub(crate) type Allocated<T> = ((ArrayId, Arc<Usage>), ArrayLayout<T>);
 
 /// PEs that share symmetric memory.
@@ -143,7 +143,7 @@ impl SymmetricRegion {
         self.me
     }
 
-    /// What tells a space from others of the same team; 0 for the world.
+    /// The number that tells a space from others of the same team; 0 for the world.
     pub(crate) fn number(&self) -> u64 {
         self.tie.as_ref().map_or(0, |tie| tie.number())
     }
@@ -187,8 +187,8 @@ impl SymmetricRegion {
         unsafe { memory.place((offset_bytes, len), own, parts) }
     }
 
-    /// Makes sure that all members make this call, completes what they have started, and reclaims what all
-    /// have dropped.
+    /// Makes sure that all members make this call, completes the operations that they have started, and
+    /// reclaims the arrays that all have dropped.
     #[track_caller]
     pub(crate) fn agree(&self, world: &Teams, call: Call) -> Result<()> {
         match &self.team {

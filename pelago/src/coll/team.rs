@@ -1,4 +1,4 @@
-//! What a PE keeps of a team: its members, where their blocks lie, and the state of operations.
+//! The state that a PE keeps of a team: its members, the places of their blocks, and the state of operations.
 //!
 //! Invariant: as in [`team`](crate::team).
 
@@ -33,7 +33,7 @@ pub(crate) const CHILDREN_MAX: usize = AGREEMENT_DROPPED_WORDS * 64;
 /// In an agreement record: this member has no room.
 pub(crate) const NO_ROOM: u64 = u64::MAX;
 
-/// What a PE keeps of a team.
+/// The state that a PE keeps of a team.
 pub(crate) struct TeamCore {
     pub(crate) members: Members,
     pub(crate) n: usize,
@@ -44,7 +44,7 @@ pub(crate) struct TeamCore {
     pub(crate) starts: AddressTable,
     /// Where this PE's own block is mapped, if all are.
     pub(crate) own: Start,
-    /// Whether blocking operations take their direct forms with nothing else to be looked at: no checks, no
+    /// Whether blocking operations take their direct forms with no other condition to check: no checks, no
     /// counting, no memory that a barrier frees.
     pub(crate) is_fast: bool,
     /// Whether the members meet at a counter rather than look at each other's words.
@@ -204,7 +204,7 @@ impl TeamCore {
         locked(&self.engine)
     }
 
-    /// This core with the nodes of its members, and with what is known of them and of the settings.
+    /// This core with the nodes of its members, and with the facts known of them and of the settings.
     #[track_caller]
     pub(crate) fn placed(mut self, world: &Teams) -> TeamCore {
         let (meets_at_counter, is_plain) = world.collectives.manners(world, self.len());
@@ -212,7 +212,7 @@ impl TeamCore {
         self.on_nodes(|pe| world.node(pe))
     }
 
-    /// This core with the nodes of its members, as `node` tells them.
+    /// This core with the nodes of its members, as `node` returns them.
     pub(crate) fn on_nodes(mut self, node: impl Fn(Pe) -> u32) -> TeamCore {
         let nodes: Vec<u32> = self.members.iter().map(node).collect();
         if nodes.iter().any(|&node| node != nodes[0]) {
@@ -221,13 +221,13 @@ impl TeamCore {
         self
     }
 
-    /// Takes note of how the members meet and of what direct operations must look at.
+    /// Records how the members meet, and which checks direct operations must make.
     pub(crate) fn tune(&mut self, meets_at_counter: bool, is_plain: bool) {
         self.meets_at_counter = meets_at_counter;
         self.is_fast = self.is_mapped() && is_plain;
     }
 
-    /// Keeps the place of what was born from this team.
+    /// Keeps the place of the team or space that was made from this team.
     pub(crate) fn tie(self: &Arc<Self>, born: &Born) -> Tie {
         let block = born.block.expect("who is in it has a block");
         Tie::new(Arc::clone(self), born.number, block)
@@ -245,7 +245,7 @@ impl TeamCore {
         }
     }
 
-    /// Ends the job: the members do not make the same call, which nobody else can tell them, as one of them
+    /// Ends the job: the members do not make the same call, and no other member can report it, as one of them
     /// takes part in no agreement. `mine` is this PE's.
     #[cold]
     #[track_caller]
@@ -258,7 +258,7 @@ impl TeamCore {
         ))
     }
 
-    /// What all members say, by rank, when each says `agreement record`. It is an agreement: where a member
+    /// Exchanges `record`, and returns the records of all members by rank. It is an agreement: where a member
     /// makes a call of another kind, the job ends.
     #[track_caller]
     pub(crate) fn exchange(
@@ -290,8 +290,8 @@ impl TeamCore {
         bytes.chunks_exact(size_of::<AgreementRecord>()).map(to_agreement_record).collect()
     }
 
-    /// Lets the first `n` members go on without the others: they know that those have begun to leave, and so
-    /// are done with what was shown to them.
+    /// Lets the first `n` members go on without the others: they know that the others have begun to leave,
+    /// and so no longer read the data that were shown to them.
     #[track_caller]
     pub(crate) fn leave_behind(self: &Arc<Self>, world: &Teams, n: usize) {
         let awaited = Awaited::Collective { operation: "shrink", pe: None };
@@ -318,9 +318,9 @@ impl TeamCore {
         })
     }
 
-    /// Lets all members make this call: an exchange after all of them have completed what they have started,
-    /// in which they compare their calls, and after which the arrays of `region` that all have dropped are
-    /// reclaimed.
+    /// Lets all members make this call: an exchange after all of them have completed the operations that they
+    /// have started, in which they compare their calls, and after which the arrays of `region` that all have
+    /// dropped are reclaimed.
     #[track_caller]
     pub(crate) fn agree(self: &Arc<Self>, world: &Teams, region: &SymmetricRegion, call: Call) -> Result<()> {
         let mut exchanges = self.exchanging(world);
@@ -328,7 +328,7 @@ impl TeamCore {
         world.quiet_all();
         *exchanges += 1;
         let [code, a, b] = call.words();
-        // Spaces of one team are told apart.
+        // Tells spaces of one team apart.
         let mut record: AgreementRecord = [code, a, b, region.number(), 0, 0, 0, 0];
         record[4..].copy_from_slice(&dropped[..AGREEMENT_DROPPED_WORDS]);
         let records = self.exchange(world, *exchanges, record);
@@ -369,8 +369,8 @@ impl TeamCore {
         Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into())
     }
 
-    /// What all members exchange to make teams or a space from this team: whether they make the same call,
-    /// two words each, and a block of `bytes` bytes of their pools, if they want one.
+    /// The exchange of all members that makes teams or a space from this team: whether they make the same
+    /// call, two words each, and a block of `bytes` bytes of their pools, if they need one.
     pub(crate) fn bear(self: &Arc<Self>, world: &Teams, call: Birth, bytes: Option<usize>) -> Result<Born> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
@@ -413,7 +413,7 @@ impl TeamCore {
     }
 }
 
-/// What was exchanged to make a team or space.
+/// The result of the exchange that makes a team or space.
 pub(crate) struct Born {
     pub(crate) number: u64,
     pub(crate) records: Vec<AgreementRecord>,

@@ -18,7 +18,7 @@ pub struct Teams {
     pub(crate) agreed: Mutex<u64>,
     /// All PEs and their symmetric heaps.
     pub(crate) region: SymmetricRegion,
-    /// What this PE allocates in for itself: the memory of its teams and spaces.
+    /// The pool in which this PE allocates for itself: the memory of its teams and spaces.
     pub(crate) pool: Mutex<Heap>,
     /// The team of all PEs.
     pub(crate) team: Arc<TeamCore>,
@@ -38,7 +38,7 @@ impl Deref for Teams {
 }
 
 impl Teams {
-    /// The teams of a PE that has met those of its node.
+    /// The teams of a PE that has met the PEs of its node.
     pub(crate) fn new(engine: Engine, settings: &Settings) -> Result<Teams> {
         let (me, n_pes, has_net) = (engine.my_pe(), engine.n_pes(), engine.net.is_some());
         let heap = Heap::new(RESERVED_BYTES, engine.memory.heap_bytes());

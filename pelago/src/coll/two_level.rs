@@ -109,7 +109,7 @@ impl TeamCore {
         true
     }
 
-    /// The same, in which the PEs vote: `None` if no meeting was held, as there are no levels.
+    /// The same with a vote of the PEs: `None` if no meeting was held because there are no levels.
     #[track_caller]
     pub(crate) fn vote_in_levels(self: &Arc<Self>, world: &Teams, sequence: u64, vote: Vote) -> Option<Vote> {
         let levels = self.levels_for_barrier(world)?;
@@ -220,12 +220,12 @@ impl TwoLevel<'_> {
     /// An operation whose data fit into staging buffers.
     ///
     /// # Safety
-    /// The places are valid as the call says; so for all that follow.
+    /// The places are valid as the call requires; the same holds for all functions that follow.
     #[track_caller]
     unsafe fn staged(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
         let mut page = Page::new();
-        // SAFETY: the caller has promised source and target; a page holds what is staged.
+        // SAFETY: the caller has promised source and target; a page holds the staged data.
         unsafe {
             match call.operation {
                 Operation::Barrier => self.sync(),
@@ -297,7 +297,7 @@ impl TwoLevel<'_> {
         }
     }
 
-    /// Runs what combines, as user's code if it is a function.
+    /// Runs the combiner, as user's code if it is a function.
     fn run(&self, combiner: &Combiner, combine: impl FnOnce(&Combiner)) {
         match combiner.is_function() {
             true => callback::run(self.world, Callback::Function(self.operation), || combine(combiner)),
@@ -312,7 +312,7 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn reduce(&self, combiner: &Combiner, source: *const u8, page: &mut Page, bytes: usize) {
         let start = page.start();
-        // SAFETY: the caller has promised the source; a page holds what is staged.
+        // SAFETY: the caller has promised the source; a page holds the staged data.
         unsafe {
             match self.has_mates() {
                 true => {
@@ -328,7 +328,7 @@ impl TwoLevel<'_> {
         self.staging().exchange(page, bytes, |own, other, is_left| {
             let (own, other) = (own.start(), other.start());
             let (left, right) = if is_left { (other, own) } else { (own, other) };
-            // SAFETY: pages hold what is staged, whole elements, and are aligned.
+            // SAFETY: pages hold the staged data, whole elements, and are aligned.
             self.run(combiner, |combiner| unsafe { combiner.combine(left, right, own, bytes) });
         });
     }
@@ -341,7 +341,7 @@ impl TwoLevel<'_> {
     unsafe fn gather(&self, source: *const u8, page: &mut Page, bytes: usize) {
         let (mut here, start) = (Page::new(), page.start());
         let blocks = here.start();
-        // SAFETY: the caller has promised the source; a page holds what is staged.
+        // SAFETY: the caller has promised the source; a page holds the staged data.
         unsafe {
             match self.has_mates() {
                 true => self.node().gather(0, &|_| source.cast_mut(), &|_| blocks, bytes),
@@ -378,7 +378,7 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn spread(&self, place: usize, page: &mut Page, target: *mut u8, bytes: usize) {
         let start = page.start();
-        // SAFETY: the caller has promised the target; a page holds what is staged.
+        // SAFETY: the caller has promised the target; a page holds the staged data.
         unsafe {
             match self.has_mates() {
                 true => self.node().broadcast(place, &|_| start, &|_| target, bytes),
@@ -396,7 +396,7 @@ impl TwoLevel<'_> {
         if !self.is_home(root) {
             return;
         }
-        // SAFETY: the caller has promised the root's target; a page holds what is staged.
+        // SAFETY: the caller has promised the root's target; a page holds the staged data.
         unsafe {
             match self.levels.groups.place(root) {
                 0 if self.levels.is_leader() => copy::transfer(target, page.start(), bytes),
@@ -426,7 +426,7 @@ impl TwoLevel<'_> {
             debug_assert!(begins, "all buffers are free after a meeting");
         }
         if self.team.my_rank() == root {
-            // SAFETY: the caller has promised the root's source; a page holds what is staged.
+            // SAFETY: the caller has promised the root's source; a page holds the staged data.
             unsafe { copy::copy(page.start(), source, bytes) };
         }
         let place = self.place_of(root);
@@ -437,7 +437,7 @@ impl TwoLevel<'_> {
         unsafe { self.spread(place, page, target, bytes) };
     }
 
-    /// The place on this node of the member that has what the root gives: the root itself, or the leader.
+    /// The place on this node of the member that has the root's data: the root itself, or the leader.
     fn place_of(&self, root: Rank) -> usize {
         if self.is_home(root) { self.levels.groups.place(root) } else { 0 }
     }
@@ -504,8 +504,8 @@ impl TwoLevel<'_> {
 
     /// An all-reduce in which the first members of each node, as many as all nodes have, lead a part each:
     /// each combines its part of its node, exchanges it with those of the same place on other nodes, and all
-    /// members of a node take the parts. What a node has combined lies in scratch memory: so the target has
-    /// room for what comes from other nodes, and no room has to be announced.
+    /// members of a node take the parts. The result of a node lies in scratch memory: so the target has room
+    /// for the data from other nodes, and no room has to be announced.
     ///
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
@@ -525,7 +525,7 @@ impl TwoLevel<'_> {
         self.node().sync();
         if me < parts {
             let (start, end) = range(me);
-            // SAFETY: the caller has promised all places. Nobody else reads or writes this part of this
+            // SAFETY: the caller has promised all places. No other PE reads or writes this part of this
             // member's source and target before the next meeting.
             unsafe {
                 let operands: Vec<_> =
@@ -577,7 +577,7 @@ impl TwoLevel<'_> {
             target_bases: bases,
             combiner: call.combiner.clone(),
         };
-        // SAFETY: the caller has promised source and target, which have as many bytes as the shape says.
+        // SAFETY: the caller has promised source and target, which have as many bytes as the shape tells.
         let progress: Arc<Progress> = unsafe {
             self.world.start_collective(self.team, self.operation, &plan, operands, call.usages())?
         };

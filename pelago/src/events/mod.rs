@@ -1,8 +1,8 @@
-//! Events: what comes to pass once, such as the end of a transfer, of a collective operation or of a remote
-//! procedure call. All can be tested and waited for alone and together, and awaited as futures.
+//! Events: conditions that become true once, such as the end of a transfer, of a collective operation or of a
+//! remote procedure call. All events can be tested and waited for, alone or together, and awaited as futures.
 //!
-//! Invariant: an event that has come stays so. What it orders is ordered for the thread that has seen it: a
-//! call here that says that an event has come acquires what the event brings.
+//! Invariant: an event that has come stays so. Its ordering holds for the thread that has seen it: a call
+//! here that returns that an event has come acquires the stores that the event releases.
 //!
 //! Source: the events of GASNet-EX (leaf events; test and wait for one, some and all).
 
@@ -15,7 +15,7 @@ use crate::base::awaited::Awaited;
 use crate::world::World;
 use std::marker::PhantomData;
 
-/// Something that comes to pass once: a [`Region`](crate::Region) that is complete, the end of a
+/// A condition that becomes true once: a [`Region`](crate::Region) that is complete, the end of a
 /// [`Transfer`](crate::Transfer), [`Fetch`](crate::Fetch), [`Update`](crate::Update), collective
 /// [`Request`](crate::Request) or [`Reply`](crate::am::Reply), the local completion of puts ([`Leaf`]), or
 /// several of them ([`when_all`]).
@@ -28,7 +28,7 @@ pub trait Event {
     #[doc(hidden)]
     fn probe(&self) -> Probe;
 
-    /// Makes progress, and says whether it has come.
+    /// Makes progress, and returns whether it has come.
     fn test(&self) -> bool {
         self.world().progress();
         self.probe().look(self.world())
@@ -38,7 +38,7 @@ pub trait Event {
 /// An event that brings something when it has come, and is used up by that. Each is a future as well: by
 /// `.await`, or by [`IntoFuture`] where a future is asked for.
 pub trait Outcome: Event + Sized {
-    /// What it brings.
+    /// The result of the event.
     type Output;
 
     /// Waits until it has come.
@@ -46,19 +46,19 @@ pub trait Outcome: Event + Sized {
     fn wait(self) -> Self::Output;
 }
 
-/// Makes progress, and says whether all have come; so they have if there are none.
+/// Makes progress, and returns whether all have come; `true` if there are none.
 pub fn test_all(events: &[&dyn Event]) -> bool {
     advance(events);
     events.iter().all(|event| event.probe().look(event.world()))
 }
 
-/// Makes progress, and answers the place of the first in the list that has come.
+/// Makes progress, and returns the place of the first in the list that has come.
 pub fn test_any(events: &[&dyn Event]) -> Option<usize> {
     advance(events);
     first(events)
 }
 
-/// Makes progress, and answers the places of those that have come, in their order.
+/// Makes progress, and returns the places of the events that have come, in their order.
 pub fn test_some(events: &[&dyn Event]) -> Vec<usize> {
     advance(events);
     come(events)
@@ -84,7 +84,7 @@ pub fn wait_all(events: &[&dyn Event]) {
     await_events(events, || come(events).len() == events.len(), || lost(events).next());
 }
 
-/// Waits until one has come, and answers its place; `None` if the list is empty.
+/// Waits until one has come, and returns its place; `None` if the list is empty.
 #[track_caller]
 pub fn wait_any(events: &[&dyn Event]) -> Option<usize> {
     let mut found = None;
@@ -96,7 +96,7 @@ pub fn wait_any(events: &[&dyn Event]) -> Option<usize> {
     found
 }
 
-/// Waits until at least one has come, and answers the places of all that have, in their order; none if the
+/// Waits until at least one has come, and returns the places of all that have, in their order; none if the
 /// list is empty.
 #[track_caller]
 pub fn wait_some(events: &[&dyn Event]) -> Vec<usize> {
@@ -117,7 +117,7 @@ pub fn wait_some(events: &[&dyn Event]) -> Vec<usize> {
 /// ```
 ///
 /// # Panics
-/// If there are none, so that nobody knows in which world, or they belong to several worlds.
+/// If there are no events, so that their world is not known, or they belong to several worlds.
 #[track_caller]
 pub fn when_all<'a>(events: impl IntoIterator<Item = &'a dyn Event>) -> All<'a> {
     let events: Vec<&dyn Event> = events.into_iter().collect();
@@ -199,12 +199,12 @@ fn first(events: &[&dyn Event]) -> Option<usize> {
     events.iter().position(|event| event.probe().look(event.world()))
 }
 
-/// The places of those that have come.
+/// The places of the events that have come.
 fn come(events: &[&dyn Event]) -> Vec<usize> {
     (0..events.len()).filter(|&i| events[i].probe().look(events[i].world())).collect()
 }
 
-/// PEs that have left the job without what these events need of them.
+/// PEs that have left the job before they did their part for these events.
 #[track_caller]
 fn lost<'a>(events: &'a [&dyn Event]) -> impl Iterator<Item = Pe> + 'a {
     events.iter().filter_map(|event| event.probe().awaits().filter(|&pe| event.world().has_left(pe)))

@@ -1,8 +1,8 @@
 //! A thread that makes progress while the others of its PE compute.
 //!
-//! Invariant: it does not spin. It waits as any thread of a PE waits, for being told to end: it runs what
-//! arrives, and sleeps at the doorbell, where active messages and barriers ring, but puts and atomics, which
-//! need nobody at their target, do not.
+//! Invariant: it does not spin. It waits for the request to end, as any thread of a PE waits: it executes the
+//! messages that arrive, and sleeps at the doorbell. Active messages and barriers ring the doorbell; puts and
+//! atomics, which need no thread at their target, do not.
 
 use crate::base::awaited::Awaited;
 use crate::world::World;
@@ -24,9 +24,9 @@ impl Drop for Stop<'_> {
 
 impl World {
     /// Runs `work` beside a thread that makes progress: it executes active messages and procedure calls that
-    /// arrive, moves non-blocking collectives, and over a net everything else, while this PE computes, and it
-    /// wakes the futures whose events have come. It costs a core when there is much to do, and none while
-    /// there is nothing.
+    /// arrive, moves non-blocking collectives, and over a network all other operations, while this PE
+    /// computes, and it wakes the futures whose events have come. It costs a core when there is much to do,
+    /// and none while there is nothing.
     ///
     /// ```
     /// use pelago::am::Handlers;
@@ -54,7 +54,7 @@ impl World {
             let is_over = &is_over;
             let thread = scope.spawn(move || {
                 let _driver = driver;
-                // Nothing is handed over by this: the thread's end is what the caller waits for.
+                // No data are handed over by this: the caller waits for the end of the thread.
                 self.wait(Awaited::EndOfWork, self.waking(|| is_over.load(Ordering::Relaxed)));
             });
             let stop = Stop { world: self, is_over };

@@ -1,8 +1,9 @@
 //! Active messages over the network.
 //!
 //! Invariant: a PE has at most [`WINDOW`] requests under way to each other one, which stores them until it
-//! has executed them, and each of them has at most one answer. What was executed is told from time to time as
-//! a sum, so that a word that is lost is made good by the next; a sender that waits in vain asks for it.
+//! has executed them, and each of them has at most one reply. The receiver reports from time to time how many
+//! requests it has executed in all, so a later report makes up for one that was lost; a sender that waits in
+//! vain asks for a report.
 
 use super::message_state::{ANSWERS, REQUESTS};
 use super::messaging::Messaging;
@@ -21,7 +22,7 @@ use std::sync::Mutex;
 pub(crate) const WINDOW: u64 = 64;
 /// So many are executed before the sender hears of it.
 const TOLD_EVERY: u64 = WINDOW / 4;
-/// Looks for room before a PE asks what was executed.
+/// Number of looks for room before a PE asks how many requests were executed.
 const LOOKS_BEFORE_ASKING: u32 = 1000;
 
 /// Requests between this PE and one that is reached over the network.
@@ -31,10 +32,10 @@ pub(crate) struct Far {
     sent: AtomicU64,
     /// The number of those sent that were executed, as far as is known.
     known: AtomicU64,
-    /// Looks for room in vain since the last question, and questions since the last answer.
+    /// Number of failed looks for room since the last question, and of questions since the last report.
     looks: AtomicU32,
     asks: AtomicU32,
-    /// Of those that have come from there.
+    /// Of the messages that have come from that PE.
     executed: AtomicU64,
     told: AtomicU64,
 }
@@ -42,16 +43,16 @@ pub(crate) struct Far {
 /// Messages that have come over the network and are not executed yet, and a way to lose some for tests.
 #[derive(Default)]
 pub(crate) struct Arrivals {
-    /// Requests, and answers.
+    /// Requests and replies.
     queues: [Queue; 2],
-    /// So many words of what was executed are lost; for tests.
+    /// The number of reports of executed requests to lose; for tests.
     losses: AtomicU32,
 }
 
 #[derive(Default)]
 struct Queue {
     messages: Mutex<VecDeque<Arrived>>,
-    /// How many, for those who only look.
+    /// The count, for threads that only read it.
     count: AtomicUsize,
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrivals {
-    /// How many requests, 0, or answers, 1, are there.
+    /// The number of requests (kind 0) or replies (kind 1) that have arrived.
     #[inline]
     pub(crate) fn count(&self, kind: usize) -> usize {
         self.queues[kind].count.load(Ordering::Relaxed)
@@ -135,7 +136,7 @@ impl Far {
         is_sent
     }
 
-    /// Asks a PE what it has executed: each time after twice as many looks as the last.
+    /// Asks a PE how many requests it has executed: each time after twice as many looks as the last time.
     fn ask_patiently(&self, world: &Messaging, pe: Pe) {
         let looks = self.looks.fetch_add(1, Ordering::Relaxed) + 1;
         let ask_at = LOOKS_BEFORE_ASKING << self.asks.load(Ordering::Relaxed).min(12);
@@ -154,8 +155,8 @@ impl Far {
 }
 
 impl Messaging {
-    /// Data that travel with a message are under way until the receiver says that they are in their place:
-    /// quiet waits for that.
+    /// Data that travel with a message are under way until the receiver reports that they are in their place:
+    /// quiet waits for the report.
     fn begin_data(&self, header: u64, data: &[u8]) {
         if is_long(header) && !data.is_empty() {
             self.net_endpoint().add_follower();
@@ -168,7 +169,7 @@ impl Messaging {
         }
     }
 
-    /// Sends an answer over the network, now or later.
+    /// Sends a reply over the network, now or later.
     pub(crate) fn answer_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) {
         self.begin_data(header, payload);
         self.tally.add(|counts| counts.net_messages += 1);
@@ -190,7 +191,7 @@ impl Messaging {
     }
 
     /// Takes a message that has come over the network: its data are put in their place now, it is executed
-    /// later, when nothing of the network is held. `None` if it makes no sense.
+    /// later, when no lock of the network is held. `None` if it is not valid.
     pub(crate) fn note_active(&self, from: Pe, header: u64, payload: &[u8]) -> Option<()> {
         let mut words = vec![0u64; payload.len().div_ceil(8)];
         // SAFETY: the words have room for the bytes of the payload.
@@ -239,7 +240,7 @@ impl Messaging {
         Some(())
     }
 
-    /// Loses the next `count` words that tell other PEs how many of their requests were executed. For tests.
+    /// Loses the next `count` reports to other PEs of how many of their requests were executed. For tests.
     #[doc(hidden)]
     pub fn lose_words_of_progress(&self, count: u32) {
         self.am.arrivals.losses.store(count, Ordering::Relaxed);

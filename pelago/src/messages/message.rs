@@ -9,7 +9,8 @@ use crate::coll::schedule::Rank;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// A message on its arrival: who has sent it, and what it brings. It is gone when the handler returns.
+/// A message on its arrival: its sender, its arguments and its payload. It is valid until the handler
+/// returns.
 pub struct Message<'m> {
     pub(crate) world: &'m Messaging,
     pub(crate) table: &'m Table,
@@ -31,7 +32,7 @@ impl Message<'_> {
     /// The arguments.
     #[inline]
     pub fn args(&self) -> &[u32] {
-        // SAFETY: so many arguments were found to be there, two in each of the first words.
+        // SAFETY: this many arguments were checked to be there, two in each of the first words.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.head.args.into()) }
     }
 
@@ -41,11 +42,11 @@ impl Message<'_> {
         if self.head.is_long { &[] } else { self.data() }
     }
 
-    /// What is behind the words.
+    /// The bytes behind the words.
     #[inline]
     pub(crate) fn data(&self) -> &[u8] {
         let skipped = self.head.words();
-        // SAFETY: all words were received, and so many bytes of them mean something.
+        // SAFETY: all words were received, and this many bytes of them hold the payload.
         unsafe {
             std::slice::from_raw_parts(self.words.as_ptr().add(skipped).cast(), self.bytes - 8 * skipped)
         }
@@ -61,7 +62,7 @@ impl Message<'_> {
         })
     }
 
-    /// Whether this is an answer, which cannot be answered.
+    /// Whether this is a reply, which cannot be answered.
     pub fn is_answer(&self) -> bool {
         self.head.is_answer
     }
@@ -71,7 +72,7 @@ impl Message<'_> {
         self.head.handler
     }
 
-    /// Ends the job, because of what this message is or brings.
+    /// Ends the job, because this message is not valid.
     pub(crate) fn refuse(&self, why: &str) -> ! {
         self.world.refuse(self.from, &format!("for {:?} {why}", self.handler_name()))
     }

@@ -1,8 +1,10 @@
-//! What a world keeps for active messages: the open endpoints, the peers, and what has arrived.
+//! The state that a world keeps for active messages: the open endpoints, the peers, and the messages that
+//! have arrived.
 //!
-//! Invariant: handlers for requests run under the lock of their inbox, those for answers under that of
-//! theirs, so at most one of each kind runs on a PE, and an endpoint that both locks have let go of runs no
-//! more. A thread that holds the inbox of requests may take that of answers, never the other way round.
+//! Invariant: handlers for requests run under the lock of the inbox of requests, and handlers for replies
+//! under the lock of the inbox of replies. So at most one handler of each kind runs on a PE, and an endpoint
+//! runs no handler any more once both locks have released it. A thread that holds the inbox of requests may
+//! take the inbox of replies, but never the other way round.
 
 use super::far::Arrivals;
 use super::messaging::Messaging;
@@ -28,7 +30,7 @@ pub(crate) struct MessageState {
     pub(crate) arrivals: Arrivals,
 }
 
-/// What the one who executes messages needs.
+/// The state that a thread needs to execute messages.
 #[derive(Default)]
 pub(crate) struct Inbox {
     pub(crate) payload: Payload,
@@ -106,7 +108,7 @@ impl MessageState {
 
     /// Opens an endpoint: its number.
     pub(crate) fn register(&self, world: &Messaging, table: &Arc<Table>) -> u16 {
-        // From now on the rings are looked at.
+        // From now on the rings are polled.
         self.peers(world);
         let [requests, answers] = &self.inboxes;
         let mut requests = await_lock(world, requests);

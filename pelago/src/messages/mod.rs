@@ -1,5 +1,5 @@
-//! Active messages below their endpoints: the rings and windows to each peer, what has arrived, and the
-//! threads that execute it. The interface is [`am`](crate::am).
+//! Active messages below their endpoints: the rings and windows to each peer, the messages that have arrived,
+//! and the threads that execute them. The interface is [`am`](crate::am).
 
 mod far;
 mod message;
@@ -23,10 +23,10 @@ use pelago_fabric::shm::Layout;
 /// The most arguments that a message carries.
 pub const ARGS_MAX: usize = 16;
 
-/// What active messages take of memory, at most.
+/// The most memory that active messages take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes of a PE's rings of requests and of answers, together.
+    /// Bytes of a PE's rings of requests and of replies, together.
     pub rings_bytes: usize,
     /// Bytes of the longest payload of a medium message where all PEs map each other; over a network it may
     /// take less, and then no message of the job has more.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: at most two halves of a window and one message of this PE lie in the target's ring of requests,
 //! or two messages if they are longer than a half; all windows together are the ring. So a sender that floods
-//! leaves room for the others. Nobody gives room back by a message: positions in a ring only grow, and the
+//! leaves room for the others. No message is needed to give room back: positions in a ring only grow, and the
 //! sender reads how far the ring's owner has received.
 
 use super::window::Window;
@@ -34,7 +34,7 @@ impl PeerRing {
     /// # Safety
     /// The segment outlives the peer ring.
     pub(crate) unsafe fn new(segment: &Segment, slot: usize, n: usize) -> PeerRing {
-        // SAFETY: only the lifetime changes, for which the caller vouches.
+        // SAFETY: only the lifetime changes, which the caller guarantees.
         let segment = unsafe { transmute::<&Segment, &'static Segment>(segment) };
         let (requests, answers) = (segment.inbox(slot), segment.answers(slot));
         let window = Window::new((requests.capacity() / (2 * n.max(2)) as u64) as u32);
@@ -47,7 +47,7 @@ impl PeerRing {
         message_bytes(self.requests.capacity() as usize * CELL_BYTES)
     }
 
-    /// The rings of requests and of answers.
+    /// The rings of requests and of replies.
     pub(crate) fn rings(&self) -> [Ring<'static>; 2] {
         [self.requests, self.answers]
     }
@@ -71,8 +71,8 @@ impl PeerRing {
         if self.is_open() { self.requests.claim_cell() } else { None }
     }
 
-    /// Sends a request of a few arguments and nothing else, which [`settle`](PeerRing::settle) must follow if
-    /// it says so.
+    /// Sends a request of a few arguments and nothing else. If the result is unsettled,
+    /// [`settle`](PeerRing::settle) must follow.
     #[inline(always)]
     pub(crate) fn send_short(&self, claimed: ClaimedCell, me: Pe, header: u64, args: &[u32]) -> Short {
         let position = self.requests.send_halves(claimed, me, header, args);
@@ -82,13 +82,14 @@ impl PeerRing {
         Short { position, is_unsettled: is_full || self.doorbell.has_sleepers() }
     }
 
-    /// Does what is left to do after a short request at this position, which is rarely anything.
+    /// Completes a short request at this position: counts it, and wakes the receiver if it sleeps. It is
+    /// rarely needed.
     pub(crate) fn settle(&self, position: u64) {
         self.window.count(position, 0);
         self.doorbell.ring_all();
     }
 
-    /// Claims room for a request of at most so many bytes; nothing if there is none now.
+    /// Claims room for a request of at most this many bytes; `None` if there is no room now.
     pub(crate) fn try_claim(&self, bytes: usize) -> Option<Claim> {
         if self.is_open() { self.requests.claim(bytes) } else { None }
     }
@@ -111,7 +112,7 @@ impl PeerRing {
         self.requests.give_up(claim);
     }
 
-    /// Sends an answer; `false` if there is no room for it now.
+    /// Sends a reply; `false` if there is no room for it now.
     #[inline]
     pub(crate) fn try_answer(&self, me: Pe, header: u64, words: &[u64], payload: &[u8]) -> bool {
         let is_sent = self.answers.send_words(me, header, words, payload).is_some();
@@ -141,7 +142,7 @@ impl PeerRing {
     }
 }
 
-/// Bytes of the longest message in a ring of so many: about a quarter, so that a window has two of them.
+/// Bytes of the longest message in a ring of this size: about a quarter, so that a window has two of them.
 pub(crate) fn message_bytes(ring_bytes: usize) -> usize {
     ring_bytes / 4 - CELL_BYTES
 }

@@ -1,8 +1,8 @@
 //! The peers of a PE, this one included: how a message gets to each of them.
 //!
 //! Invariant: all messages to a peer take the same route, its rings if its memory is mapped here, and the
-//! network otherwise. Both routes keep the order of what one PE sends to another, requests and answers each
-//! for themselves.
+//! network otherwise. Both routes keep the order of the requests that one PE sends to another, and the order
+//! of the replies.
 
 use super::far::Far;
 use super::messaging::Messaging;
@@ -14,11 +14,11 @@ use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::ring::Ring;
 use std::sync::Arc;
 
-/// All peers, and what this PE receives from those that are mapped.
+/// All peers, and the rings in which this PE receives from those that are mapped.
 pub(crate) struct Peers {
     peers: Box<[Peer]>,
     pub(crate) polls: Polls,
-    /// This PE's rings of requests and of answers, if its memory is mapped by anybody.
+    /// This PE's rings of requests and of replies, if any PE maps its memory.
     rings: Option<[Ring<'static>; 2]>,
     /// Bytes of the longest payload of a medium message, to whatever peer.
     pub(crate) medium_max: usize,
@@ -71,14 +71,14 @@ impl Peers {
         &self.peers[pe]
     }
 
-    /// Whether a PE that a ring names as a sender can write to that ring: what is there, any PE may have
-    /// written.
+    /// Whether a PE that a ring names as a sender can write to that ring: any PE may have written the name
+    /// there.
     #[inline]
     pub(crate) fn is_sender_of_ring(&self, pe: Pe) -> bool {
         self.peers.get(pe).is_some_and(Peer::is_mapped)
     }
 
-    /// The ring of this PE for requests, 0, or for answers, 1, if there is one.
+    /// The ring of this PE for requests (kind 0) or replies (kind 1), if there is one.
     #[inline]
     pub(crate) fn ring(&self, kind: usize) -> Option<&Ring<'static>> {
         self.rings.as_ref().map(|rings| &rings[kind])
@@ -122,7 +122,7 @@ impl Peer {
         }
     }
 
-    /// Sends an answer; `false` if there is no room for it now.
+    /// Sends a reply; `false` if there is no room for it now.
     pub(crate) fn try_answer(&self, world: &Messaging, header: u64, words: &[u64], payload: &[u8]) -> bool {
         match &self.route {
             Route::PeerRing(peer_ring) => peer_ring.try_answer(world.my_pe(), header, words, payload),

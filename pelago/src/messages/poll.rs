@@ -1,4 +1,4 @@
-//! Executing what has arrived.
+//! Executes the messages that have arrived.
 
 use super::Message;
 use super::far::Arrived;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const BATCH: usize = 64;
 
 impl Messaging {
-    /// Executes what has arrived, unless another thread does, or this one must not now.
+    /// Executes the messages that have arrived, unless another thread does, or this one must not now.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -35,7 +35,7 @@ impl Messaging {
     #[inline(never)]
     #[track_caller]
     fn execute_some(&self) {
-        // Who polls in a loop has no other way to learn of it.
+        // A program that polls in a loop has no other way to learn of it.
         if !self.is_launched() && self.has_failed().is_some() {
             self.give_up("active messages after the job has failed");
         }
@@ -65,14 +65,14 @@ impl Messaging {
         }
     }
 
-    /// Wakes those who sleep until there is room in this PE's ring of requests.
+    /// Wakes the senders that sleep until there is room in this PE's ring of requests.
     fn tell_of_room(&self) {
-        // SYNC POINT doorbell: orders what was received before the look at the sleepers.
+        // SYNC POINT doorbell: orders the received messages before the look at the sleepers.
         fence(Ordering::SeqCst);
         self.ring_sleepers_for_data();
     }
 
-    /// Executes the answers that have arrived, unless another thread does.
+    /// Executes the replies that have arrived, unless another thread does.
     #[inline]
     #[track_caller]
     fn execute_answers(&self, peers: &Peers) {
@@ -84,8 +84,8 @@ impl Messaging {
         }
     }
 
-    /// What a handler does that waits for room for its answer: it executes answers, whose handlers send
-    /// nothing, and moves the network, without any other code of the user.
+    /// Makes progress for a handler that waits for room for its reply: executes replies, whose handlers send
+    /// nothing, and progresses the network, without running any other code of the user.
     #[track_caller]
     pub(crate) fn serve_in_handler(&self) {
         self.execute_answers(self.am.peers(self));
@@ -155,11 +155,11 @@ impl Messaging {
             self.refuse(from, "brings data along, which messages between mapped PEs do not");
         }
         callback::run(self, Callback::Handler { name: entry.name, from }, || (entry.function)(&message));
-        // SYNC POINT am-end: releases what the handler did to whoever counts it as executed.
+        // SYNC POINT am-end: releases the handler's stores to any PE that counts it as executed.
         table.executed.fetch_add(1, Ordering::Release);
     }
 
-    /// Ends the job: a ring of this PE holds what no PE sends.
+    /// Ends the job: a ring of this PE holds data that no PE sends.
     #[cold]
     #[inline(never)]
     fn fail_corrupt(&self, what: &dyn Display) -> ! {
@@ -212,7 +212,7 @@ mod tests {
                     let [ring, _] = am.peer(1).peer_ring().unwrap().rings();
                     let claim = ring.claim(8).unwrap();
                     let first: *mut u64 = ring.place(&claim, 0).cast();
-                    // SAFETY: three words lie before the payload of a claimed cell, and nobody reads them
+                    // SAFETY: three words lie before the payload of a claimed cell, and no thread reads them
                     // before the stamp, the first of them, is there.
                     unsafe {
                         first.sub(2).write(words[0]);
@@ -255,8 +255,8 @@ mod tests {
         }
     }
 
-    /// What another thread of this PE, such as the service thread, has taken from the network is executed by
-    /// the next poll.
+    /// The next poll executes messages that another thread of this PE, such as the service thread, has taken
+    /// from the network.
     #[test]
     fn a_message_that_was_noted_is_executed_by_the_next_poll() {
         let params = SimParams { maps_nodes: true, nodes: vec![0, 0, 1], ..SimParams::default() };

@@ -30,12 +30,12 @@ pub(crate) struct Polls {
     /// The activity of the network and the places of the watches at the last round.
     activity: AtomicU32,
     places: [AtomicPtr<AtomicU64>; 2],
-    /// The next request, and the next answer.
+    /// The next request, and the next reply.
     watches: [Watch; 2],
 }
 
 impl Polls {
-    /// The polls of a PE with these rings, of requests and of answers, and with or without a network. A PE
+    /// The polls of a PE with these rings, of requests and of replies, and with or without a network. A PE
     /// without rings makes a round of progress in every poll.
     ///
     /// # Safety
@@ -65,7 +65,7 @@ impl Polls {
         self.watches[0].stamp() | self.watches[1].stamp() != 0
     }
 
-    /// Begins to count anew after a round of progress, at which the network had this activity.
+    /// Restarts the count after a round of progress, at which the network had this activity.
     pub(crate) fn restart(&self, activity: u32) {
         let is_far = self.activity.swap(activity, Ordering::Relaxed) != activity;
         let is_near = self.watches.iter().zip(&self.places).fold(false, |is_near, (watch, place)| {
@@ -87,7 +87,7 @@ impl Polls {
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// Watches for the next message of a ring of requests, 0, or of answers, 1.
+    /// Watches for the next message of the ring of requests (kind 0) or replies (kind 1).
     #[inline]
     pub(crate) fn watch(&self, kind: usize, ring: &Ring<'static>) {
         self.watches[kind].set(ring);

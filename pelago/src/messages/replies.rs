@@ -1,13 +1,13 @@
-//! The answers that an endpoint waits for: those of remote procedures.
+//! The replies that an endpoint waits for: the results of remote procedures.
 //!
 //! Invariant: a ticket is used for one call at a time. Its number alone does not name a call, as it is used
-//! again; together with its generation it does, so an answer that nobody waits for is found out.
+//! again; together with its generation it does, so a reply that no call waits for is detected.
 
 use crate::base::locked::locked;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The place of one answer.
+/// The place of one reply.
 #[derive(Default)]
 pub(crate) struct Slot {
     has_come: AtomicBool,
@@ -15,19 +15,19 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Whether the answer is there.
+    /// Whether the reply has arrived.
     pub(crate) fn has_come(&self) -> bool {
-        // SYNC POINT reply: acquires the answer, and what the handler has done.
+        // SYNC POINT reply: acquires the reply, and the stores of the handler.
         self.has_come.load(Ordering::Acquire)
     }
 
-    /// The bytes of the answer.
+    /// The bytes of the reply.
     pub(crate) fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         locked(&self.bytes)
     }
 }
 
-/// What an answer names: the call that it belongs to.
+/// The call that a reply belongs to, as the reply names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) number: u32,
@@ -55,9 +55,9 @@ enum State {
     Free,
     /// A call is under way.
     Awaited,
-    /// A call is under way whose answer nobody wants any more.
+    /// A call is under way whose reply is no longer needed.
     Abandoned,
-    /// The answer is there.
+    /// The reply has arrived.
     Come,
 }
 
@@ -66,7 +66,7 @@ impl Replies {
         locked(&self.0)
     }
 
-    /// A place for the answer to a new call.
+    /// A place for the reply to a new call.
     pub(crate) fn open(&self) -> (Ticket, Arc<Slot>) {
         let mut places = self.places();
         let number = places.free.pop().unwrap_or_else(|| {
@@ -80,7 +80,7 @@ impl Replies {
         (Ticket { number, generation: place.generation }, Arc::clone(&place.slot))
     }
 
-    /// An answer has come. `None` if there is no such call.
+    /// Stores a reply that has arrived. `None` if there is no such call.
     pub(crate) fn deliver(&self, ticket: Ticket, bytes: &[u8]) -> Option<()> {
         let mut places = self.places();
         let place = places.places.get_mut(ticket.number as usize)?;
@@ -93,7 +93,7 @@ impl Replies {
                 room.clear();
                 room.extend_from_slice(bytes);
                 place.state = State::Come;
-                // SYNC POINT reply: releases the answer.
+                // SYNC POINT reply: releases the reply.
                 place.slot.has_come.store(true, Ordering::Release);
             }
             State::Abandoned => {
@@ -105,7 +105,7 @@ impl Replies {
         Some(())
     }
 
-    /// Nobody waits for the answer any more, or it was taken.
+    /// The reply is no longer needed, or it was taken.
     pub(crate) fn close(&self, ticket: Ticket) {
         let mut places = self.places();
         let place = &mut places.places[ticket.number as usize];

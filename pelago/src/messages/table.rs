@@ -10,12 +10,12 @@ use std::mem::transmute;
 use std::sync::Arc;
 
 /// Handlers of active messages, numbered from 0 in the order in which they are added. All members of a team
-/// add the same names in the same order; what a handler does may differ.
+/// add the same names in the same order; the code of a handler may differ.
 ///
 /// A handler runs on a thread of its PE that waits, sends or polls, one at a time on a PE; a handler for
-/// answers may run while one for requests waits for room for its answer. It must not wait: it may compute,
-/// read and write memory of its own PE, take a [`HandlerLock`](crate::am::HandlerLock), and answer its
-/// message once. Requests, collective calls and waits in it end the job with words that say so. So does a
+/// replies may run while a handler for requests waits for room for its reply. It must not wait: it may
+/// compute, read and write memory of its own PE, take a [`HandlerLock`](crate::am::HandlerLock), and answer
+/// its message once. Requests, collective calls and waits in it end the job with an error message. So does a
 /// handler that is asleep for 5 s while another thread of its PE waits in the runtime: it may wait for that
 /// thread.
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl<'env> Handlers<'env> {
     }
 }
 
-/// What a PE keeps of an endpoint that is open.
+/// The state that a PE keeps of an open endpoint.
 pub(crate) struct Table {
     pub(crate) team: Arc<TeamCore>,
     pub(crate) entries: Vec<Entry<'static>>,
@@ -78,7 +78,8 @@ pub(crate) struct Table {
     pub(crate) pes: Box<[u32]>,
     /// Results that are awaited.
     pub(crate) replies: Replies,
-    /// Messages that this PE has sent by it, answers included, and executed.
+    /// The number of messages, replies included, that this PE has sent through it, and the number that it has
+    /// executed.
     pub(crate) sent: AtomicU64,
     pub(crate) executed: AtomicU64,
 }
@@ -87,7 +88,7 @@ impl Table {
     /// # Safety
     /// The table is forgotten before anything that the handlers borrow.
     pub(crate) unsafe fn new(team: Arc<TeamCore>, handlers: Handlers<'_>) -> Table {
-        // SAFETY: only the lifetime changes; the caller vouches for it.
+        // SAFETY: only the lifetime changes; the caller guarantees it.
         let entries = unsafe { transmute::<Vec<Entry<'_>>, Vec<Entry<'static>>>(handlers.entries) };
         let pes = (0..team.len()).map(|rank| team.pe(rank) as u32).collect();
         let (sent, executed) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -124,7 +125,7 @@ impl Table {
 
     /// How many messages were sent, and how many executed, so far.
     pub(crate) fn counts(&self) -> [u64; 2] {
-        // SYNC POINT am-end: acquires what the handlers did, and what they have sent.
+        // SYNC POINT am-end: acquires the stores of the handlers, and the messages that they have sent.
         let executed = self.executed.load(Ordering::Acquire);
         [self.sent.load(Ordering::Relaxed), executed]
     }

@@ -3,10 +3,11 @@
 //! Requests to a peer have positions, which only grow, and the sender knows the position up to which the peer
 //! has gone on. In a ring, positions are cells, and the peer frees the oldest ones. Over the network they
 //! count requests, and the peer executes the oldest ones. A window has two halves: a sender that has filled
-//! one begins the next as soon as all that was sent before the one just filled is gone.
+//! one begins the other one as soon as the peer has freed or executed everything that was sent before the
+//! half just filled.
 //!
-//! Invariant: at most two halves of a window, and one request, are under way to a peer. Answers have no
-//! window: a request has at most one, so there are no more of them than requests.
+//! Invariant: at most two halves of a window, and one request, are under way to a peer. Replies have no
+//! window: a request has at most one, so there are no more replies than requests.
 
 use pelago_fabric::sync::{AtomicI32, AtomicU64, Ordering};
 
@@ -23,7 +24,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// A window of two halves of so many units, at least one.
+    /// A window of two halves of this many units, at least one.
     pub(crate) fn new(half: u32) -> Window {
         let half = i32::try_from(half).unwrap_or(i32::MAX).max(1);
         let (left, mark, gate) = (AtomicI32::new(half), AtomicU64::new(0), AtomicU64::new(0));
@@ -36,7 +37,7 @@ impl Window {
         self.gate.load(Ordering::Relaxed) <= gone_on
     }
 
-    /// Counts a request of so many units that was sent at this position.
+    /// Counts a request of this many units that was sent at this position.
     #[inline(always)]
     pub(crate) fn count(&self, position: u64, units: u32) {
         if self.fills(units) {
@@ -44,7 +45,8 @@ impl Window {
         }
     }
 
-    /// Counts so many units: whether they fill the half, so that [`turn`](Window::turn) must follow.
+    /// Counts this many units. Returns whether they fill the half, so that [`turn`](Window::turn) must
+    /// follow.
     #[inline(always)]
     pub(crate) fn fills(&self, units: u32) -> bool {
         let left = self.left.load(Ordering::Relaxed).wrapping_sub(units as i32);
@@ -52,8 +54,8 @@ impl Window {
         left <= 0
     }
 
-    /// Goes on to the other half, for which what was sent in it before must be gone. The last request was
-    /// sent at this position.
+    /// Goes on to the other half. The peer must have freed or executed everything that was sent in it before.
+    /// The last request was sent at this position.
     #[cold]
     #[inline(never)]
     pub(crate) fn turn(&self, position: u64) {

@@ -1,45 +1,45 @@
 //! Active messages as they travel: 56 bits of the header, and a payload of words.
 //!
 //! ```text
-//! header   | purpose 8 | long? wide? answer? 3, arguments 5 | answers go to 16 | endpoint 16 | handler 16 |
+//! header   | purpose 8 | long? wide? reply? 3, arguments 5 | replies go to 16 | endpoint 16 | handler 16 |
 //! payload  | arguments, two a word | long: first element, elements, offset in the region | bytes |
 //! ```
-//! The purpose is for other messages of the same net; among PEs that map each other it is not looked at.
+//! The purpose is for other messages of the same network; among PEs that map each other it is not read.
 
 use super::{ARGS_MAX, Handler};
 
-/// What the header says.
+/// The contents of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) handler: Handler,
     /// The endpoint's number at the receiver.
     pub(crate) endpoint: u16,
-    /// Its number at the sender, for the answer.
+    /// Its number at the sender, for the reply.
     pub(crate) answers_to: u16,
     pub(crate) args: u8,
     pub(crate) is_answer: bool,
     /// There is room for all arguments that there can be, as their number was not known in time.
     pub(crate) is_wide: bool,
-    /// The payload lies in an array, and words say where.
+    /// The payload lies in an array, and words hold its place.
     pub(crate) is_long: bool,
 }
 
-/// Words of as many arguments as there can be.
+/// Words of the greatest number of arguments.
 pub(crate) const ARG_WORDS_MAX: usize = ARGS_MAX / 2;
-/// Words that say where the data of a long message lie: the first element and how many, for the handler, and
-/// the offset in the receiver's region, for data that travel with the message.
+/// Words that hold the place of the data of a long message: the first element and how many, for the handler,
+/// and the offset in the receiver's region, for data that travel with the message.
 pub(crate) const LONG_WORDS: usize = 3;
 /// Bytes that a message takes besides its payload, at most.
 pub(crate) const OVERHEAD_BYTES: usize = (ARG_WORDS_MAX + LONG_WORDS) * 8;
 
 impl Head {
-    /// That of requests to the endpoint of this number, whose answers go to that of another.
+    /// The header of requests to the endpoint of this number, whose replies go to another endpoint.
     pub(crate) fn request(endpoint: u16, answers_to: u16) -> Head {
         let (is_answer, is_wide, is_long) = (false, false, false);
         Head { handler: Handler(0), endpoint, answers_to, args: 0, is_answer, is_wide, is_long }
     }
 
-    /// A packed request with this handler and so many arguments.
+    /// A packed request with this handler and this number of arguments.
     #[inline(always)]
     pub(crate) fn with(request: u64, handler: Handler, args: usize) -> u64 {
         request | u64::from(handler.0) | (args as u64) << 48
@@ -57,7 +57,7 @@ impl Head {
             | u64::from(flags) << 48
     }
 
-    /// What was packed; `None` if nobody has.
+    /// The contents of a packed header; `None` if the header is not valid.
     #[inline]
     pub(crate) fn unpack(header: u64) -> Option<Head> {
         let flags = (header >> 48) as u8;
@@ -97,7 +97,7 @@ impl Words {
     #[inline]
     pub(crate) fn new(args: &[u32], place: Option<[u64; LONG_WORDS]>) -> Words {
         let mut words = Words { words: [0; ARG_WORDS_MAX + LONG_WORDS], count: args.len().div_ceil(2) };
-        // SAFETY: words hold two arguments each, and there is room for as many as there can be.
+        // SAFETY: words hold two arguments each, and there is room for the greatest number of arguments.
         unsafe {
             let into: *mut u32 = words.words.as_mut_ptr().cast();
             for (i, &arg) in args.iter().take(ARGS_MAX).enumerate() {

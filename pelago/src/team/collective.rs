@@ -2,7 +2,7 @@
 //! [`nonblocking`](Team::nonblocking), to be started again and again through
 //! [`persistent`](Team::persistent). The operations are the methods of one trait, [`Collective`].
 //!
-//! Invariant: what an operation works on is checked here, before anything is started; all members make the
+//! Invariant: the operands of an operation are checked here, before anything is started; all members make the
 //! same calls in the same order, so all choose the same form and algorithm.
 
 use super::request::{NonBlocking, PersistentCalls};
@@ -28,7 +28,7 @@ use crate::world::World;
 ///
 /// Reductions are the same, bit by bit, at all members. Unless [`PELAGO_DETERMINISTIC`] is on, the order in
 /// which elements are combined may depend on the algorithm, which is chosen by size and number of PEs;
-/// between PEs that map each other it is always that of their ranks.
+/// between PEs that map each other it is always the order of ranks.
 ///
 /// ```
 /// use pelago::prelude::*;
@@ -49,13 +49,13 @@ use crate::world::World;
 ///
 /// [`PELAGO_DETERMINISTIC`]: https://docs.rs/pelago
 pub trait Collective {
-    /// What a call answers.
+    /// The result of a call.
     type Outcome<'a>;
 
     /// The team whose operations these are.
     fn team(&self) -> &Team<'_>;
 
-    /// Does what a call says.
+    /// Carries out a call.
     #[doc(hidden)]
     #[track_caller]
     fn perform<'a>(&self, world: &'a World, call: Call<'a>) -> Result<Self::Outcome<'a>>;
@@ -135,8 +135,8 @@ pub trait Collective {
     }
 
     /// As [`all_to_all`](Collective::all_to_all), `count` elements for each member, which lie `strides`
-    /// elements apart in target and source: element e of the block for rank j is
-    /// `source[(j * count + e) * strides.1]`, and comes to `target[(i * count + e) * strides.0]`.
+    /// elements apart in target and source: element e of the block for rank j is `source[(j * count + e) *
+    /// strides.1]`, and is stored at `target[(i * count + e) * strides.0]`.
     #[track_caller]
     fn all_to_all_strided<'a, T: Element>(
         &self,
@@ -150,9 +150,9 @@ pub trait Collective {
         self.perform(world, call.of(Blocks::Strided { source: strides.1, target: strides.0 }))
     }
 
-    /// As [`all_to_all`](Collective::all_to_all), with blocks of any length at any place: `sends[j]` says
-    /// where the block for rank j begins in the source and how many elements it has, `receives[i]` where the
-    /// block of rank i goes in the target, and how many it has.
+    /// As [`all_to_all`](Collective::all_to_all), with blocks of any length at any place: `sends[j]` gives
+    /// the start in the source and the number of elements of the block for rank j, `receives[i]` the start in
+    /// the target and the number of elements of the block from rank i.
     #[track_caller]
     fn all_to_all_varying<'a, T: Element>(
         &self,
@@ -220,7 +220,7 @@ pub trait Collective {
         self.perform(world, call.with(self.combiner(op)?))
     }
 
-    /// Combines the sources of ranks 0 to i - 1 in the target of rank i; that of rank 0 stays as it is.
+    /// Combines the sources of ranks 0 to i - 1 in the target of rank i; the target of rank 0 stays as it is.
     #[track_caller]
     fn exclusive_scan<'a, T: Element>(
         &self,
@@ -309,7 +309,7 @@ impl<'w> Team<'w> {
         )
     }
 
-    /// Waits until all members have come here, and completes all operations that they issued before, except
+    /// Waits until all members have entered, and completes all operations that they issued before, except
     /// through a [`Context`](crate::Context). Collective.
     ///
     /// # Panics
@@ -320,8 +320,8 @@ impl<'w> Team<'w> {
         self.core.barrier(self.world);
     }
 
-    /// Waits until all members have come here. What they have stored before is visible; it completes no
-    /// operations that go over the net. Collective.
+    /// Waits until all members have entered. Their earlier stores are visible; it completes no operations
+    /// that go over the network. Collective.
     ///
     /// # Panics
     /// As [`barrier`](Team::barrier).
@@ -331,13 +331,12 @@ impl<'w> Team<'w> {
         self.core.sync(self.world);
     }
 
-    /// The operations of this team, not waiting for their end: each answers a
-    /// [`Request`](crate::Request).
+    /// The operations of this team, not waiting for their end: each returns a [`Request`](crate::Request).
     pub fn nonblocking(&self) -> NonBlocking<'_, 'w> {
         NonBlocking { team: self }
     }
 
-    /// The operations of this team, to be started again and again: each answers a
+    /// The operations of this team, to be started again and again: each returns a
     /// [`Persistent`](crate::Persistent).
     pub fn persistent(&self) -> PersistentCalls<'_, 'w> {
         PersistentCalls { team: self }

@@ -1,17 +1,17 @@
 //! Founding: a team made by its members alone. No other PE takes part, and no team has to be there before
 //! (OpenSHMEM's active sets).
 //!
-//! Each member tells each other one where its block lies, through a mailbox: a symmetric array of three words
-//! for each PE. Sender S and receiver R of one message use
+//! Each member sends the place of its block to each other member, through a mailbox: a symmetric array of
+//! three words for each PE. Sender S and receiver R of one message use
 //!
 //! ```text
 //! at R: | place: S's block | key: of the team, written last; 0 once R has taken it |      at index of S
 //! at S: | busy: from before S writes until R has taken the message |                      at index of R
 //! ```
 //!
-//! Invariant: a message is written only while the sender holds its `busy` word for that receiver. Who takes a
-//! message that another thread waits for puts it aside, so that threads of one PE may found different teams
-//! at once, in any order.
+//! Invariant: a message is written only while the sender holds its `busy` word for that receiver. A thread
+//! that takes a message for another thread puts it aside, so threads of one PE may found different teams at
+//! once, in any order.
 
 use crate::array::symmetric::Symmetric;
 use crate::base::error::{ErrorKind, Result};

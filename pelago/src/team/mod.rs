@@ -1,8 +1,8 @@
 //! Teams: groups of PEs that act together. A PE has a rank in each team that it is in.
 //!
-//! Making a team from another one is one exchange among the PEs of that one, and takes part in nothing
-//! else. Each member has a block in its pool for the team: the words and staging slots over which the members
-//! synchronise. All zero bytes are a valid start of a block.
+//! Making a team from another one takes one exchange among the PEs of the other one, and no other call is
+//! involved. Each member has a block in its pool for the team: the words and staging slots over which the
+//! members synchronise. All zero bytes are a valid start of a block.
 //!
 //! Invariant: all members make the collective calls of a team in the same order. Dropping a team is local;
 //! its block is given back when every member has dropped it, which the members of its parent learn when they
@@ -31,8 +31,8 @@ use std::sync::{Arc, Mutex};
 
 /// A PE's place in a team: see [`World::team`].
 ///
-/// Every call that is collective is made by all members, in the same order. Different teams may be used by
-/// different threads at once, one team by one thread at a time: see [`World`] for what is refused.
+/// All members make every collective call, in the same order. Different threads may use different teams at
+/// once, but only one thread at a time may use a team: see [`World`] for the calls that are refused.
 pub struct Team<'w> {
     pub(crate) world: &'w World,
     pub(crate) core: Arc<TeamCore>,
@@ -77,8 +77,8 @@ impl<'w> Team<'w> {
         self.core.members.rank_of(pe)
     }
 
-    /// The rank in another team of the PE that has `rank` here; `None` if it is not a member of that one, or
-    /// there is no such rank here.
+    /// The rank in another team of the PE that has `rank` here; `None` if it is not a member of the other
+    /// team, or there is no such rank here.
     pub fn translate(&self, rank: Rank, other: &Team<'_>) -> Option<Rank> {
         let is_here = rank < self.n_pes() && std::ptr::eq(self.world, other.world);
         is_here.then(|| other.rank_of(self.core.pe(rank))).flatten()
@@ -117,7 +117,7 @@ impl<'w> Team<'w> {
     }
 
     /// Makes a team of the members that have these ranks, in this order; all members of this team name the
-    /// same. Collective on this team. `None` for those that are not named.
+    /// same. Collective on this team. `None` for members that are not named.
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
@@ -163,9 +163,9 @@ impl<'w> Team<'w> {
     }
 
     /// Arranges the team's ranks in planes of `x_range` times `y_range`, and makes the three teams of those
-    /// that differ from this PE in x, in y and in z only: rank r stands at x = r % `x_range`,
-    /// y = r / `x_range` % `y_range`, z = r / (`x_range` * `y_range`). Collective on this team. A range that
-    /// exceeds what is left of the team counts as that; the last rows may be short.
+    /// that differ from this PE in x, in y and in z only: rank r stands at x = r % `x_range`, y = r /
+    /// `x_range` % `y_range`, z = r / (`x_range` * `y_range`). Collective on this team. A range that exceeds
+    /// the rest of the team is cut to it; the last rows may be short.
     ///
     /// # Errors
     /// If a range is 0, or as [`split_strided`](Team::split_strided).
@@ -217,7 +217,7 @@ impl<'w> Team<'w> {
     pub fn split_by(&self, colour: Option<u64>, key: i64) -> Result<Option<Team<'w>>> {
         const NO_COLOUR: u64 = u64::MAX;
         let words = [colour.unwrap_or(NO_COLOUR), key as u64];
-        // How many will be in it, nobody knows before the exchange: there is room for all.
+        // The size of the new team is not known before the exchange: there is room for all.
         let bytes = colour.map(|_| block::bytes(self.core.memory, self.n_pes()));
         let born = self.core.bear(self.world, Birth { operation: "split_by", words }, bytes)?;
         let has_block = |rank: Rank| born.records[rank][3] != 0;
@@ -248,8 +248,8 @@ impl<'w> Team<'w> {
     }
 
     /// The team of the first `n` members, in place of this one: its memory is used on, so nothing is
-    /// exchanged, and those that leave (for them it is `None`) wait for nobody. Collective on this team. Not
-    /// so cheap for the team of all PEs, which stays: there it is a split.
+    /// exchanged, and the members that leave (they get `None`) wait for no other member. Collective on this
+    /// team. It costs more for the team of all PEs, which stays: there it is a split.
     ///
     /// ```
     /// # pelago::spmd(3, |world| -> pelago::Result<()> {
@@ -268,7 +268,7 @@ impl<'w> Team<'w> {
             let reason = format!("{n} members of {}. Keep at least 1, and at most all", self.n_pes());
             return Err(self.bad("shrink", reason));
         }
-        // What was made from this team goes on with it, and so does the team of all PEs.
+        // Teams and spaces made from this team keep it in use, and the team of all PEs stays as well.
         let tie = self.core.tie.clone().filter(|_| !self.core.children().were_any());
         let Some(tie) = tie else { return self.split_strided(0, 1, n) };
         self.core.leave_behind(self.world, n);
@@ -310,11 +310,11 @@ impl<'w> Team<'w> {
         Ok(Space::new(self.world, region))
     }
 
-    /// What all members say, by rank, when each says two words of a call that is one of theirs: `collect`
-    /// (all-gather of lengths) or `broadcast_to_others`. Collective on this team, a meeting.
+    /// Exchanges two words of each member, and returns those of all members by rank, for the calls `collect`
+    /// (all-gather of lengths) and `broadcast_to_others`. Collective on this team, a meeting.
     ///
     /// # Errors
-    /// If a member makes another call, as far as that can be told.
+    /// If a member makes another call, as far as that can be detected.
     #[doc(hidden)]
     #[track_caller]
     pub fn exchange_words(&self, operation: &'static str, words: [u64; 2]) -> Result<Vec<[u64; 2]>> {
@@ -356,7 +356,7 @@ impl<'w> Team<'w> {
         Team { world, core: Arc::new(core.placed(world)) }
     }
 
-    /// Makes the team that was born, of these ranks of this one; `None` if this PE is not in it.
+    /// Makes the new team from these ranks of this one; `None` if this PE is not in it.
     fn adopt(&self, born: Born, ranks: &[Rank]) -> Option<Team<'w>> {
         let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
         let pes: Vec<Pe> = ranks.iter().map(|&rank| self.core.pe(rank)).collect();

@@ -35,7 +35,7 @@ pub struct NonBlocking<'t, 'w> {
 }
 
 impl<'t> NonBlocking<'t, '_> {
-    /// As [`Team::barrier`], but answers at once; the caller's earlier operations are completed first.
+    /// As [`Team::barrier`], but returns at once; the caller's earlier operations are completed first.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -45,7 +45,7 @@ impl<'t> NonBlocking<'t, '_> {
         self.sync()
     }
 
-    /// As [`Team::sync`], but answers at once.
+    /// As [`Team::sync`], but returns at once.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -90,7 +90,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Makes progress, and says whether the operation is over at this member.
+    /// Makes progress, and returns whether the operation is over at this member.
     pub fn test(&self) -> bool {
         self.world.progress();
         self.progress.is_done()
@@ -184,8 +184,8 @@ mod tests {
     use crate::sim::SimParams;
     use std::time::Duration;
 
-    /// PE 3 is far away: whoever passes the word on to it waits for its own put at the end, and no longer for
-    /// who has sent it the word, and may have left.
+    /// PE 3 is far away: the PE that passes the word on to it waits for its own put at the end, and no longer
+    /// for the PE that sent it the word, which may have left.
     #[test]
     fn who_waits_for_its_own_puts_awaits_nobody() {
         let far = Duration::from_millis(1);

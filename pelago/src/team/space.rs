@@ -59,7 +59,7 @@ impl<'w> Space<'w> {
     ///
     /// # Errors
     /// If the space has no such block, there are 256 arrays in it already, or the members do not ask for the
-    /// same; then nobody has allocated.
+    /// same; then no member has allocated.
     #[track_caller]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Symmetric<'_, T>> {
         self.alloc_aligned(len, align_of::<T>())

@@ -1,10 +1,10 @@
-//! Who is to be woken when which event has come: what makes events real futures.
+//! The wakers to call when events have come, which make events real futures.
 //!
-//! Invariant: whoever makes progress wakes those whose events have come, after it has let go of every lock
-//! of the runtime. A waker that is registered in the moment in which its event comes may be missed by that
-//! look, but not by the next: a driver looks at least every millisecond. Where nobody drives, futures do not
-//! rely on being woken (`future.rs`). No waker is called or dropped while the list is locked, as its drop may
-//! drop a future, which forgets its own.
+//! Invariant: a thread that makes progress calls the wakers whose events have come, after it has released
+//! every lock of the runtime. A waker that is registered at the moment when its event comes may be missed by
+//! this look, but not by the next: a driver looks at least every millisecond. Where no driver runs, futures
+//! do not rely on being woken (`future.rs`). No waker is called or dropped while the list is locked, as its
+//! drop may drop a future, which forgets its own.
 
 mod probe;
 
@@ -101,7 +101,7 @@ impl Wakers {
         }
     }
 
-    /// Wakes those whose events can come no more, so that they say so.
+    /// Wakes the futures whose events can no longer come, so that they report it.
     #[cold]
     pub(crate) fn wake_hopeless(&self, job: &Job) {
         self.wake_those(job, |probe| probe.awaits().is_some_and(|pe| job.has_left(pe)));
@@ -125,7 +125,7 @@ impl Wakers {
 
 impl Drop for Driver<'_> {
     fn drop(&mut self) {
-        // Those who relied on this thread must look for themselves.
+        // Futures that relied on this thread must poll by themselves.
         if self.wakers.drivers.fetch_sub(1, Ordering::Relaxed) == 1 {
             let outcome = catch_unwind(AssertUnwindSafe(|| self.wakers.wake_those(self.job, |_| true)));
             if let Err(payload) = outcome

@@ -1,4 +1,4 @@
-//! How to see whether an event has come, for whoever keeps many of them.
+//! The check whether an event has come, for code that keeps many events.
 
 use crate::Pe;
 use crate::coll::engine::Progress;
@@ -60,7 +60,8 @@ impl Probe {
         }
     }
 
-    /// Whether it has come; and if it has, what this thread stores now is ordered behind what it brings.
+    /// Whether it has come; if so, later stores of this thread are ordered behind the stores that the event
+    /// releases.
     pub(crate) fn look(&self, engine: &Engine) -> bool {
         let has_come = self.has_come();
         if has_come {

@@ -31,7 +31,7 @@ impl Request {
         let (pe, offset_bytes) = (self.team.pe(to), self.remote(world, engine, to, (into, bytes), mark));
         let from = self.place(world, engine, from);
         if world.routes.to(pe) == Route::Mapped {
-            // SAFETY: the shape says that source and target have so many bytes; the PE is mapped.
+            // SAFETY: by the plan's shape source and target have this many bytes; the PE is mapped.
             unsafe { copy::copy(world.memory.heap(pe).add(offset_bytes), from, bytes) };
             if let Some(mark) = mark {
                 self.write_mark(world, engine, to, mark);
@@ -60,7 +60,7 @@ impl Request {
         true
     }
 
-    /// Starts a put over a net whose puts signal, and its mark with it.
+    /// Starts a put over a network whose puts signal, and its mark with it.
     ///
     /// # Safety
     /// The range lies in the other's region. The source is kept until the operation is over.
@@ -87,7 +87,7 @@ impl Request {
     pub(crate) fn get(&mut self, world: &Teams, of: Rank, offset_bytes: usize, into: *mut u8, bytes: usize) {
         let pe = self.team.pe(of);
         if world.routes.to(pe) == Route::Mapped {
-            // SAFETY: the shape says that both places have so many bytes; the PE is mapped.
+            // SAFETY: by the plan's shape both places have this many bytes; the PE is mapped.
             unsafe { copy::copy(into, world.memory.heap(pe).add(offset_bytes), bytes) };
             return;
         }

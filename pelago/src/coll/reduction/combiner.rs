@@ -1,4 +1,4 @@
-//! A reduction operation for elements of a type that is no longer known: what collective operations run.
+//! A type-erased reduction operation, which collective operations run.
 //!
 //! Invariant: operands are combined from left to right, whatever their number and length, so that equal
 //! operands give equal results, bit for bit.
@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 4096;
 /// How a block is aligned; elements are aligned no more strictly.
 const BLOCK_ALIGN_BYTES: usize = 64;
 
-/// The name of what combines if it is a user's function, and its place behind the operations.
+/// The name of the operation if it is a user's function, and its place behind the built-in operations.
 const A_FUNCTION: &str = "a function";
 const FUNCTION: u64 = ReduceOp::ALL.len() as u64;
 /// Names of the types of elements that are built in; a code has the place in this list.
@@ -42,7 +42,7 @@ const ELEMENTS: [&str; 17] = [
     "num_complex::Complex<f64>",
     "long double",
 ];
-/// Bits of a code that tell the type of elements, of which the highest says that it is not built in.
+/// Bits of a code that tell the type of elements; the highest of them is set if the type is not built in.
 const ELEMENT_BITS: u32 = 16;
 const OWN_ELEMENT: u64 = 1 << (ELEMENT_BITS - 1);
 
@@ -57,7 +57,7 @@ pub struct Combiner {
     method: Method,
 }
 
-/// What combines.
+/// The operation that combines.
 #[derive(Clone)]
 enum Method {
     BuiltIn(ReduceOp, unsafe fn(ReduceOp, *const u8, *const u8, *mut u8, usize)),
@@ -163,7 +163,7 @@ impl Combiner {
         bytes: usize,
     ) -> bool {
         match &self.method {
-            // SAFETY: the caller vouches for all places, and the method was made for this type of elements.
+            // SAFETY: the caller guarantees all places, and the method was made for this type of elements.
             Method::BuiltIn(op, combine) => unsafe { combine(*op, left, right, into, bytes) },
             Method::User(_) => return false,
         }
@@ -179,7 +179,7 @@ impl Combiner {
     #[inline]
     pub unsafe fn combine(&self, left: *const u8, right: *const u8, into: *mut u8, bytes: usize) {
         debug_assert_eq!(bytes % self.element_bytes.max(1), 0, "whole elements");
-        // SAFETY: the caller vouches for all places, and the method was made for this type of elements.
+        // SAFETY: the caller guarantees all places, and the method was made for this type of elements.
         unsafe {
             match &self.method {
                 Method::BuiltIn(op, combine) => combine(*op, left, right, into, bytes),
@@ -194,7 +194,7 @@ impl Combiner {
     /// # Safety
     /// As [`combine`](Combiner::combine), for every operand.
     pub unsafe fn fold(&self, operands: &[*const u8], into: *mut u8, bytes: usize) {
-        // SAFETY: the caller vouches for operands and `into`; the buffer has room for a block.
+        // SAFETY: the caller guarantees operands and `into`; the buffer has room for a block.
         unsafe {
             match *operands {
                 [] => (),
@@ -220,14 +220,15 @@ impl Combiner {
     unsafe fn fold_huge(&self, operands: &[*const u8], into: *mut u8, bytes: usize) {
         let blocks = self.element_bytes.div_ceil(BLOCK_BYTES);
         let mut buffer: Vec<Block> = (0..blocks).map(|_| Block(MaybeUninit::uninit())).collect();
-        // SAFETY: the caller vouches for operands and `into`; the buffer has room for one element.
+        // SAFETY: the caller guarantees operands and `into`; the buffer has room for one element.
         unsafe { self.fold_blocks(operands, into, bytes, buffer.as_mut_ptr().cast(), self.element_bytes) };
     }
 
     /// Folds three operands or more, `block_bytes` at a time, in a buffer.
     ///
     /// # Safety
-    /// As [`fold`](Combiner::fold); the buffer has room for a block, whole elements, and is nobody else's.
+    /// As [`fold`](Combiner::fold); the buffer has room for a block of whole elements, and no other thread
+    /// uses it.
     unsafe fn fold_blocks(
         &self,
         operands: &[*const u8],
@@ -240,7 +241,7 @@ impl Combiner {
         let mut start = 0;
         while start < bytes {
             let length = (bytes - start).min(block_bytes);
-            // SAFETY: the caller vouches for operands, `into` and buffer, and the block lies inside all of
+            // SAFETY: the caller guarantees operands, `into` and buffer, and the block lies inside all of
             // them; `into` is written last.
             unsafe {
                 self.combine(first.add(start), second.add(start), buffer, length);
@@ -266,8 +267,9 @@ impl fmt::Debug for Combiner {
     }
 }
 
-/// What says how elements of a type are combined: a [`ReduceOp`], or an associative function of two elements.
-/// A function computes from its operands alone: if it makes a collective call, or panics, the job fails.
+/// The rule by which elements of a type are combined: a [`ReduceOp`], or an associative function of two
+/// elements. A function computes from its operands alone: if it makes a collective call, or panics, the job
+/// fails.
 pub trait IntoCombiner<T: Element> {
     /// The combiner.
     ///
@@ -323,7 +325,7 @@ mod tests {
     use num_complex::Complex;
     use proptest::prelude::*;
 
-    /// What an operation is to answer, element by element.
+    /// The expected result of an operation, element by element.
     trait Model: Reducible {
         fn model(op: ReduceOp, left: Self, right: Self) -> Self;
     }
@@ -388,7 +390,7 @@ mod tests {
 
     fn element<T: Element>(bytes: &[u8]) -> T {
         assert!(bytes.len() >= size_of::<T>());
-        // SAFETY: so many bytes are there, as was just checked, and every bit pattern is an element.
+        // SAFETY: the bytes are there, as was just checked, and every bit pattern is an element.
         unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
     }
 

@@ -1,15 +1,15 @@
 //! Sweeps: one pass over two runs of elements, which others may be writing, that combines them into a third.
 //!
 //! Invariant: shared memory is accessed by `fabric::copy`, or by loads and stores of vectors that are written
-//! in assembler, which for the compiler is foreign machine code as the call of `memcpy` there is
+//! in assembler, which is foreign machine code for the compiler, as is the call of `memcpy` in `fabric::copy`
 //! (docs/decisions/0003-opaque-copy.md). So a race gives elements that are old, new or mixed, but nothing
-//! undefined. What is read stands in registers or on the stack when it is combined. Places need no alignment.
+//! undefined. Elements are in registers or on the stack when they are combined. Places need no alignment.
 
 use crate::base::element::Element;
 use pelago_fabric::copy;
 use std::mem::{MaybeUninit, align_of};
 
-/// Up to so many elements are combined one by one if they are aligned.
+/// Up to this many elements are combined one by one if they are aligned.
 const FEW: usize = 16;
 /// Bytes that are copied at once where there are no vectors; larger elements are copied one by one.
 const BLOCK_BYTES: usize = 2048;
@@ -31,7 +31,7 @@ pub(crate) unsafe fn sweep<T: Element>(
     if bytes == 0 {
         return;
     }
-    // SAFETY: the caller vouches for all places, and what goes on begins where the vectors have ended.
+    // SAFETY: the caller guarantees all places, and the rest begins where the vectors have ended.
     unsafe {
         let done = vectors::sweep(left, right, into, bytes, &combine);
         let (left, right, into, bytes) = (left.add(done), right.add(done), into.add(done), bytes - done);
@@ -60,7 +60,7 @@ unsafe fn one_by_one<T: Element>(
 ) {
     let (left, right, into) = (left.cast::<T>(), right.cast::<T>(), into.cast::<T>());
     for i in 0..bytes / size_of::<T>() {
-        // SAFETY: the caller vouches for all places, and each element lies inside; every bit pattern is one.
+        // SAFETY: the caller guarantees all places, and each element lies inside; every bit pattern is one.
         unsafe { copy::store(into.add(i), combine(copy::load(left.add(i)), copy::load(right.add(i)))) };
     }
 }
@@ -79,7 +79,7 @@ unsafe fn huge<T: Element>(
 ) {
     for start in (0..bytes).step_by(size_of::<T>()) {
         let (mut ours, mut theirs) = (MaybeUninit::<T>::uninit(), MaybeUninit::<T>::uninit());
-        // SAFETY: the caller vouches for all places; both locals are written before they are read, and every
+        // SAFETY: the caller guarantees all places; both locals are written before they are read, and every
         // bit pattern is an element.
         unsafe {
             copy::copy(ours.as_mut_ptr().cast(), left.add(start), size_of::<T>());
@@ -112,7 +112,7 @@ unsafe fn in_blocks<T: Element>(
     let mut start = 0;
     while start < bytes {
         let length = (bytes - start).min(block_bytes);
-        // SAFETY: the caller vouches for the places; the blocks on the stack are aligned for elements, are
+        // SAFETY: the caller guarantees the places; the blocks on the stack are aligned for elements, are
         // written before they become slices, and every bit pattern is an element.
         unsafe {
             copy::copy(ours, left.add(start), length);
@@ -144,7 +144,7 @@ mod vectors {
     #[derive(Clone, Copy)]
     struct Chunk([__m256i; 4]);
 
-    /// Sweeps whole chunks, and answers how many bytes that were: none if the processor has no AVX2, or the
+    /// Sweeps whole chunks, and returns the number of bytes swept: 0 if the processor has no AVX2, or the
     /// elements do not divide a chunk.
     ///
     /// # Safety
@@ -162,7 +162,7 @@ mod vectors {
         if !fits || !is_x86_feature_detected!("avx2") {
             return 0;
         }
-        // SAFETY: the processor has AVX2, and the caller vouches for all places.
+        // SAFETY: the processor has AVX2, and the caller guarantees that all places are valid.
         unsafe { sweep_chunks(left, right, into, bytes, combine) }
     }
 
@@ -177,7 +177,7 @@ mod vectors {
         let len = size_of::<Chunk>() / size_of::<T>();
         let mut at = 0;
         while bytes - at >= size_of::<Chunk>() {
-            // SAFETY: the caller vouches for all places, and the chunk lies inside; a chunk on the stack is
+            // SAFETY: the caller guarantees all places, and the chunk lies inside; a chunk on the stack is
             // aligned for elements, of which it has `len`, and every bit pattern is one.
             unsafe {
                 let (mut ours, theirs) = (load(left.add(at)), load(right.add(at)));
@@ -196,7 +196,7 @@ mod vectors {
     #[target_feature(enable = "avx2")]
     unsafe fn load(place: *const u8) -> Chunk {
         let (a, b, c, d): (__m256i, __m256i, __m256i, __m256i);
-        // SAFETY: the caller vouches for the place; nothing but the four registers is written.
+        // SAFETY: the caller guarantees that the place is valid; nothing but the four registers is written.
         unsafe {
             asm!(
                 "vmovdqu {a}, [{place}]",
@@ -220,7 +220,7 @@ mod vectors {
     #[target_feature(enable = "avx2")]
     unsafe fn store(place: *mut u8, chunk: Chunk) {
         let [a, b, c, d] = chunk.0;
-        // SAFETY: the caller vouches for the place; no register is written.
+        // SAFETY: the caller guarantees that the place is valid; no register is written.
         unsafe {
             asm!(
                 "vmovdqu [{place}], {a}",
@@ -261,7 +261,7 @@ mod vectors {
 mod tests {
     use super::*;
 
-    /// Every way of a sweep, of all or of what its vectors leave over.
+    /// Every form of a sweep, for all elements or for those that its vectors leave over.
     #[derive(Clone, Copy, Debug)]
     enum Way {
         Chosen,
@@ -278,7 +278,7 @@ mod tests {
         bytes: usize,
         f: fn(T, T) -> T,
     ) {
-        // SAFETY: all tests below give places that have so many bytes.
+        // SAFETY: all tests below pass places that have this many bytes.
         unsafe {
             match way {
                 Way::Chosen => sweep(left, right, into, bytes, f),
@@ -328,7 +328,7 @@ mod tests {
         fn swept<T: Element>(bytes: usize) -> usize {
             let mut memory = vec![0u8; bytes];
             let start = memory.as_mut_ptr();
-            // SAFETY: the memory has so many bytes.
+            // SAFETY: the memory has this many bytes.
             unsafe { vectors::sweep(start, start, start, bytes, &|a: T, _| a) }
         }
         let chunks = |bytes: usize| if is_x86_feature_detected!("avx2") { bytes / 128 * 128 } else { 0 };

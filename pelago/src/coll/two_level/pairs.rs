@@ -35,8 +35,8 @@ impl TwoLevel<'_> {
             let into = |place: usize| target.place(self.world, node, place);
             let mates = groups.ranks(own);
             let length = |group: usize| mates.len() * groups.ranks(group).len() * bytes;
-            // SAFETY: the caller has promised all places. All members of the node have come, so that their
-            // sources have their data, and nobody reads their targets.
+            // SAFETY: the caller has promised all places. All members of the node have entered, so their
+            // sources hold their data, and no PE reads their targets.
             unsafe {
                 self.staging().exchange_pairs(
                     |group, page| {
@@ -94,8 +94,8 @@ impl TwoLevel<'_> {
         }
         if self.levels.is_leader() {
             let from = |place: usize| source.place(self.world, node, place).cast_const();
-            // SAFETY: the caller has promised all places. All members of the node have come, so that their
-            // sources have their data, and nobody reads this target.
+            // SAFETY: the caller has promised all places. All members of the node have entered, so their
+            // sources hold their data, and no PE reads this target.
             unsafe {
                 self.staging().exchange_pairs(
                     |_, page| {
