@@ -1,4 +1,4 @@
-//! The world: a PE's view of the job. There are no statics, so many worlds fit in one process.
+//! The world: a PE's view of the job. Nothing of it is static: a process can have several worlds.
 //!
 //! Invariant: everything the fast path reads is written before the world is handed out. Threads of a PE may
 //! share a world; calls that they must not make at the same time are documented as such (collective calls).

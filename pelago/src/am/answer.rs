@@ -22,7 +22,7 @@ impl Message<'_> {
         self.answer_medium(handler, args, &[])
     }
 
-    /// Answers the request with a payload, which may be reused at return.
+    /// Replies to the request with a payload, which may be reused at return.
     ///
     /// # Errors
     /// As [`answer_short`](Message::answer_short), and if the payload is too long.

@@ -605,7 +605,7 @@ impl Direct<'_> {
     /// As [`Combiner::combine`].
     ///
     /// # Safety
-    /// As there.
+    /// As [`Combiner::combine`].
     #[inline(always)]
     #[track_caller]
     unsafe fn combine(
@@ -627,7 +627,7 @@ impl Direct<'_> {
     /// As [`Combiner::fold`].
     ///
     /// # Safety
-    /// As there.
+    /// As [`Combiner::fold`].
     #[track_caller]
     pub(crate) unsafe fn fold(
         &self,

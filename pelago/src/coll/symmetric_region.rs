@@ -55,7 +55,7 @@ impl Bases {
         }
     }
 
-    /// So many bytes further on.
+    /// The addresses this number of bytes further on.
     pub(crate) fn plus(self, bytes: usize) -> Bases {
         match self {
             Bases::Same(offset) => Bases::Same(offset + bytes),

@@ -20,7 +20,7 @@ use std::sync::Mutex;
 
 /// Requests that a PE may have under way over the network to each other PE.
 pub(crate) const WINDOW: u64 = 64;
-/// So many are executed before the sender hears of it.
+/// A receiver tells the sender after this number of executed requests.
 const TOLD_EVERY: u64 = WINDOW / 4;
 /// Number of looks for room before a PE asks how many requests were executed.
 const LOOKS_BEFORE_ASKING: u32 = 1000;
